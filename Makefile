@@ -98,7 +98,7 @@ studies: .venv/dev  # runs what is missing of docs/studies.md, in a day or two, 
 	nice -n 19 $(BIN)/python benchmarks/studies.py -o out/studies $(if $(GENERAL),--general $(GENERAL)) $(STUDIES)
 
 evidence: .venv/dev  # every claim with its verdict, from results/
-	$(BIN)/python benchmarks/evidence.py
+	$(BIN)/python benchmarks/write_evidence.py
 
 reference: .venv/dev
 	$(BIN)/python docs/make_reference.py

@@ -31,6 +31,11 @@ import numpy as np
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
+from evidence.measurements import add_findings
+from evidence.prism import COST, MAX_COST
+from evidence.records import ClaimFinding, ClaimRecord
+from evidence.records import write_record as write_record
+from evidence.verdict import Direction, combine_all, decide
 from measurement import build_parser, format_ratio, interleave, provenance, ratio, write_result
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.methods.instruction import InstructionContext
@@ -41,11 +46,6 @@ from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import InputError
 from sciprism.formats import Format
 from sciprism.parallel import map_threads
-from sciprism.reproduce.claims.measurements import add_findings
-from sciprism.reproduce.claims.prism import COST, MAX_COST
-from sciprism.reproduce.claims.records import ClaimFinding, ClaimRecord
-from sciprism.reproduce.claims.records import write_record as write_record
-from sciprism.reproduce.claims.verdict import Direction, combine_all, decide
 from sciprism.training.passes import EncoderPass, PassSettings
 
 METHODS = ("single", *sorted(set(methods) - {"single"}), "prism:weights=bottleneck")

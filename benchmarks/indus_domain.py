@@ -8,7 +8,7 @@ retriever. `benchmarks/indus_data.py` makes the sources. Run from the repository
 
 from __future__ import annotations
 
-from sciprism.reproduce.tables.indus_domain import ARMS
+from sciprism.reproduce.indus_domain import ARMS
 from study import Arm, Study, main
 
 

@@ -11,7 +11,7 @@ examples; one arm has the published start. `benchmarks/multi2spe_fields.py` asks
 
 from __future__ import annotations
 
-from sciprism.reproduce.tables.multi2spe import ABLATED, STARTED, VARIANTS
+from sciprism.reproduce.multi2spe import ABLATED, STARTED, VARIANTS
 from study import Arm, Study, main
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
-from sciprism.reproduce.tables.prism import FUSION, GROWN, RIVALS, STEPS, VARIANTS
+from sciprism.reproduce.prism import FUSION, GROWN, RIVALS, STEPS, VARIANTS
 from scirepeval import FUSION as FUSION_ARM
 from scirepeval import HEADS
 from study import Arm, Study, main

@@ -15,13 +15,13 @@ from statistics import median
 
 import torch
 
+from evidence.measurements import add_findings, compare_speed
 from measurement import build_parser, interleave, provenance, ratio, write_result
 from sciprism import Encoder
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import RetrievalInput
 from sciprism.evaluation.suites.registry import suites
 from sciprism.index import topk
-from sciprism.reproduce.claims.measurements import add_findings, compare_speed
 from sciprism.store.matrix import Matrix
 
 

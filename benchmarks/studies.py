@@ -20,58 +20,14 @@ import argparse
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from measurement import build_parser
+from study_jobs import run_side_by_side
+from study_plan import PLAN, Step, find_data, list_rounds, list_step_changes
 
 BENCHMARKS = Path("benchmarks")
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One command of the plan. script: in benchmarks/; sources, runs: folders in the output folder.
-
-    seeds: of each round. data: folder in the output folder in place of SCIPRISM_DATA. results: the folder of results.
-    study: its name in the script. option: of the command that chooses it. changes: of every recipe.
-    """
-
-    script: str
-    sources: str
-    runs: str
-    results: str
-    seeds: tuple[tuple[int, ...], ...] = ((0,), (0, 1, 2))
-    data: str = ""
-    study: str = "STUDY"
-    option: str = ""
-    changes: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """Its name in messages."""
-        return f"{self.script} {self.option}".strip()
-
-
-MULTI2SPE_SEEDS = ((1783,), (1783, 1918, 1945))
-TEACHERS = tuple(f"stages.{stage}.objective.teacher_precision=bfloat16" for stage in ("distil", "polish"))
-PLAN = (
-    Step("scirepeval", "open-8000", "formats", "scirepeval"),
-    Step("scimult", "open", "scimult", "scimult"),
-    Step("multi2spe", "multi2spe/triplets", "multi2spe", "multi2spe", MULTI2SPE_SEEDS, "multi2spe/benchmarks/held-out"),
-    Step("prism", "open-8000", "formats", "prism", study="METHODS"),
-    Step(
-        "multi2spe_fields",
-        "multi2spe/triplets",
-        "multi2spe",
-        "multi2spe",
-        MULTI2SPE_SEEDS,
-        "multi2spe/benchmarks/fields",
-    ),
-    Step("indus_domain", "indus", "indus", "indus"),
-    Step("indus", "indus", "indus", "indus", changes=TEACHERS),
-    Step("prism", "open-8000", "formats", "prism", study="GROWTH", option="--growth"),
-)
 
 
 def prepare_sources(folder: Path, general: Path | None) -> None:
@@ -104,23 +60,6 @@ def run_step(step: Step, seeds: Sequence[int], args: argparse.Namespace) -> int:
     return subprocess.run(words, env=os.environ | {"SCIPRISM_DATA": str(find_data(step, args))}).returncode
 
 
-def list_step_changes(step: Step, args: argparse.Namespace) -> list[str]:
-    """Return the changes of every recipe of a step."""
-    return [f"defaults.precision={args.precision}", *step.changes]
-
-
-def find_data(step: Step, args: argparse.Namespace) -> Path:
-    """Return the folder of a step's benchmarks."""
-    return (args.output / step.data).resolve() if step.data else Path(os.environ["SCIPRISM_DATA"])
-
-
-def list_rounds(plan: Sequence[Step]) -> Iterator[tuple[Step, tuple[int, ...]]]:
-    """Yield the steps with their seeds, in the order of the plan: all have their first seed before any has others."""
-    for number in range(max(len(step.seeds) for step in plan)):
-        for step in plan:
-            yield step, step.seeds[min(number, len(step.seeds) - 1)]
-
-
 def main() -> None:
     parser = build_parser(__doc__, output=Path("out/studies"))
     parser.add_argument("--results", type=Path, default=Path("results/studies"))
@@ -137,8 +76,6 @@ def main() -> None:
     plan = [step for step in PLAN if step.script in args.only and (args.general or step.sources != "indus")]
     failed = [] if args.general else ["indus (no --general)"]
     if args.processes > 1:
-        from study_jobs import run_side_by_side
-
         failed += run_side_by_side(list_rounds(plan), args)
     else:
         failed += [step.name for step, seeds in list_rounds(plan) if run_step(step, seeds, args)]

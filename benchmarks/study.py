@@ -29,11 +29,11 @@ from sciprism.evaluation.results import folder_name
 from sciprism.evaluation.scoring import TaskData, TaskDataSource
 from sciprism.evaluation.task import Task
 from sciprism.formats import FORMATS
-from sciprism.reproduce.tables.models import TableSystems
-from sciprism.reproduce.tables.registry import reproductions
-from sciprism.reproduce.tables.result_folder import read_models, read_runs, write_models
-from sciprism.reproduce.tables.run import TablePlan, plan_table, score_table
-from sciprism.reproduce.tables.table import ModelRow, build_columns
+from sciprism.reproduce.models import TableSystems
+from sciprism.reproduce.registry import reproductions
+from sciprism.reproduce.result_folder import read_models, read_runs, write_models
+from sciprism.reproduce.run import TablePlan, plan_table, score_table
+from sciprism.reproduce.table import ModelRow, build_columns
 
 MAX_LENGTH = 128
 MODEL = re.compile(r"\{(?:backbone|([\w-]+)\.([\w-]+))\}")

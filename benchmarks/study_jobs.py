@@ -18,9 +18,8 @@ from importlib import import_module
 from pathlib import Path
 
 from sciprism.evaluation.result_packs import is_pack, read_pack
-from sciprism.reproduce.tables.result_folder import read_models, write_models
+from sciprism.reproduce.result_folder import read_models, write_models
 from side_by_side import Job, Scheduler, SharedTasks
-from studies import Step, find_data, list_step_changes
 from study import (
     Arm,
     Study,
@@ -42,6 +41,7 @@ from study import (
     summarize_arm,
     train_run,
 )
+from study_plan import Step, find_data, list_step_changes
 
 DATA = "data"
 """What scoring needs: all tasks' data."""

@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from evidence.measurements import add_findings, compare_token_counts
 from measurement import build_parser, provenance
 from sciprism.cli.tokenizer import read_texts
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.split import SplitTable, list_paper_keys
 from sciprism.encoders.checkpoints.names import load_tokenizer
 from sciprism.papers.read import read_papers
-from sciprism.reproduce.claims.measurements import add_findings, compare_token_counts
 
 
 def read_held_out(folder: Path) -> Iterator[str]:

@@ -103,6 +103,22 @@ def test_no_module_imports_itself_through_others():
         pytest.fail(" <- ".join(error.args[1]))
 
 
+def test_no_benchmark_imports_itself_through_others():
+    folder = PACKAGE.parent.parent / "benchmarks"
+    paths = {".".join(path.relative_to(folder).with_suffix("").parts): path for path in folder.rglob("*.py")}
+    graph = {name: set() for name in paths}
+    for name, path in paths.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                graph[name] |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                graph[name] |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
+    try:
+        list(TopologicalSorter({name: found & set(paths) for name, found in graph.items()}).static_order())
+    except CycleError as error:
+        pytest.fail(" <- ".join(error.args[1]))
+
+
 def test_finding_a_models_files_and_converting_them_are_apart():
     checkpoints = "sciprism.encoders.checkpoints"
     finding = {f"{checkpoints}.{name}" for name in ("names", "locate", "hub")}

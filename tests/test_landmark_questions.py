@@ -1,12 +1,8 @@
 """The main job end to end with real weights: questions in words find their landmark paper."""
 
-import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 
 
 @pytest.mark.parametrize("model", ["sciprism-small", "all-MiniLM-L6-v2"])

@@ -1,12 +1,8 @@
 """The stages that a study's model went through, wherever they were trained."""
 
 import json
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 
 from run_summary import trace_stages
 

@@ -3,28 +3,24 @@
 import argparse
 import json
 import subprocess
-import sys
 import time
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+import prism
+import scirepeval
+import study
+import study_jobs
 from sciprism.errors import InputError
 from sciprism.evaluation.result_packs import read_pack
 from sciprism.evaluation.results import TaskResult, write_result
 from sciprism.evaluation.stored_results import pack_results
 from sciprism.evaluation.suites.open import OPEN
-from sciprism.reproduce.tables.result_folder import read_models, read_runs, write_models
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
-
-import prism
-import scirepeval
-import study
-import study_jobs
+from sciprism.reproduce.result_folder import read_models, read_runs, write_models
 from side_by_side import Job, Scheduler, SharedTasks
-from studies import PLAN, list_rounds
+from study_plan import PLAN, list_rounds
 
 
 @pytest.fixture

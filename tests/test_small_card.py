@@ -1,19 +1,15 @@
 """What the card of sciprism-small says of its training: computed from stored results, complete, and as measured."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
+import small_card
+import small_overlap
 from sciprism.evaluation.suites.open import COUNTED, OPEN
 from sciprism.papers import Label, Paper
 from sciprism.training.examples import Example
 from sciprism.training.recipe_file import read_recipe
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
-
-import small_card
-import small_overlap
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ import pytest
 
 from build_sources import write_recipe
 from sciprism.errors import InputError
-from sciprism.reproduce.tables.multi2spe import VARIANTS
-from sciprism.reproduce.tables.registry import reproductions
+from sciprism.reproduce.multi2spe import VARIANTS
+from sciprism.reproduce.registry import reproductions
 from sciprism.training.examples import from_row
 from sciprism.training.recipe_file import read_recipe
 

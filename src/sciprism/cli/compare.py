@@ -96,7 +96,7 @@ def pack(
     Example: sciprism results pack out/open -o results/open
     """
     from sciprism.evaluation.stored_results import pack_results
-    from sciprism.reproduce.tables.result_folder import read_models, write_models
+    from sciprism.reproduce.result_folder import read_models, write_models
 
     found = pack_results(folder, output)
     for base, target in {each.source: each.path.parent for each in found}.items():

@@ -14,8 +14,8 @@ from sciprism.cli.output import print_json, table_width
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
-    from sciprism.reproduce.tables.run import FilledTable, TablePlan
-    from sciprism.reproduce.tables.table import GroupedSuite, Reproduction
+    from sciprism.reproduce.run import FilledTable, TablePlan
+    from sciprism.reproduce.table import GroupedSuite, Reproduction
 
 OTHER_DATA = ("open", "built", "fields")
 
@@ -66,8 +66,8 @@ def reproduce(
 
     Example: sciprism reproduce scimult 9 --data open --only mha-expert --models models.toml
     """
-    from sciprism.reproduce.tables.registry import reproductions
-    from sciprism.reproduce.tables.run import read_table
+    from sciprism.reproduce.registry import reproductions
+    from sciprism.reproduce.run import read_table
 
     chosen = reproductions[paper]
     if listed or not table:
@@ -88,7 +88,7 @@ def reproduce(
 
 
 def _score(plan: TablePlan, results: Path) -> FilledTable:
-    from sciprism.reproduce.tables.run import score_table
+    from sciprism.reproduce.run import score_table
 
     with ScoringProgress() as shown:
         return score_table(plan, results, command_line(), shown.on_task)
@@ -104,8 +104,8 @@ def _plan_table(
     precision: str,
 ) -> TablePlan:
     """Return the plan of a table's rows; what is missing is an error before anything runs."""
-    from sciprism.reproduce.tables.models import read_model_names
-    from sciprism.reproduce.tables.run import choose_rows, plan_table
+    from sciprism.reproduce.models import read_model_names
+    from sciprism.reproduce.run import choose_rows, plan_table
 
     rows = choose_rows(paper.table(table), suite, only)
     return plan_table(paper, rows, suite, read_model_names(models, paper.models), data, precision)
@@ -131,7 +131,7 @@ def _print_sample(folder: Path, paper: Reproduction, name: str, output: Path | N
     from sciprism.cli.output import format_cell
     from sciprism.evaluation.report.text_tables import TextTable
     from sciprism.prepare.citations import count_sample_by_field
-    from sciprism.reproduce.tables.printing import format_markdown
+    from sciprism.reproduce.printing import format_markdown
 
     title = f"Table {name} of {paper.short_title}: {paper.sample_tables[name]}"
     sample = count_sample_by_field(folder)
@@ -143,7 +143,7 @@ def _print_sample(folder: Path, paper: Reproduction, name: str, output: Path | N
 
 def _print_table(paper: Reproduction, filled: FilledTable, output: Path | None, as_json: bool) -> None:
     """Print a table, or write it to a file; the exit status is 1 where a task failed."""
-    from sciprism.reproduce.tables.printing import UNLIMITED_WIDTH, format_table, table_to_json
+    from sciprism.reproduce.printing import UNLIMITED_WIDTH, format_table, table_to_json
 
     title = f"{paper.caption(filled.table)} ({filled.suite.name})"
     page = format_table(filled, title, width=UNLIMITED_WIDTH if output else table_width())
@@ -168,7 +168,7 @@ def _write(output: Path | None, page: str, values: dict[str, Any], as_json: bool
 
 
 def _print_list(paper: Reproduction, as_json: bool) -> None:
-    from sciprism.reproduce.tables.models import model_keys
+    from sciprism.reproduce.models import model_keys
 
     if as_json:
         tables = {table.name: paper.caption(table) for table in paper.tables.values()} | dict(paper.sample_tables)

@@ -1,1 +1,1 @@
-"""The papers' tables with our scores next to the published ones, and verdicts on the papers' claims."""
+"""The papers' tables again, ours next to the published numbers."""

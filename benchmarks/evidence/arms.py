@@ -1,0 +1,99 @@
+"""Arms: what was trained for each model of a claim, and whether that training is a test of anything.
+
+A training is a test only if its best dev score is above that of the untouched backbone on the same dev set.
+RESULTS/<paper>/runs.json says it of each run, "KEY, seed N" (`benchmarks/study.py` writes it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sciprism.reproduce.result_folder import read_runs
+from sciprism.reproduce.table import TableModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainedStage:
+    """One stage of a training, with warm-ups that were copied from other runs."""
+
+    name: str
+    steps: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arm:
+    """The training of one model.
+
+    stages: of its first run. kept: per run, the step of the last stage that was kept, the one with the best dev
+    score. dev: per run, the score of the untouched backbone (None if unknown) and its own.
+    parameters: of the encoder. untested: why no verdict can rest on it, "" if one can.
+    """
+
+    model: str
+    stages: tuple[TrainedStage, ...] = ()
+    kept: tuple[int, ...] = ()
+    dev: tuple[tuple[float | None, float], ...] = ()
+    parameters: int = 0
+    untested: str = ""
+
+
+@dataclass(slots=True)
+class Arms:
+    """The arms of a paper's results; each is read once."""
+
+    folder: Path
+    models: Mapping[str, TableModel]
+    _runs: Mapping[str, list[dict[str, Any]]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._runs = _read_runs(self.folder)
+
+    def find(self, key: str) -> Iterator[Arm]:
+        """Yield the arm of a model, or those of its members; nothing for a model that others trained."""
+        model = self.models[key]
+        if model.members:
+            for member in model.members:
+                yield from self.find(member)
+        elif not model.fixed:
+            yield self._read(key)
+
+    def _read(self, key: str) -> Arm:
+        runs = self._runs.get(key, [])
+        if not runs:
+            return Arm(model=key, untested="no record of its training")
+        stages = tuple(TrainedStage(name=each["name"], steps=each["steps"]) for each in runs[0].get("stages", ()))
+        last = (run["stages"][-1].get("step") for run in runs if run.get("stages"))
+        kept = tuple(step for step in last if step is not None)
+        dev = tuple((run.get("dev_of_backbone"), run["dev_best"]) for run in runs if "dev_best" in run)
+        reasons = (_find_reason(run) for run in runs)
+        untested = next(filter(None, reasons), "")
+        size = runs[0].get("parameters", 0)
+        return Arm(model=key, stages=stages, kept=kept, dev=dev, parameters=size, untested=untested)
+
+
+def _find_reason(run: Mapping[str, Any]) -> str:
+    """Return why a run is no test of its method, "" if it is one."""
+    unchanged = [stage["name"] for stage in run.get("stages", ()) if stage.get("step") == 0]
+    if unchanged:
+        return f"training kept step 0 of stage {', '.join(unchanged)}"
+    backbone, best = run.get("dev_of_backbone"), run.get("dev_best")
+    if best is None:
+        return "its training has no dev score"
+    if backbone is None:
+        return "training too short to tell: the untouched backbone's dev score is not on file"
+    if best <= backbone:
+        return (
+            f"training too short: its best dev score, {best:.3f}, is not above the untouched backbone's, {backbone:.3f}"
+        )
+    return ""
+
+
+def _read_runs(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return key of a model -> what the run of each seed came to, in the order of seeds."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for name, run in sorted(read_runs(folder), key=lambda named: (len(named[0]), named[0])):  # seed 2 before seed 10
+        found.setdefault(name.rpartition(", seed ")[0], []).append(run)
+    return found

@@ -1,0 +1,57 @@
+"""Decide the papers' claims from the stored results, and write docs/evidence.md.
+
+For each paper with a folder of results (results/scimult), every claim that its results can decide gets a
+record in results/<paper>/claims.json; records of other benchmarks are not changed. Pictures of the page are drawn
+into docs/pictures.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from evidence.claims import claims, settings
+from evidence.figures import draw_claims
+from evidence.method_choice import format_choice
+from evidence.page import format_page
+from evidence.records import decide_claim, read_record, remove_record, write_record
+from measurement import build_parser
+from sciprism.reproduce.registry import reproductions
+
+ROOT = Path(__file__).parent.parent
+
+
+def main() -> None:
+    parser = build_parser(__doc__, output=ROOT / "docs" / "evidence.md")
+    parser.add_argument("--results", type=Path, default=ROOT / "results")
+    args = parser.parse_args()
+    records = {}
+    for claim in claims.values():
+        folder = args.results / claim.paper
+        if claim.paper in reproductions and claim.questions:
+            paper = reproductions[claim.paper]
+            found = decide_claim(claim, paper, paper.suites[claim.data], folder)
+            if found:
+                write_record(folder, found)
+            elif not claim.measured:
+                remove_record(folder, claim.id)
+        record = read_record(folder, claim.id)
+        if record:
+            records[claim.id] = record
+            print(f"{claim.id}: {record.verdict}", file=sys.stderr)
+    folder = args.output.parent / "pictures"
+    pictures = {}
+    for paper in settings:
+        found = [record for id, record in records.items() if claims[id].paper == paper]
+        suites = {claims[id].data for id in records if claims[id].paper == paper and claims[id].questions}
+        named = reproductions[paper].suites if paper in reproductions else {}
+        stand_ins = {group: title for name in suites for group, title in named[name].stand_ins.items()}
+        if draw_claims(found, folder / f"claims-{paper}.svg", stand_ins):
+            pictures[paper] = f"pictures/claims-{paper}.svg"
+    choice = format_choice(args.results, folder / "methods.svg")
+    page = format_page(claims, records, settings, reproductions, choice=choice, pictures=pictures)
+    args.output.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+"""Means and differences over seeds and items, with the intervals of tables and verdicts.
+
+The score of a row is the mean over its models, trained with several seeds. Two sources of uncertainty:
+
+items   Test items are resampled (`report.resampling`), the same for every row, so that differences are
+        paired; tasks are resampled independently. Intervals are those of `compare` (`evaluation.intervals`).
+seeds   The error of the mean of k seeds is their standard deviation / sqrt(k), times Student's t with k - 1
+        degrees of freedom. Two rows of k seeds each are paired in order (one may be trained from the other):
+        the differences are what varies. With unequal numbers of seeds each row varies on its own (the
+        Behrens-Fisher case). A row of one model adds no such error: its interval is over items alone.
+
+Squared distances from the value to the limits add up (Zou and Donner 2008).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sciprism.arrays import Doubles
+from sciprism.errors import InputError
+from sciprism.evaluation.intervals import (
+    LEVEL,
+    Limits,
+    Samples,
+    add_limits,
+    sample_difference,
+    score_interval,
+    sum_samples,
+)
+from sciprism.evaluation.report.resampling import Resampler
+from sciprism.evaluation.report.system_results import StoredResult
+from sciprism.evaluation.student_t import quantile
+from sciprism.reproduce.table import TaskScore
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreSample:
+    """One row's score in a column: each seed's (k,), and their mean on resampled items.
+
+    n: number of items. parts: the results of the first seed and their metrics; samples compare only if these
+    were scored on the same items.
+    """
+
+    seeds: Doubles
+    samples: Samples
+    n: int
+    parts: tuple[tuple[StoredResult, str], ...] = ()
+
+    @property
+    def value(self) -> float:
+        """Return the mean over the seeds."""
+        return float(self.seeds.mean())
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean or a difference with its interval, in natural units.
+
+    seeds: number of models of each side. error: the standard error over seeds, 0 for one seed.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+    seeds: tuple[int, ...]
+    error: float = 0.0
+
+    @property
+    def spread(self) -> float:
+        """Return the standard deviation over the seeds of a row, 0 for one."""
+        return self.error * math.sqrt(self.seeds[0])
+
+
+def build_sample(
+    scores: Sequence[TaskScore],
+    seeds: Sequence[Sequence[StoredResult]],
+    resampler: Resampler,
+    weights: Sequence[float] = (),
+) -> ScoreSample:
+    """Return the mean of some scores. seeds: each model's results, one per score.
+
+    weights: of the scores, () for equal ones. Raises InputError if item scores are missing, or the items of
+    the seeds differ.
+    """
+    sampled: list[Samples] = []
+    values, items = [], 0
+    parts: list[tuple[StoredResult, str]] = []
+    for index, score in enumerate(scores):
+        runs = [results[index] for results in seeds]
+        first, metrics = runs[0], score.metrics
+        reason = next(filter(None, (resampler.unpaired(run, first, m) for run in runs for m in metrics)), "")
+        samples = resampler.mean([(run, name) for run in runs for name in metrics])
+        if reason or samples is None:
+            raise InputError(f"{first.result.task}, seeds of {first.result.system.get('name')}: {reason}")
+        sampled.append(samples)
+        values.append([float(np.mean([run.result.metrics[name].value for name in metrics])) for run in runs])
+        items += max(run.result.metrics[name].n for run in runs for name in metrics)
+        parts += [(first, name) for name in metrics]
+    shares = np.array(weights or [1.0] * len(scores)) / (sum(weights) or len(scores))
+    return ScoreSample(shares @ np.array(values), sum_samples(sampled, shares.tolist()), items, tuple(parts))
+
+
+def estimate_mean(found: ScoreSample, *, level: float = LEVEL) -> Estimate:
+    """Return a row's score with its interval."""
+    error = _standard_error(found.seeds)
+    low, high = add_errors(found.value, score_interval(found.samples, level), [error], level)
+    return Estimate(found.value, low, high, found.n, (len(found.seeds),), error[0])
+
+
+def to_error(found: ScoreSample) -> ScoreSample:
+    """Return the error, 1 - score: a change relative to it is the relative error reduction."""
+    return replace(found, seeds=1 - found.seeds, samples=sum_samples([found.samples], [-1]))
+
+
+def estimate_difference(a: ScoreSample, b: ScoreSample, *, relative: bool = False, level: float = LEVEL) -> Estimate:
+    """Return a - b with its paired interval, or relative to b (0.03: 3 % above b).
+
+    A ratio deviates, over seeds and over items, by that of a - ratio * b, divided by b.
+    """
+    base = b.value if relative else 1.0
+    ratio = a.value / base if relative and base else 1.0
+    if not base:
+        return Estimate(math.nan, math.nan, math.nan, a.n, (len(a.seeds), len(b.seeds)))
+    if len(a.seeds) == len(b.seeds):
+        errors = [_standard_error((a.seeds - ratio * b.seeds) / base)]
+    else:
+        errors = [_standard_error(a.seeds / base), _standard_error(ratio * b.seeds / base)]
+    value = ratio - 1 if relative else a.value - b.value
+    if a.parts and [*_sources(a)] == [*_sources(b)] and np.array_equal(a.seeds, b.seeds):
+        return Estimate(0.0, 0.0, 0.0, a.n, (len(a.seeds), len(b.seeds)))  # the same runs: nothing is estimated
+    found = sample_difference(sum_samples((a.samples, b.samples), (1 / base, -ratio / base)))
+    half = quantile(found.freedom, level) * math.sqrt(found.variance)
+    low, high = add_errors(value, (value - half, value + half), errors, level)
+    return Estimate(value, low, high, a.n, (len(a.seeds), len(b.seeds)))
+
+
+def add_errors(value: float, limits: Limits, errors: Sequence[tuple[float, int]], level: float = LEVEL) -> Limits:
+    """Return limits over items with the seeds' errors, each (standard error, degrees of freedom), added."""
+    halves = [quantile(freedom, level) * error for error, freedom in errors if error]
+    return add_limits([value, *(0.0 for _ in halves)], [limits, *((-half, half) for half in halves)])
+
+
+def find_mismatch(a: ScoreSample, b: ScoreSample, resampler: Resampler) -> str:
+    """Return why two samples cannot be compared item by item, or "" if they can."""
+    reasons = (resampler.unpaired(run, other, name) for (run, name), (other, _) in zip(a.parts, b.parts, strict=True))
+    return next(filter(None, reasons), "")
+
+
+def _sources(sample: ScoreSample) -> Iterator[tuple[object, ...]]:
+    return ((run.folder, run.task, metric) for run, metric in sample.parts)
+
+
+def _standard_error(seeds: Doubles) -> tuple[float, int]:
+    """Return the standard error of a mean over seeds and its degrees of freedom; 0 for one seed."""
+    count = len(seeds)
+    return (float(np.std(seeds, ddof=1)) / math.sqrt(count), count - 1) if count > 1 else (0.0, 0)

@@ -1,0 +1,216 @@
+"""Format a filled table as aligned Markdown, readable in a terminal too, and as JSON values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from math import isnan
+from typing import Any
+
+from sciprism.encoders.provenance import describe_untrained
+from sciprism.evaluation.report.text_tables import TextTable, split_table
+from sciprism.reproduce.estimates import Estimate
+from sciprism.reproduce.run import FilledTable, TableCell
+from sciprism.reproduce.table import TableColumn, TableForm, describe_data
+
+METHOD = (
+    "Scores are times 100; in brackets: 95% intervals over seeds and items, as `sciprism compare` computes them "
+    "(docs/benchmarks.md), over the same items for every row; the mean over k seeds varies by Student's t (k - 1 "
+    "degrees of freedom), with paired seeds for two rows of equal numbers. A row of one seed: items alone, not the "
+    "sample of training papers."
+)
+TIMES = (
+    "Seconds: encoding (or indexing) the documents, encoding the queries, searching, total per query. "
+    "Cached: vectors came from the cache; empty it (SCIPRISM_CACHE) and remove the result to measure."
+)
+TRAINED_ON = "†"
+"""Mark of columns with data that scored models train on."""
+OTHER_DATA = "Other data than the paper's: its numbers are not comparable and not shown."
+TIME_PARTS = ("documents", "queries", "search", "per query")
+UNLIMITED_WIDTH = 1_000_000
+
+
+def format_table(filled: FilledTable, title: str, *, width: int = UNLIMITED_WIDTH) -> str:
+    """Return a title, the table in parts of at most `width`, the differences, and notes."""
+    blocks = [part for block in _build_blocks(filled, title) for part in split_table(block, width)]
+    return "\n\n".join([*map(format_markdown, blocks), "\n".join(f"- {note}" for note in list_notes(filled))]) + "\n"
+
+
+def format_markdown(block: TextTable) -> str:
+    """Return a heading and a table of aligned columns."""
+    rows = [tuple(cell.replace("|", "\\|") for cell in row) for row in (block.heads, *block.rows)]
+    widths = [max(3, *map(len, column)) for column in zip(*rows, strict=True)]
+    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
+    heads, *body = (
+        [name.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))]
+        for name, *cells in rows
+    )
+    lines = [f"| {' | '.join(cells)} |" for cells in (heads, rule, *body)]
+    return "\n".join([f"### {block.title}", "", *lines])
+
+
+def list_notes(filled: FilledTable) -> Iterator[str]:
+    """Yield notes on intervals, on the models and data behind rows and groups, and on missing scores."""
+    yield METHOD
+    if filled.table.form == "relative":
+        yield "A change is relative to the baseline row, which shows its own scores."
+    if filled.table.form == "errors":
+        yield "After +-: the standard error over seeds. Changes are of the error, 100 - score."
+    if filled.table.form == "runs":
+        yield "In brackets: the standard deviation over runs; *: more than two from the baseline row."
+    if any(filled.times):
+        yield TIMES
+    yield from _list_data(filled)
+    if departures := filled.suite.describe_departures():
+        yield departures
+    for row, models in zip(filled.table.rows, filled.models, strict=True):
+        if models:
+            remark = filled.suite.remarks.get(row.model, "")
+            yield f"{row.name}: {'; '.join(filter(None, (', '.join(models), remark)))}."
+    for row, untrained in zip(filled.table.rows, filled.untrained, strict=True):
+        for name, stage in untrained.items():
+            yield f"{row.name}, {name}: {describe_untrained(stage)}."
+    for row, cells in zip(filled.table.rows, filled.cells, strict=True):
+        for column, cell in zip(filled.columns, cells, strict=True):
+            if cell.remark or cell.status == "failed":
+                yield f"{row.name}, {column.name}: {cell.remark or cell.status}"
+
+
+def _list_data(filled: FilledTable) -> Iterator[str]:
+    """Yield what the data of each group are, which models train on them, and what published numbers are."""
+    suite, table = filled.suite, filled.table
+    yield from (f"{suite.label(g)}: {describe_data(suite, g)}." for g in table.groups if suite.groups.get(g))
+    tasks = dict.fromkeys(score.task for column in filled.columns for score in column.scores)
+    marked = [task for task in tasks if task in suite.trained_on]
+    for text in dict.fromkeys(suite.trained_on[task] for task in marked):
+        yield f"{TRAINED_ON} {', '.join(task for task in marked if suite.trained_on[task] == text)}: {text}."
+    if not suite.original:
+        yield OTHER_DATA
+        return
+    yield "Columns marked (published) are the paper's numbers."
+    yield from table.notes
+    columns = zip(_find_published_columns(filled), zip(*filled.cells, strict=True), strict=True)
+    gaps = {cell.gap for shown, cells in columns if shown for cell in cells}
+    if "not on file" in gaps:
+        yield "not on file: printed by the paper, not on file here."
+    if "not printed" in gaps:
+        yield "A dash under (published): the paper prints no number."
+    yield from (f"{row.name}: not in the paper's table." for row in table.rows if row.ours)
+
+
+def table_to_json(filled: FilledTable, title: str) -> dict[str, Any]:
+    """Return everything as JSON values: our scores in natural units, published ones times 100."""
+    return {
+        "title": title,
+        "suite": filled.suite.name,
+        "columns": [column.name for column in filled.columns],
+        "rows": [
+            {
+                "name": row.name,
+                "models": list(models),
+                "untrained": dict(untrained),
+                "against": row.against,
+                "cells": {c.name: asdict(cell) for c, cell in zip(filled.columns, cells, strict=True)},
+                "seconds": dict(times),
+            }
+            for row, models, untrained, cells, times in zip(
+                filled.table.rows, filled.models, filled.untrained, filled.cells, filled.times, strict=True
+            )
+        ],
+        "notes": list(list_notes(filled)),
+    }
+
+
+def format_percent(found: Estimate, *, signed: bool, spread: str = "") -> str:
+    """Return a score and its interval times 100: 71.23 [70.1, 72.3]; spread: text in between."""
+    if isnan(found.value):
+        return "undefined"
+    sign = "+" if signed else ""
+    value, low, high = (
+        f"{100 * number:{sign}.{digits}f}" for number, digits in ((found.value, 2), (found.low, 1), (found.high, 1))
+    )
+    return f"{value}{spread} [{low}, {high}]"
+
+
+def _build_blocks(filled: FilledTable, title: str) -> Iterator[TextTable]:
+    relative = filled.table.form == "relative"
+    published = _find_published_columns(filled)
+    names = [_mark_column(column, filled) for column in filled.columns]
+    heads = ["", "seeds"]
+    for name, both in zip(names, published, strict=True):
+        heads += [name, f"{name} (published)"] if both else [name]
+    rows = []
+    for row, models, cells in zip(filled.table.rows, filled.models, filled.cells, strict=True):
+        line = [row.name, str(len(models) or "")]
+        for cell, both in zip(cells, published, strict=True):
+            line.append(_format_cell(cell, filled.table.form))
+            if both:
+                line.append(_format_published(cell, filled.table.form))
+        rows.append(tuple(line))
+    yield TextTable(title, tuple(heads), tuple(rows))
+    if not relative and any(cell.above for row in filled.cells for cell in row):
+        what = "relative change of the error, %" if filled.table.form == "errors" else "differences"
+        yield TextTable(f"{title}: {what}", ("", "against", *names), _build_differences(filled))
+    if any(filled.times):
+        yield TextTable(f"{title}: seconds", *_build_seconds(filled))
+
+
+def _find_published_columns(filled: FilledTable) -> list[bool]:
+    """Return whether the paper prints numbers for each column."""
+    return [
+        any(cell.published is not None or cell.gap == "not on file" for cell in cells)
+        for cells in zip(*filled.cells, strict=True)
+    ]
+
+
+def _mark_column(column: TableColumn, filled: FilledTable) -> str:
+    """Return a column's name, marked where scored models train on its data."""
+    marked = any(score.task in filled.suite.trained_on for score in column.scores)
+    return f"{column.name} {TRAINED_ON}" if marked else column.name
+
+
+def _build_differences(filled: FilledTable) -> tuple[tuple[str, ...], ...]:
+    return tuple(
+        (row.name, row.against, *(format_percent(c.above, signed=True) if c.above else "-" for c in cells))
+        for row, cells in zip(filled.table.rows, filled.cells, strict=True)
+        if row.against
+    )
+
+
+def _build_seconds(filled: FilledTable) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    published = filled.table.seconds if filled.suite.original else {}
+    heads = ("", "search of", *TIME_PARTS, *(["per query (published)"] if published else []))
+    rows = [
+        (
+            row.name,
+            task,
+            *(f"{s:.4g}" if isinstance(s := seconds[part], float) else str(s) for part in TIME_PARTS),
+            *([f"{published[row.name]:g}" if row.name in published else ""] if published else []),
+        )
+        for row, times in zip(filled.table.rows, filled.times, strict=True)
+        for task, seconds in times.items()
+    ]
+    return heads, tuple(rows)
+
+
+def _format_cell(cell: TableCell, form: TableForm) -> str:
+    """Return a score or a change times 100; of runs the mean and standard deviation: 64.00 (0.91)*."""
+    if form == "relative" and cell.above:
+        return format_percent(cell.above, signed=True)
+    if cell.found and form == "runs":
+        spread = f" ({100 * cell.found.spread:.2f})" if cell.found.seeds[0] > 1 else ""
+        return f"{100 * cell.found.value:.2f}{spread}{'*' if cell.marked else ''}"
+    if cell.found:
+        error = f" +-{100 * cell.found.error:.2f}" if form == "errors" and cell.found.error else ""
+        return format_percent(cell.found, signed=False, spread=error)
+    return {"published only": "", "not served": "-"}.get(cell.status, cell.status)
+
+
+def _format_published(cell: TableCell, form: TableForm) -> str:
+    """Return the paper's number, with its deviation or error: 64 (1), 81.6 +-0.1; or why there is none."""
+    if cell.published is None:
+        return {"not printed": "-"}.get(cell.gap, cell.gap)
+    number = format(cell.published, "+.2f" if form == "relative" else "g")
+    if cell.published_spread is None:
+        return number
+    return f"{number} ({cell.published_spread:g})" if form == "runs" else f"{number} +-{cell.published_spread:g}"

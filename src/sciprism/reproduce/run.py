@@ -1,0 +1,301 @@
+"""Make a table: check for missing data and models, score what has no result yet, fill the cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+from sciprism.errors import InputError
+from sciprism.evaluation.report.estimates import are_apart
+from sciprism.evaluation.results import folder_name
+from sciprism.evaluation.run import EvaluationOptions, evaluate
+from sciprism.evaluation.scoring import ProgressCallback, TaskData, TaskDataSource
+from sciprism.evaluation.selection import SelectedTasks
+from sciprism.evaluation.systems import System
+from sciprism.evaluation.task import Published
+from sciprism.reproduce.estimates import Estimate, ScoreSample, estimate_mean, to_error
+from sciprism.reproduce.missing_data import list_missing_data
+from sciprism.reproduce.models import ModelNames, TableSystems, model_keys
+from sciprism.reproduce.result_folder import ResultFolder, read_models, write_models
+from sciprism.reproduce.scores import SuiteScores
+from sciprism.reproduce.table import (
+    GroupedSuite,
+    ModelRow,
+    PaperTable,
+    Reproduction,
+    TableColumn,
+    build_columns,
+)
+from sciprism.reproduce.untrained import find_untrained_stage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableCell:
+    """One row at one column: its score, and how far it is above the baseline row.
+
+    above: relative to the baseline in tables of changes. published: the paper's number, and its standard
+    deviation or error. gap: why there is none, "not on file" or "not printed". marked: the two rows differ by
+    more than two standard deviations over runs, the larger one's.
+    """
+
+    status: str = "published only"
+    found: Estimate | None = None
+    above: Estimate | None = None
+    published: float | None = None
+    published_spread: float | None = None
+    gap: str = ""
+    marked: bool = False
+    remark: str = ""
+
+
+SystemNames = Mapping[str, Sequence[str]]
+"""Task -> the names of a row's systems there, one per seed."""
+SearchTimes = Mapping[str, Mapping[str, Any]]
+"""Task -> the seconds of its search, by part, from a result's details."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilledTable:
+    """A table with its numbers.
+
+    models: each row's system names. times: each row's search times. untrained: each row's systems whose model is
+    the start of its training -> the stage.
+    """
+
+    table: PaperTable
+    suite: GroupedSuite
+    columns: tuple[TableColumn, ...]
+    models: tuple[tuple[str, ...], ...]
+    cells: tuple[tuple[TableCell, ...], ...]
+    times: tuple[SearchTimes, ...] = ()
+    untrained: tuple[Mapping[str, str], ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Return whether a task failed."""
+        return any(cell.status == "failed" for row in self.cells for cell in row)
+
+
+def choose_rows(table: PaperTable, suite: GroupedSuite, only: Sequence[str] = ()) -> PaperTable:
+    """Return the table with the rows of some models (default: all), their baselines, and rows always shown.
+
+    Rows with published numbers only are dropped on other data, or if models are selected. A baseline row is
+    not compared with a row that is dropped. Raises InputError for a model that no row has.
+    """
+    unknown = sorted(set(only) - set(model_keys(table.rows)))
+    if unknown:
+        raise InputError(
+            f"table {table.name} has no row of the model {unknown[0]!r}; it has {', '.join(model_keys(table.rows))}"
+        )
+
+    def is_selected(row: ModelRow) -> bool:
+        return row.model in only or row.always_shown if only else bool(row.model) or suite.original
+
+    selected = {name for row in table.rows if is_selected(row) for name in (row.name, row.against)}
+    rows = (row for row in table.rows if row.name in selected)
+    return replace(table, rows=tuple(row if row.against in selected else replace(row, against="") for row in rows))
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """A table to make, with the systems of its rows. data: the folder of data."""
+
+    table: PaperTable
+    suite: GroupedSuite
+    columns: tuple[TableColumn, ...]
+    row_systems: TableSystems
+    data: Path | None = None
+
+    def tasks_of(self, row: ModelRow) -> list[str]:
+        """Return the names of a row's tasks; none for rows with published numbers only."""
+        scores = (score for column in self.columns for score in column.scores if row.model)
+        return list(dict.fromkeys(row.task(score.task) for score in scores))
+
+    def systems(self, row: ModelRow) -> dict[str, tuple[System, ...]]:
+        """Return task -> the systems of a row."""
+        return {task: self.row_systems.load(row, task) for task in self.tasks_of(row)}
+
+    def names(self, row: ModelRow) -> SystemNames:
+        """Return task -> the names of a row's systems."""
+        return {task: [system.name for system in found] for task, found in self.systems(row).items()}
+
+
+def plan_table(
+    paper: Reproduction,
+    table: PaperTable,
+    suite: GroupedSuite,
+    models: ModelNames,
+    data: Path | None,
+    precision: str = "float32",
+) -> TablePlan:
+    """Return the plan of a table; InputError lists all data and models that are missing."""
+    plan = TablePlan(table, suite, build_columns(table, suite), TableSystems(paper, models, precision), data)
+    tasks = suite.tasks_by_name()
+    names = dict.fromkeys(task for row in table.rows for task in plan.tasks_of(row))
+    lines = list_missing_data([tasks[name] for name in names], data)
+    for row in table.rows:
+        plan.systems(row)
+    lines += plan.row_systems.missing
+    if lines:
+        raise InputError(
+            f"table {table.name} of {paper.title} cannot be made on {suite.name}; missing:\n"
+            + "\n".join(f"- {line}" for line in lines)
+            + "\nname models with --models KEY=NAME, or choose rows with --only KEY; nothing was run"
+        )
+    return plan
+
+
+def score_table(
+    plan: TablePlan,
+    output: Path,
+    command: str = "",
+    progress: ProgressCallback | None = None,
+    task_data: TaskDataSource = TaskData,
+) -> FilledTable:
+    """Score what has no result in a folder yet, then fill the table; a failed task has no score.
+
+    task_data: as of `EvaluationOptions`.
+    """
+    systems_of: dict[tuple[str, str], dict[str, System]] = {}
+    for row in plan.table.rows:
+        for task, systems in plan.systems(row).items():
+            by_fingerprint = {system.fingerprint: system for system in systems}
+            systems_of.setdefault((task, row.encoded_format), {}).update(by_fingerprint)
+    batches: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    for (task, encoded_format), by_fingerprint in systems_of.items():
+        key = plan.suite.suite_of(task).name, encoded_format, tuple(by_fingerprint)
+        batches.setdefault(key, []).append(task)
+    tasks = plan.suite.tasks_by_name()
+    for (_, encoded_format, _), names in batches.items():
+        batch = list(systems_of[names[0], encoded_format].values())
+        selected = SelectedTasks(plan.suite.suite_of(names[0]), tuple(tasks[name] for name in names))
+        options = EvaluationOptions(format=encoded_format, command=command, task_data=task_data)
+        evaluate(batch, selected, plan.data, output=output, options=options, progress=progress)
+    record_models(plan, output)
+    return fill_table(plan, ResultFolder(output, plan.suite), plan.names)
+
+
+def read_table(paper: Reproduction, name: str, suite: GroupedSuite, only: Sequence[str], folder: Path) -> FilledTable:
+    """Fill a table from the results in a folder: no model is loaded, nothing is scored.
+
+    The folder's models.json says which systems are in which row; InputError if it has none of the table.
+    """
+    known = read_models(folder)
+    present = [row.model for row in paper.table(name).rows if known.get(row.key)]
+    if lacking := sorted(set(only) - set(present)) or ["the table"] * (not present):
+        raise InputError(
+            f"{folder} holds no results of {lacking[0]} (models.json lists the models); --results names another folder"
+        )
+    table, results = choose_rows(paper.table(name), suite, only or present), ResultFolder(folder, suite)
+    plan = TablePlan(table, suite, build_columns(table, suite), TableSystems(paper, {}))
+    tasks = suite.tasks_by_name()
+
+    def names(row: ModelRow) -> SystemNames:
+        folders = known.get(row.key, ())
+        suffix = f"--as-{row.encoded_format}"
+        scored = {
+            task: [folder for folder in folders if results.run(folder, tasks[task])] or folders
+            for task in plan.tasks_of(row)
+        }
+        return {task: [each.removesuffix(suffix) for each in found] for task, found in scored.items()}
+
+    return fill_table(plan, results, names)
+
+
+def record_models(plan: TablePlan, folder: Path) -> None:
+    """Record which systems belong to which model, for `read_table` and the claims."""
+    found: dict[str, dict[str, None]] = {}
+    for row in plan.table.rows:
+        for names in plan.names(row).values():
+            folders = (folder_name(name, row.encoded_format) for name in names)
+            found.setdefault(row.key, {}).update(dict.fromkeys(folders))
+    write_models(folder, {key: tuple(names) for key, names in found.items()})
+
+
+def fill_table(plan: TablePlan, results: ResultFolder, names: Callable[[ModelRow], SystemNames]) -> FilledTable:
+    """Return the table filled from stored results."""
+    scores = SuiteScores(plan.suite, results)
+    systems = {row.name: names(row) if row.model else {} for row in plan.table.rows}
+
+    def sample(row: ModelRow, column: TableColumn) -> ScoreSample | str:
+        if not row.model:
+            return "published only"
+        folders = {
+            task: [folder_name(name, row.encoded_format) for name in found] for task, found in systems[row.name].items()
+        }
+        return scores.sample(column.scores, lambda task: folders[task], row.variant, column.weights)
+
+    samples = {row.name: [sample(row, column) for column in plan.columns] for row in plan.table.rows}
+    cells = []
+    for row in plan.table.rows:
+        bases = samples[row.against] if row.against else [""] * len(plan.columns)
+        published = find_published(plan.table, row) if plan.suite.original else None
+        cells.append(
+            tuple(
+                _add_published(_build_cell(score, base, plan.table, scores), published, column.published_names)
+                for score, base, column in zip(samples[row.name], bases, plan.columns, strict=True)
+            )
+        )
+    models = tuple(
+        tuple(dict.fromkeys(name for found in systems[row.name].values() for name in found)) for row in plan.table.rows
+    )
+    times = tuple(_collect_times(plan, row, systems[row.name], results) for row in plan.table.rows)
+    untrained = tuple(
+        {
+            name: stage
+            for name in names
+            if (stage := find_untrained_stage(results.folder, folder_name(name, row.encoded_format)))
+        }
+        for row, names in zip(plan.table.rows, models, strict=True)
+    )
+    return FilledTable(plan.table, plan.suite, plan.columns, models, tuple(cells), times, untrained)
+
+
+def _collect_times(plan: TablePlan, row: ModelRow, systems: SystemNames, results: ResultFolder) -> SearchTimes:
+    """Return a row's search times: of its first model without cached vectors, else of the first."""
+    tasks, found = plan.suite.tasks_by_name(), {}
+    for task in plan.suite.groups.get(plan.table.timed_group, ()):
+        names = [folder_name(name, row.encoded_format) for name in systems.get(task, ())]
+        details = [run.result.details for name in names if (run := results.run(name, tasks[task]))]
+        times = [each["seconds"] for each in details if "seconds" in each]
+        if times:
+            found[task] = next((one for one in times if isinstance(one["per query"], float)), times[0])
+    return found
+
+
+def _build_cell(score: ScoreSample | str, base: ScoreSample | str, table: PaperTable, scores: SuiteScores) -> TableCell:
+    if isinstance(score, str):
+        return TableCell(status=score)
+    if isnan(score.value):
+        return TableCell(status="undefined")
+    cell = TableCell(status="done", found=estimate_mean(score))
+    if isinstance(base, str):
+        return cell
+    marked = table.form == "runs" and are_apart(score.seeds, base.seeds)
+    if table.form == "errors":
+        above = scores.contrast(to_error(score), to_error(base), relative=True)
+    else:
+        above = scores.contrast(score, base, relative=table.form == "relative")
+    if isinstance(above, str):
+        return replace(cell, remark=above, marked=marked)
+    return replace(cell, above=above, marked=marked)
+
+
+def find_published(table: PaperTable, row: ModelRow) -> Published | None:
+    """Return a row as the paper prints it, None if it does not have the row."""
+    return next((found for found in table.published if found.name == (row.published_name or row.name)), None)
+
+
+def _add_published(cell: TableCell, row: Published | None, names: Sequence[str]) -> TableCell:
+    """Return a cell with the paper's number, or why there is none. names: of the column in published rows."""
+    if row is None:
+        return cell
+    for name in names:
+        if name in row.scores:
+            return replace(cell, published=row.scores[name], published_spread=row.spreads.get(name))
+        if name in row.not_on_file:
+            return replace(cell, gap="not on file")
+    return replace(cell, gap="not printed")

@@ -1,0 +1,319 @@
+"""Records of verdicts from results made by hand, and the page that shows them."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evidence.claim import (
+    Claim,
+    ContrastSide,
+    ScoreContrast,
+    require_all,
+    require_any,
+    require_mixed,
+    show_only,
+)
+from evidence.claims import claims, settings
+from evidence.page import format_page
+from evidence.records import (
+    ClaimFinding,
+    ClaimRecord,
+    decide_claim,
+    read_record,
+    write_record,
+)
+from sciprism.errors import InputError
+from sciprism.evaluation import results
+from sciprism.evaluation.bootstrap import bootstrap_interval, estimate
+from sciprism.evaluation.item_scores import ItemScores
+from sciprism.evaluation.results import Measure, TaskResult
+from sciprism.evaluation.suites.registry import suites
+from sciprism.reproduce.registry import reproductions
+from sciprism.reproduce.result_folder import write_models
+from sciprism.reproduce.table import GroupedSuite, Reproduction, TableModel
+
+ROOT = Path(__file__).parent.parent.parent.parent
+OPEN = suites["open"]
+PAPER = Reproduction(
+    name="small",
+    title="Small",
+    tables={},
+    models={
+        "a": TableModel(title="A"),
+        "b": TableModel(title="B"),
+        "base": TableModel(title="Base", fixed=True),
+    },
+    suites={"open": GroupedSuite(suite=OPEN, groups={"search": ("cranfield", "npl"), "links": ("vis-citation",)})},
+)
+SUITE = PAPER.suites["open"]
+PAPERS = {"small": PAPER, **reproductions}
+TEXTS = {"small": "Ours is small.", **settings}
+
+
+def result(folder, system, task, values, suite=SUITE, **facts):
+    """Write a result of one model at a task, of these items in every metric."""
+    declared, suite_name = suite.tasks_by_name()[task], suite.suite.name
+    items = ItemScores(tuple(map(str, range(len(values)))), np.array(values, float), "mean")
+    low, high = bootstrap_interval(items, seed=0)
+    measure = Measure(value=estimate(items), low=low, high=high, n=len(values))
+    done = TaskResult(
+        suite=suite_name,
+        task=task,
+        key=declared.key,
+        format=declared.format,
+        group=declared.group,
+        system={"name": system},
+        status="done",
+        metrics=dict.fromkeys(declared.protocol.metrics, measure),
+        provenance={"command": f"sciprism evaluate {system}", "date": "2026-01-02"},
+    )
+    folder = folder / results.folder_name(system) / suite_name
+    results.write_result(folder, replace(done, **facts), dict.fromkeys(declared.protocol.metrics, items))
+
+
+def contrast(ours, other, group="search", **facts):
+    sides = ContrastSide(model=ours, group=group), ContrastSide(model=other, group=group)
+    return ScoreContrast(name=f"{ours} over {other}, {group}", ours=sides[0], other=sides[1], **facts)
+
+
+def write_runs(folder, keys, seeds=range(3), **facts):
+    """Write what the runs came to: trainings of 100 steps that are a test, unless the facts say otherwise."""
+    stages = [{"name": "only", "steps": 100, "examples": 3200, "step": 100}]
+    run = {"stages": stages, "parameters": 22_565_376, "dev_of_backbone": 0.5, "dev_best": 0.6} | facts
+    path = folder / "runs.json"
+    known = json.loads(path.read_text())["runs"] if path.exists() else {}
+    path.write_text(json.dumps({"runs": known | {f"{key}, seed {seed}": run for key in keys for seed in seeds}}))
+
+
+def claim(*questions):
+    return Claim(id="X1", paper="small", text="A is better", figure="+1", test="a test", questions=questions)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Three seeds of a and b on the quick task, one of each on both; a is above b by 0.1 on every item."""
+    random = np.random.default_rng(1)
+    base = random.random(200) * 0.8
+    result(tmp_path, "base", "cranfield", base)
+    result(tmp_path, "base", "npl", base)
+    for seed, shift in enumerate((0.0, 0.02, 0.04)):
+        result(tmp_path, f"a-{seed}", "cranfield", base + 0.1 + shift)
+        result(tmp_path, f"b-{seed}", "cranfield", base + shift)
+    result(tmp_path, "a-1", "npl", base + 0.05)
+    result(tmp_path, "b-1", "npl", base)
+    names = {key: tuple(f"{key}-{seed}" for seed in range(3)) for key in "ab"}
+    write_models(tmp_path, names | {"base": ["base"]})
+    write_runs(tmp_path, "ab")
+    return tmp_path
+
+
+def test_the_part_with_the_most_seeds_decides_and_the_whole_stands_beside(folder):
+    found = decide_claim(claim(*require_all(contrast("a", "b"))), PAPER, SUITE, folder)
+    quick, whole = found.findings
+    assert (quick.view, quick.seeds, quick.tasks, quick.decides) == ("open/quick", (3, 3), 1, True)
+    assert (whole.view, whole.seeds, whole.tasks, whole.decides) == ("open", (1, 1), 2, False)
+    assert [quick.value, quick.low, quick.high] == pytest.approx(
+        [0.1, 0.098, 0.102], abs=1e-3
+    )  # pairs of seeds and items
+    assert whole.value == pytest.approx(0.075) and whole.one_seed and not quick.one_seed
+    assert found.verdict == "held" and found.date == "2026-01-02"
+    assert set(found.commands) == {
+        "sciprism evaluate a-0",
+        "sciprism evaluate b-0",
+        "sciprism evaluate a-1",
+        "sciprism evaluate b-1",
+    }
+
+
+def test_verdicts_of_several_questions(folder):
+    more = contrast("b", "base")  # 0.02 on average over seeds, t(2) is wide: 0.02 +- 0.05
+    found = decide_claim(claim(*require_all(contrast("a", "b"), more)), PAPER, SUITE, folder)
+    seeds = next(f for f in found.findings if f.name == more.name and f.decides)
+    assert seeds.seeds == (3, 1) and seeds.low < 0 < seeds.high and not seeds.one_seed
+    assert seeds.high == pytest.approx(0.02 + 4.303 * 0.02 / 3**0.5, rel=0.1)
+    assert found.verdict == "undecided"
+    assert (
+        decide_claim(claim(*require_any("one of both", contrast("a", "b"), more)), PAPER, SUITE, folder).verdict
+        == "held"
+    )
+    assert decide_claim(claim(*require_all(contrast("b", "a"))), PAPER, SUITE, folder).verdict == "opposite"
+    assert (
+        decide_claim(
+            claim(*require_all(contrast("a", "b")), *show_only(contrast("b", "a"))), PAPER, SUITE, folder
+        ).verdict
+        == "held"
+    )
+
+
+def test_what_contradicts_one_of_several_answers_has_a_wider_interval(folder):
+    base = np.linspace(0, 0.8, 200)
+    for seed, below in enumerate((0.03, 0.025, 0.02)):
+        result(folder, f"b-{seed}", "cranfield", base)
+        result(folder, f"a-{seed}", "cranfield", base - below)
+    verdicts = {}
+    for answers in (1, 4):  # t(2) at 95%: 4.3, at 98.75%: 8.9 standard errors of 0.0029
+        found = decide_claim(claim(*require_all(contrast("a", "b")) * answers), PAPER, SUITE, folder)
+        verdicts[found.verdict] = found.findings[0].level
+    assert verdicts == {"opposite": 0.95, "undecided": 0.9875}
+
+
+def test_a_figure_beyond_the_highest_score_does_not_count(folder):
+    asked = claim(*require_all(contrast("a", "base", figure=0.7)))  # base has 0.4
+    found = decide_claim(asked, PAPER, SUITE, folder)
+    assert found.findings[0].no_room and found.verdict == "held"
+    assert "| search (quick, 1) | (+70.00) |" in format_page({"X1": asked}, {"X1": found}, TEXTS, PAPERS)
+    found = decide_claim(claim(*require_all(contrast("a", "base", figure=0.5))), PAPER, SUITE, folder)
+    assert not found.findings[0].no_room and found.verdict == "smaller than the paper's"
+
+
+def test_what_is_not_measured_is_said(folder):
+    links = contrast("a", "b", "links")
+    assert decide_claim(claim(*require_all(links)), PAPER, SUITE, folder) is None
+    assert decide_claim(claim(*require_all(contrast("a", "base"))), PAPER, SUITE, folder / "elsewhere") is None
+    found = decide_claim(claim(*require_all(contrast("a", "b"), links)), PAPER, SUITE, folder)
+    assert found.verdict == "not tested" and found.lacking == (links.name,)
+
+
+def test_a_training_that_is_no_test_carries_no_verdict(folder):
+    asked = claim(*require_all(contrast("a", "b", figure=0.2)))
+    assert decide_claim(asked, PAPER, SUITE, folder).verdict == "smaller than the paper's"
+    stages = [{"name": "only", "steps": 100, "examples": 3200, "step": 0}]
+    for facts, reason in (
+        ({"dev_best": 0.5}, "0.500, is not above the untouched backbone's, 0.500"),
+        ({"dev_of_backbone": None}, "not on file"),
+        ({"stages": stages}, "kept step 0 of stage only"),
+    ):
+        write_runs(folder, "b", seeds=[1], **facts)  # one seed of three is enough to doubt
+        found = decide_claim(asked, PAPER, SUITE, folder)
+        assert found.verdict == "not tested" and {finding.verdict for finding in found.findings} == {"not tested"}
+        assert found.findings[0].untested.startswith("b: ") and reason in found.findings[0].untested
+    assert f"Not tested: b: {found.arms[1].untested}." in format_page({"X1": asked}, {"X1": found}, TEXTS, PAPERS)
+    one = ContrastSide("b", "search"), ContrastSide("b", "search", "names-only")
+    assert decide_claim(claim(*require_all(ScoreContrast("x", *one))), PAPER, SUITE, folder) is None
+    (folder / "runs.json").unlink()
+    found = decide_claim(asked, PAPER, SUITE, folder)
+    assert found.findings[0].untested == "a: no record of its training"
+    (folder / "runs.json").write_text('{"runs": {"a, seed 0": {"steps": 3}}}')
+    found = decide_claim(asked, PAPER, SUITE, folder)
+    assert found.findings[0].untested == "a: its training has no dev score"
+
+
+def test_runs_of_an_arm_are_in_the_order_of_their_seeds(folder):
+    (folder / "runs.json").unlink()
+    for seed in (10, 2, 0):  # as they were put on file
+        stage = {"name": "only", "steps": 100, "examples": 3200, "step": 10 + seed}
+        write_runs(folder, "ab", seeds=[seed], stages=[stage], dev_best=0.6 + seed / 100)
+    arm = decide_claim(claim(*require_all(contrast("a", "b"))), PAPER, SUITE, folder).arms[0]
+    assert arm.kept == (10, 12, 20) and [best for _, best in arm.dev] == [0.6, 0.62, 0.7]
+
+
+def test_a_question_of_gains_and_losses(folder):
+    both = contrast("a", "b"), contrast("b", "a", direction="below")
+    for contrasts, verdict in ((both, "held"), (both[:1] * 2, "opposite")):
+        found = decide_claim(claim(*require_mixed("some of each", *contrasts)), PAPER, SUITE, folder)
+        assert found.verdict == found.answers["some of each"] == verdict
+
+
+def test_results_of_another_declaration_or_that_failed_do_not_count(folder):
+    result(folder, "a-0", "cranfield", [0.1, 0.2], key="other")
+    result(folder, "b-2", "cranfield", [0.1, 0.2], status="failed")
+    found = decide_claim(claim(*require_all(contrast("a", "b"))), PAPER, SUITE, folder)
+    assert {f.seeds for f in found.findings} == {(1, 1)}  # only the pair of seeds 1 is whole
+
+
+def test_rows_over_other_items_are_refused(folder):
+    result(folder, "a-1", "npl", [0.1, 0.2])
+    with pytest.raises(InputError, match="other items"):
+        decide_claim(claim(*require_all(contrast("a", "b"))), PAPER, SUITE, folder)
+
+
+def test_a_record_comes_back_and_a_broken_one_is_named(folder):
+    record = decide_claim(claim(*require_all(contrast("a", "b"))), PAPER, SUITE, folder)
+    path = write_record(folder, record)
+    assert path == folder / "claims.json" and read_record(folder, "X1") == record and read_record(folder, "X2") is None
+    write_record(folder, replace(record, claim="X0"))
+    assert read_record(folder, "X1") == record and list(json.loads(path.read_text())) == ["X0", "X1"]
+    for content, message in (('{"X1": {}}', "X1: not the record of a claim"), ("[", "not a file of claims")):
+        path.write_text(content)
+        with pytest.raises(InputError, match=message):
+            read_record(folder, "X1")
+
+
+def test_the_page(folder):
+    asked = claim(*require_all(contrast("a", "b", figure=0.2)), *show_only(contrast("b", "base")))
+    record = decide_claim(asked, PAPER, SUITE, folder)
+    shown = format_page({"X1": asked, "R1": claims["R1"]}, {"X1": record}, TEXTS, PAPERS)
+    for expected in (
+        "**Of 2 claims, 1 were tested: 1 smaller than the paper's. Not tested: 1,",
+        "| small | 1 | 1 |  |\n",
+        "## small\n\nOur setting: Ours is small.\n\n- search: 2 tasks of open: cranfield, npl.\n\n| arm | steps |",
+        "### X1: smaller than the paper's\n\nA is better. Paper: +1. ",
+        "| a | only 100 | 100, 100, 100 | 3 | 22.6 M | 0.500 | 0.600 |",
+        "| b | search (quick, 1) | +20.00 | +10.00 | +9.80, +10.20 | 3/3 | smaller |",
+        "| b | base | search (quick, 1) |  | +2.00 |",
+        "| (undecided) |",
+        f"- `{record.commands[0]}`",
+        "### R1: not tested",
+    ):
+        assert expected in shown, expected
+    assert "at most 23 million parameters, 100 steps of training" in " ".join(shown.split())
+    assert max(map(len, shown.splitlines())) <= 110
+    cost = ClaimFinding(name="codes", value=1.02, low=1.01, high=1.03, unit="x", verdict="held", one_seed=True)
+    timed = format_page(
+        {"R6": claims["R6"]}, {"R6": ClaimRecord(claim="R6", verdict="held", findings=(cost,))}, settings, PAPERS
+    )
+    assert "| codes | 1.02 x | 1.01, 1.03 | held |" in timed and "### R6: held, one seed" in timed
+    assert "| paper |" not in timed.partition("### R6")[2]  # an empty column is left out
+
+
+def evidence(folder):
+    """Run the script over a folder's results and return the page."""
+    script = [sys.executable, ROOT / "benchmarks" / "write_evidence.py", "--results", folder / "results"]
+    done = subprocess.run([*script, "-o", folder / "page.md"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return (folder / "page.md").read_text()
+
+
+def test_the_script_draws_records_and_page_from_a_folder_of_results(tmp_path):
+    folder = tmp_path / "results" / "scimult"
+    base = np.linspace(0, 0.5, 50)
+    for task in reproductions["scimult"].suites["open"].groups["search"]:
+        result(folder, "v", task, base + 0.2)
+        result(folder, "m", task, base)
+    write_models(folder, {"vanilla": ["v"], "backbone": ["m"]})
+    write_runs(folder, ["vanilla"], seeds=[0])
+    stale = ClaimRecord(claim="S5", verdict="undecided", findings=())
+    write_record(folder, stale)  # its results are gone
+    shown = evidence(tmp_path)
+    records = json.loads((folder / "claims.json").read_text())
+    assert records["S1"]["verdict"] == "not tested" and "S5" not in records
+    assert {f["verdict"] for f in records["S1"]["findings"]} == {"smaller than the paper's"}
+    assert "| backbone | search (7) | +41.48 | +20.00 |" in shown
+    assert shown.count("Not tested: no results.") > len(claims) - 3
+
+
+def test_a_claim_is_decided_on_the_data_that_it_names(tmp_path):
+    folder = tmp_path / "results" / "multi2spe"
+    pairs = {
+        "built": ("facets-cs", "facets-lambda-1-cs"),
+        "fields": ("facets-all-fields", "facets-one-field"),
+    }
+    for data, keys in pairs.items():
+        suite = reproductions["multi2spe"].suites[data]
+        for task in suite.tasks_by_name():
+            for key, above in zip(keys, (0.2, 0.0), strict=True):
+                result(folder, key, task, np.linspace(0, 0.5, 50) + above, suite)
+    write_models(folder, {key: [key] for keys in pairs.values() for key in keys})
+    write_runs(folder, [key for keys in pairs.values() for key in keys], seeds=[0])
+    shown = evidence(tmp_path)
+    assert "### M2: held, one seed" in shown and "### M4: held, one seed" in shown
+    assert "`sciprism reproduce multi2spe domains --data fields`" in shown
+    found = json.loads((folder / "claims.json").read_text())["M4"]["findings"]
+    assert {each["view"] for each in found} == {"multi-scidocs-fields"}
+    for claim in claims.values():
+        assert not claim.questions or claim.data in reproductions[claim.paper].suites

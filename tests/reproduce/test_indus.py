@@ -1,0 +1,139 @@
+"""INDUS's tables: the rows that are always there, seconds per query, and claims from the results."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from evidence.claims import claims
+from evidence.measurements import add_findings, compare_speed
+from evidence.records import decide_claim
+from sciprism.evaluation.suites.registry import suites
+from sciprism.files import write_json
+from sciprism.reproduce.printing import format_table, table_to_json
+from sciprism.reproduce.registry import reproductions
+from sciprism.reproduce.run import choose_rows, plan_table, score_table
+from sciprism.reproduce.table import GroupedSuite, build_columns
+from sciprism.training.recipe_file import read_recipe
+
+INDUS = reproductions["indus"]
+RECIPES = Path(__file__).parents[2]
+OPEN = INDUS.suites["open"]
+SMALL = GroupedSuite(
+    suite=suites["open"], groups={"NASA-IR": ("cranfield",), "BEIR": ("cranfield",), "timed": ("cranfield",)}
+)
+
+
+def filled(data, out, models, name="8", suite=SMALL, only=("retriever-small",)):
+    table = choose_rows(INDUS.table(name), suite, only)
+    return score_table(plan_table(INDUS, table, suite, models, data), out)
+
+
+def test_columns_on_either_data():
+    names = [column.name for column in build_columns(INDUS.table("8"), OPEN)]
+    assert names == ["Average, titles to abstracts (for NASA-IR)", "Average, open searches (for BEIR)"]
+    nasa, beir = build_columns(INDUS.table("8"), INDUS.suites["beir"])
+    assert [number.metrics for number in nasa.scores] == [("recall@10",)] and len(beir.scores) == 12
+    assert {number.metrics for number in beir.scores} == {("ndcg@10",)}
+    names = [column.name for column in build_columns(INDUS.table("beir"), OPEN)]
+    assert names[:6] == [
+        f"{n} ndcg@10" for n in ("scifact", "cranfield", "cacm", "npl", "title-to-abstract-ranked")
+    ] + ["Average, open searches (for BEIR)"]
+
+
+def test_printed_averages_are_those_of_the_printed_sets():
+    rows = {row.name: row.scores for row in INDUS.table("beir").published}
+    for row in INDUS.table("8").published:
+        sets = [score for name, score in rows[row.name].items() if name.startswith("beir-")]
+        assert len(sets) == 12 and sum(sets) / 12 == pytest.approx(row.scores["Average, BEIR"], abs=1.01)
+        assert rows[row.name]["Average, BEIR"] == row.scores["Average, BEIR"]
+        assert row.name in INDUS.table("8").seconds
+
+
+def test_bm25_stands_beside_whoever_is_chosen():
+    rows = choose_rows(INDUS.table("8"), OPEN, ["minilm"]).rows
+    assert [row.name for row in rows] == ["BM25", "MiniLM-v2"]
+
+
+def test_recipes_that_rows_name_are_there():
+    """With the changes that the row states."""
+    commands = [
+        word for model in INDUS.models.values() for word in re.findall(r"sciprism train (\S+.*?) -o", model.obtain)
+    ]
+    for path, *changes in map(str.split, commands):
+        read_recipe(RECIPES / path, [change for change in changes if change != "--set"])
+    assert len(commands) == 5
+
+
+@pytest.fixture
+def empty_cache(tmp_path, monkeypatch):
+    """No vector is there yet."""
+    monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def test_seconds_stand_below_the_numbers(open_data, runs, empty_cache):
+    models = {"retriever-base": (str(runs["plain"]),), "retriever-small": (str(runs["short"]),)}
+    done = filled(open_data, empty_cache / "out", models)
+    assert [row.name for row in done.table.rows] == [
+        "BM25",
+        "INDUS-retriever-base",
+        "INDUS-retriever-small",
+    ]
+    assert [row.against for row in done.table.rows] == ["", "", "INDUS-retriever-base"]
+    for times in done.times:
+        assert times["cranfield"]["per query"] > 0 and times["cranfield"]["documents"] > 0
+    page = format_table(done, "Table 8")
+    head = next(line for line in page.splitlines() if "search of" in line)
+    cells = [cell.strip() for cell in head.strip("|").split("|")]
+    assert cells == ["", "search of", "documents", "queries", "search", "per query"]
+    assert "### Table 8: seconds" in page and "Seconds: encoding (or indexing)" in page
+    commands = table_to_json(done, "Table 8")["rows"][-1]["seconds"]["cranfield"]
+    assert commands["per query"] == pytest.approx(
+        (commands["documents"] + commands["queries"] + commands["search"]) / 10, rel=1e-3
+    )
+    again = filled(open_data, empty_cache / "elsewhere", models)
+    assert [times["cranfield"]["per query"] for times in again.times][1:] == ["cached"] * 2
+    assert format_table(filled(open_data, empty_cache / "out", models), "Table 8") == page  # kept, not measured again
+
+
+def test_printed_seconds_where_the_data_are_the_papers_own(open_data, runs, empty_cache):
+    own = GroupedSuite(suite=SMALL.suite, groups=SMALL.groups, original=True)
+    done = filled(open_data, empty_cache / "out", {"minilm": (str(runs["plain"]),)}, suite=own, only=("minilm",))
+    page = format_table(done, "Table 8")
+    line = next(line for line in page.splitlines() if "| cranfield |" in line and "MiniLM" in line)
+    assert "per query (published)" in page and line.split("|")[-2].strip() == "0.24"
+
+
+def test_who_stands_for_a_model_is_said_beside_it(open_data, runs, empty_cache):
+    suite = GroupedSuite(suite=SMALL.suite, groups=SMALL.groups, remarks={"minilm": "a stand-in"})
+    page = format_table(
+        filled(open_data, empty_cache, {"minilm": (str(runs["plain"]),)}, suite=suite, only=("minilm",)), "8"
+    )
+    (line,) = (line for line in page.splitlines() if "stand-in" in line)
+    assert line.startswith("- MiniLM-v2: ") and line.endswith("; a stand-in.")
+    assert "RoBERTa" not in page and "all-MiniLM-L6-v2" in OPEN.remarks["roberta-base"]
+
+
+PAIR = ("retriever-base", "retriever-base-contrast")
+
+
+def test_claims_are_drawn_from_its_results(open_data, runs, empty_cache):
+    """A model is not below itself, and without a margin not above itself."""
+    results, models = empty_cache / "out", {}
+    for key in (*PAIR, *(f"{key}-sharp" for key in PAIR), "retriever-base-once"):
+        models[key] = (str(runs["plain"]),)
+    assert decide_claim(claims["I4"], INDUS, SMALL, results) is None
+    filled(open_data, results, models, "I4", only=())
+    runs_of = {f"{key}, seed 0": {"dev_of_backbone": 0.5, "dev_best": 0.6} for key in (*models, "retriever-small")}
+    write_json(results / "runs.json", {"runs": runs_of})
+    found = decide_claim(claims["I4"], INDUS, SMALL, results)
+    assert found.verdict == "undecided" and len(found.findings) == 8 and not found.lacking
+    assert {finding.value for finding in found.findings} == {0.0}
+    models = {"retriever-base": (str(runs["plain"]),), "retriever-small": (str(runs["plain"]),)}
+    filled(open_data, results, models)
+    found = decide_claim(claims["I3"], INDUS, SMALL, results)
+    assert found.verdict == "not tested"
+    assert len(found.lacking) == 3  # the other teacher has no results, and speed was not measured
+    add_findings(results, "I3", [compare_speed([1, 1], [4, 4], 3)], "timed")
+    assert decide_claim(claims["I3"], INDUS, SMALL, results).verdict == "held"

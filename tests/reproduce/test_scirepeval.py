@@ -1,0 +1,50 @@
+"""SciRepEval: random partitions of the sources, and the groups of tasks that its questions need."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from sciprism.errors import InputError
+from sciprism.formats import FORMATS
+from sciprism.reproduce.registry import reproductions
+from sciprism.reproduce.scirepeval import FORMAT_GROUPS
+from sciprism.training.recipe_file import read_recipe
+from scirepeval import PARTITIONS, partition
+
+ROOT = Path(__file__).parents[2]
+PAPER = reproductions["scirepeval"]
+
+
+def read_sources(changes=()):
+    """Return the sources of the recipe of control codes, by name."""
+    recipe = read_recipe(ROOT / "recipes" / "laptop" / "scirepeval-ctrl.toml", changes)
+    return {source.name: source for source in recipe.stages[0].sources}
+
+
+def test_a_partition_deals_every_format_out_to_any_source():
+    """As many sources of each format as in the recipe; those of search are read with the code of queries."""
+    plain = {name: source.format for name, source in read_sources().items()}
+    dealt = [read_sources(partition(number)) for number in range(PARTITIONS)]
+    for sources in dealt:
+        formats = {name: source.format for name, source in sources.items()}
+        assert Counter(formats.values()) == Counter(plain.values()) and formats != plain
+        assert set(formats.values()) == set(FORMATS)
+        assert {s.query for s in sources.values() if s.format == "search"} == {"query"}
+        assert {s.query for s in sources.values() if s.format != "search"} == {"paper"}
+    of_search = {name for sources in dealt for name, source in sources.items() if source.format == "search"}
+    assert len(of_search) > 1 and "arxiv-titles" not in of_search
+
+
+def test_the_whole_open_suite_has_tasks_of_every_format_in_and_out_of_train():
+    """Its quick view has not: codes and partitions (R4, R5) need the whole suite."""
+    whole = PAPER.suites["open"]
+    assert all(whole.groups[group] for group in FORMAT_GROUPS)
+    quick = whole.select_view("quick")
+    lacking = [group for group in FORMAT_GROUPS if not quick.groups[group]]
+    assert lacking == ["in-train search", "out-of-train regression"]
+
+
+def test_a_table_that_is_not_filled_says_what_it_needs():
+    with pytest.raises(InputError, match=r"table 8 of .* is not made from scores: .*needs the field of each paper"):
+        PAPER.table("8")

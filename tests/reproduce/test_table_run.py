@@ -1,0 +1,314 @@
+"""A table from end to end on a small copy of the open data: found missing, scored, filled, continued."""
+
+import shutil
+
+import numpy as np
+import pytest
+from hypothesis import given as given_names
+from hypothesis import strategies as st
+
+from build_methods import build_encoder, perturb_weights
+from open_data import write
+from sciprism import Encoder
+from sciprism.errors import InputError
+from sciprism.evaluation.suites.published import parse_published
+from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.systems import EncodingInput
+from sciprism.evaluation.systems.dense import DenseSystem
+from sciprism.reproduce.instructed_encoder import InstructedEncoder
+from sciprism.reproduce.models import TableSystems, read_model_names, resolve_run
+from sciprism.reproduce.printing import format_table, table_to_json
+from sciprism.reproduce.registry import reproductions
+from sciprism.reproduce.result_folder import read_models
+from sciprism.reproduce.run import choose_rows, plan_table, score_table
+from sciprism.reproduce.scimult import CITE, CO_VIEW
+from sciprism.reproduce.table import GroupedSuite, ModelRow, PaperTable, Reproduction, TableModel
+
+SCIMULT = reproductions["scimult"]
+QUICK = SCIMULT.suites["open"].select_view("quick")
+
+
+def given(runs, **names):
+    return {key.replace("_", "-"): tuple(str(runs[name]) for name in some) for key, some in names.items()}
+
+
+def run_table(name, data, out, models, only):
+    tables = choose_rows(SCIMULT.table(name), QUICK, only)
+    planned = plan_table(SCIMULT, tables, QUICK, models, data)
+    progress = []
+    filled = score_table(
+        planned,
+        out,
+        progress=lambda s, t, r: progress.append((s.name, t.name, r is None)),
+    )
+    return filled, [each for each in progress if each[2]]
+
+
+def test_relative_changes_on_the_open_suite(open_data, runs, tmp_path):
+    models = given(runs, vanilla=["plain", "short"], mha_expert=["first", "end"])
+    filled, begun = run_table("9", open_data, tmp_path, models, ["mha-expert"])
+    assert [row.name for row in filled.table.rows] == ["Vanilla", "MHAExpert"] and not filled.failed
+    groups = [f"Average, {group}" for group in ("fine", "coarse", "retrieval", "reranking", "search")]
+    assert [column.name for column in filled.columns] == groups
+    assert len(begun) == 4 * 7  # four models, seven tasks
+    for base, mine in zip(*filled.cells, strict=True):
+        change = mine.found.value / base.found.value - 1
+        assert mine.above.value == pytest.approx(change) and mine.above.seeds == (2, 2)
+        assert mine.above.low < mine.above.value < mine.above.high and mine.published is None
+    again, begun = run_table("9", open_data, tmp_path, models, ["mha-expert"])
+    assert not begun and again.cells == filled.cells
+    assert read_models(tmp_path)["mha-expert"] == ("first", "end")
+    page = format_table(again, "Table 9")
+    assert "(published)" not in page and "MHAExpert: first, end." in page
+    assert "its numbers are not comparable" in page
+    assert table_to_json(again, "Table 9")["rows"][1]["cells"][groups[0]]["above"]["seeds"] == (2, 2)
+
+
+def test_standard_errors_and_changes_of_the_error(open_data, runs, tmp_path):
+    paper = reproductions["multi2spe"]
+    models = given(runs, backbone=["plain"], specter_cs=["short", "end"], facets_cs=["plain", "first"])
+    quick = paper.suites["open"].select_view("quick")
+    planned = plan_table(paper, paper.table("M1"), quick, models, open_data)
+    filled = score_table(planned, tmp_path)
+    assert [c.name for c in filled.columns][-1] == "Average, open tasks (for Multi-SciDocs)" and len(
+        filled.columns
+    ) == 4
+    backbone, one, three = filled.cells
+    for base, mine in zip(one, three, strict=True):
+        if base.found.value < 1:  # else there is no error to be less
+            change = (1 - mine.found.value) / (1 - base.found.value) - 1
+            assert mine.above.value == pytest.approx(change)
+    assert any(base.found.value < 1 for base in one)
+    page = format_table(filled, "Table M1")
+    assert "### Table M1: relative change of the error, %" in page and "the error, 100 - score" in page
+    average = three[-1].found
+    assert average.error and f"{100 * average.value:.2f} +-{100 * average.error:.2f} [" in page
+    assert f"{100 * backbone[-1].found.value:.2f} [" in page
+
+
+def test_rows_of_one_model_with_the_vectors_of_other_formats(open_data, runs, tmp_path):
+    rows = tuple(
+        ModelRow(name=name, model="vanilla", encoded_format=name, against="" if name == "search" else "search")
+        for name in ("search", "classification")
+    )
+    table = PaperTable(name="4", title="Each format with each other's vectors", rows=rows, groups=("search",))
+    planned = plan_table(SCIMULT, table, QUICK, given(runs, vanilla=["plain"]), open_data)
+    filled = score_table(planned, tmp_path)
+    assert [cells[0].status for cells in filled.cells] == ["done", "done"]
+    assert filled.cells[1][0].above.value == 0  # this model has one vector for all formats
+    assert (tmp_path / "plain--as-search" / "open" / "cranfield.json").exists()
+    assert read_models(tmp_path)["vanilla@search"] == ("plain--as-search",)
+
+
+def test_other_tasks_get_the_code_of_searches_from_its_queries(open_data, tiny_model, tmp_path):
+    perturb_weights(build_encoder(tiny_model, "control-codes"), size=0.3).save(tmp_path / "codes")
+    rows = tuple(ModelRow(name=name, model="vanilla", encoded_format=name) for name in ("", "search", "proximity"))
+    table = PaperTable(name="4", title="Each other's vectors", rows=rows, groups=("coarse", "search"))
+    models = {"vanilla": (str(tmp_path / "codes"),)}
+    filled = score_table(
+        plan_table(SCIMULT, table, QUICK, models, open_data),
+        tmp_path / "out",
+    )
+    own, search, proximity = ([cell.found.value for cell in cells] for cells in filled.cells)
+    assert search[0] != proximity[0], "coarse: the codes of search and of proximity"
+    assert search[-1] == own[-1], "a search itself has its documents as they are"
+
+
+def test_another_paper_is_declarations_alone_and_its_figures_have_their_own_columns(open_data, runs, tmp_path):
+    table = PaperTable(
+        name="1",
+        title="Words",
+        rows=(ModelRow(name="Ours", model="ours", ours=True), *map(ModelRow, ("Theirs", "Others"))),
+        groups=("words",),
+        form="runs",
+        published=parse_published("Other, Table 1", ("cranfield", "Average, words"), "Theirs: 40(1.5)/-\nOthers: ?/51"),
+        notes=("A note.",),
+    )
+    other = Reproduction(
+        name="other",
+        title="Other",
+        tables={"1": table},
+        models={"ours": TableModel(title="Ours", default=str(runs["plain"]))},
+        suites={
+            "own": GroupedSuite(
+                suite=suites["open"],
+                groups={"words": ("cranfield",)},
+                original=True,
+                remarks={"words": "laws"},
+                trained_on={"cranfield": "ours trains on it"},
+            )
+        },
+    )
+    suite = other.suites["own"]
+    planned = plan_table(other, choose_rows(table, suite), suite, {}, open_data)
+    filled = score_table(planned, tmp_path)
+    assert [[cell.published for cell in cells] for cells in filled.cells] == [[None] * 2, [40.0, None], [None, 51.0]]
+    gaps = [["", ""], ["", "not printed"], ["not on file", ""]]
+    assert [[cell.gap for cell in cells] for cells in filled.cells] == gaps
+    assert filled.cells[1][0].found is None and filled.models == (("plain",), (), ())
+    page = format_table(filled, "Table 1")
+    head, _, *rows = (line for line in page.splitlines() if line.startswith("|"))
+    printed = [[cell.strip() for cell in line.strip("|").split("|")] for line in (head, *rows)]
+    assert [cells[2] for cells in printed][::3] == ["cranfield ndcg@10 †", ""]
+    assert [cells[3] for cells in printed] == ["cranfield ndcg@10 † (published)", "", "40 (1.5)", "not on file"]
+    assert [cells[5] for cells in printed] == ["Average, words † (published)", "", "-", "51"]
+    notes = page.splitlines()
+    for note in (
+        "words: laws; 1 task of open: cranfield.",
+        "† cranfield: ours trains on it.",
+        "Columns marked (published) are the paper's numbers.",
+        "A note.",
+        "not on file: printed by the paper, not on file here.",
+        "A dash under (published): the paper prints no number.",
+        "Ours: not in the paper's table.",
+    ):
+        assert f"- {note}" in notes
+
+
+def test_differences_stand_under_the_numbers(open_data, runs, tmp_path):
+    models = given(runs, vanilla=["plain"], vanilla_no_hard_negatives=["plain"])
+    filled, _ = run_table("A4", open_data, tmp_path, models, [])
+    page = format_table(filled, "Table A4", width=100)
+    assert "### Table A4: differences" in page and "+0.00 [+0.0, +0.0]" in page
+    assert "temperature: 0.05 (paper: 1); pooling: mean (paper: first token)" in page
+
+
+def test_all_that_is_missing_is_said_before_anything_runs(tmp_path, runs):
+    write(tmp_path / "data", "cls_mag_titles/test", [{"text": "a", "label": "business"}])
+    with pytest.raises(InputError) as caught:
+        run_table("9", tmp_path / "data", tmp_path / "out", {"vanilla": ("no/where/at/all",)}, ["ffn-expert"])
+    lines = str(caught.value).splitlines()
+    assert lines[0].startswith("table 9 of SciMult") and "on open/quick" in lines[0]
+    said = "\n".join(lines)
+    assert "citegraph_vis" in said and "ir_cranfield" in said and "needed by" in said
+    assert "cls_mag_titles" not in said.replace("cls_mag_titles/test", "")
+    assert "model vanilla (Vanilla): no/where/at/all: " in said
+    assert "model ffn-expert (FFNExpert): it is not released; train it" in said
+    assert "nothing was run" in said and not (tmp_path / "out").exists()
+
+
+def test_rows_of_models_that_are_chosen():
+    table = SCIMULT.table("7")
+    own, other = SCIMULT.suites["scimult"], SCIMULT.suites["open"]
+    assert choose_rows(table, own).rows[1].name == "Kanakia et al."
+    assert "Kanakia et al." not in [row.name for row in choose_rows(table, other).rows]
+    assert [row.name for row in choose_rows(table, own, ["prefix"]).rows] == ["Vanilla", "Prefix"]
+    with pytest.raises(InputError, match="no row of the model 'bm25'; it has pubmedbert"):
+        choose_rows(table, own, ["bm25"])
+
+
+def test_models_are_named_by_word_and_by_file(tmp_path):
+    (tmp_path / "seed-0").mkdir()
+    (tmp_path / "m.toml").write_text('vanilla = ["seed-0", "owner/model"]\nbm25 = "bm25"\n')
+    found = read_model_names(
+        [str(tmp_path / "m.toml"), "vanilla=another", "dpr-specter:patients-par=x"], SCIMULT.models
+    )
+    assert found["vanilla"] == (str(tmp_path / "seed-0"), "owner/model", "another")
+    assert found["dpr-specter:patients-par"] == ("x",)
+    for word, said in (
+        ("vanilla", "neither KEY=NAME nor a .toml"),
+        ("moon=x", "unknown model 'moon'"),
+        ("no.toml", "no.toml is missing"),
+    ):
+        with pytest.raises(InputError, match=said):
+            read_model_names([word], SCIMULT.models)
+    (tmp_path / "bad.toml").write_text("vanilla = 3\n")
+    with pytest.raises(InputError, match="expected a model's name or a list"):
+        read_model_names([str(tmp_path / "bad.toml")], SCIMULT.models)
+
+
+@given_names(st.lists(st.tuples(st.sampled_from(sorted(SCIMULT.models)), st.text(min_size=1)), max_size=5))
+def test_whatever_models_are_called_they_come_back(pairs):
+    found = read_model_names([f"{key}={name}" for key, name in pairs], SCIMULT.models)
+    for key, names in found.items():
+        assert list(names) == list(dict.fromkeys(name for k, name in pairs if k == key))
+    assert found.keys() == {key for key, _ in pairs}
+
+
+def test_one_model_is_no_two_seeds(runs):
+    row = SCIMULT.table("9").rows[0]
+    systems = TableSystems(SCIMULT, {"vanilla": (str(runs["plain"]), f"{runs['plain']}/")})
+    with pytest.raises(InputError, match="are identical"):
+        systems.load(row, "cranfield")
+
+
+def test_the_folder_of_a_run_is_its_last_stage(tmp_path, runs):
+    run = tmp_path / "vanilla-0"
+    run.mkdir()
+    (run / "recipe.json").write_text('{"stages": [{"name": "one"}, {"name": "two"}]}')
+    with pytest.raises(InputError, match="not finished: it has no two/model"):
+        resolve_run(str(run))
+    for stage, name in (("one", "model"), ("two", "model"), ("two", "best")):
+        shutil.copytree(runs["plain"], run / stage / name)
+    assert resolve_run(str(run)) == (str(run / "two" / "model"), "vanilla-0")
+    assert resolve_run(str(run / "one" / "model"))[1] == "vanilla-0-one"
+    assert resolve_run(str(run / "two" / "best"))[1] == "vanilla-0-two-best"
+    assert resolve_run("owner/model") == ("owner/model", "")
+    [half] = TableSystems(SCIMULT, {"vanilla": (str(run),)}, "bfloat16").load(SCIMULT.table("9").rows[0], "cranfield")
+    assert half.fingerprint.endswith("-bfloat16"), "other results than those in float32"
+    [system] = TableSystems(SCIMULT, {"vanilla": (str(run),)}).load(SCIMULT.table("9").rows[0], "cranfield")
+    assert system.name == system.encoder.name == "vanilla-0"
+    (run / "recipe.json").write_text("[]")
+    with pytest.raises(InputError, match="not the recipe of a run"):
+        resolve_run(str(run))
+
+
+class InstructionEncoder:
+    """An encoder that takes instructions: its vectors are the lengths of text and instruction."""
+
+    name, distance, dim, fingerprint = "instructed", "dot", 2, "f0"
+
+    def describe(self):
+        return {"name": self.name}
+
+    def space(self, format, role):
+        return "all"
+
+    def path(self, format, role):
+        return f"{format}"
+
+    def texts(self, items, role, fields):
+        return list(items)
+
+    def encode(self, items, *, format, role, fields, instruction=None):
+        rows = [[len(item), len(instruction or "")] for item in items]
+        return np.array(rows, np.float32).reshape(-1, 2)
+
+
+def test_another_instruction_is_another_system():
+    cite, view = (InstructedEncoder(InstructionEncoder(), instruction) for instruction in (CITE, CO_VIEW))
+    assert cite.fingerprint != view.fingerprint != InstructionEncoder.fingerprint
+    assert cite.path("proximity", "paper") != view.path("proximity", "paper")
+    assert cite.space("proximity", "paper") != view.space("proximity", "paper")
+    assert cite.encode(["abc"]).tolist() == [[3, len(CITE.text)]] and cite.name == "instructed (cite instruction)"
+    assert view.describe()["instruction"].startswith("Find a pair of scientific papers that are co-viewed")
+
+
+def test_other_instructions_on_the_open_suite(open_data, tiny_model, tmp_path):
+    encoder = Encoder.start(tiny_model, method="instruction", pooling="cls")
+    encoder.save(tmp_path / "instructed")
+    models = {"instruction": (str(tmp_path / "instructed"),)}
+    filled, _ = run_table("A6", open_data, tmp_path / "out", models, [])
+    assert [column.name for column in filled.columns] == ["vis-citation map", "vis-co-citation map"]
+    names = [row.name for row in filled.table.rows]
+    assert names == [f"{key} instruction" for key in ("co-view", "co-read", "cite", "co-cite")]
+    assert len({cells[0].found.value for cells in filled.cells}) > 1  # the words are heard
+    assert [cells[0].above is None for cells in filled.cells] == [False, False, True, False]
+    known = read_models(tmp_path / "out")
+    assert known["instruction+co-view"] == ("instructed-co-view-instruction",)
+    plain = DenseSystem(encoder, tmp_path / "cache")
+    instructed = DenseSystem(InstructedEncoder(encoder, CITE), tmp_path / "cache")
+    texts = EncodingInput(items=["galaxy study"], format="proximity")
+    assert np.allclose(plain.encode(texts), instructed.encode(texts), atol=1e-6)  # it is trained with these words
+
+
+def test_an_encoder_without_instructions_is_said_to_have_none(tiny_encoder):
+    with pytest.raises(InputError, match="take an instruction"):
+        InstructedEncoder(tiny_encoder, CITE)
+
+    class EncoderWithoutInstructions(InstructionEncoder):
+        def encode(self, items, *, format, role, fields):
+            return np.zeros((len(items), 2), np.float32)
+
+    with pytest.raises(InputError, match="takes no instructions"):
+        InstructedEncoder(EncoderWithoutInstructions(), CITE)

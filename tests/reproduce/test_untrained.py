@@ -1,0 +1,83 @@
+"""Which stored results are of models that kept step 0, from their facts or from the summaries of runs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sciprism.evaluation.results import TaskResult, write_result
+from sciprism.evaluation.stored_results import pack_results
+from sciprism.reproduce.printing import format_table, table_to_json
+from sciprism.reproduce.registry import reproductions
+from sciprism.reproduce.run import read_table
+from sciprism.reproduce.untrained import find_untrained_stage
+
+RESULTS = Path(__file__).parents[2] / "results"
+START = {"stage": "distil", "step": 0}
+
+
+def store(folder, name, **facts):
+    """Write a result of a system with these facts."""
+    system = {"name": name, "fingerprint": name, **facts}
+    result = TaskResult(suite="open", task="one", key="k", format="search", group="", status="done", system=system)
+    write_result(folder / name / "open", result, {})
+
+
+@pytest.fixture(params=["in folders", "packed"])
+def results(request, tmp_path):
+    """Models that kept their start and others, and one whose facts say nothing of its training."""
+    store(tmp_path, "kept", provenance=START)
+    store(tmp_path, "marked", provenance=START | {"kept_start": True})
+    store(tmp_path, "learned", provenance=START | {"step": 20})
+    store(tmp_path, "mean-kept+learned", members=[{"name": "kept", "provenance": START}, {"name": "learned"}])
+    for name in ("bm25", "codes-1", "codes-2", "codes-11", "own-0-distil"):
+        store(tmp_path, name)
+    if request.param == "packed":
+        pack_results(tmp_path, tmp_path / "packed")
+        return tmp_path / "packed"
+    return tmp_path
+
+
+def test_stored_facts_say_it(results):
+    names = ("kept", "marked", "learned", "mean-kept+learned", "bm25", "gone")
+    stages = [find_untrained_stage(results, name) for name in names]
+    assert stages == ["distil", "distil", "", "distil of kept", "", ""]
+
+
+def test_where_they_do_not_the_summaries_of_runs_say_it(results):
+    runs = {
+        "codes, seed 1": {"dev_best_step": 0, "stage": "formats"},
+        "codes, seed 2": {"dev_best_step": 75, "stage": "formats"},
+        "learned, seed 3": {"dev_best": 0.3},
+        "own, seed 0": {"dev_best_step": 0, "stage": "distil"},
+    }
+    before = [{"runs": {"former, seed 7": {"dev_best_step": 0}}}]
+    (results / "runs-more.json").write_text(json.dumps({"command": "x", "runs": runs, "before": before}))
+    names = ("codes-1", "codes-1--as-search", "codes-2", "codes-11", "own-0-distil", "former-7", "learned")
+    stages = [find_untrained_stage(results, name) for name in names]
+    assert stages == ["formats", "formats", "", "", "distil", "unnamed", ""]
+
+
+def test_the_stored_results_of_the_repository():
+    """All others of its models learned, or were not trained here."""
+    found = {
+        (folder.name, name): stage
+        for folder in sorted(RESULTS.iterdir())
+        if (folder / "models.json").exists()
+        for names in json.loads((folder / "models.json").read_text()).values()
+        for name in names
+        if (stage := find_untrained_stage(folder, name))
+    }
+    assert found == {
+        ("multi2spe", "facets-all-fields-1783"): "citations",
+        ("prism", "single-75-0"): "formats",
+    }
+
+
+def test_a_table_marks_them():
+    paper = reproductions["prism"]
+    filled = read_table(paper, "growth", paper.suites["open"], [], RESULTS / "prism")
+    marked = [line for line in format_table(filled, "Table").splitlines() if "kept step 0" in line]
+    assert [line.split(":")[0] for line in marked] == ["- one vector, 75 steps, single-75-0"]
+    rows = {row["name"]: row["untrained"] for row in table_to_json(filled, "Table")["rows"]}
+    assert rows["one vector, 300 steps"] == {} and rows["one vector, 75 steps"] == {"single-75-0": "formats"}
