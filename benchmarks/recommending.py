@@ -34,6 +34,7 @@ from bm25s.tokenization import Tokenizer
 
 from measurement import build_parser, provenance, write_result
 from sciprism import Encoder, Paper
+from sciprism.arrays import normalize_rows
 from sciprism.encoders.cached_encoder import CachedEncoder
 from sciprism.evaluation.bootstrap import bootstrap_interval, estimate, paired_difference
 from sciprism.evaluation.item_scores import ItemScores
@@ -41,10 +42,8 @@ from sciprism.files import cache_folder
 from sciprism.seeding import random_bits, random_fraction
 from sciprism.uses.recommending.candidates import RETAINED
 from sciprism.uses.recommending.interests import find_interests
-from sciprism.uses.recommending.profile import LibraryProfile
-from sciprism.uses.recommending.selection import choose_papers
+from sciprism.uses.recommending.profile import LibraryProfile, choose_papers
 from sciprism.uses.recommending.settings import RecommendSettings
-from sciprism.uses.recommending.shared_space import normalize
 
 FIRST_NEW = 2016
 DEPTH, CUT = 50, 20
@@ -99,7 +98,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def encode(papers: list[Paper], encoder: CachedEncoder) -> np.ndarray:
-    return normalize(encoder.encode(papers, format="proximity", role="paper"))
+    return normalize_rows(encoder.encode(papers, format="proximity", role="paper"))
 
 
 def load_vis(folder: Path, encoder: CachedEncoder) -> Graph:

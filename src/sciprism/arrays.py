@@ -1,4 +1,4 @@
-"""Types of the arrays that packages exchange, and inner products at full speed on a CPU."""
+"""Types of the arrays that packages exchange, rows of length 1, and inner products at full speed on a CPU."""
 
 from __future__ import annotations
 
@@ -22,6 +22,13 @@ Rows = NDArray[np.int64]
 
 Integers = NDArray[np.int64]
 """Counts, ranks and class numbers."""
+
+
+def normalize_rows(vectors: Floats) -> Floats:
+    """Scale vectors (n, d) to length 1, in a copy; a vector of zeros stays."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: Floats = (vectors / np.maximum(lengths, np.finfo(np.float32).tiny)).astype(np.float32)
+    return unit
 
 
 def inner_products(left: Tensor, right: Tensor) -> Tensor:

@@ -76,7 +76,7 @@ def recommend(
     Example: sciprism recommend --library my.bib --new today.jsonl -o ranked.csv
     """
     from sciprism.uses.recommending import RecommendSettings
-    from sciprism.uses.recommending.output import list_outputs, write_recommendations
+    from sciprism.uses.recommending.results import list_outputs, write_recommendations
 
     settings = RecommendSettings(
         k=k,

@@ -53,6 +53,12 @@ class Ranking:
         return {"query": self.query, "hits": [hit.to_json() for hit in self.hits]}
 
 
+def describe_paper(paper: Paper) -> dict[str, Any]:
+    """Return a paper with the details of a hit, by the names of `Hit`."""
+    details = {name: getattr(paper, name) for name in ("id", "title", "venue", "year", "authors")}
+    return details | {"doi": find_doi(paper), "url": find_url(paper), "paper": paper}
+
+
 def read_papers(collection: StoredCollection, rows: Rows) -> list[list[Paper]]:
     """Return the papers of each ranking of rows (m, k), -1 for none; each distinct row is read once."""
     distinct, positions = np.unique(rows, return_inverse=True)
@@ -72,15 +78,8 @@ def build_rankings(
                 Hit(
                     rank=rank,
                     score=float(score),
-                    id=paper.id,
-                    title=paper.title,
-                    venue=paper.venue,
-                    year=paper.year,
-                    authors=paper.authors,
-                    doi=find_doi(paper),
-                    url=find_url(paper),
+                    **describe_paper(paper),
                     why=reason,
-                    paper=paper,
                 )
                 for rank, (paper, score, reason) in enumerate(zip(*columns, strict=False), 1)
             ),

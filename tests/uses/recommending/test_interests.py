@@ -5,18 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sciprism.arrays import normalize_rows
 from sciprism.papers.records import Paper
 from sciprism.uses.recommending import interests as module
-from sciprism.uses.recommending.interest_terms import find_typical_terms
-from sciprism.uses.recommending.interests import describe_interests, find_interests, measure_silhouette
-from sciprism.uses.recommending.shared_space import normalize
+from sciprism.uses.recommending.interests import (
+    describe_interests,
+    find_interests,
+    find_typical_terms,
+    measure_silhouette,
+)
 
 
 def build_groups(*sizes: int, spread: float = 0.2, dim: int = 8) -> np.ndarray:
     """Vectors in groups around different axes."""
     random = np.random.default_rng(0)
     parts = [np.eye(dim)[axis] + spread * random.standard_normal((size, dim)) for axis, size in enumerate(sizes)]
-    return normalize(np.concatenate(parts).astype(np.float32))
+    return normalize_rows(np.concatenate(parts).astype(np.float32))
 
 
 @pytest.mark.parametrize("sizes", [(30, 20, 4), (12, 12), (40, 3), (5, 5, 5, 5)])

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sciprism.arrays import normalize_rows
 from sciprism.errors import InputError
 from sciprism.uses.recommending import profile as module
-from sciprism.uses.recommending.profile import LibraryProfile
-from sciprism.uses.recommending.selection import choose_papers
+from sciprism.uses.recommending.profile import LibraryProfile, choose_papers
 from sciprism.uses.recommending.settings import RecommendSettings
-from sciprism.uses.recommending.shared_space import normalize
 
 NONE = np.empty((0, 3), np.float32)
 AXES = np.eye(3, dtype=np.float32)
@@ -98,7 +97,7 @@ def test_diversity_puts_a_repetition_later() -> None:
 
 def test_a_small_interest_has_its_share_of_the_list() -> None:
     """Nine papers of one interest and one of another: of ten places, shares of 3 : 1 give it two or three."""
-    own = normalize(np.array([[1, 0, 0.1 * n] for n in range(9)] + [[0, 1, 0]], np.float32))
+    own = normalize_rows(np.array([[1, 0, 0.1 * n] for n in range(9)] + [[0, 1, 0]], np.float32))
     big = np.array([[1, 0, 0.02 * n] for n in range(20)])
     small = np.array([[0, 1, 0.1 * n] for n in range(4)])
     new, groups = np.concatenate([big, small]), [0] * 9 + [1]

@@ -17,8 +17,8 @@ from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection, embed
 from sciprism.uses.recommending import Recommendations, RecommendSettings, paper_sources, recommend
 from sciprism.uses.recommending import candidates as candidates_module
-from sciprism.uses.recommending.output import write_recommendations
 from sciprism.uses.recommending.paper_sources import FileReading
+from sciprism.uses.recommending.results import write_recommendations
 
 ENCODER = FakeEncoder(dim=256)
 HALOS = [

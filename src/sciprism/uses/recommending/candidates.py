@@ -1,69 +1,66 @@
-"""The best papers of a stream: overall, and of each interest."""
+"""The best new papers of a stream, overall and of each interest, without those that the library has already."""
 
 from __future__ import annotations
 
 import heapq
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from sciprism.arrays import Doubles, Floats
-from sciprism.papers.records import Paper
-from sciprism.uses.recommending.owned_papers import NEAR_COSINE, OwnedPapers, is_near_copy
-from sciprism.uses.recommending.paper_sources import PaperBlock, PaperSource
+from sciprism.arrays import Doubles, Floats, normalize_rows
+from sciprism.papers.duplicates import MIN_TITLE_WORDS, SHINGLE_WORDS, hash_first_author
+from sciprism.papers.identity import GENERIC_TITLES, MIN_TEXT_WORDS, identify, is_same_paper, normalise_words
+from sciprism.papers.links import find_doi
+from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper
+from sciprism.store import StoredCollection
+from sciprism.uses.recommending.paper_sources import PaperBlock
 from sciprism.uses.recommending.profile import LibraryProfile, Relevance
-from sciprism.uses.recommending.shared_space import normalize
+from sciprism.uses.recommending.results import RecommendCounts
 
 RETAINED = 300
 """Papers retained overall and of each interest, at least."""
 PER_RESULT = 4
 """Papers retained for each one that is asked for."""
 NEAR_COPY = "near-duplicate"
+NEAR_COSINE = 0.85
+"""Similarity from which two papers' texts are compared: vectors alone do not tell a copy from a sequel."""
+MIN_SHARED_TEXT = 0.5
+"""Jaccard similarity of the word 3-grams of two texts of one paper: its preprint, or a corrected abstract."""
+MIN_SHARED_TITLE = 0.8
+"""Jaccard similarity of the words of two titles of one paper, where an abstract is missing."""
+_ARXIV_DOI = "10.48550/arxiv."
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A new paper that may be recommended: its number in the order read, and its vector (d,) of length 1.
 
-    source, row: where the fields are that a block of a collection has not.
+    stored, row: where the fields are that a block of a collection lacks.
     """
 
     number: int
     paper: Paper
     vector: Floats
-    source: PaperSource
+    stored: StoredCollection | None
     row: int
 
     def complete(self) -> Paper:
         """Return the paper with all its fields."""
-        return self.source.complete(self.paper, self.row)
-
-
-@dataclass(slots=True)
-class CandidateCounts:
-    """Counts of new papers. owned: by what they were found in the library.
-
-    Near-duplicates and repeated papers are counted among the best papers alone: the others are not looked at closely.
-    """
-
-    read: int = 0
-    without_abstract: int = 0
-    unwanted: int = 0
-    repeated: int = 0
-    owned: Counter[str] = field(default_factory=Counter)
+        return self.paper if self.stored is None else self.stored.papers([self.row])[0]
 
 
 class CandidatePool:
     """The best new papers so far: memory depends on how many are asked for, not on how many are read.
 
-    own: the papers of the library, in the rows of the profile. unwanted: those that are not to be shown.
+    own: the papers of the library, in the rows of the profile. unwanted: those that are not to be shown. counts: of
+    new papers, which are counted here.
     """
 
-    def __init__(self, profile: LibraryProfile, own: Sequence[Paper], unwanted: Sequence[Paper], k: int) -> None:
-        self.profile, self.own = profile, own
-        self.counts = CandidateCounts()
+    def __init__(
+        self, profile: LibraryProfile, own: Sequence[Paper], unwanted: Sequence[Paper], k: int, counts: RecommendCounts
+    ) -> None:
+        self.profile, self.own, self.counts = profile, own, counts
         self._known, self._unwanted = OwnedPapers(own), OwnedPapers(unwanted)
         size = max(RETAINED, PER_RESULT * k)
         self._overall = _Best(size)
@@ -71,32 +68,32 @@ class CandidatePool:
 
     def add(self, block: PaperBlock) -> None:
         """Score the papers of a block, and retain those among the best; count those that are known."""
-        first = self.counts.read
-        self.counts.read += len(block.papers)
-        self.counts.without_abstract += block.without_abstract
+        first = self.counts.new
+        self.counts.new += len(block.papers)
+        self.counts.new_without_abstract += block.without_abstract
         new = [i for i, paper in enumerate(block.papers) if not self._is_known(paper)]
         papers = [block.papers[i] for i in new]
-        vectors = normalize(block.vectors[new])
-        found = self.profile.score(vectors, list_years(papers))
+        vectors = normalize_rows(block.vectors[new])
+        relevance = self.profile.score(vectors, list_years(papers))
         inside = [best.floor for best in self._inside]
-        floors = np.array(inside)[found.interest] if new else np.empty(0)
-        good = (found.overall > self._overall.floor) | (found.inside > floors)
+        floors = np.array(inside)[relevance.interest] if new else np.empty(0)
+        good = (relevance.overall > self._overall.floor) | (relevance.inside > floors)
         for place in np.flatnonzero(good).tolist():
-            row = block.rows[new[place]]
+            row = block.rows[new[place]] if block.stored is not None else -1
             vector = vectors[place].copy()  # a view would hold its whole block in memory
-            candidate = Candidate(first + new[place], papers[place], vector, block.source, row)
-            own = self.own[found.own[place]]
-            if found.nearest[place] >= NEAR_COSINE and is_near_copy(candidate.complete(), own):
-                self.counts.owned[NEAR_COPY] += 1
+            candidate = Candidate(first + new[place], papers[place], vector, block.stored, row)
+            own = self.own[relevance.own[place]]
+            if relevance.nearest[place] >= NEAR_COSINE and is_near_copy(candidate.complete(), own):
+                self._count_owned(NEAR_COPY)
             else:
-                self._retain(candidate, found, place)
+                self._retain(candidate, relevance, place)
 
     def list_best(self) -> list[Candidate]:
         """Return the retained papers, each once, in the order read."""
         pools = (self._overall, *self._inside)
-        found = {candidate.number: candidate for pool in pools for candidate in pool.candidates()}
+        by_number = {candidate.number: candidate for pool in pools for candidate in pool.candidates()}
         seen, distinct = OwnedPapers(), []
-        for _, candidate in sorted(found.items()):
+        for _, candidate in sorted(by_number.items()):
             if seen.find_reason(candidate.paper):
                 self.counts.repeated += 1
             else:
@@ -106,16 +103,19 @@ class CandidatePool:
 
     def _is_known(self, paper: Paper) -> bool:
         if reason := self._known.find_reason(paper):
-            self.counts.owned[reason] += 1
+            self._count_owned(reason)
         elif self._unwanted.find_reason(paper):
             self.counts.unwanted += 1
             return True
         return bool(reason)
 
-    def _retain(self, candidate: Candidate, found: Relevance, place: int) -> None:
-        self._overall.add(float(found.overall[place]), candidate)
-        if found.fits[place]:
-            self._inside[found.interest[place]].add(float(found.inside[place]), candidate)
+    def _count_owned(self, reason: str) -> None:
+        self.counts.owned[reason] = self.counts.owned.get(reason, 0) + 1
+
+    def _retain(self, candidate: Candidate, relevance: Relevance, place: int) -> None:
+        self._overall.add(float(relevance.overall[place]), candidate)
+        if relevance.fits[place]:
+            self._inside[relevance.interest[place]].add(float(relevance.inside[place]), candidate)
 
 
 class _Best:
@@ -146,5 +146,82 @@ def list_years(papers: Sequence[Paper]) -> Doubles:
     return np.array([np.nan if paper.year is None else paper.year for paper in papers], np.float64)
 
 
-OnProgress = Callable[[str, int, int | None], None]
-"""Is told the work, how many papers are done, and of how many (None: unknown)."""
+class OwnedPapers:
+    """Papers by id, ids of other systems and title."""
+
+    def __init__(self, papers: Iterable[Paper] = ()) -> None:
+        self._by_key: dict[tuple[str, str], list[Paper]] = {}
+        for paper in papers:
+            self.add(paper)
+
+    def add(self, paper: Paper) -> None:
+        """Add one paper."""
+        for key in _list_keys(paper):
+            self._by_key.setdefault(key, []).append(paper)
+
+    def find_reason(self, paper: Paper) -> str | None:
+        """Return by what a paper is owned: `id`, a system such as `doi`, `title`; None where it is not.
+
+        An id counts where nothing tells the two papers apart, a title as in `find_duplicates`, but a preprint may be
+        years older than the paper if the first authors agree.
+        """
+        for key in _list_keys(paper):
+            kind = key[0]
+            for other in self._by_key.get(key, ()):
+                if (
+                    kind in PAPER_ID_SYSTEMS
+                    or (kind == "id" and is_same_paper(identify(paper), identify(other)))
+                    or (kind == "title" and _has_same_source(paper, other))
+                ):
+                    return kind
+        return None
+
+
+def is_near_copy(paper: Paper, other: Paper) -> bool:
+    """Return whether two papers with near vectors have nearly the same text, or title where an abstract is missing."""
+    texts = [normalise_words(each.abstract) for each in (paper, other)]
+    if min(map(len, texts)) >= MIN_TEXT_WORDS:
+        return _jaccard(*map(_find_shingles, texts)) >= MIN_SHARED_TEXT
+    titles = [normalise_words(each.title) for each in (paper, other)]
+    if min(map(len, titles)) < MIN_TITLE_WORDS or not _may_share_author(paper, other):
+        return False
+    return _jaccard(*map(set, titles)) >= MIN_SHARED_TITLE
+
+
+def _list_keys(paper: Paper) -> list[tuple[str, str]]:
+    """Return the names by which a paper can be found again: ids of other systems, its id, its title's letters."""
+    keys = [(system, id.lower()) for system, id in paper.ids.items() if id and system in PAPER_ID_SYSTEMS]
+    doi = find_doi(paper).lower()
+    if doi and "doi" not in paper.ids:
+        keys.append(("doi", doi))
+    if doi.startswith(_ARXIV_DOI):
+        keys.append(("arxiv", doi.removeprefix(_ARXIV_DOI)))
+    keys.append(("id", paper.id))
+    title = "".join(normalise_words(paper.title))
+    if title and title not in GENERIC_TITLES:
+        keys.append(("title", title))
+    return keys
+
+
+def _has_same_source(paper: Paper, other: Paper) -> bool:
+    """Return whether two papers of one title are one: by first author, year and length of the title."""
+    named = bool(hash_first_author(paper) and hash_first_author(other))
+    if not _may_share_author(paper, other):
+        return False
+    near = not (paper.year and other.year) or abs(paper.year - other.year) <= 1
+    if len(normalise_words(paper.title)) >= MIN_TITLE_WORDS:
+        return named or near
+    return named and near and bool(paper.year and other.year)
+
+
+def _may_share_author(paper: Paper, other: Paper) -> bool:
+    one, two = hash_first_author(paper), hash_first_author(other)
+    return bool(one & two) or not (one and two)
+
+
+def _find_shingles(words: list[str]) -> set[tuple[str, ...]]:
+    return set(zip(*(words[start:] for start in range(SHINGLE_WORDS)), strict=False))
+
+
+def _jaccard(one: set[str] | set[tuple[str, ...]], other: set[str] | set[tuple[str, ...]]) -> float:
+    return len(one & other) / len(one | other) if one or other else 0.0

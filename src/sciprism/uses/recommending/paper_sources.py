@@ -1,4 +1,4 @@
-"""Papers with their vectors in blocks: from a collection, from files, or from a program."""
+"""Papers with their vectors in blocks, all in one space: from a collection, from files, or from a program."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, cast
 
 from sciprism.arrays import Floats
 from sciprism.errors import InputError
+from sciprism.files import cache_folder
 from sciprism.papers.cleaning import is_blank
 from sciprism.papers.input_file import ReadOptions
 from sciprism.papers.input_paths import Paths
@@ -18,8 +19,13 @@ from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
 from sciprism.store.manifest import is_collection
 from sciprism.store.paper_table import has_no_abstract
-from sciprism.uses.collection import Collection
+from sciprism.uses.collection import Collection, load_encoder
 from sciprism.uses.similar import choose_paper_space
+
+if TYPE_CHECKING:
+    from sciprism.encoders.cached_encoder import CachedEncoder
+    from sciprism.encoders.encoder import Encoder
+    from sciprism.formats import Format
 
 ENCODED = 256
 """Papers that are encoded at once, the most that an interruption loses."""
@@ -36,35 +42,13 @@ PaperVectors = Callable[[Sequence[Paper]], Floats]
 
 @dataclass(frozen=True, slots=True)
 class PaperBlock:
-    """Papers and their vectors (b, d). source: where the rest of a paper is, by its row."""
+    """Papers and their vectors (b, d). stored, rows: the collection that has all fields of the papers, and where."""
 
     papers: Sequence[Paper]
     vectors: Floats
-    source: PaperSource
-    rows: Sequence[int]
     without_abstract: int
-
-
-class PaperSource(Protocol):
-    """Some of the papers of an input.
-
-    skipped: records that could not be used are counted here. piped: whether standard input is among the files.
-    """
-
-    skipped: ReadReport
-
-    @property
-    def piped(self) -> bool:
-        """Tell whether standard input is read."""
-
-    def count(self) -> int | None:
-        """Return the number of papers, None where they can be read only once. InputError for a bad record."""
-
-    def blocks(self, encode: PaperVectors) -> Iterator[PaperBlock]:
-        """Yield all papers in blocks."""
-
-    def complete(self, paper: Paper, row: int) -> Paper:
-        """Return a paper of a block with all its fields."""
+    stored: StoredCollection | None = None
+    rows: Sequence[int] = ()
 
 
 @dataclass(slots=True)
@@ -87,79 +71,41 @@ class CollectionSource:
         for matrix, columns in zip(matrices, stored.columns(*COLUMNS), strict=True):
             for start in range(0, len(matrix), READ):
                 stop = min(start + READ, len(matrix))
-                parts = zip(*(column[start:stop] for column in columns), strict=True)
+                lines = zip(*(column[start:stop] for column in columns), strict=True)
                 live = [row for row in range(start, stop) if mask is None or mask[first + row]]
-                read = [line for row, line in enumerate(parts, first + start) if mask is None or mask[row]]
+                read = [line for row, line in enumerate(lines, first + start) if mask is None or mask[row]]
                 papers = [_build_paper(*line[:-1]) for line in read]
                 vectors = matrix.block(start, stop)[[row - start for row in live]]
-                yield PaperBlock(papers, vectors, self, [first + row for row in live], sum(line[-1] for line in read))
+                without_abstract = sum(line[-1] for line in read)
+                yield PaperBlock(papers, vectors, without_abstract, stored, [first + row for row in live])
             first += len(matrix)
 
-    def complete(self, paper: Paper, row: int) -> Paper:  # noqa: ARG002 (it is read again)
-        """Return a paper of a block with all its fields."""
-        return self.stored.papers([row])[0]
-
 
 @dataclass(slots=True)
-class FileSource:
-    """The papers of files, which are encoded. skip_bad: count records that cannot be used, instead of an error."""
+class EncodedSource:
+    """Papers of files or of a program, which are encoded. read: yields them, and counts in a report what is skipped.
 
-    paths: Sequence[str | Path]
-    options: ReadOptions = field(default_factory=ReadOptions)
-    skip_bad: bool = False
-    skipped: ReadReport = field(default_factory=ReadReport)
+    repeatable: whether they can be read twice. piped: whether standard input is among the files.
+    """
 
-    @property
-    def piped(self) -> bool:
-        """Tell whether standard input is among the files."""
-        return "-" in map(str, self.paths)
-
-    def count(self) -> int | None:
-        """Return the number of papers, None for a pipe."""
-        if self.piped or any(Path(path).is_fifo() for path in self.paths):
-            return None
-        return sum(1 for _ in self._read(ReadReport()))
-
-    def blocks(self, encode: PaperVectors) -> Iterator[PaperBlock]:
-        """Yield all papers in blocks."""
-        yield from _encode_blocks(self._read(self.skipped), encode, self)
-
-    def complete(self, paper: Paper, row: int) -> Paper:  # noqa: ARG002 (it is complete)
-        """Return the paper."""
-        return paper
-
-    def _read(self, report: ReadReport) -> Iterator[Paper]:
-        return read_papers(self.paths, options=self.options, skip_bad=self.skip_bad, report=report)
-
-
-@dataclass(slots=True)
-class GivenPapers:
-    """Papers of a program, which are encoded. name: of the input, for messages."""
-
-    papers: Iterable[Paper]
-    name: str = "input"
-    skipped: ReadReport = field(default_factory=ReadReport)
+    read: Callable[[ReadReport], Iterator[Paper]]
+    repeatable: bool
     piped: bool = False
+    skipped: ReadReport = field(default_factory=ReadReport)
 
     def count(self) -> int | None:
-        """Return the number of papers, None for a generator."""
-        return len(self.papers) if isinstance(self.papers, Sequence) else None
+        """Return the number of papers, None where they can be read only once. InputError for a bad record."""
+        return sum(1 for _ in self.read(ReadReport())) if self.repeatable else None
 
     def blocks(self, encode: PaperVectors) -> Iterator[PaperBlock]:
         """Yield all papers in blocks."""
-        yield from _encode_blocks(self._check(), encode, self)
+        papers = self.read(self.skipped)
+        while block := list(islice(papers, ENCODED)):
+            yield PaperBlock(block, encode(block), sum(map(has_no_abstract, block)))
 
-    def complete(self, paper: Paper, row: int) -> Paper:  # noqa: ARG002 (it is complete)
-        """Return the paper."""
-        return paper
 
-    def _check(self) -> Iterator[Paper]:
-        for number, paper in enumerate(self.papers, 1):
-            if is_blank(f"{paper.title}{paper.abstract}"):
-                raise InputError(
-                    f"{self.name} paper {number}, {paper.id!r}, has no title and no abstract; leave it out"
-                )
-            yield paper
+PaperSource = CollectionSource | EncodedSource
+"""Some of the papers of an input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +128,9 @@ def open_sources(papers: PaperInput, reading: FileReading, name: str = "input") 
     if isinstance(papers, str | Path):
         papers = [papers]
     elif not isinstance(papers, Sequence) or not papers or isinstance(papers[0], Paper):
-        return [GivenPapers(papers, name)]  # type: ignore[arg-type]  # no path is among them
-    files: list[str | Path] = []
+        given = cast("Iterable[Paper]", papers)  # no path is among them
+        return [EncodedSource(lambda _: _check_papers(given, name), repeatable=isinstance(papers, Sequence))]
+    files: list[str] = []
     sources: list[PaperSource] = []
     for path in papers:
         if is_collection(str(path)):
@@ -192,17 +139,85 @@ def open_sources(papers: PaperInput, reading: FileReading, name: str = "input") 
             files.append(str(path))
     if files:
         read_papers(files, options=reading.options)  # opens nothing, and names a missing file
-        sources.append(FileSource(files, reading.options, reading.skip_bad))
+        piped = "-" in files
+        sources.append(
+            EncodedSource(
+                lambda report: read_papers(files, options=reading.options, skip_bad=reading.skip_bad, report=report),
+                repeatable=not piped and not any(Path(path).is_fifo() for path in files),
+                piped=piped,
+            )
+        )
     return sources
 
 
-def _encode_blocks(papers: Iterator[Paper], encode: PaperVectors, source: PaperSource) -> Iterator[PaperBlock]:
-    first = 0
-    while block := list(islice(papers, ENCODED)):
-        rows = range(first, first + len(block))
-        yield PaperBlock(block, encode(block), source, rows, sum(map(has_no_abstract, block)))
-        first += len(block)
+def _check_papers(papers: Iterable[Paper], name: str) -> Iterator[Paper]:
+    for number, paper in enumerate(papers, 1):
+        if is_blank(f"{paper.title}{paper.abstract}"):
+            raise InputError(f"{name} paper {number}, {paper.id!r}, has no title and no abstract; leave it out")
+        yield paper
 
 
 def _build_paper(id: str, title: str, authors: list[str], year: int | None, ids: list[tuple[str, str]] | None) -> Paper:
     return Paper(id=id, title=title or "", authors=tuple(authors or ()), year=year, ids=dict(ids or ()))
+
+
+class SharedSpace:
+    """Encodes papers so that their vectors compare with those of some collections.
+
+    collections: all of one encoder and one space; InputError names two that differ. model: a name, a folder or an
+    encoder; by default that of the collections, or without any the model that ships. It is loaded by the first paper
+    without a stored vector; then `model` is its name. Vectors are cached: the next day encodes new papers alone.
+    """
+
+    def __init__(self, collections: Sequence[StoredCollection], model: str | Encoder = "") -> None:
+        self._collections, self._model = collections, model
+        self._encoder: Encoder | CachedEncoder | None = None
+        self.model = collections[0].manifest.encoder.name if collections else ""
+        self.encoded = 0
+        for other in collections[1:]:
+            _check_same_space(collections[0], other)
+        if collections and not isinstance(model, str):
+            collections[0].check_encoder(model)
+
+    def encode(self, papers: Sequence[Paper]) -> Floats:
+        """Return the vectors of papers, (n, d)."""
+        if self._encoder is None:
+            self._encoder = self._open_encoder()
+        self.encoded += len(papers)
+        return self._encoder.encode(papers, format=self._format, role="paper")
+
+    @property
+    def _format(self) -> Format:
+        if not self._collections:
+            return "proximity"
+        stored = self._collections[0]
+        return cast("Format", stored.manifest.spaces[choose_paper_space(stored)].formats[0])
+
+    def _open_encoder(self) -> Encoder | CachedEncoder:
+        from sciprism.encoders.cached_encoder import CachedEncoder
+        from sciprism.encoders.encoder import Encoder
+
+        if not isinstance(self._model, str):
+            self.model = self._model.name
+            return self._model
+        if self._collections:
+            stored = self._collections[0]
+            precision = str(stored.manifest.encoder.options.get("precision", "float32"))
+            encoder = load_encoder(stored, self._model, precision=precision)
+        else:
+            encoder = Encoder.load(self._model or None)
+        if self._format not in encoder.formats:
+            raise InputError(f"{encoder.name} has no format {self._format!r}; it has {', '.join(encoder.formats)}")
+        self.model = encoder.name
+        return CachedEncoder(encoder, cache_folder() / "vectors") if isinstance(encoder, Encoder) else encoder
+
+
+def _check_same_space(one: StoredCollection, other: StoredCollection) -> None:
+    first, second = one.manifest.encoder, other.manifest.encoder
+    spaces = choose_paper_space(one), choose_paper_space(other)
+    if (first.fingerprint, spaces[0]) != (second.fingerprint, spaces[1]):
+        raise InputError(
+            f"{one.folder} has vectors of {first.name} (fingerprint {first.fingerprint}, space {spaces[0]}), "
+            f"{other.folder} of {second.name} (fingerprint {second.fingerprint}, space {spaces[1]}); they do not "
+            "compare: embed one of them again with the other's model, or name its file of papers"
+        )

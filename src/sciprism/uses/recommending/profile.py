@@ -1,8 +1,8 @@
-"""What a library says of a new paper: how near it is, to which interest, and how near to what is unwanted."""
+"""How relevant new papers are to a library, and the list of those to recommend: relevant, diverse, of all interests."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,10 @@ CELLS = 1 << 22
 """Similarities in memory at once."""
 NO_YEAR = 0.5
 """What age counts for a paper without a year: as one of one half-life."""
+
+
+BEHIND = 0.5
+"""Papers by which an interest must be behind its share before its next one is taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +63,7 @@ class LibraryProfile:
             self._score_block(vectors[start : start + step], years[start : start + step])
             for start in range(0, max(1, len(vectors)), step)
         ]
-        return Relevance(
-            overall=np.concatenate([part.overall for part in parts]),
-            inside=np.concatenate([part.inside for part in parts]),
-            fits=np.concatenate([part.fits for part in parts]),
-            interest=np.concatenate([part.interest for part in parts]),
-            nearest=np.concatenate([part.nearest for part in parts]),
-            own=np.concatenate([part.own for part in parts]),
-        )
+        return Relevance(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Relevance)))
 
     def measure_unwanted(self, vectors: NDArray[Any]) -> Doubles:
         """Return the cosine of each paper (b, d) with the nearest unwanted one, -1 where none is."""
@@ -86,8 +83,9 @@ class LibraryProfile:
         penalty = self._settings.unwanted_weight * unwanted if len(self.unwanted) else np.zeros(len(vectors))
         recency = self._weigh_age(years)
 
-        def adjust(found: Doubles) -> Doubles:
-            return _times(np.asarray(found, np.float64) - penalty, recency)
+        def adjust(similarity: Doubles) -> Doubles:
+            scores = np.asarray(similarity, np.float64) - penalty
+            return np.where(scores > 0, scores * recency, scores)
 
         return Relevance(
             overall=adjust(mean_of_best(similarities, nearest)),
@@ -122,5 +120,59 @@ class LibraryProfile:
         return np.where(np.isnan(floors), known.min() if len(known) else -np.inf, floors)
 
 
-def _times(scores: Doubles, weights: Doubles) -> Doubles:
-    return np.where(scores > 0, scores * weights, scores)
+def choose_papers(
+    profile: LibraryProfile, vectors: Doubles, years: Doubles, settings: RecommendSettings
+) -> tuple[list[int], Relevance]:
+    """Return the rows of the papers to recommend, in the order of the list, and the relevance of all.
+
+    vectors: (c, d) of length 1, in double precision, so that the order is the same on every machine. years: (c,).
+    """
+    relevance = profile.score(vectors, years)
+    roots = np.sqrt(profile.sizes.astype(np.float64))
+    shares = settings.balance * roots / roots.sum()  # of the list, for each interest
+    return _ListSelection(vectors, relevance, shares, settings.diversity).choose(settings.k), relevance
+
+
+class _ListSelection:
+    """Chooses papers one by one from candidates (c,) with vectors (c, d) of length 1.
+
+    The next paper has the highest (1 - diversity) * relevance - diversity * cosine to the nearest paper chosen before
+    (maximal marginal relevance, Carbonell and Goldstein 1998). Where an interest has fewer papers than its share of
+    the list so far, the next one is its best, by the similarity to its own papers alone; an interest without a paper
+    that fits loses its share.
+    """
+
+    def __init__(self, vectors: Doubles, relevance: Relevance, shares: Doubles, diversity: float) -> None:
+        self._vectors, self._relevance, self._shares, self._diversity = vectors, relevance, shares, diversity
+        self._left = np.ones(len(vectors), bool)
+        self._nearest = np.zeros(len(vectors))
+        self._given = np.zeros(len(shares))
+        self.chosen: list[int] = []
+
+    def choose(self, count: int) -> list[int]:
+        """Return the numbers of up to `count` candidates, in the order of the list."""
+        while len(self.chosen) < count and self._left.any():
+            self._take(self._find_next())
+        return self.chosen
+
+    def _find_next(self) -> int:
+        behind = self._shares * (len(self.chosen) + 1) - self._given
+        for interest in np.argsort(-behind, kind="stable"):
+            if behind[interest] < BEHIND:
+                break
+            allowed = self._left & self._relevance.fits & (self._relevance.interest == interest)
+            if allowed.any():
+                return self._find_best(self._relevance.inside, allowed)
+        return self._find_best(self._relevance.overall, self._left)
+
+    def _find_best(self, scores: Doubles, allowed: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> int:
+        """Return the best of the allowed candidates, of equal ones the first."""
+        values = (1 - self._diversity) * scores - self._diversity * self._nearest
+        return int(np.where(allowed, values, -np.inf).argmax())
+
+    def _take(self, candidate: int) -> None:
+        similarities = self._vectors @ self._vectors[candidate]
+        self._nearest = similarities if not self.chosen else np.maximum(self._nearest, similarities)
+        self._left[candidate] = False
+        self._given[self._relevance.interest[candidate]] += 1
+        self.chosen.append(candidate)

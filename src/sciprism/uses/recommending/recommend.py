@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sciprism.arrays import Floats
+from sciprism.arrays import Floats, normalize_rows
 from sciprism.errors import InputError
-from sciprism.papers.links import find_doi, find_url
 from sciprism.papers.records import Paper
-from sciprism.store import StoredCollection
-from sciprism.uses.recommending.candidates import Candidate, CandidateCounts, CandidatePool, OnProgress, list_years
+from sciprism.uses.rankings import describe_paper
+from sciprism.uses.recommending.candidates import CandidatePool, list_years
 from sciprism.uses.recommending.interests import Interest, describe_interests, find_interests
 from sciprism.uses.recommending.paper_sources import (
     CollectionSource,
     FileReading,
     PaperInput,
     PaperSource,
+    SharedSpace,
     open_sources,
 )
-from sciprism.uses.recommending.profile import LibraryProfile
+from sciprism.uses.recommending.profile import LibraryProfile, choose_papers
 from sciprism.uses.recommending.results import NearPaper, Recommendation, Recommendations, RecommendCounts
-from sciprism.uses.recommending.selection import choose_papers
 from sciprism.uses.recommending.settings import RecommendSettings
-from sciprism.uses.recommending.shared_space import SharedSpace, normalize
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
 
 REASONS = 3
 """Own papers that are named as the reason of a recommendation."""
+OnProgress = Callable[[str, int, int | None], None]
+"""Shows a piece of work, how many papers are done, and of how many (None: unknown)."""
 
 
 def recommend(
@@ -53,97 +52,56 @@ def recommend(
     default that of the collections among the inputs, else the model that ships. Raises InputError where the library
     has no papers, collections do not compare, or a record cannot be used.
     """
-    settings, report = settings or RecommendSettings(), progress or _report_nothing
-    inputs = _RecommendInputs.open(library, new, unwanted, reading or FileReading())
-    space = SharedSpace(inputs.collections(), model)
-    own = _read_all(inputs.library, space, "reading the library", report)
-    if not own.papers:
+    settings, progress = settings or RecommendSettings(), progress or _show_nothing
+    inputs = _open_inputs({"library": library, "new": new, "unwanted": unwanted}, reading or FileReading())
+    sources = [source for part in (inputs["library"], inputs["new"], inputs["unwanted"]) for source in part]
+    space = SharedSpace([source.stored for source in sources if isinstance(source, CollectionSource)], model)
+    counts = RecommendCounts()
+    own, vectors, counts.library_without_abstract = _read_all(inputs["library"], space, "reading the library", progress)
+    counts.library = len(own)
+    if not own:
         raise InputError("the library has no papers; name a file or a collection of papers that you have")
-    disliked = _read_all(inputs.unwanted, space, "reading unwanted papers", report)
-    groups = find_interests(own.vectors, settings.interests)
-    interests = describe_interests(own.papers, own.vectors, groups)
-    profile = LibraryProfile(own.vectors, groups, disliked.vectors, settings)
-    pool = CandidatePool(profile, own.papers, disliked.papers, settings.k)
-    total = _count(inputs.new)
-    for block in (block for source in inputs.new for block in source.blocks(space.encode)):
+    disliked, disliked_vectors, _ = _read_all(inputs["unwanted"], space, "reading unwanted papers", progress)
+    counts.unwanted_given = len(disliked)
+    groups = find_interests(vectors, settings.interests)
+    interests = describe_interests(own, vectors, groups)
+    profile = LibraryProfile(vectors, groups, disliked_vectors, settings)
+    pool = CandidatePool(profile, own, disliked, settings.k, counts)
+    total = _count(inputs["new"])
+    for block in (block for source in inputs["new"] for block in source.blocks(space.encode)):
         pool.add(block)
-        report("comparing new papers", pool.counts.read, total)
-    return Recommendations(
-        hits=tuple(_choose_hits(pool, interests, settings)),  # counts what is repeated
-        interests=tuple(interests),
-        counts=_sum_counts(inputs, own, disliked, pool.counts, space.encoded),
-        model=space.model,
-        skipped=tuple(str(record) for source in inputs.all() for record in source.skipped.skipped),
-    )
+        progress("comparing new papers", counts.new, total)
+    hits = tuple(_choose_hits(pool, interests, settings))  # counts what is repeated
+    counts.owned = dict(sorted(counts.owned.items()))
+    counts.skipped, counts.encoded = sum(source.skipped.skipped_count for source in sources), space.encoded
+    skipped = tuple(str(record) for source in sources for record in source.skipped.skipped)
+    return Recommendations(hits=hits, interests=tuple(interests), counts=counts, model=space.model, skipped=skipped)
 
 
-@dataclass(frozen=True, slots=True)
-class _RecommendInputs:
-    """The sources of the three inputs."""
-
-    library: list[PaperSource]
-    new: list[PaperSource]
-    unwanted: list[PaperSource]
-
-    @classmethod
-    def open(cls, library: PaperInput, new: PaperInput, unwanted: PaperInput, reading: FileReading) -> _RecommendInputs:
-        """Open all inputs: what does not exist is an error before anything is encoded."""
-        named = {"library": library, "new": new, "unwanted": unwanted}
-        found = {name: open_sources(papers, reading, name) for name, papers in named.items()}
-        piped = [name for name, sources in found.items() for source in sources if source.piped]
-        if len(piped) > 1:
-            raise InputError(f"{' and '.join(piped)} are both standard input, which can be read once; name a file")
-        return cls(**found)
-
-    def all(self) -> list[PaperSource]:
-        return [*self.library, *self.new, *self.unwanted]
-
-    def collections(self) -> list[StoredCollection]:
-        return [source.stored for source in self.all() if isinstance(source, CollectionSource)]
+def _open_inputs(inputs: dict[str, PaperInput], reading: FileReading) -> dict[str, list[PaperSource]]:
+    """Open all inputs: what does not exist is an error before anything is encoded."""
+    opened = {name: open_sources(papers, reading, name) for name, papers in inputs.items()}
+    piped = [name for name, sources in opened.items() for source in sources if source.piped]
+    if len(piped) > 1:
+        raise InputError(f"{' and '.join(piped)} are both standard input, which can be read once; name a file")
+    return opened
 
 
-@dataclass(slots=True)
-class _OwnPapers:
-    """Papers that are held in memory, with their vectors (n, d) of length 1."""
+def _read_all(
+    sources: Sequence[PaperSource], space: SharedSpace, work: str, progress: OnProgress
+) -> tuple[list[Paper], Floats, int]:
+    """Return all papers, their vectors (n, d) of length 1, and how many lack an abstract.
 
-    papers: list[Paper] = field(default_factory=list)
-    vectors: Floats = field(default_factory=lambda: np.empty((0, 0), np.float32))
-    without_abstract: int = 0
-
-
-def _read_all(sources: Sequence[PaperSource], space: SharedSpace, work: str, report: OnProgress) -> _OwnPapers:
-    """Read and encode the papers of a library; those of a collection are read with all their fields."""
-    found, vectors = _OwnPapers(), []
+    Papers of a collection are read with all their fields.
+    """
+    papers, vectors, without_abstract = list[Paper](), list[Floats](), 0
     total = _count(sources)
-    for source in sources:
-        for block in source.blocks(space.encode):
-            if isinstance(source, CollectionSource):
-                found.papers += source.stored.papers(block.rows)
-            else:
-                found.papers += block.papers
-            found.without_abstract += block.without_abstract
-            vectors.append(normalize(block.vectors))
-            report(work, len(found.papers), total)
-    if found.papers:
-        found.vectors = np.concatenate(vectors)
-    return found
-
-
-def _sum_counts(
-    inputs: _RecommendInputs, own: _OwnPapers, disliked: _OwnPapers, found: CandidateCounts, encoded: int
-) -> RecommendCounts:
-    return RecommendCounts(
-        library=len(own.papers),
-        library_without_abstract=own.without_abstract,
-        unwanted_given=len(disliked.papers),
-        new=found.read,
-        new_without_abstract=found.without_abstract,
-        owned=dict(sorted(found.owned.items())),
-        unwanted=found.unwanted,
-        repeated=found.repeated,
-        skipped=sum(source.skipped.skipped_count for source in inputs.all()),
-        encoded=encoded,
-    )
+    for block in (block for source in sources for block in source.blocks(space.encode)):
+        papers += block.papers if block.stored is None else block.stored.papers(block.rows)
+        vectors.append(normalize_rows(block.vectors))
+        without_abstract += block.without_abstract
+        progress(work, len(papers), total)
+    return papers, np.concatenate(vectors) if papers else np.empty((0, 0), np.float32), without_abstract
 
 
 def _count(sources: Sequence[PaperSource]) -> int | None:
@@ -165,10 +123,10 @@ def _choose_hits(
     chosen, relevance = choose_papers(profile, vectors, years, settings)
     unwanted = profile.measure_unwanted(vectors) if len(profile.unwanted) else None
     return [
-        _build_hit(
-            rank,
-            best[place],
+        Recommendation(
+            rank=rank,
             score=float(relevance.overall[place]),
+            **describe_paper(best[place].complete()),
             interest=interests[relevance.interest[place]].name,
             because=_find_reasons(pool, vectors[place]),
             unwanted=None if unwanted is None else float(unwanted[place]),
@@ -183,32 +141,5 @@ def _find_reasons(pool: CandidatePool, vector: np.ndarray[tuple[int], np.dtype[n
     return tuple(NearPaper(pool.own[row].id, pool.own[row].title, float(similarities[row])) for row in rows.tolist())
 
 
-def _build_hit(
-    rank: int,
-    candidate: Candidate,
-    *,
-    score: float,
-    interest: str,
-    because: tuple[NearPaper, ...],
-    unwanted: float | None,
-) -> Recommendation:
-    paper = candidate.complete()
-    return Recommendation(
-        rank=rank,
-        score=score,
-        id=paper.id,
-        title=paper.title,
-        venue=paper.venue,
-        year=paper.year,
-        authors=paper.authors,
-        doi=find_doi(paper),
-        url=find_url(paper),
-        paper=paper,
-        interest=interest,
-        because=because,
-        unwanted=unwanted,
-    )
-
-
-def _report_nothing(work: str, done: int, total: int | None) -> None:
+def _show_nothing(work: str, done: int, total: int | None) -> None:
     """Ignore progress."""

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from sciprism.arrays import Floats, Rows
+from sciprism.arrays import Floats, Rows, normalize_rows
 from sciprism.papers.records import Label, Paper
 from sciprism.uses.tagging.name_matches import ALTERNATIVE, DERIVED, PREFERRED, Match, NameMatcher, list_names, stems_of
-from sciprism.uses.tagging.paper_space import TermMatrix, normalize
+from sciprism.uses.tagging.paper_space import TermMatrix
 from sciprism.uses.tagging.sources import NearestPapers, Sources, Votes
 from sciprism.uses.tagging.vocabulary import Vocabulary
 
@@ -69,7 +69,7 @@ class LabelSide:
         centre = vectors.mean(axis=0)
         mean = (totals / np.maximum(1, np.diff(starts)))[owners].astype(np.float32)
         matrix = TermMatrix(starts.astype(np.int64), terms, weights, len(words))
-        return cls(normalize(vectors - centre), centre, NameMatcher(labels), words, matrix, owners, mean)
+        return cls(normalize_rows(vectors - centre), centre, NameMatcher(labels), words, matrix, owners, mean)
 
     def cover(self, papers: Sequence[Paper]) -> torch.Tensor:
         """Return the largest share of the words of one of each label's names in each paper, (b, labels)."""
@@ -82,7 +82,7 @@ class LabelSide:
 
     def compare(self, vectors: Floats) -> torch.Tensor:
         """Return the cosines of papers' vectors (b, e), around the papers' own mean, with all labels, (b, labels)."""
-        return torch.from_numpy(normalize(vectors)) @ torch.from_numpy(self.vectors).T
+        return torch.from_numpy(normalize_rows(vectors)) @ torch.from_numpy(self.vectors).T
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch.nn.functional import embedding_bag
 
-from sciprism.arrays import Floats, Rows
+from sciprism.arrays import Floats, Rows, normalize_rows
 from sciprism.papers.records import Paper
 from sciprism.uses.tagging.name_matches import stems_of
 
@@ -145,11 +145,4 @@ class PaperSpace:
         words = self.terms.weigh(stems_of(f"{paper.title} {paper.abstract}") for paper in papers)
         latent = words.multiply(torch.from_numpy(self.directions)).numpy()
         one = np.ones((len(papers), 1), np.float32)
-        return np.hstack([normalize(latent), normalize(vectors - self.centre), one])
-
-
-def normalize(vectors: Floats) -> Floats:
-    """Scale rows (n, d) to length 1; a zero row stays zero."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit: Floats = (vectors / np.maximum(lengths, np.finfo(np.float32).tiny)).astype(np.float32)
-    return unit
+        return np.hstack([normalize_rows(latent), normalize_rows(vectors - self.centre), one])
