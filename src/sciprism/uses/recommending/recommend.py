@@ -54,15 +54,13 @@ def recommend(
     """
     settings, progress = settings or RecommendSettings(), progress or _show_nothing
     inputs = _open_inputs({"library": library, "new": new, "unwanted": unwanted}, reading or FileReading())
-    sources = [source for part in (inputs["library"], inputs["new"], inputs["unwanted"]) for source in part]
+    sources = [source for part in inputs.values() for source in part]
     space = SharedSpace([source.stored for source in sources if isinstance(source, CollectionSource)], model)
-    counts = RecommendCounts()
-    own, vectors, counts.library_without_abstract = _read_all(inputs["library"], space, "reading the library", progress)
-    counts.library = len(own)
+    own, vectors, without_abstract = _read_all(inputs["library"], space, "reading the library", progress)
     if not own:
         raise InputError("the library has no papers; name a file or a collection of papers that you have")
     disliked, disliked_vectors, _ = _read_all(inputs["unwanted"], space, "reading unwanted papers", progress)
-    counts.unwanted_given = len(disliked)
+    counts = RecommendCounts(library=len(own), library_without_abstract=without_abstract, unwanted_given=len(disliked))
     groups = find_interests(vectors, settings.interests)
     interests = describe_interests(own, vectors, groups)
     profile = LibraryProfile(vectors, groups, disliked_vectors, settings)
