@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -17,7 +16,6 @@ from pydantic.fields import FieldInfo
 from sciprism.cli.main import EXIT_STATUSES, app
 from sciprism.cli.output import SCHEMAS
 from sciprism.evaluation.suites import suites
-from sciprism.papers import readers
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.training.learners import learners
 from sciprism.training.recipe_file import TABLES
@@ -62,11 +60,10 @@ def format_schemas() -> str:
 
 
 def format_readers() -> str:
-    """Return the section of the file formats: what each reader's module says that it reads."""
+    """Return the section of the file formats: what each format says that it is."""
     rows = []
     for name, reader in sorted(paper_readers.items()):
-        text = (import_module(f"{readers.__name__}.{name}").__doc__ or "").partition("\n")[0]
-        rows.append([text.rstrip("."), " ".join(f"`{suffix}`" for suffix in reader.suffixes), f"`{name}`"])
+        rows.append([reader.about, " ".join(f"`{suffix}`" for suffix in reader.suffixes), f"`{name}`"])
     return "\n".join(
         [
             "## Formats of papers\n",

@@ -18,8 +18,7 @@ from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.suites.registry import suites
 from sciprism.index import vector_searches
 from sciprism.metrics.rankings import ranking_metrics
-from sciprism.papers.label_readers.registry import label_readers
-from sciprism.papers.readers.registry import paper_readers
+from sciprism.papers.readers.registry import label_readers, paper_readers
 from sciprism.prepare.citations import samplers
 from sciprism.training.learners.registry import learners
 
@@ -125,29 +124,27 @@ class ToyData:
 register_suite("toy", (Task(name="toy", format="search", protocol=ToyProtocol(), data=ToyData()),))
 """,
     "reader": '''
+import re
 from sciprism.papers import Paper
-from sciprism.papers.readers.registry import paper_readers
-class ToyReader:
-    """Read one title a line."""
-    suffixes = (".toy",)
-    def recognises(self, head):
-        return head.startswith("toy papers")
-    def read(self, file, options):
-        for line, text in file.lines():
-            if line > 1:
-                yield Paper(id=str(line), title=text)
-paper_readers.register("toy")(ToyReader())
+from sciprism.papers.readers.registry import FileFormat, paper_readers
+PATTERNS = (re.compile(r"\\Atoy papers"),)
+def read_toy(file, options):
+    """Yield one title a line."""
+    for line, text in file.lines():
+        if line > 1:
+            yield Paper(id=str(line), title=text)
+paper_readers.register("toy")(FileFormat(about="Toys", suffixes=(".toy",), patterns=PATTERNS, read=read_toy))
 ''',
     "label_reader": '''
 from sciprism.papers import Label
-from sciprism.papers.label_readers.registry import label_readers
-from toys.reader import ToyReader
-class ToyLabelReader(ToyReader):
-    """Read one name a line."""
-    def read(self, file, options):
-        for paper in super().read(file, options):
-            yield Label(id=paper.id, name=paper.title)
-label_readers.register("toy")(ToyLabelReader())
+from sciprism.papers.readers.registry import label_readers
+from sciprism.papers.readers.registry import FileFormat
+from toys.reader import PATTERNS, read_toy
+def read_toy_labels(file, options):
+    """Yield one name a line."""
+    for paper in read_toy(file, options):
+        yield Label(id=paper.id, name=paper.title)
+label_readers.register("toy")(FileFormat(about="Toys", suffixes=(".toy",), patterns=PATTERNS, read=read_toy_labels))
 ''',
     "index": '''
 import numpy as np

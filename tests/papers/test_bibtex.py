@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError
-from sciprism.papers.cleaning import clean_text
-from sciprism.papers.latex import decode_latex
+from sciprism.papers.cleaning import clean_text, decode_latex
 
 
 def one(read, entry: str):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.json_values import JsonLayout, read_json_values
+from sciprism.papers.json_rows import JsonLayout, read_json_values
 
 ROWS = [
     {"id": f"p{i}", "title": "T [x] {", "authors": [{"family": "a", "given": "b"}, {"family": "c"}]} for i in range(4)

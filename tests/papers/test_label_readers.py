@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
-from sciprism.papers.label_readers.registry import label_readers
 from sciprism.papers.read import ReadReport, read_labels
+from sciprism.papers.readers.registry import label_readers
 from sciprism.papers.records import Label
 
 SAMPLES = Path(__file__).parent / "label_samples"

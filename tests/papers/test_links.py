@@ -2,7 +2,7 @@
 
 import pytest
 
-from sciprism.papers.links import find_doi, find_url
+from sciprism.papers.bibliography_entries import find_doi, find_url
 from sciprism.papers.records import Paper
 
 

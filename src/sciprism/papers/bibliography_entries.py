@@ -1,12 +1,22 @@
-"""Papers as entries of BibTeX and RIS files, for Zotero, EndNote and LaTeX."""
+"""A paper's DOI and web address, and its entries of BibTeX and RIS files, for Zotero, EndNote and LaTeX."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 
-from sciprism.papers.links import find_doi, find_url
+from sciprism.papers.cleaning import normalise_doi
 from sciprism.papers.records import Paper
+
+RESOLVERS = {
+    "doi": "https://doi.org/{}",
+    "arxiv": "https://arxiv.org/abs/{}",
+    "pmid": "https://pubmed.ncbi.nlm.nih.gov/{}/",
+    "pmcid": "https://www.ncbi.nlm.nih.gov/pmc/articles/{}/",
+    "openalex": "https://openalex.org/{}",
+    "s2": "https://www.semanticscholar.org/paper/{}",
+}
+"""System -> the address of an id; the first that a paper has is its address."""
 
 _TEX = str.maketrans(
     {
@@ -23,6 +33,25 @@ _TEX = str.maketrans(
     }
 )
 _NO_KEY = re.compile(r"[^A-Za-z0-9_:./+-]+")
+
+
+def find_doi(paper: Paper) -> str:
+    """Return the DOI, also where the id is one; "" where there is none.
+
+    >>> find_doi(Paper(id="https://doi.org/10.1038/171737A0"))
+    '10.1038/171737a0'
+    """
+    return paper.ids.get("doi") or normalise_doi(paper.id)
+
+
+def find_url(paper: Paper) -> str:
+    """Return the address of a paper: by its DOI, else another system's id, else the one that was read.
+
+    >>> find_url(Paper(id="a", ids={"arxiv": "1706.03762"}))
+    'https://arxiv.org/abs/1706.03762'
+    """
+    ids = {**paper.ids, "doi": find_doi(paper)}
+    return next((url.format(ids[system]) for system, url in RESOLVERS.items() if ids.get(system)), ids.get("url", ""))
 
 
 def format_bibtex(papers: Iterable[tuple[Paper, str]]) -> Iterator[str]:

@@ -1,29 +1,36 @@
-"""Find duplicate papers: by id, by DOI or another system's id, by title, by text."""
+"""Find duplicate papers: by id, by DOI or another system's id, by title, by text. Tell papers of one id apart."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.errors import InputError
-from sciprism.papers.identity import (
-    MIN_TEXT_WORDS,
-    WORD_PATTERN,
-    PaperIdentity,
-    hash_text,
-    identify,
-    is_same_paper,
-    normalise_words,
-)
 from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper, Place
+from sciprism.seeding import random_bits
 
+# Titles that many papers share, even of one author in one year; without case, spaces and punctuation.
+_GENERIC_TITLES = """
+abstract abstracts acknowledgements announcement bookreview bookreviews comment commentary conclusion
+conclusions contents corrigendum correction discussion editorial editorialboard editorsnote erratum errata
+foreword frontmatter guesteditorial index introduction inthisissue inmemoriam letter letters
+lettertotheeditor letterstotheeditor masthead news notitle obituary overview panel preface proceedings reply
+response retraction review summary tableofcontents title titlepage untitled
+"""
+GENERIC_TITLES = frozenset(_GENERIC_TITLES.split())
+MIN_TEXT_WORDS = 30  # shorter texts are too similar by chance, and often notices
+# Chinese and Japanese have no spaces between words: each character counts as a word.
+WORD_PATTERN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
 MIN_TITLE_WORDS = 5  # shorter titles need the same author and year
 MAX_SAME_TITLE = 1000  # a title of more papers is generic
 SHINGLE_WORDS = 3
@@ -31,6 +38,63 @@ HASH_COUNT = 128  # standard error of a similarity of 0.8: 0.035
 MAX_WORKS = 100  # papers of one id that further ones are compared with
 BATCH_WORDS = 1 << 16  # a batch fits a core's cache
 NEIGHBOURS = 8  # papers compared with each one in a bucket
+
+
+class PaperIdentity(NamedTuple):
+    """What tells papers of one id apart, as 64-bit hashes; 0 where a paper has none.
+
+    ids: of `PAPER_ID_SYSTEMS`. generic: whether many papers have this title. abstract: of one with enough
+    words. details: title, abstract, authors, venue and year. file: where the paper was read.
+    """
+
+    ids: tuple[int, ...]
+    title: int
+    generic: bool
+    abstract: int
+    details: int
+    file: int
+
+
+def identify(paper: Paper) -> PaperIdentity:
+    """Return what tells a paper apart from others with its id."""
+    title = "".join(normalise_words(paper.title))  # "meta-analysis", "meta analysis", "metaanalysis" are one
+    abstract = normalise_words(paper.abstract)
+    details = (paper.title, paper.abstract, *paper.authors, paper.venue, str(paper.year))
+    return PaperIdentity(
+        ids=tuple(hash_text(paper.ids.get(system, "").lower()) for system in PAPER_ID_SYSTEMS),
+        title=hash_text(title),
+        generic=title in GENERIC_TITLES,
+        abstract=hash_text(" ".join(abstract)) if len(abstract) >= MIN_TEXT_WORDS else 0,
+        details=hash_text("\n".join(details)),
+        file=hash_text(paper.place.file) if paper.place else 0,
+    )
+
+
+def is_same_paper(one: PaperIdentity, other: PaperIdentity) -> bool:
+    """Return whether two records with one id are versions of one paper.
+
+    Ids such as 1 or smith2020 recur from file to file. Identifiers of other systems decide, where both have
+    one. Else an equal title that is not generic, or an equal abstract in the same file (a corrected title).
+    """
+    if shared := [ours == theirs for ours, theirs in zip(one.ids, other.ids, strict=True) if ours and theirs]:
+        return any(shared)
+    same_title = one.title == other.title
+    if one.details == other.details or (same_title and one.title and not one.generic):
+        return True
+    same_abstract = bool(one.abstract) and one.abstract == other.abstract
+    return same_abstract and (same_title or (bool(one.file) and one.file == other.file))
+
+
+def normalise_words(text: str) -> list[str]:
+    """Return the words of a text without case, accents or punctuation."""
+    if not text.isascii():
+        text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    return WORD_PATTERN.findall(text.casefold())
+
+
+def hash_text(text: str) -> int:
+    """Hash a text to 64 bits; no text is 0."""
+    return random_bits(text) if text else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +140,9 @@ class Duplicates:
 def find_duplicates(papers: Iterable[Paper], *, near_duplicates: float | None = 0.8) -> Duplicates:
     """Group papers that share a DOI, a title with a fitting year, or nearly all of their text.
 
-    Records of one id are a group where `is_same_paper` says so; else the id is a clash.
-    near_duplicates: Jaccard similarity of the texts' word 3-grams from which two are duplicates; None
-    compares no texts. Papers are read once; about 0.8 kB of each is held in memory.
+    Records of one id are a group where `is_same_paper` says so; else the id is a clash. near_duplicates: Jaccard
+    similarity of the texts' word 3-grams from which two are duplicates; None compares no texts. Papers are read once;
+    about 0.8 kB of each is held in memory.
     """
     finder = DuplicateFinder(near_duplicates=near_duplicates)
     for paper in papers:
@@ -136,9 +200,10 @@ class DuplicateFinder:
         for run in _find_equal_runs(self._keys["id"]):
             works: dict[int, PaperIdentity] = {}  # the first record of each paper
             for position in run:
-                identity = self._identity(position)
-                known = islice(works.items(), MAX_WORKS)
-                same = next((first for first, work in known if is_same_paper(work, identity)), None)
+                ids = tuple(self._keys[system][position] for system in PAPER_ID_SYSTEMS)
+                identity = self._identities.get(position, ids)
+                compared = islice(works.items(), MAX_WORKS)
+                same = next((first for first, work in compared if is_same_paper(work, identity)), None)
                 if same is None:
                     works[position] = identity
                 else:
@@ -147,10 +212,6 @@ class DuplicateFinder:
                 places = tuple(map(self._identities.place, works))
                 clashes.append(IdClash(self._ids[run[0]], tuple(works), places))
         return links, sorted(clashes, key=lambda clash: clash.positions)
-
-    def _identity(self, position: int) -> PaperIdentity:
-        ids = tuple(self._keys[system][position] for system in PAPER_ID_SYSTEMS)
-        return self._identities.get(position, ids)
 
     def _same_titles(self) -> Iterator[tuple[int, int]]:
         """Link papers of one title whose years differ by at most 1 and whose first authors may agree."""
@@ -244,8 +305,7 @@ class MinHashSignatures:
         for start in range(0, HASH_COUNT - rows + 1, rows):
             for left, right in _find_bucket_pairs(signatures[:, start : start + rows]):
                 similar = (signatures[left] == signatures[right]).mean(axis=1) >= min_similarity
-                found = positions[left[similar]], positions[right[similar]]
-                yield from zip(found[0].tolist(), found[1].tolist(), strict=True)
+                yield from zip(positions[left[similar]].tolist(), positions[right[similar]].tolist(), strict=True)
 
     def _sign(self) -> None:
         words = np.frombuffer(self._words, dtype=np.uint32)

@@ -1,20 +1,24 @@
-"""Input files (plain, gzip, standard input, any text encoding), and the contract of their readers."""
+"""An input file (plain, gzip, standard input, any text encoding): its bytes, its text, a copy of it."""
 
 from __future__ import annotations
 
 import codecs
 import gzip
+import hashlib
 import io
 import re
+import shutil
 import sys
 import zlib
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TypeVar
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO
 
-from sciprism.errors import InputError
+from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import HEAD, describe_wrong_file
 from sciprism.papers.cleaning import clean_name
 from sciprism.papers.encodings import (
@@ -26,16 +30,14 @@ from sciprism.papers.encodings import (
     redecode,
     replace_damage,
 )
-from sciprism.papers.md5_file import Md5Stream
-from sciprism.papers.records import Deletion, Label, Paper
 from sciprism.papers.remote.objects import RemoteObject
 
-Record = TypeVar("Record", covariant=True)
 FilePath = Path | RemoteObject
 
 HEAD_BYTES = 1 << 16
 """Bytes of a file that readers see before one is chosen."""
 
+_COPY_ATTEMPTS = 3
 _LOOK_AHEAD = 1 << 18
 _UTF16_SAMPLE = 1 << 10
 _BYTE_ORDER_MARKS = (
@@ -157,7 +159,7 @@ class InputFile:
         if self._head.startswith(_BINARY_MARKS):
             return self._head.decode("latin-1")
         text = self._open_text(io.BytesIO(self._head), self._head).read()
-        if has_invalid_utf8(text):
+        if _SUSPECT.search(text) and has_invalid_utf8(text):
             damaged = self._is_damaged(text)
             text = replace_damage(text)[0] if damaged else redecode(text, guess_encoding([text]))
         return text.removeprefix("\ufeff")
@@ -199,9 +201,7 @@ class InputFile:
                 file: io.RawIOBase = self.path.open("rb", buffering=0)  # raw: closing the stream around it closes it
             except OSError as error:
                 raise InputError(f"{self.path}: cannot be opened: {error.strerror}") from error
-            if self.md5:
-                file = Md5Stream(file, str(self.path), self.md5)
-            plain = io.BufferedReader(_CheckedStream(str(self.path), file), HEAD_BYTES)
+            plain = io.BufferedReader(_CheckedStream(str(self.path), file, md5=self.md5), HEAD_BYTES)
         if plain.peek(2)[:2] != b"\x1f\x8b":
             return plain
         unpacked = _CheckedStream(str(self.path), gzip.GzipFile(fileobj=plain), below=plain)
@@ -217,7 +217,7 @@ class InputFile:
     def _open_text(self, stream: BinaryIO, start: bytes) -> io.TextIOWrapper:
         """Decode by the byte order mark or as chosen, else as UTF-8 that keeps invalid bytes as lone surrogates."""
         encoding = next((name for mark, name in _BYTE_ORDER_MARKS if start.startswith(mark)), self.chosen_encoding)
-        if not encoding and (encoding := guess_utf16(start[:_UTF16_SAMPLE])):
+        if not encoding and b"\x00" in start and (encoding := guess_utf16(start[:_UTF16_SAMPLE])):
             self.guessed = True
         errors = "surrogateescape" if encoding in ("", "utf-8") else "replace"
         return io.TextIOWrapper(stream, encoding=encoding or "utf-8", errors=errors)
@@ -254,14 +254,21 @@ class InputFile:
 
 
 class _CheckedStream(io.RawIOBase):
-    """The bytes of `start`, then of `stream`; a read or decompression error is an InputError."""
+    """The bytes of `start`, then of `stream`; a read or decompression error is an InputError.
 
-    def __init__(self, name: str, stream: Any, *, start: bytes = b"", below: BinaryIO | None = None) -> None:
+    below: is closed with the stream. md5: that the bytes must have, "" for any.
+    """
+
+    def __init__(
+        self, name: str, stream: Any, *, start: bytes = b"", below: BinaryIO | None = None, md5: str = ""
+    ) -> None:
         super().__init__()
         self._name = name
         self._stream = stream
         self._start = start
         self._below = below
+        self._md5 = md5
+        self._hash = hashlib.md5(usedforsecurity=False)
 
     def readable(self) -> bool:
         return True
@@ -273,13 +280,20 @@ class _CheckedStream(io.RawIOBase):
             self._start = self._start[count:]
             return count
         try:
-            return self._stream.readinto(buffer) or 0
+            count = self._stream.readinto(buffer) or 0
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise InputError(
                 f"{self._name}: the gzip file is truncated or damaged ({error}); fetch or compress it again"
             ) from error
         except OSError as error:
             raise InputError(f"{self._name}: cannot be read: {error.strerror or error}") from error
+        if self._md5:
+            self._hash.update(memoryview(buffer)[:count])
+            if not count and len(buffer) and self._hash.hexdigest() != self._md5:
+                raise DamagedFileError(
+                    f"{self._name} is damaged: its MD5 is not that of {self._name}.md5; fetch it again"
+                )
+        return count
 
     def close(self) -> None:
         if not self.closed and self._stream is not getattr(sys.stdin, "buffer", None):
@@ -289,22 +303,48 @@ class _CheckedStream(io.RawIOBase):
         super().close()
 
 
-class RecordReader(Protocol[Record]):
-    """Read one file format; stateless, registered in `paper_readers` or `label_readers` under its name.
+@contextmanager
+def copy_file(file: InputFile, side_suffixes: tuple[str, ...] = ()) -> Iterator[Path]:
+    """Copy the decompressed bytes of a file, and the files next to it with these suffixes; removed at the end.
 
-    A reader that reads a part of a file (`InputFile.part`) has an attribute `reads_parts` that is true.
+    A file that changes while it is copied is copied again; InputError after three attempts.
     """
+    local = file.path if isinstance(file.path, Path) else None  # the bytes of an object are those of one version
+    sides = [local.with_name(local.name + suffix) for suffix in side_suffixes] if local else []
+    watched = [local, *sides] if local else []
+    with TemporaryDirectory(prefix="sciprism-") as folder:
+        copy = Path(folder) / "copy"
+        for _ in range(_COPY_ATTEMPTS):
+            before = _stamps(*watched)
+            _copy(file, copy, sides)
+            if _stamps(*watched) == before:
+                break
+        else:
+            raise InputError(f"{file.path} changes while it is read; close the program that writes it, or try again")
+        yield copy
 
-    suffixes: tuple[str, ...]
 
-    def recognises(self, head: str) -> bool:
-        """Say whether the first few thousand characters of a file look like this format."""
-        ...
+def _copy(file: InputFile, copy: Path, sides: list[Path]) -> None:
+    try:
+        with file.binary() as source, copy.open("wb") as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+        for side in sides:
+            target_side = copy.with_name(copy.name + side.name.removeprefix(file.path.name))
+            target_side.unlink(missing_ok=True)
+            if side.is_file():
+                shutil.copyfile(side, target_side)
+    except OSError as error:
+        advice = f"{copy.parent.parent} needs the room of the file; set TMPDIR to another folder"
+        raise OSError(f"{file.path} cannot be copied: {error.strerror or error}; {advice}") from error
 
-    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Record | Deletion | BadRecord]:
-        """Yield every record in file order, the unusable ones as BadRecord; never raise for content."""
-        ...
 
-
-PaperReader = RecordReader[Paper]
-LabelReader = RecordReader[Label]
+def _stamps(*paths: Path) -> list[tuple[int, int] | None]:
+    """Return time of change and size of each file, None of one that is absent or a pipe."""
+    found: list[tuple[int, int] | None] = []
+    for path in paths:
+        try:
+            status = path.stat() if path.is_file() else None
+        except FileNotFoundError:
+            status = None
+        found.append(status and (status.st_mtime_ns, status.st_size))
+    return found

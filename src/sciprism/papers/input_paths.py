@@ -12,7 +12,7 @@ from sciprism.papers.input_file import FilePath, InputFile
 from sciprism.papers.remote.address import WEB, is_address, parse_address, scheme_of, show_address
 from sciprism.papers.remote.failures import MissingObjectError
 from sciprism.papers.remote.objects import RemoteFolder, RemoteObject, find_remote
-from sciprism.papers.snapshot_manifest import expand_manifest
+from sciprism.papers.snapshots import expand_manifest
 
 Paths = Iterable[str | Path] | str | Path
 InputPath = tuple[FilePath | RemoteFolder, str]

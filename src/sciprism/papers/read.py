@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from sciprism.errors import InputError
+from sciprism.errors import GuessedEncodingWarning, InputError, UnreadSheetsWarning
 from sciprism.papers.cleaning import clean_label, clean_name, clean_paper
 from sciprism.papers.division import InputShare
-from sciprism.papers.file_notes import describe_repairs, warn_of_choices
-from sciprism.papers.input_file import BadRecord, FilePath, InputFile, ReadOptions, RecordReader
+from sciprism.papers.input_file import BadRecord, FilePath, InputFile, ReadOptions
 from sciprism.papers.input_paths import InputPath, Paths, find_paths, list_files
-from sciprism.papers.md5_file import find_md5
 from sciprism.papers.records import Deletion, Label, Paper, Place
-from sciprism.papers.release_diffs import expand_diffs, is_release_diff
+from sciprism.papers.snapshots import expand_diffs, find_md5, is_release_diff
+
+if TYPE_CHECKING:
+    from sciprism.papers.readers.registry import FileFormat
 
 Record = TypeVar("Record", Paper, Label)
 
@@ -104,7 +106,7 @@ def read_papers(
     (286, 'Philosophiæ Naturalis Principia Mathematica')
     """
     changes = read_changes(paths, reader=reader, options=options, skip_bad=skip_bad, report=report, share=share)
-    return (each for each in changes if isinstance(each, Paper))
+    return (record for record in changes if isinstance(record, Paper))
 
 
 def read_changes(
@@ -142,20 +144,20 @@ def read_labels(
     report: ReadReport | None = None,
 ) -> Iterator[Label]:
     """Yield the labels of all vocabulary files; everything else as in `read_papers`."""
-    from sciprism.papers.label_readers.registry import label_readers
+    from sciprism.papers.readers.registry import label_readers
 
     stream = _RecordStream(label_readers, clean_label, reader, options, skip_bad, report or ReadReport())
-    return (each for each in stream.read(paths) if isinstance(each, Label))
+    return (record for record in stream.read(paths) if isinstance(record, Label))
 
 
 @dataclass(frozen=True, slots=True)
 class _RecordStream(Generic[Record]):
     """One call of `read_papers` or `read_labels`.
 
-    readers, clean: those of papers, or of labels. The rest are the arguments of the call.
+    formats, clean: those of papers, or of labels. The rest are the arguments of the call.
     """
 
-    readers: Mapping[str, RecordReader[Record]]
+    formats: Mapping[str, FileFormat[Record]]
     clean: Callable[[Record], Record]
     reader: str
     options: ReadOptions
@@ -170,7 +172,7 @@ class _RecordStream(Generic[Record]):
 
     def list_files(self, paths: Paths) -> list[InputFile]:
         """Return the files of these paths. Raises InputError where two would give their papers the same ids."""
-        files = self._list_files(self._find_paths(paths))
+        files = self._expand(self._find_paths(paths))
         for file, name in files:
             self._find_prefix(file.path, name)
         return [file for file, _ in files]
@@ -178,26 +180,26 @@ class _RecordStream(Generic[Record]):
     def _find_paths(self, paths: Paths) -> list[InputPath]:
         """Check the reader; return paths that exist, with the part that is read of each."""
         if self.reader:
-            self.readers[self.reader]  # raises InputError for an unknown name
+            self.formats[self.reader]  # raises InputError for an unknown name
         self.options.check()
         return find_paths(paths)
 
-    def _list_files(self, found: list[InputPath]) -> list[tuple[InputFile, str]]:
+    def _expand(self, paths: list[InputPath]) -> list[tuple[InputFile, str]]:
         """Return the files of all paths, each with its name in the folder that was named."""
-        return expand_diffs(list(list_files(found, self.options.encoding, self._is_readable, self._ignore)))
+        return expand_diffs(list(list_files(paths, self.options.encoding, self._is_readable, self._ignore)))
 
     def _ignore(self) -> None:
         self.report.ignored += 1
 
-    def _read_all(self, found: list[InputPath]) -> Iterator[Record | Deletion]:
-        for file, name in self._list_files(found):
+    def _read_all(self, paths: list[InputPath]) -> Iterator[Record | Deletion]:
+        for file, name in self._expand(paths):
             if self.share is None or self.share.reads_file(file.full_name):
                 file.md5 = find_md5(file.path)
                 yield from self._read_file(file, name)
 
     def _is_readable(self, file: InputFile) -> bool:
         """Say whether a file of a folder holds records: a README.md that quotes one does not."""
-        by_suffix = self._readers_by_suffix(file)
+        by_suffix: dict[str, int] = self._list_by_suffix(file)
         # Hidden files belong to the system: macOS writes a "._refs.bib" for each refs.bib.
         if file.name.startswith(".") or not (by_suffix or file.name.endswith(".txt")):
             return False
@@ -206,8 +208,8 @@ class _RecordStream(Generic[Record]):
         if is_release_diff(file):
             return True
         if self.reader:
-            return self.reader in by_suffix or self.readers[self.reader].recognises(file.head())
-        return self._choose_reader(file) is not None
+            return self.reader in by_suffix or self.formats[self.reader].recognises(file.head())
+        return self._choose_format(file) != ""
 
     def _read_file(self, file: InputFile, name: str) -> Iterator[Record | Deletion]:
         """Yield the records of one file. name: of the file in the folder that was named."""
@@ -218,15 +220,15 @@ class _RecordStream(Generic[Record]):
         if wrong := self._find_wrong_kind(file):
             self._skip(counts, None, None, wrong)
             return
-        counts.format = self.reader or self._choose_reader(file) or ""
+        counts.format = self.reader or self._choose_format(file)
         if not counts.format:
             raise InputError(self._explain_unknown(file))
-        if file.part and not getattr(self.readers[counts.format], "reads_parts", False):
+        if file.part and not self.formats[counts.format].reads_parts:
             raise InputError(f"{file.path}#{file.part}: a {counts.format} file has no parts; name {file.path} alone")
         prefix, number = self._find_prefix(file.path, name), 0
         file.wanted = partial(self.share.reads_record, counts.path) if self.share else None
         try:
-            items = self.readers[counts.format].read(file, self.options)
+            items = self.formats[counts.format].read(file, self.options)
             for number, item in enumerate(items, 1):
                 if not self._reads(counts, number):
                     continue
@@ -242,8 +244,8 @@ class _RecordStream(Generic[Record]):
                 counts.papers += not isinstance(record, Deletion)
                 yield record
         finally:
-            counts.note = describe_repairs(file)
-            warn_of_choices(file, counts.path)
+            counts.note = _describe_repairs(file)
+            _warn_of_choices(file, counts.path)
         if not number and not file.deletes:
             self._skip(counts, None, None, f"no record in it, read as {counts.format}")
         elif file.listed_records not in (None, number):
@@ -264,11 +266,11 @@ class _RecordStream(Generic[Record]):
         return self.share is None or self.share.reads_record(counts.path, number)
 
     def _explain_unknown(self, file: InputFile) -> str:
-        """Return that no reader knows a file."""
-        known = ", ".join(f"{name} ({' '.join(each.suffixes)})" for name, each in self.readers.items())
+        """Return that a file is in no known format."""
+        known = ", ".join(f"{name} ({' '.join(self.formats[name].suffixes)})" for name in sorted(self.formats))
         root = _XML_ROOT.match(file.head())
-        found = f" (XML of <{root[1]}>)" if root else ""
-        return f"{file.path}: not in a known format{found}; known: {known}; pass --reader NAME to force one"
+        element = f" (XML of <{root[1]}>)" if root else ""
+        return f"{file.path}: not in a known format{element}; known: {known}; pass --reader NAME to force one"
 
     def _find_prefix(self, path: FilePath, name: str) -> str:
         """Return what precedes the ids of one file."""
@@ -276,10 +278,10 @@ class _RecordStream(Generic[Record]):
             return self.options.id_prefix
         if str(path) == "-":
             raise InputError("--ids-per-file needs the name of a file; give --id-prefix TEXT to standard input")
-        known = self.prefixed.setdefault(name, path)
-        if known != path and (not isinstance(known, Path) or not known.samefile(str(path))):
+        first = self.prefixed.setdefault(name, path)
+        if first != path and (not isinstance(first, Path) or not first.samefile(str(path))):
             raise InputError(
-                f"{known} and {path} would have the same ids: both are {name}; name the folder that holds both, "
+                f"{first} and {path} would have the same ids: both are {name}; name the folder that holds both, "
                 "or embed each with its own --id-prefix"
             )
         return f"{self.options.id_prefix}{name}:"
@@ -294,31 +296,35 @@ class _RecordStream(Generic[Record]):
         if len(self.report.skipped) < MAX_DETAILED:
             self.report.skipped.append(skipped)
 
-    def _choose_reader(self, file: InputFile) -> str | None:
-        """Return the reader that suffix and content name, else content alone, else the only one by suffix."""
+    def _choose_format(self, file: InputFile) -> str:
+        """Return the format that suffix and content name, else content alone, else the only one by suffix, else ""."""
+        by_suffix: dict[str, int] = self._list_by_suffix(file)
         head = file.head()
-        by_suffix = self._readers_by_suffix(file)
-        by_content = [name for name, reader in self.readers.items() if reader.recognises(head)]
-        both = [name for name in by_suffix if name in by_content]
-        if both or by_content:
-            return (both or by_content)[0]
+        for name in [*by_suffix, *sorted(self.formats.keys() - by_suffix)]:
+            if self.formats[name].recognises(head):
+                return name
         longest = max(by_suffix.values(), default=0)
         only = [name for name, length in by_suffix.items() if length == longest]
-        return only[0] if len(only) == 1 else None
+        return only[0] if len(only) == 1 else ""
 
     def _find_wrong_kind(self, file: InputFile) -> str:
-        """Return what the file is that holds no records; a binary one may be that of a reader that knows it."""
+        """Return what the file is that holds no records; a binary one may be of a format that recognises it."""
         if _is_empty(file):
             return "the file is empty"
-        names = [self.reader] if self.reader else self._readers_by_suffix(file)
-        has_parts = any(getattr(self.readers[name], "reads_parts", False) for name in names)
-        return file.wrong_kind(binary=has_parts or any(each.recognises(file.head()) for each in self.readers.values()))
+        wrong = file.wrong_kind(binary=False)
+        if not wrong:
+            return ""
+        names = [self.reader] if self.reader else self._list_by_suffix(file)
+        has_parts = any(self.formats[name].reads_parts for name in names)
+        head = file.head()
+        binary = has_parts or any(each.recognises(head) for each in self.formats.values())
+        return file.wrong_kind(binary=True) if binary else wrong
 
-    def _readers_by_suffix(self, file: InputFile) -> dict[str, int]:
-        """Return readers of the file's suffix -> length of the suffix, the longest (`.csl.json`) first."""
+    def _list_by_suffix(self, file: InputFile) -> dict[str, int]:
+        """Return formats of the file's suffix -> length of the suffix, the longest (`.csl.json`) first."""
         lengths = {
-            name: max(map(len, filter(file.name.endswith, reader.suffixes)), default=0)
-            for name, reader in self.readers.items()
+            name: max(map(len, filter(file.name.endswith, self.formats[name].suffixes)), default=0)
+            for name in sorted(self.formats)
         }
         return {name: lengths[name] for name in sorted(lengths, key=lambda name: -lengths[name]) if lengths[name]}
 
@@ -336,3 +342,38 @@ def _find_fault(record: Paper | Label | Deletion) -> str:
 
 def _is_empty(file: InputFile) -> bool:
     return not file.head().strip("\x00\x1a \t\r\n")
+
+
+def _describe_repairs(file: InputFile) -> str:
+    """Return how a file was decoded, what was replaced in it, left out and noticed."""
+    notes = []
+    if file.encoding:
+        lines = f" in {_count_noun(file.redecoded_lines, 'line')}" if file.redecoded_lines else ""
+        notes.append(f"read as {file.encoding}{lines}")
+    if file.damaged_characters:
+        notes.append(f"{_count_noun(file.damaged_characters, 'damaged character')} replaced")
+    if file.removed_characters:
+        notes.append(f"{_count_noun(file.removed_characters, 'control character')} removed")
+    if file.omitted:
+        counts = ", ".join(_count_noun(count, what) for what, count in sorted(file.omitted.items()))
+        notes.append(f"not papers: {counts}")
+    notes += [_count_noun(count, what) for what, count in sorted(file.noticed.items())]
+    if file.unread_sheets:
+        notes.append(f"{_count_noun(len(file.unread_sheets), 'other sheet')} not read")
+    return ", ".join([*notes, *file.remarks])
+
+
+def _warn_of_choices(file: InputFile, path: str) -> None:
+    """Warn of what was chosen for the user: a guessed encoding, one sheet of several."""
+    if file.guessed:
+        guess = f"{path}: not UTF-8, read as {file.encoding}, a guess; --encoding NAME decides"
+        warnings.warn(guess, GuessedEncodingWarning, stacklevel=2)
+    if file.unread_sheets:
+        names = ", ".join(map(repr, file.unread_sheets))
+        choice = f"the first sheet with a title column was read, not {names}; choose one with {path}#SHEET"
+        warnings.warn(f"{path}: {choice}", UnreadSheetsWarning, stacklevel=2)
+
+
+def _count_noun(number: int, noun: str) -> str:
+    plural = noun if number == 1 else f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {plural}"

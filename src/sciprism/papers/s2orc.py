@@ -12,7 +12,7 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.cleaning import clean_abstract, clean_paper
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.json_records import (
+from sciprism.papers.json_rows import (
     NOT_READ,
     JsonObject,
     get_first,

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from sciprism.drop_report import DropReport
 from sciprism.formats import Role
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.json_records import NOT_READ
+from sciprism.papers.json_rows import NOT_READ
 from sciprism.papers.records import Paper
 from sciprism.registry import Registry
 from sciprism.seeding import random_bits

@@ -14,7 +14,7 @@ from sciprism.datasets.open_data import Part
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.json_records import NOT_READ
+from sciprism.papers.json_rows import NOT_READ
 from sciprism.papers.records import Paper
 from sciprism.prepare.example_folder import PARTS, ExampleFolder
 from sciprism.prepare.filters import Filters

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sciprism.errors import InputError
 from sciprism.papers.cleaning import normalise_doi
-from sciprism.papers.identity import identify, is_same_paper
+from sciprism.papers.duplicates import identify, is_same_paper
 from sciprism.papers.records import Paper
 from sciprism.registry import rank_similar
 

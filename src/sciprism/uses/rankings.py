@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sciprism.arrays import Floats, Rows
-from sciprism.papers.links import find_doi, find_url
+from sciprism.papers.bibliography_entries import find_doi, find_url
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
 

@@ -15,7 +15,7 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers import ReadReport, read_papers
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.json_values import read_json_values
+from sciprism.papers.json_rows import read_json_values
 
 TABLES = (".csv", ".tsv", ".tab", ".txt", ".jsonl", ".ndjson", ".json")
 _MAX_CELL_CHARACTERS = 1 << 24

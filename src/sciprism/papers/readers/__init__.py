@@ -1,24 +1,21 @@
-"""Readers of paper formats, one file each; importing this package registers all."""
+"""Formats of papers and of vocabularies; importing this package registers all."""
 
 from sciprism.papers.readers import (  # noqa: F401 - registered by their import
     arxiv,
-    beir,
     bibtex,
     csl_json,
-    endnote_xml,
-    enw,
-    excel,
+    endnote,
     jsonl,
-    nbib,
+    mesh,
     openalex,
     openreview,
     parquet,
-    pubmed_xml,
+    pubmed,
     ris,
     semantic_scholar,
-    specter,
+    skos,
     tables,
+    vocabularies,
     web_of_science,
     zotero,
-    zotero_rdf,
 )

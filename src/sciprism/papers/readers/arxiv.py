@@ -7,10 +7,11 @@ abstract is still there, or says why. One without abstract is a deletion.
 from __future__ import annotations
 
 import re
+from functools import partial
 
-from sciprism.papers.json_records import JsonObject, JsonReader, get_first, get_path, list_texts, parse_year
-from sciprism.papers.latex import decode_latex
-from sciprism.papers.readers.registry import paper_readers
+from sciprism.papers.cleaning import decode_latex
+from sciprism.papers.json_rows import JsonObject, get_first, get_path, list_texts, parse_year
+from sciprism.papers.readers.registry import json_format, paper_readers, read_objects
 from sciprism.papers.records import Deletion, Paper
 
 _KEYS = re.compile(r'"(authors_parsed|journal-ref|report-no|update_date)"\s*:')
@@ -69,4 +70,11 @@ def _parse_authors(row: JsonObject) -> tuple[str, ...]:
     return list_texts(listed)
 
 
-paper_readers.register("arxiv")(JsonReader((_KEYS,), _build_record, find_notice=_find_withdrawal))
+paper_readers.register("arxiv")(
+    json_format(
+        "arXiv metadata, one record a line, as in the snapshot of all of arXiv",
+        (_KEYS,),
+        _build_record,
+        read=partial(read_objects, _build_record, find_notice=_find_withdrawal),
+    )
+)

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sciprism.papers.bibliographic_fields import find_year, split_keywords
-from sciprism.papers.cleaning import normalise_arxiv
+from sciprism.papers.cleaning import decode_latex, normalise_arxiv
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
-from sciprism.papers.latex import decode_latex
-from sciprism.papers.readers.registry import paper_readers
+from sciprism.papers.readers.registry import FileFormat, paper_readers
 from sciprism.papers.records import Paper
 
 _OPENING = re.compile(r"(?<![\w.])@\s*([A-Za-z][\w-]*)\s*([{(])")
@@ -52,46 +51,35 @@ _ESCAPE = re.compile(r"\\([_%&#$~])")
 _WRAPPING = re.compile(r"\\url\s*|[{}]")
 
 
-class BibTeXReader:
-    """Read entries of all types that are papers; the id is the citation key.
+def read_bibtex(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
+    """Yield the entries that are papers; an unclosed one is a BadRecord, and those after it are still read.
 
-    What an entry leaves to its parent (`crossref`) it lacks: venue or year, whose absence is noticed.
+    The id is the citation key. What an entry leaves to its parent (`crossref`) it lacks: venue or year, whose absence
+    is noticed.
     """
-
-    suffixes: tuple[str, ...] = (".bib", ".bibtex", ".biblatex")
-
-    def recognises(self, head: str) -> bool:
-        """Look for an entry at the start of a line."""
-        return _RECOGNISED.search(head) is not None
-
-    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
-        """Yield the entries; an unclosed one is a BadRecord, and those after it are still read."""
-        # The parser logs what it cannot read; here that is a BadRecord.
-        logging.getLogger("bibtexparser").addHandler(logging.NullHandler())
-        macros: dict[str, str] = {}
-        number = 0
-        for block in _split_blocks(file):
-            if block.type == "string" and block.closed:
-                # `@string{name = value}`; the name of a malformed macro stays in the values.
-                name, _, value = block.text[block.text.index(block.bracket) + 1 : -1].partition("=")
-                with suppress(ValueError):
-                    macros[name.strip().lower()] = _evaluate(name, value, macros)
-            if block.type in _NO_PAPERS and block.closed:
-                continue
-            number += 1
-            file.record_line = block.line
-            try:
-                fields = _fields(block, macros)
-                paper = _build_paper(fields)
-            except ValueError as error:
-                yield BadRecord(number, block.line, str(error))
-                continue
-            if fields.get("crossref") and not (paper.venue and paper.year):
-                file.noticed["unfollowed crossref"] += 1
-            yield paper
-
-
-paper_readers.register("bibtex")(BibTeXReader())
+    # The parser logs what it cannot read; here that is a BadRecord.
+    logging.getLogger("bibtexparser").addHandler(logging.NullHandler())
+    macros: dict[str, str] = {}
+    number = 0
+    for block in _split_blocks(file):
+        if block.type == "string" and block.closed:
+            # `@string{name = value}`; the name of a malformed macro stays in the values.
+            name, _, value = block.text[block.text.index(block.bracket) + 1 : -1].partition("=")
+            with suppress(ValueError):
+                macros[name.strip().lower()] = _evaluate(name, value, macros)
+        if block.type in _NO_PAPERS and block.closed:
+            continue
+        number += 1
+        file.record_line = block.line
+        try:
+            fields = _fields(block, macros)
+            paper = _build_paper(fields)
+        except ValueError as error:
+            yield BadRecord(number, block.line, str(error))
+            continue
+        if fields.get("crossref") and not (paper.venue and paper.year):
+            file.noticed["unfollowed crossref"] += 1
+        yield paper
 
 
 @dataclass(slots=True)
@@ -277,3 +265,13 @@ def _collect_ids(fields: Mapping[str, str]) -> dict[str, str]:
 def _verbatim(text: str) -> str:
     """Return a link or an identifier without LaTeX's escapes; dashes and tildes stay."""
     return _WRAPPING.sub("", _ESCAPE.sub(r"\1", text)).strip()
+
+
+paper_readers.register("bibtex")(
+    FileFormat(
+        about="BibTeX and BibLaTeX",
+        suffixes=(".bib", ".bibtex", ".biblatex"),
+        patterns=(_RECOGNISED,),
+        read=read_bibtex,
+    )
+)

@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from sciprism.papers.bibliographic_fields import find_noted_ids, find_year, split_keywords
-from sciprism.papers.json_records import JsonObject, JsonReader, get_first, list_texts
-from sciprism.papers.readers.registry import paper_readers
+from sciprism.papers.json_rows import JsonObject, get_first, list_texts
+from sciprism.papers.readers.registry import json_format, paper_readers
 from sciprism.papers.records import Paper
 
 _MARK = re.compile(
@@ -68,5 +68,10 @@ def _collect_ids(row: JsonObject) -> dict[str, str]:
 
 
 paper_readers.register("csl_json")(
-    JsonReader((_MARK,), _build_paper, suffixes=(".csl.json", ".csljson", ".json", ".jsonl", ".ndjson"))
+    json_format(
+        "CSL-JSON, as Zotero, Mendeley, Paperpile and pandoc write it",
+        (_MARK,),
+        _build_paper,
+        suffixes=(".csl.json", ".csljson", ".json", ".jsonl", ".ndjson"),
+    )
 )

@@ -1,6 +1,7 @@
-"""Papers as `Paper.to_json` writes them, and JSON of others with similar keys.
+"""Papers as `Paper.to_json` writes them, JSON of others with similar keys, and BEIR's `corpus.jsonl`.
 
-Most JSON formats have an id and a title, so a file with a key of another format is excluded.
+Most JSON formats have an id and a title, so a file with a key of another format is excluded. In BEIR's files `text` is
+the abstract; `metadata` may hold further fields.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from collections.abc import Callable
 from typing import Any
 
 from sciprism.papers.bibliographic_fields import split_keywords, split_names
-from sciprism.papers.json_records import KEYED_RECORDS, JsonObject, JsonReader, get_first, list_texts, parse_year
-from sciprism.papers.readers.registry import paper_readers
+from sciprism.papers.json_rows import JsonObject, get_first, get_path, list_texts, parse_year
+from sciprism.papers.readers.registry import KEYED_RECORDS, json_format, paper_readers
 from sciprism.papers.records import ID_SYSTEMS, Paper
 
 _IDS = ("id", "paper_id", "corpus_id", "pmid", "doi")
 _ID = re.compile(rf'"({"|".join(_IDS)})"\s*:')
 _TEXT = re.compile(r'"(title|abstract|text)"\s*:')
+_BEIR = (re.compile(r'"_id"\s*:'), re.compile(r'"text"\s*:'))
 _OTHER_FORMATS = re.compile(
     r'"(_id|abstract_inverted_index|referenced_works|authorships|paperId|corpusid|externalIds|outCitations'
     r'|authors_parsed|update_date|container-title|issued|invitations?|tcdate)"\s*:|"content"\s*:\s*\{'
@@ -52,4 +54,37 @@ def _parse_list(value: Any, split: Callable[[str], tuple[str, ...]] = split_keyw
     return split(value) if isinstance(value, str) else list_texts(value, "name", "id")
 
 
-paper_readers.register("jsonl")(JsonReader((_ID, _TEXT), _build_paper, excluded=_OTHER_FORMATS))
+def _build_beir_paper(row: JsonObject) -> Paper:
+    about = row.get("metadata")
+    about = about if isinstance(about, dict) else {}
+    ids = {
+        "doi": get_first(about, "doi"),
+        "pmid": get_first(about, "pmid", "pubmed_id"),
+        "url": get_first(about, "url"),
+    }
+    return Paper.from_json(
+        {
+            "id": get_path(row, "_id"),
+            "title": row.get("title"),
+            "abstract": row.get("text"),
+            "authors": list_texts(about.get("authors"), "name"),
+            "venue": get_first(about, "venue", "journal"),
+            "year": parse_year(about.get("year")),
+            "keywords": list_texts(about.get("keywords")),
+            "references": list_texts(about.get("references")),
+            "ids": {system: value for system, value in ids.items() if value},
+        }
+    )
+
+
+paper_readers.register("jsonl")(
+    json_format(
+        "Papers as `Paper.to_json` writes them, and JSON of others with similar keys",
+        (_ID, _TEXT),
+        _build_paper,
+        excluded=_OTHER_FORMATS,
+    )
+)
+paper_readers.register("beir")(
+    json_format("The `corpus.jsonl` of a retrieval test collection in BEIR's layout", _BEIR, _build_beir_paper)
+)

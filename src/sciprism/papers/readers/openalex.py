@@ -13,13 +13,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
-from sciprism.papers.json_records import JsonObject, JsonReader, get_first, get_path, list_texts, parse_year
-from sciprism.papers.readers.registry import paper_readers
+from sciprism.papers.json_rows import JsonObject, get_first, get_path, list_texts, parse_year
+from sciprism.papers.readers.registry import FileFormat, paper_readers, read_objects
 from sciprism.papers.records import Deletion, Paper
-from sciprism.papers.table_columns import normalise_header
-from sciprism.papers.table_rows import detect_layout, read_rows
+from sciprism.papers.rows import detect_layout, normalise_header, read_rows
 
-_WORK = re.compile(r'"id"\s*:\s*"https://openalex\.org/W|"(abstract_inverted_index|referenced_works|authorships)"\s*:')
+_WORKS = re.compile(
+    r'\A\s*[{\[][\s\S]*?(?:"id"\s*:\s*"https://openalex\.org/W'
+    r'|"(?:abstract_inverted_index|referenced_works|authorships)"\s*:)|\A[^\n]*\bmerge_into_id\b'
+)
 _MERGED = re.compile(r"\A[^\n]*\bmerge_into_id\b")
 _ID_COLUMN, _MERGED_COLUMNS = "id", ("mergedate", "id", "mergeintoid")
 _WORK_ID = re.compile(r"(?:https?://openalex\.org/(?:works/)?)?([Ww]\d+)/?")
@@ -102,16 +104,9 @@ def _as_list(row: JsonObject, key: str) -> list[Any]:
     return [] if value is None else [value]
 
 
-class OpenAlexReader(JsonReader[Paper | Deletion]):
-    """Read works, and the deletions of works that were merged into others."""
-
-    def recognises(self, head: str) -> bool:
-        """Look for a key of works, or the header of merged ids."""
-        return super().recognises(head) or _MERGED.match(head) is not None
-
-    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
-        """Yield every work of the file, or every merged one."""
-        return _read_merged(file) if _MERGED.match(file.head()) else super().read(file, options)
+def read_openalex(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
+    """Yield every work of a file, or the deletion of every work that was merged into another."""
+    return _read_merged(file) if _MERGED.match(file.head()) else read_objects(_build_paper, file, options)
 
 
 def _read_merged(file: InputFile) -> Iterator[Deletion | BadRecord]:
@@ -127,4 +122,12 @@ def _read_merged(file: InputFile) -> Iterator[Deletion | BadRecord]:
         yield BadRecord(number, file.record_line, fault) if work is None else Deletion(work[1].upper())
 
 
-paper_readers.register("openalex")(OpenAlexReader((_WORK,), _build_paper))
+paper_readers.register("openalex")(
+    FileFormat(
+        about="OpenAlex works: pages of the API, or one work a line as in the snapshot",
+        suffixes=(".jsonl", ".json", ".ndjson"),
+        patterns=(_WORKS,),
+        read=read_openalex,
+        build=_build_paper,
+    )
+)

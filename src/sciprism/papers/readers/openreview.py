@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from sciprism.papers.bibliographic_fields import split_keywords, split_names
 from sciprism.papers.cleaning import normalise_arxiv
-from sciprism.papers.json_records import JsonObject, JsonReader, get_first, get_path, list_texts, parse_year
-from sciprism.papers.json_values import JsonLayout
-from sciprism.papers.readers.registry import paper_readers
+from sciprism.papers.json_rows import JsonLayout, JsonObject, get_first, get_path, list_texts, parse_year
+from sciprism.papers.readers.registry import json_format, paper_readers, read_objects
 from sciprism.papers.records import Paper
 
 # Archives of reviewers' papers hold only id and content.
@@ -62,5 +62,10 @@ def _parse_date(milliseconds: Any) -> int | None:
 
 
 paper_readers.register("openreview")(
-    JsonReader(_KEYS, _build_paper, layout=JsonLayout(("notes",)), find_omission=_find_omission)
+    json_format(
+        "OpenReview notes as versions 1 and 2 of its API give them: reviews and comments (replies) are no papers",
+        _KEYS,
+        _build_paper,
+        read=partial(read_objects, _build_paper, layout=JsonLayout(("notes",)), find_omission=_find_omission),
+    )
 )

@@ -6,6 +6,7 @@ Rows are read in small batches; a column of vectors is not read.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date, datetime
@@ -16,14 +17,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from sciprism.errors import InputError
 from sciprism.papers.division import BLOCK_RECORDS
-from sciprism.papers.file_copies import copy_file
-from sciprism.papers.input_file import NOT_WANTED, BadRecord, FilePath, InputFile, ReadOptions
-from sciprism.papers.json_records import MAX_REASON_CHARS, JsonObject, JsonReader
-from sciprism.papers.paper_columns import build_paper, known_headers
-from sciprism.papers.readers.registry import paper_readers
+from sciprism.papers.input_file import NOT_WANTED, BadRecord, FilePath, InputFile, ReadOptions, copy_file
+from sciprism.papers.json_rows import MAX_REASON_CHARS, JsonObject
+from sciprism.papers.readers.registry import FileFormat, paper_readers
+from sciprism.papers.readers.tables import build_paper, known_headers
 from sciprism.papers.records import Deletion, Paper
 from sciprism.papers.remote.objects import RemoteObject
-from sciprism.papers.table_columns import cell_getter, find_columns
+from sciprism.papers.rows import cell_getter, find_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,44 +37,35 @@ _TEXTS = ("title", "abstract", "text", "display_name")
 """Columns whose values are never JSON, though they may begin like it."""
 
 
-class PaperParquetReader:
-    """Read one paper from each row; the names of the columns say which format the rows have."""
+def read_parquet(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
+    """Yield one paper from each row; the names of the columns say which format the rows have.
 
-    suffixes: tuple[str, ...] = (".parquet",)
+    Raises InputError for a table without a title. A damaged file is one BadRecord.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
 
-    def recognises(self, head: str) -> bool:
-        """Look for the mark of Parquet."""
-        return head.startswith(_MAGIC)
-
-    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
-        """Yield the papers; raises InputError for a table without a title. A damaged file is one BadRecord."""
-        import pyarrow as pa
-        from pyarrow import parquet
-
-        number = 0
-        try:
-            with _open_table(file) as source, parquet.ParquetFile(source) as table:
-                names = [field.name for field in table.schema_arrow if not _is_vector(field.type)]
-                maps = [field.name for field in table.schema_arrow if pa.types.is_map(field.type)]
-                build = _find_json_builder(names) if not options.columns else None
-                build = build or _find_table_builder(file.path, names, options)
-                for batch in _read_batches(table, names, file.wanted):
-                    if isinstance(batch, int):
-                        number += batch
-                        yield from repeat(NOT_WANTED, batch)
-                        continue
-                    for row in batch.to_pylist():
-                        number += 1
-                        row |= {name: dict(row[name]) for name in maps if row[name] is not None}
-                        yield _build(build, row, number)
-        except (pa.ArrowException, OSError) as error:
-            if isinstance(error, InputError):
-                raise
-            reason = " ".join(str(error).split())[:MAX_REASON_CHARS]
-            yield BadRecord(number + 1, None, f"not a Parquet file that can be read: {reason}; fetch it again")
-
-
-paper_readers.register("parquet")(PaperParquetReader())
+    number = 0
+    try:
+        with _open_table(file) as source, parquet.ParquetFile(source) as table:
+            names = [field.name for field in table.schema_arrow if not _is_vector(field.type)]
+            maps = [field.name for field in table.schema_arrow if pa.types.is_map(field.type)]
+            build = _find_json_builder(names) if not options.columns else None
+            build = build or _find_table_builder(file.path, names, options)
+            for batch in _read_batches(table, names, file.wanted):
+                if isinstance(batch, int):
+                    number += batch
+                    yield from repeat(NOT_WANTED, batch)
+                    continue
+                for row in batch.to_pylist():
+                    number += 1
+                    row |= {name: dict(row[name]) for name in maps if row[name] is not None}
+                    yield _build(build, row, number)
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, InputError):
+            raise
+        reason = " ".join(str(error).split())[:MAX_REASON_CHARS]
+        yield BadRecord(number + 1, None, f"not a Parquet file that can be read: {reason}; fetch it again")
 
 
 def _read_batches(
@@ -127,11 +118,8 @@ def _is_vector(kind: pa.DataType) -> bool:
 def _find_json_builder(names: list[str]) -> PaperBuilder | None:
     """Return the builder of the JSON format whose objects have these keys, if one has."""
     head = json.dumps(dict.fromkeys(names, ""))
-    for reader in paper_readers.values():
-        if isinstance(reader, JsonReader) and reader.recognises(head):
-            build: PaperBuilder = reader.build
-            return build
-    return None
+    formats = (paper_readers[name] for name in sorted(paper_readers))
+    return next((each.build for each in formats if each.build and each.recognises(head)), None)
 
 
 def _find_table_builder(path: FilePath, names: list[str], options: ReadOptions) -> PaperBuilder:
@@ -174,3 +162,13 @@ def _join(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return "" if value is None or isinstance(value, dict) else str(value)
+
+
+paper_readers.register("parquet")(
+    FileFormat(
+        about="Parquet files of papers: our own columns, a table's, or those of a JSON format such as OpenAlex works",
+        suffixes=(".parquet",),
+        patterns=(re.compile(rf"\A{_MAGIC}"),),
+        read=read_parquet,
+    )
+)

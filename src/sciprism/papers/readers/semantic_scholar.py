@@ -1,22 +1,25 @@
-"""Semantic Scholar papers: responses of the API, the bulk data sets, and the older research corpus.
+"""Semantic Scholar: responses of its API, its bulk data sets, its older research corpus, and SPECTER's metadata.
 
 The id is the paper's hash, else its corpus number. In a response about citations, the citing or cited paper
-is read.
+is read. SPECTER's `metadata.json`, also SciDocs' `paper_metadata_*.json`, is one object, id -> paper; authors are ids
+there, and only names are read.
 """
 
 from __future__ import annotations
 
 import re
+from functools import partial
 
-from sciprism.papers.json_records import JsonObject, JsonReader, get_first, get_path, list_texts, parse_year
-from sciprism.papers.readers.registry import paper_readers
-from sciprism.papers.records import Paper
+from sciprism.papers.json_rows import JsonLayout, JsonObject, get_first, get_path, list_texts, parse_year
+from sciprism.papers.readers.registry import KEYED_RECORDS, json_format, paper_readers, read_objects
+from sciprism.papers.records import ID_SYSTEMS, Paper
 
 _KEYS = re.compile(
     r'"(paperid|corpusid|externalids|s2fieldsofstudy|outcitations|paperabstract|citedpaper|citingpaper)"\s*:',
     re.IGNORECASE,
 )
 _SYSTEMS = {"doi": "doi", "arxiv": "arxiv", "pubmed": "pmid", "pubmedcentral": "pmcid", "mag": "mag"}
+_HASH = re.compile("[0-9a-f]{40}")
 
 
 def _build_paper(answer: JsonObject) -> Paper:
@@ -49,4 +52,41 @@ def _build_paper(answer: JsonObject) -> Paper:
     )
 
 
-paper_readers.register("semantic_scholar")(JsonReader((_KEYS,), _build_paper))
+def _build_specter_paper(row: JsonObject) -> Paper:
+    number = get_first(row, "id", "paper_id")
+    ids = {system: row[system] for system in ID_SYSTEMS if row.get(system)}
+    if isinstance(number, str) and _HASH.fullmatch(number):
+        ids.setdefault("s2", number)
+    cited = row.get("references")
+    return Paper.from_json(
+        {
+            "id": number,
+            "title": row.get("title"),
+            "abstract": row.get("abstract"),
+            "authors": [name for name in list_texts(row.get("authors"), "name") if not name.isdecimal()],
+            "venue": get_first(row, "venue", "journal"),
+            "year": parse_year(row.get("year")),
+            "fields": list_texts(get_first(row, "fields", "fieldsOfStudy", "mag_field_of_study")),
+            "keywords": list_texts(get_first(row, "keywords", "mesh")),
+            "references": list_texts(list(cited) if isinstance(cited, dict) else cited, "paper_id", "paperId"),
+            "ids": ids,
+        }
+    )
+
+
+paper_readers.register("semantic_scholar")(
+    json_format(
+        "Semantic Scholar papers: responses of the API, the bulk data sets, and the older research corpus",
+        (_KEYS,),
+        _build_paper,
+    )
+)
+paper_readers.register("specter")(
+    json_format(
+        "SPECTER's `metadata.json`, also SciDocs' `paper_metadata_*.json`: one JSON object, id -> paper",
+        (re.compile(KEYED_RECORDS),),
+        _build_specter_paper,
+        suffixes=(".json",),
+        read=partial(read_objects, _build_specter_paper, layout=JsonLayout(keyed=True)),
+    )
+)

@@ -1,24 +1,30 @@
-"""The library of Zotero 5 to 7, `zotero.sqlite`, read from a copy: Zotero may be open.
+"""Zotero: its library `zotero.sqlite` (Zotero 5 to 7), read from a copy as Zotero may be open, and its RDF exports.
 
 `zotero.sqlite#NAME` reads one library ("My Library", a group) or one collection with those inside it. The id of a paper
-is the item's key, its fields are its collections, its keywords the tags.
+is the item's key, its fields are its collections, its keywords the tags. In RDF the id is derived from the DOI, PMID or
+arXiv id where there is one, else it is the address of the item; `#item_12` is a number of one export, and no id.
 """
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any
+from xml.etree.ElementTree import Element
 
+from sciprism.errors import InputError
 from sciprism.papers.bibliographic_fields import find_noted_ids, find_year
-from sciprism.papers.file_copies import copy_file
-from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
-from sciprism.papers.readers.registry import paper_readers
+from sciprism.papers.cleaning import normalise_arxiv
+from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions, copy_file
+from sciprism.papers.readers.registry import FileFormat, paper_readers
 from sciprism.papers.records import Paper
-from sciprism.papers.zotero_collections import ZoteroCollections
+from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
 
-_MAGIC = "SQLite format 3\x00"
 _TABLES = {
     *("items", "itemTypes", "itemData", "itemDataValues", "fields", "creators", "creatorTypes", "itemCreators", "tags"),
     *("itemTags", "collections", "collectionItems", "deletedItems", "libraries", "groups"),
@@ -46,44 +52,53 @@ _VENUES = (
 )
 _DATES = ("date", "dateDecided", "dateEnacted", "issueDate", "filingDate")
 _NUMBERS = ("archiveID", "number", "reportNumber")  # "arXiv:1706.03762" of a preprint
+MAX_LISTED = 40
+"""Names that a message lists."""
+
+_LIBRARY_NAMES = {"user": "My Library", "publications": "My Publications"}
+_LIBRARIES = "SELECT libraries.libraryID, type, name FROM libraries LEFT JOIN groups USING (libraryID)"
+_COLLECTIONS = "SELECT collectionID, collectionName, parentCollectionID, libraryID FROM collections"
+_DELETED = "SELECT collectionID FROM deletedCollections"  # since Zotero 6
+_NAMESPACE = "http://www.zotero.org/namespaces/export#"
+_BIB, _Z = "{http://purl.org/net/biblio#}", f"{{{_NAMESPACE}}}"
+_DC, _TERMS = "{http://purl.org/dc/elements/1.1/}", "{http://purl.org/dc/terms/}"
+_RDF, _FOAF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}", "{http://xmlns.com/foaf/0.1/}"
+_NUMBER = "{http://prismstandard.org/namespaces/1.2/basic/}number"
+_KINDS = {f"{_Z}Attachment": "attachment", f"{_BIB}Memo": "note"}
+_PEOPLE = (f"{_BIB}authors", f"{_BIB}editors", f"{_Z}inventors", f"{_BIB}contributors")
+_IDENTIFIER = re.compile(r"\s*(DOI|ISBN|PMID|PMCID)[\s:]+(\S+)", re.IGNORECASE)
 
 
-class ZoteroReader:
-    """Read the items of all libraries, or of the part that is named; feeds are not read."""
+def read_zotero(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
+    """Yield every item of all libraries but feeds, or of the part that is named, which InputError says is unknown.
 
-    suffixes: tuple[str, ...] = (".sqlite",)
-    reads_parts = True
-
-    def recognises(self, head: str) -> bool:
-        """Look for the mark of an SQLite database."""
-        return head.startswith(_MAGIC)
-
-    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
-        """Yield every item; raises InputError for an unknown part. A fault of the file is one BadRecord."""
-        number = 1
-        try:
-            with copy_file(file, ("-journal", "-wal")) as copy, closing(sqlite3.connect(copy)) as database:
-                database.text_factory = lambda data: data.decode("utf-8", "replace")
-                database.execute("PRAGMA trusted_schema = OFF")
-                if lacking := _TABLES - set(_column(database, "SELECT name FROM sqlite_master")):
-                    reason = f"not a library of Zotero 5 or later: no table {', '.join(sorted(lacking)[:3])}"
-                    yield BadRecord(1, None, reason)
-                    return
-                for record in _read_items(database, file):
-                    yield record
-                    number += 1
-        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter from a message that quotes damaged bytes
-            reason = f"the database is damaged, nothing after this can be read: {error}"
-            yield BadRecord(number, None, f"{reason}; Zotero keeps a copy, zotero.sqlite.bak")
+    A fault of the file is one BadRecord.
+    """
+    number = 1
+    try:
+        with copy_file(file, ("-journal", "-wal")) as copy, closing(sqlite3.connect(copy)) as database:
+            database.text_factory = lambda data: data.decode("utf-8", "replace")
+            database.execute("PRAGMA trusted_schema = OFF")
+            if lacking := _TABLES - set(_column(database, "SELECT name FROM sqlite_master")):
+                reason = f"not a library of Zotero 5 or later: no table {', '.join(sorted(lacking)[:3])}"
+                yield BadRecord(1, None, reason)
+                return
+            for record in _read_items(database, file):
+                yield record
+                number += 1
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter from a message that quotes damaged bytes
+        reason = f"the database is damaged, nothing after this can be read: {error}"
+        yield BadRecord(number, None, f"{reason}; Zotero keeps a copy, zotero.sqlite.bak")
 
 
 def _read_items(database: sqlite3.Connection, file: InputFile) -> Iterator[Paper | BadRecord]:
-    collections = ZoteroCollections.read(database)
-    selection = collections.select(file.part, f"{file.path}#{file.part}") if file.part else None
+    collections = _Collections.read(database)
+    only, inside = collections.select(file.part, f"{file.path}#{file.part}") if file.part else (None, None)
     number = 0
     for item, key, kind, library, deleted in database.execute(_ITEMS):
         memberships = _column(database, _MEMBERSHIPS, item)
-        if library not in collections.libraries or (selection and not selection.holds(library, memberships)):
+        selected = only in (None, library) if inside is None else not inside.isdisjoint(memberships)
+        if library not in collections.libraries or not selected:
             continue
         if deleted or kind in _NO_PAPERS:
             file.omitted["deleted item" if deleted else kind] += 1
@@ -137,4 +152,198 @@ def _column(database: sqlite3.Connection, query: str, *values: object) -> list[A
     return [row[0] for row in database.execute(query, values)]
 
 
-paper_readers.register("zotero")(ZoteroReader())
+@dataclass(frozen=True, slots=True)
+class _Collections:
+    """The libraries and collections of a database.
+
+    libraries, names: of libraries and of collections, by number; parents: of collections, None at the top.
+
+    Feeds are no libraries, and deleted collections are not in it.
+    """
+
+    libraries: dict[int, str]
+    names: dict[int, str]
+    parents: dict[int, int | None]
+    owners: dict[int, int]
+
+    @classmethod
+    def read(cls, database: sqlite3.Connection) -> _Collections:
+        """Read all names of a database."""
+        libraries = {
+            number: str(name or _LIBRARY_NAMES.get(kind) or f"library {number}")
+            for number, kind, name in database.execute(_LIBRARIES)
+            if kind != "feed"
+        }
+        has_deleted = database.execute("SELECT 1 FROM sqlite_master WHERE name = 'deletedCollections'").fetchone()
+        deleted = {number for (number,) in database.execute(_DELETED)} if has_deleted else set()
+        rows = [row for row in database.execute(_COLLECTIONS) if row[0] not in deleted and row[3] in libraries]
+        return cls(
+            libraries,
+            {number: str(name) for number, name, _, _ in rows},
+            {number: parent for number, _, parent, _ in rows},
+            {number: library for number, _, _, library in rows},
+        )
+
+    def select(self, name: str, asked: str) -> tuple[int, frozenset[int] | None]:
+        """Return the library of a name, and the collections where a collection has it, or the end of its path.
+
+        asked: how the user named it. InputError lists what there is where none or several have the name.
+        """
+        paths: dict[tuple[int, int | None], str] = {(number, None): path for number, path in self.libraries.items()}
+        paths |= {(self.owners[number], number): self._path(number) for number in self.names}
+        wanted = name.strip("/").casefold()
+        exact = [key for key, path in paths.items() if path.casefold() == wanted]
+        ending = [key for key, path in paths.items() if f"/{path}".casefold().endswith(f"/{wanted}")]
+        found = exact if len(exact) == 1 else ending
+        if len(found) == 1:
+            library, collection = found[0]
+            return library, None if collection is None else self._inside(collection)
+        if found:
+            listed = "; ".join(sorted(paths[key] for key in found)[:MAX_LISTED])
+            raise InputError(f"{asked}: several have this name: {listed}; write more of the path")
+        raise InputError(f"{asked}: no such library or collection{_list_names(wanted, list(paths.values()))}")
+
+    def _inside(self, collection: int) -> frozenset[int]:
+        """Return a collection with all collections inside it."""
+        return frozenset(number for number in self.names if collection in self._ancestors(number))
+
+    def _ancestors(self, collection: int) -> list[int]:
+        """Return a collection, its parent, and so on to the top."""
+        found: list[int] = []
+        next_one: int | None = collection
+        while next_one is not None and next_one not in found:  # a damaged file may hold a circle
+            found.append(next_one)
+            next_one = self.parents.get(next_one)
+        return found
+
+    def _path(self, collection: int) -> str:
+        names = [self.names.get(number, "deleted") for number in reversed(self._ancestors(collection))]
+        return "/".join([self.libraries[self.owners[collection]], *names])
+
+
+def _list_names(wanted: str, paths: list[str]) -> str:
+    """Return "; did you mean ..." with the nearest name, and the list of all."""
+    by_name = {path.rsplit("/", 1)[-1].casefold(): path for path in paths}
+    near = get_close_matches(wanted.rsplit("/", 1)[-1], by_name, n=1)
+    meant = f"; did you mean {by_name[near[0]]!r}?" if near else ""
+    more = f"; {len(paths) - MAX_LISTED:,} more" if len(paths) > MAX_LISTED else ""
+    return f"{meant or ';'} it has: {'; '.join(sorted(paths)[:MAX_LISTED])}{more}"
+
+
+def read_zotero_rdf(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
+    """Yield every item, after a pass that collects the journals and collections to which items refer."""
+    if file.path.is_file():
+        yield from _read_records(file, file)
+        return
+    with copy_file(file) as copy:  # a pipe can be read once
+        yield from _read_records(InputFile(copy), file)
+
+
+@dataclass(slots=True)
+class _References:
+    """What items refer to by address: containers (journals, books, series), and the collections of each item."""
+
+    containers: dict[str, Element] = field(default_factory=dict)
+    collections: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, record: Element) -> None:
+        """Keep a container or the members of a collection; other records are not kept."""
+        if record.tag == f"{_Z}Collection":
+            for part in record.iterfind(f"{_TERMS}hasPart"):
+                self.collections[part.get(f"{_RDF}resource", "")].append(text_of(record, f"{_DC}title"))
+        elif record.tag not in _KINDS and not _is_item(record):
+            self.containers[record.get(f"{_RDF}about", "")] = record
+
+    def containers_of(self, item: Element) -> list[Element]:
+        """Return what an item is part of, inside it or by address, series last."""
+        parts = item.findall(f"{_TERMS}isPartOf")
+        inside = [child for part in parts for child in part]
+        addresses = [part.get(f"{_RDF}resource", "") for part in parts]
+        found = inside + [self.containers[address] for address in addresses if address in self.containers]
+        return sorted(found, key=lambda each: each.tag == f"{_BIB}Series")
+
+
+def _read_records(source: InputFile, file: InputFile) -> Iterator[Paper | BadRecord]:
+    references = _References()
+    for record in read_xml_records(source, None):
+        if not isinstance(record, BadRecord):  # the second pass reports it
+            references.add(record)
+    for record in read_xml_records(source, None):
+        if isinstance(record, BadRecord):
+            yield record
+        elif kind := _KINDS.get(record.tag):
+            file.omitted[kind] += 1
+        elif _is_item(record):
+            yield _build_rdf_paper(record, references)
+
+
+def _is_item(record: Element) -> bool:
+    """Say whether a record is a paper; journals and collections have no type of item."""
+    return record.find(f"{_Z}itemType") is not None or record.find(f"{_BIB}authors") is not None
+
+
+def _build_rdf_paper(item: Element, references: _References) -> Paper:
+    containers = references.containers_of(item)
+    address = item.get(f"{_RDF}about", "")
+    ids = _collect_ids(item, containers)
+    is_link = not address.startswith(("#", "urn:")) and not {"doi", "pmid", "arxiv"} & ids.keys()
+    venues = (text_of(each, f"{_DC}title") for each in containers)
+    return Paper(
+        id=address if is_link else "",
+        title=text_of(item, f"{_DC}title"),
+        abstract=text_of(item, f"{_TERMS}abstract"),
+        authors=_name_people(item),
+        venue=next(filter(None, venues), "")
+        or text_of(item, f"{_TERMS}presentedAt//{_DC}title")
+        or text_of(item, f"{_DC}publisher//{_FOAF}name"),
+        year=find_year(text_of(item, f"{_DC}date")),
+        fields=tuple(dict.fromkeys(filter(None, references.collections.get(address, ())))),
+        keywords=texts_of(item, f"{_DC}subject"),
+        ids=ids,
+    )
+
+
+def _collect_ids(item: Element, containers: list[Element]) -> Mapping[str, str]:
+    """Return the ids of an item; its DOI may be noted at its journal."""
+    ids: dict[str, str] = {}
+    for identifier in (found for each in (item, *containers) for found in each.iterfind(f"{_DC}identifier")):
+        if match := _IDENTIFIER.match(text_of(identifier)):
+            ids.setdefault(match[1].lower(), match[2])
+        elif (address := text_of(identifier, f"{_TERMS}URI")) and "url" not in ids:
+            ids["url"] = address
+    for note in item.iterfind(f"{_DC}description"):
+        ids = find_noted_ids("".join(note.itertext())) | ids
+    for number in (text_of(item, _NUMBER), ids.get("url", "")):
+        if arxiv := normalise_arxiv(number) if "arxiv" in number.lower() else "":
+            ids.setdefault("arxiv", arxiv)
+    return ids
+
+
+def _name_people(item: Element) -> tuple[str, ...]:
+    """Return the authors, else editors and others."""
+    groups = (item.find(tag) for tag in _PEOPLE)
+    people = next((group for group in groups if group is not None), None)
+    names = []
+    for person in () if people is None else people.iter(f"{_FOAF}Person"):
+        given = text_of(person, f"{_FOAF}givenName") or text_of(person, f"{_FOAF}givenname")
+        names.append(" ".join(filter(None, (given, text_of(person, f"{_FOAF}surname")))))
+    return tuple(filter(None, names))
+
+
+paper_readers.register("zotero")(
+    FileFormat(
+        about="The library of Zotero 5 to 7, `zotero.sqlite`, read from a copy: Zotero may be open",
+        suffixes=(".sqlite",),
+        patterns=(re.compile(r"\ASQLite format 3\x00"),),
+        read=read_zotero,
+        reads_parts=True,
+    )
+)
+paper_readers.register("zotero_rdf")(
+    FileFormat(
+        about="Zotero RDF, as Zotero exports it; notes (memos) and attachments are no papers",
+        suffixes=(".rdf",),
+        patterns=(re.compile(re.escape(_NAMESPACE)), re.compile("<")),
+        read=read_zotero_rdf,
+    )
+)

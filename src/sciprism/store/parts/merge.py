@@ -13,7 +13,7 @@ from sciprism.arrays import Rows
 from sciprism.errors import InputError
 from sciprism.files import lock_folder
 from sciprism.papers.division import PartNumber
-from sciprism.papers.identity import identify, is_same_paper
+from sciprism.papers.duplicates import identify, is_same_paper
 from sciprism.papers.records import Paper
 from sciprism.store.collection import StoredCollection
 from sciprism.store.deletion import write_rows

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sciprism.papers.cleaning import clean_paper
-from sciprism.papers.json_records import get_first, get_path, read_json_objects
+from sciprism.papers.json_rows import get_first, get_path, read_json_objects
 from sciprism.papers.records import Paper
 from sciprism.text.documents.document import Document, DocumentFile, join_paragraphs, normalise_licence
 from sciprism.text.documents.registry import document_readers

@@ -13,7 +13,7 @@ from typing import BinaryIO, Protocol
 
 from sciprism.drop_report import DropReport
 from sciprism.papers.input_file import HEAD_BYTES, InputFile
-from sciprism.papers.json_records import NOT_READ
+from sciprism.papers.json_rows import NOT_READ
 from sciprism.papers.records import Paper
 
 PARAGRAPH_BREAK = "\n\n"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sciprism.papers.input_file import PaperReader
-from sciprism.papers.json_records import NOT_READ
+from sciprism.papers.json_rows import NOT_READ
 from sciprism.papers.read import ReadReport, read_papers
-from sciprism.papers.readers.registry import paper_readers
+from sciprism.papers.readers.registry import FileFormat, paper_readers
 from sciprism.papers.records import Paper
 from sciprism.text.documents.document import Document, DocumentFile, join_paragraphs
 from sciprism.text.documents.registry import document_readers
@@ -47,7 +46,7 @@ class PaperDocumentReader:
                 file.note_repairs(each.note)
 
 
-def _list_readers() -> list[PaperReader]:
+def _list_readers() -> list[FileFormat[Paper]]:
     return [reader for name, reader in paper_readers.items() if name != _TABLES_OF_OTHERS]
 
 

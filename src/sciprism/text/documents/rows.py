@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sciprism.papers.json_records import get_first, read_json_objects
+from sciprism.papers.json_rows import get_first, read_json_objects
 from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper
 from sciprism.text.documents.document import (
     Document,

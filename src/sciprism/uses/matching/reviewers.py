@@ -11,12 +11,10 @@ from typing import Any
 from sciprism.errors import InputError
 from sciprism.papers.bibliographic_fields import split_list
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.json_records import list_texts
-from sciprism.papers.json_values import JsonLayout, read_json_values
+from sciprism.papers.json_rows import JsonLayout, list_texts, read_json_values
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
-from sciprism.papers.table_columns import normalise_header
-from sciprism.papers.table_rows import detect_layout, read_rows
+from sciprism.papers.rows import detect_layout, normalise_header, read_rows
 from sciprism.store import StoredCollection
 from sciprism.store.live_papers import iterate_papers
 from sciprism.store.manifest import is_collection

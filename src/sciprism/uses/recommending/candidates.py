@@ -9,9 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from sciprism.arrays import Doubles, Floats, normalize_rows
-from sciprism.papers.duplicates import MIN_TITLE_WORDS, SHINGLE_WORDS, hash_first_author
-from sciprism.papers.identity import GENERIC_TITLES, MIN_TEXT_WORDS, identify, is_same_paper, normalise_words
-from sciprism.papers.links import find_doi
+from sciprism.papers.bibliography_entries import find_doi
+from sciprism.papers.duplicates import (
+    GENERIC_TITLES,
+    MIN_TEXT_WORDS,
+    MIN_TITLE_WORDS,
+    SHINGLE_WORDS,
+    hash_first_author,
+    identify,
+    is_same_paper,
+    normalise_words,
+)
 from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper
 from sciprism.store import StoredCollection
 from sciprism.uses.recommending.paper_sources import PaperBlock

@@ -16,8 +16,7 @@ from sciprism.errors import InputError
 from sciprism.files import write_lines
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.records import Paper
-from sciprism.papers.table_columns import cell_getter, guess_columns
-from sciprism.papers.table_rows import detect_layout, read_rows
+from sciprism.papers.rows import cell_getter, detect_layout, guess_columns, read_rows
 from sciprism.uses.tagging.suggestions import PaperTags
 from sciprism.uses.tagging.vocabulary import Vocabulary
 

@@ -1,19 +1,25 @@
-"""Iterate the JSON records of a file of any size: JSON lines, one array, or an object that holds them."""
+"""Read the JSON records of a file of any size: JSON lines, one array, or an object that holds them."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from sciprism.drop_report import DropReport
+from sciprism.papers.bibliographic_fields import find_year
 from sciprism.papers.input_file import InputFile
 
+JsonObject = Mapping[str, Any]
 JsonValue = tuple[int, int | None, Any | None, str]
 """Record number, line, the value or None, and the reason for None (else an empty text)."""
 
+NOT_READ = "record that cannot be read"
+MAX_REASON_CHARS = 300
+"""Characters of a reason: it quotes the value, which may be a whole book."""
 _MAX_RECORD_CHARS = 1 << 28  # more is an unclosed quotation mark
 _DECODER = json.JSONDecoder(strict=False)  # exporters leave tabs and line ends in strings
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -29,10 +35,10 @@ class JsonLayout:
     keyed: bool = False
 
 
-_ANY_LAYOUT = JsonLayout()
+ANY_LAYOUT = JsonLayout()
 
 
-def read_json_values(file: InputFile, layout: JsonLayout = _ANY_LAYOUT) -> Iterator[JsonValue]:
+def read_json_values(file: InputFile, layout: JsonLayout = ANY_LAYOUT) -> Iterator[JsonValue]:
     """Yield every record of the file; a broken one has a reason, and those after it are still read.
 
     A keyed record without an `id` gets its key. Sets `file.record_line`.
@@ -46,6 +52,16 @@ def read_json_values(file: InputFile, layout: JsonLayout = _ANY_LAYOUT) -> Itera
     for value in values:
         file.record_line = value[1]
         yield value
+
+
+def read_json_objects(file: InputFile, dropped: DropReport) -> Iterator[tuple[str, JsonObject]]:
+    """Yield (location, object) of every record of a file; other values are counted in `dropped`."""
+    for number, line, value, reason in read_json_values(file):
+        location = file.locate(number, line)
+        if isinstance(value, dict):
+            yield location, value
+        else:
+            dropped.add(NOT_READ, f"{location}: {reason or 'not an object'}"[:MAX_REASON_CHARS])
 
 
 def _read_lines(file: InputFile) -> Iterator[JsonValue]:
@@ -275,3 +291,41 @@ class _JsonStream:
 
     def _bad_record(self, reason: str) -> JsonValue:
         return next(self._number), self._window.line, None, reason
+
+
+def get_path(value: Any, *keys: str) -> Any:
+    """Return the value at the end of a path of keys, or None where a key is missing."""
+    for key in keys:
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(key)
+    return value
+
+
+def get_first(row: JsonObject, *keys: str) -> Any:
+    """Return the first value among `keys` that is not empty, or None."""
+    return next((row[key] for key in keys if row.get(key) not in (None, "", [], {})), None)
+
+
+def list_texts(value: Any, *keys: str) -> tuple[str, ...]:
+    """Return the texts of a list; of an object in it, the first value of `keys` that is not empty.
+
+    A single text is a list of one. Empty and repeated items are dropped; other types raise ValueError.
+    """
+    if value is None:
+        return ()
+    found: dict[str, None] = {}
+    for item in value if isinstance(value, list) else [value]:
+        name = get_first(item, *keys) if isinstance(item, Mapping) else item
+        if isinstance(name, bool) or not isinstance(name, str | int | float | None):
+            raise ValueError(f"{name!r} in a list of texts is not a text")
+        if name not in (None, ""):
+            found[str(name)] = None
+    return tuple(found)
+
+
+def parse_year(value: Any) -> int | None:
+    """Return the year in a number or in a text such as `2007-04-02`, or None."""
+    if isinstance(value, int | float) and abs(value) < 10_000:
+        return int(value)
+    return find_year(value) if isinstance(value, str) else None

@@ -17,7 +17,7 @@ from xml.parsers import expat
 
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
-from sciprism.papers.label_readers.registry import label_readers
+from sciprism.papers.readers.registry import FileFormat, label_readers
 from sciprism.papers.records import Label
 
 if TYPE_CHECKING:
@@ -28,36 +28,27 @@ _XML = re.compile(r"\s*<(\?xml|!DOCTYPE|!--|rdf:)")
 _MAX_ENTITY_CHARS = 300  # vocabularies abbreviate IRIs by entities
 
 
-class SkosReader:
-    """Read every skos:Concept before the first fault of the file."""
-
-    suffixes: tuple[str, ...] = (".rdf", ".ttl", ".nt", ".skos", ".xml", ".owl")
-
-    def recognises(self, head: str) -> bool:
-        """Look for the IRI of SKOS or an RDF/XML root."""
-        return _RDF.search(head) is not None
-
-    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Label | BadRecord]:
-        """Yield every concept that has a name; needs rdflib."""
-        try:
-            import rdflib
-        except ImportError:
-            raise MissingExtraError("labels", f"reading the vocabulary {file.path}") from None
-        graph = rdflib.Graph()
-        fault = _parse_graph(graph, file)
-        number = 0
-        concepts = _list_concepts(graph)
-        if deprecated := _list_deprecated(graph, concepts):
-            noun = "concept" if len(deprecated) == 1 else "concepts"
-            file.remarks.append(f"{len(deprecated):,} deprecated {noun} left out")
-        if repeated := _count_repeated_names(graph, concepts):
-            noun = "concept has" if repeated == 1 else "concepts have"
-            file.remarks.append(f"{repeated:,} {noun} several preferred names in one language: the first is used")
-        current = (concept for concept in concepts if concept not in deprecated)
-        for number, label in enumerate(_build_labels(graph, current, _Languages(options.language)), 1):
-            yield BadRecord(number, None, label) if isinstance(label, str) else label
-        if fault is not None:
-            yield BadRecord(number + 1, *fault)
+def read_skos(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRecord]:
+    """Yield every skos:Concept that has a name, before the first fault of the file; needs rdflib."""
+    try:
+        import rdflib
+    except ImportError:
+        raise MissingExtraError("labels", f"reading the vocabulary {file.path}") from None
+    graph = rdflib.Graph()
+    fault = _parse_graph(graph, file)
+    number = 0
+    concepts = _list_concepts(graph)
+    if deprecated := _list_deprecated(graph, concepts):
+        noun = "concept" if len(deprecated) == 1 else "concepts"
+        file.remarks.append(f"{len(deprecated):,} deprecated {noun} left out")
+    if repeated := _count_repeated_names(graph, concepts):
+        noun = "concept has" if repeated == 1 else "concepts have"
+        file.remarks.append(f"{repeated:,} {noun} several preferred names in one language: the first is used")
+    current = (concept for concept in concepts if concept not in deprecated)
+    for number, label in enumerate(_build_labels(graph, current, _Languages(options.language)), 1):
+        yield BadRecord(number, None, label) if isinstance(label, str) else label
+    if fault is not None:
+        yield BadRecord(number + 1, *fault)
 
 
 def _parse_graph(graph: Graph, file: InputFile) -> tuple[int | None, str] | None:
@@ -208,4 +199,11 @@ class _Languages:
         return bool(wanted) and language != wanted, not regional, language != "en", language != "", language
 
 
-label_readers.register("skos")(SkosReader())
+label_readers.register("skos")(
+    FileFormat(
+        about="SKOS vocabularies in RDF/XML, Turtle or N-Triples",
+        suffixes=(".rdf", ".ttl", ".nt", ".skos", ".xml", ".owl"),
+        patterns=(_RDF,),
+        read=read_skos,
+    )
+)

@@ -1,0 +1,178 @@
+"""PubMed: XML of the baseline and update files and of `efetch`, and MEDLINE text as citations are saved (`.nbib`).
+
+A PMID may have several versions; files of XML list the deleted PMIDs after their articles.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from xml.etree.ElementTree import Element
+
+from sciprism.papers.bibliographic_fields import Fields, find_year, first_value, reorder_name
+from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
+from sciprism.papers.readers.registry import FileFormat, paper_readers
+from sciprism.papers.records import Deletion, Paper
+from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
+
+_XML = re.compile(r"<Pubmed(Book)?Article(Set)?\b")
+_DATES = (
+    "Journal/JournalIssue/PubDate/Year",
+    "Journal/JournalIssue/PubDate/MedlineDate",  # "1998 Dec-1999 Jan", "Spring 2000"
+    "Book/PubDate/Year",
+    "Book/PubDate/MedlineDate",
+    "ArticleDate/Year",
+    "ContributionDate/Year",
+)
+_CITED = "Reference/ArticleIdList/ArticleId[@IdType='pubmed']"
+_LATER_VERSION = re.compile(r"(?!1$)[1-9]\d{0,2}", re.ASCII)
+_DELETIONS = ("DeleteCitation", "DeleteDocument")
+_TAGGED = re.compile(r"([A-Z][A-Z0-9]{1,3}) {0,2}- ?(.*)")
+_CITATION = re.compile(r"^PMID ?- ?\d", re.MULTILINE)
+
+
+def read_pubmed_xml(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
+    """Yield every article, chapter and deleted PMID; ids and references are PMIDs."""
+    for record in read_xml_records(file, ("PubmedArticle", "PubmedBookArticle", *_DELETIONS)):
+        if isinstance(record, BadRecord):
+            yield record
+        elif record.tag in _DELETIONS:
+            for number in record.iterfind("PMID"):
+                file.record_version = _read_version(number)
+                yield Deletion(text_of(number))
+        else:
+            file.record_version = _read_version(record.find("*/PMID"))
+            yield _build_xml_paper(record)
+
+
+def _read_version(number: Element | None) -> int | None:
+    """Return the version of a PMID from 2, None for the first."""
+    version = "" if number is None else number.get("Version", "")
+    return int(version) if _LATER_VERSION.fullmatch(version) else None
+
+
+def _build_xml_paper(record: Element) -> Paper:
+    chapter = record.find("BookDocument")
+    citation = record.find("MedlineCitation") if chapter is None else chapter
+    if citation is None:
+        citation = record
+    found = citation.find("Article") if chapter is None else chapter
+    article = citation if found is None else found
+    ids = _collect_xml_ids(record, citation, article)
+    headings = texts_of(citation, "MeshHeadingList/MeshHeading/DescriptorName")
+    keywords = texts_of(citation, "KeywordList/Keyword")
+    return Paper(
+        id=ids.get("pmid", ""),
+        title=_first(article, "ArticleTitle", "VernacularTitle", "Book/BookTitle"),
+        abstract=_build_abstract(article),
+        authors=tuple(filter(None, map(_join_name, article.iterfind("AuthorList/Author")))),
+        venue=_first(article, "Journal/Title", "Journal/ISOAbbreviation", "Book/BookTitle")
+        or text_of(citation, "MedlineJournalInfo/MedlineTA"),
+        year=next(filter(None, (find_year(text_of(article, path)) for path in _DATES)), None),
+        keywords=tuple(dict.fromkeys(headings + keywords)),
+        references=texts_of(record, f"PubmedData/ReferenceList//{_CITED}"),
+        ids=ids,
+    )
+
+
+def _collect_xml_ids(record: Element, citation: Element, article: Element) -> dict[str, str]:
+    listed = {
+        item.get("IdType", ""): text_of(item)
+        for place in ("PubmedData", "PubmedBookData", "BookDocument")
+        for item in record.iterfind(f"{place}/ArticleIdList/ArticleId")
+    }
+    ids = {
+        "pmid": text_of(citation, "PMID") or listed.get("pubmed", ""),
+        "doi": listed.get("doi") or text_of(article, "ELocationID[@EIdType='doi']"),
+        "pmcid": listed.get("pmc", ""),
+    }
+    return {system: value for system, value in ids.items() if value}
+
+
+def _build_abstract(article: Element) -> str:
+    """Join the sections of a structured abstract, each after its label."""
+    sections = []
+    for section in article.iterfind("Abstract/AbstractText"):
+        label, text = section.get("Label", "").strip(), text_of(section)
+        # UNLABELLED is PubMed's own word for a section that has no label.
+        sections.append(f"{label}: {text}" if label and text and label != "UNLABELLED" else text)
+    return " ".join(filter(None, sections))
+
+
+def _join_name(author: Element) -> str:
+    given = text_of(author, "ForeName") or text_of(author, "Initials")
+    name = " ".join(filter(None, (given, text_of(author, "LastName"), text_of(author, "Suffix"))))
+    return name or text_of(author, "CollectiveName")
+
+
+def _first(element: Element, *paths: str) -> str:
+    return next(filter(None, (text_of(element, path) for path in paths)), "")
+
+
+def read_nbib(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
+    """Yield one paper from each PMID to the next; the id is the PMID."""
+    for line, fields in _read_citations(file):
+        file.record_line = line
+        yield _build_tagged_paper(fields)
+
+
+def _read_citations(file: InputFile) -> Iterator[tuple[int, Fields]]:
+    """Yield the line in which a citation begins and the values of its tags."""
+    start = 0
+    fields: dict[str, list[str]] = {}
+    values: list[str] = []
+    for line, text in file.lines():
+        tagged = _TAGGED.match(text)
+        if tagged is None:
+            if text.startswith(" ") and values:
+                values[-1] = f"{values[-1]} {text.strip()}"
+            elif not text.strip():
+                values = []
+            continue
+        if tagged[1] == "PMID" and fields:
+            yield start, fields
+            fields = {}
+        start = start if fields else line
+        values = fields.setdefault(tagged[1], [])
+        values.append(tagged[2].strip())
+    if fields:
+        yield start, fields
+
+
+def _build_tagged_paper(fields: Fields) -> Paper:
+    pmid = first_value(fields, "PMID")
+    marked = [*fields.get("AID", ()), *fields.get("LID", ())]  # each with the name of its system in brackets
+    doi = next((value.removesuffix("[doi]").strip() for value in marked if value.endswith("[doi]")), "")
+    ids = {"pmid": pmid, "pmcid": first_value(fields, "PMC"), "doi": doi}
+    # A star marks the main headings; a slash precedes the aspect of a topic.
+    headings = [heading.split("/")[0].replace("*", "") for heading in fields.get("MH", ())]
+    words = [word.replace("*", "") for word in fields.get("OT", ())]
+    authors = [reorder_name(name) for name in fields.get("FAU", fields.get("AU", []))]
+    return Paper(
+        id=pmid,
+        title=first_value(fields, "TI", "BTI", "TT", "CTI"),
+        abstract=first_value(fields, "AB", "OAB"),
+        authors=tuple(filter(None, [*authors, *fields.get("CN", ())])),
+        venue=first_value(fields, "JT", "TA", "BTI"),
+        year=find_year(first_value(fields, "DP", "DEP")),
+        keywords=tuple(dict.fromkeys(filter(None, headings + words))),
+        ids={system: value for system, value in ids.items() if value},
+    )
+
+
+paper_readers.register("pubmed_xml")(
+    FileFormat(
+        about="PubMed XML of the baseline and update files and of `efetch`: articles, chapters, deletions",
+        suffixes=(".xml",),
+        patterns=(_XML,),
+        read=read_pubmed_xml,
+    )
+)
+paper_readers.register("nbib")(
+    FileFormat(
+        about='MEDLINE text, as PubMed saves citations (`.nbib`, and `.txt` for the format "PubMed")',
+        suffixes=(".nbib", ".medline"),
+        patterns=(_CITATION,),
+        read=read_nbib,
+    )
+)

@@ -1,0 +1,129 @@
+"""Vocabularies as JSON lines or tables: `Label.to_json`'s, your own, and those of the releases of MICoL and MAPLE."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from sciprism.papers.bibliographic_fields import split_list
+from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
+from sciprism.papers.json_rows import JsonObject, get_first, list_texts
+from sciprism.papers.readers.registry import FileFormat, json_format, label_readers
+from sciprism.papers.records import Label
+from sciprism.papers.rows import cell_getter, detect_layout, find_columns, guess_columns, read_rows
+
+_KEYS = (re.compile(r'"(id|label)"\s*:'), re.compile(r'"name"\s*:'))
+_MICOL = re.compile(r'"name"\s*:\s*\[|"combined_text"\s*:')
+_HEADERS = {
+    "id": "id identifier uri code notation",
+    "name": "name label preflabel preferredlabel preferredterm term",
+    "synonyms": "synonyms synonym altlabels altlabel altnames aliases entryterms",
+    "definition": "definition description scopenote note",
+    "broader": "broader parent parents parentid parentids",
+    "codes": "codes treenumbers notations",
+}
+_MAPLE = re.compile(r"\A(?:[A-Z]?\d+\t[^\t\n]+(?:\t[^\t\n]*)*(?:\n|$))+")
+_DEPTH = re.compile(r"\d{1,2}")
+
+
+def _build_label(row: JsonObject) -> Label:
+    return Label.from_json(
+        {
+            "id": get_first(row, "id", "label"),
+            "name": row.get("name"),
+            "synonyms": list_texts(get_first(row, "synonyms", "alt_names", "aliases")),
+            "definition": get_first(row, "definition", "description", "scope_notes"),
+            "broader": list_texts(get_first(row, "broader", "parents"), "id"),
+            "codes": list_texts(get_first(row, "codes", "tree_numbers")),
+        }
+    )
+
+
+def _build_micol_label(row: JsonObject) -> Label:
+    """Build the label of an object whose first name is the label's."""
+    name, *synonyms = [*list_texts(row.get("name")), ""]
+    return Label.from_json(
+        {
+            "id": row.get("label"),
+            "name": name,
+            "synonyms": list(filter(None, synonyms)),
+            "definition": row.get("definition"),
+        }
+    )
+
+
+def read_label_table(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRecord]:
+    """Yield one label from each row; in a table without ids the names are the ids.
+
+    Several synonyms, broader labels or codes in one cell are separated by semicolons or bars. Raises InputError for a
+    table without a column of names.
+    """
+    layout = detect_layout(file.head(), _guess_columns)
+    chosen = options.columns
+    columns = find_columns(file.path, layout.headers, _HEADERS, chosen=chosen, required="name", option="")
+    for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
+        if fault:
+            yield BadRecord(number, file.record_line, fault)
+            continue
+        text = cell_getter(cells, columns)
+        yield Label(
+            id=text("id") or text("name"),
+            name=text("name"),
+            synonyms=split_list(text("synonyms")),
+            definition=text("definition"),
+            broader=split_list(text("broader")),
+            codes=split_list(text("codes")),
+        )
+
+
+def _is_label_table(head: str) -> bool:
+    """Look for a header line that names a label and another known field."""
+    columns = _guess_columns(detect_layout(head, _guess_columns).headers)
+    return "name" in columns and len(columns) > 1
+
+
+def _guess_columns(headers: Sequence[str]) -> dict[str, int]:
+    return guess_columns(headers, _HEADERS)
+
+
+def read_maple(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRecord]:
+    """Yield the label of every line that is not empty.
+
+    `labels.txt` has id, name and in most folders the depth in the tree, which is ignored; `labels_mesh.txt` has id,
+    name and any number of synonyms.
+    """
+    filled = ((line, text) for line, text in file.lines() if text.strip())
+    for number, (line, text) in enumerate(filled, 1):
+        file.record_line = line
+        identifier, *texts = (column.strip() for column in text.split("\t"))
+        if len(texts) == 2 and _DEPTH.fullmatch(texts[1]):
+            texts.pop()
+        if identifier and texts and texts[0]:
+            synonyms = dict.fromkeys(item for item in texts[1:] if item and item != texts[0])
+            yield Label(id=identifier, name=texts[0], synonyms=tuple(synonyms))
+        else:
+            yield BadRecord(number, line, f"{text[:100]!r} is not an id, a tab and a name")
+
+
+label_readers.register("jsonl")(
+    json_format("Labels as `Label.to_json` writes them, and others", _KEYS, _build_label, excluded=_MICOL)
+)
+label_readers.register("micol")(
+    json_format("Labels of the MICoL release", (re.compile(r'"label"\s*:'), _MICOL), _build_micol_label)
+)
+label_readers.register("tables")(
+    FileFormat(
+        about="Vocabularies as tables with a header line: CSV or TSV, one label in each row",
+        suffixes=(".csv", ".tsv", ".tab"),
+        check=_is_label_table,
+        read=read_label_table,
+    )
+)
+label_readers.register("maple")(
+    FileFormat(
+        about="Labels of the MAPLE release: `labels.txt` and `labels_mesh.txt`, tab-separated, no header",
+        suffixes=(".txt",),
+        patterns=(_MAPLE,),
+        read=read_maple,
+    )
+)
