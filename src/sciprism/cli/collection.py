@@ -89,7 +89,7 @@ def _encode_titles(opened: StoredCollection, model: str) -> dict[str, TitleQueri
     """Return titles encoded as queries; none, with a message, where the collection's model is not there."""
     from sciprism.errors import InputError
     from sciprism.uses.collection import load_encoder
-    from sciprism.uses.title_queries import encode_titles
+    from sciprism.uses.search import encode_titles
 
     try:
         return encode_titles(opened, load_encoder(opened, model))

@@ -135,8 +135,8 @@ def similar(
     Example: sciprism similar vecs/ --to watson-crick-1953 -k 5
     """
     from sciprism.uses.collection import load_encoder
-    from sciprism.uses.similar import similar as rank
-    from sciprism.uses.similar import similar_to_papers
+    from sciprism.uses.search import similar as rank
+    from sciprism.uses.search import similar_to_papers
 
     chosen = build_filter(year, venue, field)
     opened = open_papers(collection, chosen)

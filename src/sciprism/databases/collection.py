@@ -18,8 +18,7 @@ from sciprism.errors import InputError
 from sciprism.index import reciprocal_rank_fusion
 from sciprism.store import Filter
 from sciprism.uses.collection import load_recorded_encoder
-from sciprism.uses.rankings import Hit, Ranking, build_rankings
-from sciprism.uses.reasons import find_nearest_sentences
+from sciprism.uses.rankings import Hit, Ranking, build_rankings, find_nearest_sentences
 from sciprism.uses.search import FUSION_DEPTH, QUERY_BATCH, check_mode, check_queries, choose_query_space
 
 if TYPE_CHECKING:

@@ -10,17 +10,20 @@ import numpy as np
 
 from sciprism.arrays import Floats
 from sciprism.errors import InputError
+from sciprism.papers.read import read_papers
 from sciprism.papers.records import Paper
-from sciprism.store import CollectionLayout, DeleteReport, EmbedReport, StoredCollection, delete, embed
+from sciprism.store import CollectionLayout, DeleteReport, EmbedReport, Filter, StoredCollection, delete, embed
+from sciprism.store.filters import check_filter
 from sciprism.store.live_papers import iterate_papers, iterate_vectors, list_ids
 from sciprism.store.manifest import EncoderRecord
-from sciprism.uses.collection_similar import SimilarPapers, build_filter
-from sciprism.uses.collection_tables import CollectionTables
 from sciprism.uses.rankings import Hit
-from sciprism.uses.search import search
-from sciprism.uses.similar import choose_paper_space
+from sciprism.uses.search import choose_paper_space, search, similar, similar_to_papers
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
     from sciprism.encoders.encoder import Encoder
 
 
@@ -46,7 +49,17 @@ def load_recorded_encoder(
     return encoder
 
 
-class Collection(CollectionTables, SimilarPapers):
+def build_filter(stored: StoredCollection, filters: dict[str, Any]) -> Filter:
+    """Return the filter of a search; InputError for an unknown one, or one that no paper passes."""
+    try:
+        chosen = Filter(**filters)
+    except TypeError:
+        raise InputError(f"filters are year_from, year_to, venue, field, not {', '.join(filters)}") from None
+    check_filter(stored, chosen)
+    return chosen
+
+
+class Collection:
     """Papers and their vectors in a folder, as `sciprism embed` writes it.
 
     Papers are numbered from 0 in the order in which they were added; `ids`, `vectors` and iteration have that order.
@@ -191,6 +204,43 @@ class Collection(CollectionTables, SimilarPapers):
         rankings = [list(ranking.hits) for ranking in found]
         return rankings[0] if isinstance(queries, str) else rankings
 
+    @overload
+    def similar(
+        self, to: str | Paper, k: int = 10, *, mode: str = ..., why: bool = ..., **filters: Any
+    ) -> list[Hit]: ...
+    @overload
+    def similar(
+        self, to: Iterable[Paper] | Path, k: int = 10, *, mode: str = ..., why: bool = ..., **filters: Any
+    ) -> list[list[Hit]]: ...
+    def similar(
+        self,
+        to: str | Paper | Iterable[Paper] | Path,
+        k: int = 10,
+        *,
+        mode: str = "exact",
+        why: bool = False,
+        **filters: Any,
+    ) -> list[Hit] | list[list[Hit]]:
+        """Rank the papers nearest to one of the collection, without it; arguments as for `search`.
+
+        to: its id, DOI or title, or the beginning of one id; or a paper from elsewhere, which the collection's model
+        encodes. Of several papers, or the Path of a file of papers, a list of rankings.
+
+        >>> [hit.id for hit in library.similar("dna", k=1)]
+        ['folding']
+        >>> new = Paper(id="new", title="The structure of protein chains")
+        >>> [hit.id for hit in library.similar(new, k=1)]
+        ['folding']
+        """
+        chosen = build_filter(self.stored, filters)
+        if isinstance(to, str):
+            encoder = self.encoder if why else None
+            return list(similar(self.stored, encoder, to, k, mode=mode, filter=chosen).hits)
+        papers = [to] if isinstance(to, Paper) else list(read_papers(to) if isinstance(to, Path) else to)
+        found = similar_to_papers(self.stored, self.encoder, papers, k, mode=mode, filter=chosen, why=why)
+        rankings = [list(ranking.hits) for ranking in found]
+        return rankings[0] if isinstance(to, Paper) else rankings
+
     def add(
         self, papers: Iterable[Paper], *, replace: bool = False, skip_bad: bool = False, prune: bool = False
     ) -> EmbedReport:
@@ -231,3 +281,28 @@ class Collection(CollectionTables, SimilarPapers):
         from sciprism.uses.collection_export import export
 
         return export(self.stored, self.space(format), Path(path), neighbours=neighbours)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the papers as an Arrow table: id, title, abstract, authors, venue, year, fields, keywords, ids."""
+        from sciprism.uses.collection_export import build_table, join_tables
+
+        return join_tables(map(build_table, iterate_papers(self.stored)))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the papers as a pandas table.
+
+        >>> library.to_pandas()[["id", "year"]].values.tolist()
+        [['dna', 1953], ['folding', 1973]]
+        """
+        try:
+            return self.to_arrow().to_pandas()
+        except ModuleNotFoundError:
+            raise InputError("tables of pandas need it: pip install pandas") from None
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the papers as a Polars table."""
+        try:
+            import polars
+        except ModuleNotFoundError:
+            raise InputError("tables of Polars need it: pip install polars") from None
+        return cast("pl.DataFrame", polars.from_arrow(self.to_arrow()))

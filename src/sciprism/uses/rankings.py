@@ -1,17 +1,28 @@
-"""The results of a search: rankings and their hits."""
+"""The results of a search: rankings, their hits, and the sentence for which each paper was found."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from sciprism.arrays import Floats, Rows
+from sciprism.index.exact import Distance, topk
 from sciprism.papers.bibliography_entries import find_doi, find_url
 from sciprism.papers.records import Paper
-from sciprism.store import StoredCollection
+from sciprism.store import Matrix, StoredCollection
+from sciprism.store.manifest import SpaceRecord
+from sciprism.text.sentences import split_sentences
+
+if TYPE_CHECKING:
+    from sciprism.encoders.encoder import Encoder
+    from sciprism.formats import Format
+
+
+MAX_SENTENCES = 64
+"""Sentences per abstract that are compared: some abstracts are whole books."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +48,7 @@ class Hit:
 
     def to_json(self) -> dict[str, Any]:
         """Return all but the paper as JSON values."""
-        row = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "paper"}
+        row = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "paper"}
         return row | {"authors": list(self.authors)}
 
 
@@ -65,6 +76,40 @@ def read_papers(collection: StoredCollection, rows: Rows) -> list[list[Paper]]:
     read = iter(collection.papers(distinct[distinct >= 0]))
     papers = [None if row < 0 else next(read) for row in distinct]
     return [[paper for i in line if (paper := papers[i])] for line in positions.reshape(rows.shape)]
+
+
+def find_nearest_sentences(
+    encoder: Encoder,
+    space: SpaceRecord,
+    distance: Distance,
+    query_vectors: Floats,
+    papers: Sequence[Sequence[Paper]],
+) -> list[list[str]]:
+    """Return the sentence nearest to each query vector (m, d) in each of its papers; "" if there is none.
+
+    space, distance: of the query vectors.
+    """
+    ranges: dict[str, range] = {}
+    sentences: list[str] = []
+    for paper in (paper for ranked in papers for paper in ranked):
+        if paper.id not in ranges:
+            split = split_sentences(paper.abstract)[:MAX_SENTENCES]
+            ranges[paper.id] = range(len(sentences), len(sentences) + len(split))
+            sentences += split
+    if not sentences:
+        return [["" for _ in ranked] for ranked in papers]
+    format = cast("Format", space.formats[0])
+    vectors = encoder.encode(sentences, format=format, role="paper")
+
+    def nearest(query: Floats, paper: Paper) -> str:
+        here = ranges[paper.id]
+        if not here:
+            return ""
+        _, rows = topk(query[None], [Matrix(vectors[here.start : here.stop])], 1, distance=distance)
+        return sentences[here.start + int(rows[0, 0])]
+
+    pairs = zip(query_vectors, papers, strict=True)
+    return [[nearest(query, paper) for paper in ranked] for query, ranked in pairs]
 
 
 def build_rankings(

@@ -1,30 +1,33 @@
-"""Search: rank the papers of a collection for a query in words."""
+"""Search: rank the papers of a collection for a query in words, for one of them, or for papers from elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
 from sciprism.index import lexical, reciprocal_rank_fusion, vector_searches
 from sciprism.papers.cleaning import is_blank
+from sciprism.papers.records import Paper
 from sciprism.store import Filter, StoredCollection
-from sciprism.uses.rankings import Ranking, build_rankings, read_papers
-from sciprism.uses.reasons import find_nearest_sentences
+from sciprism.store.named_papers import find_copies, find_paper
+from sciprism.uses.rankings import Ranking, build_rankings, find_nearest_sentences, read_papers
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
     from sciprism.formats import Format
+    from sciprism.index.recall import TitleQueries
 
 FORMATS: tuple[Format, ...] = ("search", "proximity")
 """Formats whose vectors serve queries, the better one first."""
 FUSION_DEPTH = 100
 """Papers of each ranking that a hybrid search fuses."""
 QUERY_BATCH = 256
-"""Queries per batch: bounds the papers and sentences in memory."""
+"""Queries, in words or papers from elsewhere, per batch: bounds the papers and sentences in memory."""
 
 
 def search(
@@ -54,13 +57,24 @@ def search(
     return rankings
 
 
+def check_mode(mode: str) -> None:
+    """Raise InputError for an unknown mode."""
+    modes = (*vector_searches, "lexical", "hybrid")
+    if mode not in modes:
+        raise InputError(f"mode {mode!r} is not one of {', '.join(modes)}")
+
+
 def check_queries(queries: Sequence[str], k: int) -> None:
     """Raise InputError for a query without words, or for no papers."""
-    if k < 1:
-        raise InputError(f"k is {k}; ask for at least one paper")
+    _check_count(k)
     for number, query in enumerate(queries, 1):
         if is_blank(query):
             raise InputError(f"query {number} is empty; write what to search for")
+
+
+def _check_count(k: int) -> None:
+    if k < 1:
+        raise InputError(f"k is {k}; ask for at least one paper")
 
 
 def choose_query_space(stored: Collection[str], place: object, encoder: Encoder) -> tuple[Format, str]:
@@ -76,13 +90,6 @@ def choose_query_space(stored: Collection[str], place: object, encoder: Encoder)
         f"queries of {encoder.name} are in the space {' or '.join(spaces) or '(none)'}; {place} "
         f"holds {', '.join(stored)}; embed the papers with --formats search"
     )
-
-
-def check_mode(mode: str) -> None:
-    """Raise InputError for an unknown mode."""
-    known = (*vector_searches, "lexical", "hybrid")
-    if mode not in known:
-        raise InputError(f"mode {mode!r} is not one of {', '.join(known)}")
 
 
 def _search_batch(
@@ -109,10 +116,121 @@ def _search_batch(
         scores, rows = reciprocal_rank_fusion([by_meaning, by_words], k)
     else:
         scores, rows = vector_searches[mode](collection, space, query_vectors, k, mask)
+    return _rank(collection, encoder if why else None, space, queries, query_vectors, (scores, rows))
+
+
+def encode_titles(collection: StoredCollection, encoder: Encoder) -> dict[str, TitleQueries]:
+    """Return the space of queries -> the titles of randomly chosen papers, encoded as queries.
+
+    An approximate search is measured with them. Raises InputError where no vectors compare with queries.
+    """
+    from sciprism.index.recall import TitleQueries, choose_papers
+
+    format, space = choose_query_space(collection.manifest.spaces, collection.folder, encoder)
+    titles = [paper.title for paper in collection.papers(choose_papers(collection, 1)) if paper.title]
+    return {space: TitleQueries(titles, encoder.encode(titles, format=format, role="query"))} if titles else {}
+
+
+def similar(
+    collection: StoredCollection,
+    encoder: Encoder | None,
+    paper: str,
+    k: int = 10,
+    *,
+    mode: str = "exact",
+    filter: Filter | None = None,
+) -> Ranking:
+    """Rank the papers nearest to a stored one, without it, by one of `vector_searches`.
+
+    paper: its id, DOI or title, or the beginning of one id.
+    The encoder, if given, only adds the reasons.
+    """
+    _check_similar(k, mode)
+    if encoder is not None:
+        collection.check_encoder(encoder)
+    row = find_paper(collection, paper)
+    space = choose_paper_space(collection)
+    vectors = collection.vector(row, space)[None]
+    nearest = _find_nearest(collection, space, vectors, [row], k, mode, collection.mask(filter))
+    return _rank(collection, encoder, space, [paper], vectors, nearest)[0]
+
+
+def similar_to_papers(
+    collection: StoredCollection,
+    encoder: Encoder,
+    papers: Sequence[Paper],
+    k: int = 10,
+    *,
+    mode: str = "exact",
+    filter: Filter | None = None,
+    why: bool = True,
+) -> list[Ranking]:
+    """Rank the stored papers nearest to each of some papers, which the collection's encoder encodes.
+
+    A ranking's query is the paper's id. A copy of the paper in the collection is left out of its ranking. why: add
+    the reasons. Raises InputError for a paper without title and abstract, before any is encoded.
+    """
+    _check_similar(k, mode)
+    collection.check_encoder(encoder)
+    for paper in papers:
+        if is_blank(f"{paper.title}{paper.abstract}"):
+            place = f"{paper.place}: " if paper.place else ""
+            raise InputError(f"{place}paper {paper.id!r} has no title and no abstract; there is nothing to compare")
+    space = choose_paper_space(collection)
+    format = cast("Format", collection.manifest.spaces[space].formats[0])
+    mask = collection.mask(filter)
+    rankings: list[Ranking] = []
+    for start in range(0, len(papers), QUERY_BATCH):
+        part = papers[start : start + QUERY_BATCH]
+        vectors = encoder.encode(part, format=format, role="paper")
+        nearest = _find_nearest(collection, space, vectors, find_copies(collection, part), k, mode, mask)
+        ids = [paper.id for paper in part]
+        rankings += _rank(collection, encoder if why else None, space, ids, vectors, nearest)
+    return rankings
+
+
+def _check_similar(k: int, mode: str) -> None:
+    _check_count(k)
+    if mode not in vector_searches:
+        raise InputError(f"mode {mode!r} is not {' or '.join(vector_searches)}")
+
+
+def choose_paper_space(collection: StoredCollection) -> str:
+    """Return the space in which papers are compared: that of proximity, or the first one stored."""
+    spaces = collection.manifest.spaces
+    return next((name for name, space in spaces.items() if "proximity" in space.formats), next(iter(spaces)))
+
+
+def _find_nearest(
+    collection: StoredCollection,
+    space: str,
+    queries: Floats,
+    own: Sequence[int | None],
+    k: int,
+    mode: str,
+    mask: NDArray[np.bool_] | None,
+) -> tuple[Floats, Rows]:
+    """Return scores and rows (m, k) of each query (m, d) without the row of its own paper, if it has one."""
+    k = min(k, max(1, collection.rows))
+    scores, rows = vector_searches[mode](collection, space, queries, k + 1, mask)
+    owners = np.array([-2 if row is None else row for row in own], np.int64)
+    order = np.argsort(rows == owners[:, None], axis=1, kind="stable")[:, :k]  # the own row is last
+    return np.take_along_axis(scores, order, axis=1), np.take_along_axis(rows, order, axis=1)
+
+
+def _rank(
+    collection: StoredCollection,
+    encoder: Encoder | None,
+    space: str,
+    queries: Sequence[str],
+    vectors: Floats | None,
+    best: tuple[Floats, Rows],
+) -> list[Ranking]:
+    """Return the rankings of scores and rows (m, k), with reasons where there is an encoder."""
+    scores, rows = best
     papers = read_papers(collection, rows)
-    reasons = [["" for _ in found] for found in papers]
-    if why and encoder is not None and query_vectors is not None:
-        reasons = find_nearest_sentences(
-            encoder, collection.manifest.spaces[space], collection.manifest.encoder.distance, query_vectors, papers
-        )
+    reasons = [["" for _ in ranked] for ranked in papers]
+    if encoder is not None and vectors is not None:
+        manifest = collection.manifest
+        reasons = find_nearest_sentences(encoder, manifest.spaces[space], manifest.encoder.distance, vectors, papers)
     return build_rankings(queries, papers, scores, reasons)

@@ -31,7 +31,7 @@ from sciprism.uses.matching.stated_pairs import (
     join_forbidden,
     read_stated_pairs,
 )
-from sciprism.uses.similar import choose_paper_space
+from sciprism.uses.search import choose_paper_space
 
 if TYPE_CHECKING:
     from sciprism.encoders.protocols import EncoderProtocol

@@ -20,7 +20,7 @@ from sciprism.store import StoredCollection
 from sciprism.store.manifest import is_collection
 from sciprism.store.paper_table import has_no_abstract
 from sciprism.uses.collection import Collection, load_encoder
-from sciprism.uses.similar import choose_paper_space
+from sciprism.uses.search import choose_paper_space
 
 if TYPE_CHECKING:
     from sciprism.encoders.cached_encoder import CachedEncoder
