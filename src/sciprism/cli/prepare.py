@@ -7,17 +7,8 @@ from collections.abc import Callable
 import typer
 
 from sciprism.cli.output import show_work
-from sciprism.cli.prepare_citations import citations
-from sciprism.cli.prepare_ir import ir
-from sciprism.cli.prepare_lexical import lexical
-from sciprism.cli.prepare_multi_scidocs import multi_scidocs
-from sciprism.cli.prepare_open import open_sets
-from sciprism.cli.prepare_pairs import pairs
-from sciprism.cli.prepare_patients import patients
-from sciprism.cli.prepare_s2and_mini import s2and_mini
-from sciprism.cli.prepare_scimult import scimult
-from sciprism.cli.prepare_scirepeval import scirepeval
-from sciprism.cli.prepare_text import text
+from sciprism.cli.prepare_benchmarks import ir, lexical, multi_scidocs, s2and_mini, scimult
+from sciprism.cli.prepare_training import citations, open_sets, pairs, patients, scirepeval, text
 
 prepare = typer.Typer(no_args_is_help=True, help="Make training and test data.")
 COMMANDS: dict[str, Callable[..., None]] = {

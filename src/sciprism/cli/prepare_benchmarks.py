@@ -1,0 +1,164 @@
+"""`sciprism prepare` scimult, ir, multi-scidocs and s2and-mini: published data and test data; and lexical, a model."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sciprism.cli.options import AsJson, Edges, OutputFolder, ScorePrecision, Seed, exact_precision
+from sciprism.cli.output import print_preparation
+from sciprism.cli.prepare_training import Fields, Shards
+
+
+def scimult(
+    raw: Annotated[Path, typer.Argument(help="The folder with the published data, sub-folders by name.")],
+    out: OutputFolder,
+    seed: Seed = 12345,
+    only: Annotated[str | None, typer.Option(help="pretrain or test: make these alone.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make SciMult's pre-training sources and test files.
+
+    Sub-folders of published data, as far as they exist: maple, micol, mesh, scirepeval, scidocs, beir,
+    recommendation, PMC-Patients-ReCDS. Prints Tables A1 and A2 next to the published figures, and what is
+    missing.
+
+    Example: sciprism prepare scimult raw -o data --only test
+    """
+    from sciprism.prepare.scimult.data_sets import prepare_scimult
+
+    done = prepare_scimult(raw, out, seed=seed, only=only, on_start=partial(typer.echo, err=True))  # type: ignore[arg-type]
+    print_preparation(done, as_json)
+
+
+def ir(
+    questions: Annotated[
+        Path,
+        typer.Argument(help="Rows with paragraph and question (or questions): JSON lines, a table; SQuAD."),
+    ],
+    papers: Annotated[list[Path], typer.Argument(help="Papers in any format, whose abstracts are the distractors.")],
+    out: OutputFolder,
+    distractors: Annotated[int, typer.Option(help="Abstracts next to the annotated paragraphs.")],
+    dev: Annotated[float, typer.Option(help="Share of dev; the rest is the test.")] = 0.2,
+    split_by: Annotated[
+        str, typer.Option(help="paragraph; or question, as NASA-IR: dev and test then share documents.")
+    ] = "paragraph",
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Make a retrieval test set of annotated questions.
+
+    As in NASA-IR, their paragraphs are among random abstracts. Writes BEIR's files (corpus.jsonl,
+    queries.jsonl, qrels/dev.tsv, qrels/test.tsv), tasks.toml for `sciprism evaluate --tasks`, and ir.json:
+    counts, and what was dropped and why.
+
+    Example: sciprism prepare ir questions.jsonl works.jsonl -o ir --distractors 20000 --seed 1
+    """
+    from sciprism.prepare.ir import RetrievalSettings, prepare_ir
+
+    settings = RetrievalSettings(distractors=distractors, dev=dev, split_by=split_by, seed=seed)  # type: ignore[arg-type]
+    print_preparation(prepare_ir(questions, papers, out, settings), as_json)
+
+
+FILES = typer.Argument(help="Papers in any format, or folders with S2ORC's metadata/ and pdf_parses/.")
+CONSTRUCTION = typer.Option(help="published: the authors' own rules; corrected: without their defects.")
+WITHIN = typer.Option("--within-fields", help="Negatives share a field with their query.")
+MAX_QUERIES = typer.Option(help="Per field and split; 0: all; else 500 if corrected, all if published.")
+
+
+def multi_scidocs(
+    files: Annotated[list[Path], FILES],
+    out: OutputFolder,
+    edges: Edges = None,
+    construction: Annotated[str, CONSTRUCTION] = "corrected",
+    field: Fields = None,
+    shard: Shards = None,
+    positives: Annotated[int, typer.Option(help="Positives of a query, at most.")] = 5,
+    negatives: Annotated[int, typer.Option(help="Negatives of a query, at most.")] = 500,
+    within_fields: Annotated[bool, WITHIN] = False,
+    val: Annotated[float, typer.Option(help="Share of each field that is for val.")] = 0.4,
+    test: Annotated[float, typer.Option(help="Share of each field that is for test.")] = 0.4,
+    max_queries: Annotated[int | None, MAX_QUERIES] = None,
+    seed: Seed = 321,
+    as_json: AsJson = False,
+) -> None:
+    """Make a Multi-SciDocs benchmark of your papers.
+
+    It scores encoders on citations, co-citations and fields of study. A paper needs a title, an abstract and
+    a field. Writes multi-scidocs/ and multi-scidocs.json: counts, and what was dropped and why. Then:
+    sciprism evaluate MODEL --suite multi-scidocs --data OUT.
+
+    Example: sciprism prepare multi-scidocs papers.jsonl --edges citations.tsv -o benchmark
+    """
+    from sciprism.prepare.multi_scidocs import CorpusInputs, prepare_multi_scidocs
+    from sciprism.prepare.multi_scidocs_pools import BenchmarkSettings
+
+    inputs = CorpusInputs(files=tuple(files), edges=edges, fields=tuple(field or ()), shards=tuple(shard or ()))
+    settings = BenchmarkSettings(
+        construction=construction,
+        seed=seed,
+        positives=positives,
+        negatives=negatives,
+        within_fields=within_fields,
+        val=val,
+        test=test,
+        max_queries=max_queries,
+    )
+    print_preparation(prepare_multi_scidocs(out, inputs, settings), as_json)
+
+
+def s2and_mini(
+    folder: Annotated[Path, typer.Argument(help="The folder with S2AND's sources, one folder each.")],
+    out: OutputFolder,
+    rule: Annotated[
+        str, typer.Option(help="Which blocks are selected: alphabetical (as the public script) or largest.")
+    ] = "alphabetical",
+    as_json: AsJson = False,
+) -> None:
+    """Make S2AND-mini, SciRepEval's blocks of author mentions.
+
+    Of each source it has at most 1,000 blocks of at most 500 mentions. Prints what is selected of each
+    source.
+
+    Example: sciprism prepare s2and-mini s2and -o s2and_mini
+    """
+    from sciprism.prepare.s2and_mini import prepare_s2and_mini
+
+    print_preparation(prepare_s2and_mini(folder, out, rule=rule), as_json)  # type: ignore[arg-type]
+
+
+def lexical(
+    model: Annotated[str, typer.Argument(help="A model of the method single, by name or folder.")],
+    file: Annotated[Path, typer.Argument(help="Training examples, as `prepare pairs` writes them.")],
+    out: OutputFolder,
+    width: Annotated[int, typer.Option(help="Dimensions of a vector that hold lexical features.")] = 128,
+    share: Annotated[float, typer.Option(help="Their norm, where that of the others is 1.")] = 0.5,
+    max_examples: Annotated[int, typer.Option(help="Examples to read, sampled at random.")] = 10_000,
+    precision: ScorePrecision = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Make a model whose vectors have lexical features too.
+
+    They take the dimensions in which texts differ least. Rare words then weigh more in retrieval, and vectors
+    keep their width. Weights of words are measured on the queries and first candidates of the examples;
+    nothing is trained.
+
+    Example: sciprism prepare lexical all-MiniLM-L6-v2 pairs/train/title-abstract.jsonl -o words
+    """
+    from sciprism.encoders.encoder import Encoder
+    from sciprism.encoders.lexical_initialization import add_lexical_features
+    from sciprism.prepare.preparation import Preparation
+    from sciprism.seeding import sample
+    from sciprism.training.examples import read_examples
+
+    encoder = Encoder.load(model, precision=exact_precision(precision))
+    examples = sample(read_examples(file, query="query", candidate="paper"), max_examples, "lexical")
+    texts = [item for example in examples for item in (example.query, *example.positives[:1])]
+    made = add_lexical_features(encoder, texts, width=width, share=share)
+    made.save(out, made_from=Path(model).name, texts=len(texts))
+    note = f"{out}: {width} of {made.dim} dimensions are lexical, measured on {len(texts):,} texts"
+    record = {"lexical_dimensions": width, "dimensions": made.dim, "texts": len(texts)}
+    print_preparation(Preparation(record=record, notes=[note]), as_json)

@@ -1,0 +1,334 @@
+"""`sciprism prepare` citations, pairs, text, open, patients and scirepeval: training data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from sciprism.cli.options import (
+    AsJson,
+    DataFolder,
+    Edges,
+    Exclude,
+    OpenData,
+    OutputFolder,
+    Seed,
+    Workers,
+    folder_or_none,
+    split_names,
+)
+from sciprism.cli.output import print_preparation
+from sciprism.errors import InputError
+
+if TYPE_CHECKING:
+    from sciprism.prepare.text_sources import TextSource
+
+
+def open_sets(
+    out: OutputFolder,
+    data: DataFolder = "",
+    max_queries: Annotated[int, typer.Option(help="Queries of one source; 0: all.")] = 20_000,
+    seed: Seed = 0,
+    workers: Workers = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Make training sources of the open data, without test papers.
+
+    Writes DPR-style files train/NAME.jsonl, dev/NAME.jsonl (to choose checkpoints) and sources.json: counts,
+    and what was dropped and why.
+
+    Example: sciprism prepare open -o sources --data data/
+    """
+    from sciprism.datasets.data_root import DataRoot
+    from sciprism.prepare.open import prepare_open
+
+    data_root = DataRoot(folder_or_none(data))
+    print_preparation(prepare_open(data_root, out, seed=seed, max_queries=max_queries, workers=workers), as_json)
+
+
+Files = Annotated[list[Path], typer.Argument(help="Papers: files of any format, folders, S2ORC, objects keyed by id.")]
+LinkStrengths = Annotated[
+    Path | None,
+    typer.Option(help="Strengths of links between papers, such as SPECTER's data.json of co-views."),
+]
+Triplets = Annotated[
+    Path | None, typer.Option(help="Triplets to use as they are: a table such as SciNCL's train_triples.csv.")
+]
+Fields = Annotated[list[str] | None, typer.Option(help="A field whose papers are queries; repeatable; else all.")]
+Shards = Annotated[
+    list[int] | None, typer.Option(help="Of S2ORC: a shard whose papers are queries; repeatable; else all.")
+]
+SamplerOptions = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="A setting of the sampler, KEY=VALUE; repeatable; an unknown KEY lists all."),
+]
+SamplingExponent = Annotated[
+    float, typer.Option(help="A field's weight is its share to this power; 0: all fields alike.")
+]
+MaxPerField = Annotated[int, typer.Option(help="Queries of a field at most; 0: no limit.")]
+MinMultiField = Annotated[float, typer.Option(help="Minimum share of queries with several fields.")]
+DevShare = Annotated[float, typer.Option("--dev", help="Share of papers that are held out.")]
+HoldOutRule = Annotated[
+    str,
+    typer.Option(help="papers: no train triplet has a paper that is a dev query; queries: none as its query."),
+]
+ExcludedQueries = Annotated[
+    list[Path] | None,
+    typer.Option(help="Papers of a test, or a folder of prepare multi-scidocs: its queries are dropped; repeatable."),
+]
+RequireAbstract = Annotated[bool, typer.Option(help="Drop papers without an abstract.")]
+
+
+def citations(
+    files: Files,
+    out: OutputFolder,
+    edges: Edges = None,
+    link_strengths: LinkStrengths = None,
+    triplets: Triplets = None,
+    field: Fields = None,
+    shard: Shards = None,
+    sampler: Annotated[str, typer.Option(help="Such as specter or scincl; an unknown name lists all.")] = "specter",
+    option: SamplerOptions = None,
+    sampling_exponent: SamplingExponent = 1.0,
+    max_per_field: MaxPerField = 0,
+    min_multi_field: MinMultiField = 0.0,
+    dev: DevShare = 0.05,
+    hold_out: HoldOutRule = "papers",
+    exclude: ExcludedQueries = None,
+    require_abstract: RequireAbstract = False,
+    seed: Seed = 0,
+    workers: Workers = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Make training triplets of papers and their citations.
+
+    They are sampled as by SPECTER or SciNCL. Writes train.jsonl and dev.jsonl (triplets of ids), papers.jsonl
+    (their texts) and citations.json: counts, and what was dropped and why. A recipe names train.jsonl.
+
+    Example: sciprism prepare citations works.jsonl -o triplets --sampling-exponent 0.7 --seed 1783
+    """
+    from sciprism.prepare.citations import CitationSettings, HoldOut, parse_settings, prepare_citations
+    from sciprism.prepare.samplers.fields import FieldBalance
+    from sciprism.prepare.samplers.triplets import GIVEN
+    from sciprism.prepare.sources.citation_corpus import CitationSources
+
+    sources = CitationSources(files=tuple(files), edges=edges, link_strengths=link_strengths, triplets=triplets)
+    sources = replace(sources, fields=tuple(field or ()), shards=tuple(shard or ()), exclude=tuple(exclude or ()))
+    options, held = parse_settings(sampler := GIVEN if triplets else sampler, option or ()), cast("HoldOut", hold_out)
+    balance = FieldBalance(sampling_exponent, max_per_field, min_multi_field, seed)
+    settings = CitationSettings(sampler, options, balance, dev, held, require_abstract, seed, workers)
+    print_preparation(prepare_citations(out, sources, settings), as_json)
+
+
+SHAPES = typer.Option(
+    help="Such as title-abstract, title-body, neighbour-sentences (of an abstract), citing-cited-abstracts, "
+    'citing-cited-titles; or rows: files of ["a", "b"], {"set": []}, {"query", "pos", "neg"}.'
+)
+DEFAULT_SHAPES = "title-abstract,citing-cited-abstracts,citing-cited-titles"
+
+
+def pairs(
+    files: Annotated[list[Path], typer.Argument(help="Papers, full texts, or files of pairs.")],
+    out: OutputFolder,
+    shapes: Annotated[str, SHAPES] = DEFAULT_SHAPES,
+    edges: Edges = None,
+    exclude: Exclude = None,
+    data: OpenData = "",
+    dev: Annotated[float, typer.Option(help="Share of papers that are held out.")] = 0.01,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Make pairs of texts to train a retriever on.
+
+    Such as a title and its abstract, or a paper and one that it cites. Writes train/SHAPE.jsonl,
+    dev/SHAPE.jsonl (sources of a recipe; of rows one for each file, named as it is) and pairs.json: what was
+    dropped and why. Other sources in the folder are not changed.
+
+    Example: sciprism prepare pairs works.jsonl -o pairs --shapes title-abstract,citing-cited-titles
+    """
+    from sciprism.prepare.filters import Filters
+    from sciprism.prepare.pairs import PairSettings, prepare_pairs
+
+    filters = Filters(exclude=tuple(exclude or ()), data=folder_or_none(data))
+    names = tuple(dict.fromkeys(split_names(shapes)))
+    settings = PairSettings(shapes=names, edges=edges, dev=dev, seed=seed, filters=filters)
+    print_preparation(prepare_pairs(out, files, settings), as_json)
+
+
+Sources = Annotated[list[str], typer.Argument(help="NAME=PATH: a file or folder; a NAME may have several paths.")]
+VocabSize = Annotated[int | None, typer.Option(help="Learn a tokenizer of so many tokens first.")]
+Cased = Annotated[bool, typer.Option("--cased", help="Keep capital letters in the learned tokenizer.")]
+Weights = Annotated[
+    list[str] | None,
+    typer.Option("--weight", help="NAME=2.5: how often a source is repeated; 1 by default; repeatable."),
+]
+Kinds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kind",
+        help="NAME=KIND where it cannot be detected: papers, rows, parquet, jats, wikipedia, ads, cmr; for "
+        ".txt: text (split at blank lines), text-line, text-file.",
+    ),
+]
+TextColumns = Annotated[
+    list[str] | None, typer.Option("--columns", help="NAME=title,body: the columns of a table with text.")
+]
+Languages = Annotated[str, typer.Option(help="Languages to retain, such as en,de; guessed where not stated.")]
+Licences = Annotated[
+    str, typer.Option(help='Licences to retain, such as "CC0,CC BY"; texts that state none are dropped.')
+]
+NearDuplicates = Annotated[
+    float, typer.Option(help="Similarity from which two texts are near-duplicates; 0: only equal texts.")
+]
+
+
+def text(
+    sources: Sources,
+    out: OutputFolder,
+    tokenizer: Annotated[Path | None, typer.Option(help="A model folder or tokenizer.json.")] = None,
+    vocab_size: VocabSize = None,
+    cased: Cased = False,
+    length: Annotated[int, typer.Option(help="Tokens of a block, special tokens included.")] = 512,
+    across_documents: Annotated[bool, typer.Option(help="A block may hold several documents.")] = True,
+    weight: Weights = None,
+    kind: Kinds = None,
+    columns: TextColumns = None,
+    languages: Languages = "",
+    licences: Licences = "",
+    near_duplicates: NearDuplicates = 0.8,
+    exclude: Exclude = None,
+    data: OpenData = "",
+    dev: Annotated[float, typer.Option(help="Share of documents that are held out, by source.")] = 0.01,
+    seed: Seed = 0,
+    workers: Workers = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Make token shards out of texts, to pre-train on.
+
+    Texts are filtered and deduplicated, and full sentences packed to a length. Writes train/ and dev/NAME/
+    (memory-mapped blocks), tokenizer/ and mixture.json; prints documents, tokens and share of each source,
+    and what was dropped and why. Of duplicates the first is retained.
+
+    Example: sciprism prepare text ads=ads.jsonl pmc=pmc/ wiki=wiki.xml.bz2 -o corpus --vocab-size 50265
+    """
+    from sciprism.prepare.filters import Filters
+    from sciprism.prepare.text import TextSettings, prepare_text
+
+    near = near_duplicates or None
+    settings = TextSettings(tokenizer, vocab_size, cased, length, across_documents, near, dev, seed, workers)
+    retained = split_names(languages), split_names(licences)
+    filters = Filters(*retained, tuple(exclude or ()), folder_or_none(data))
+    inputs = parse_sources(sources, weight or (), kind or (), columns or ())
+    print_preparation(prepare_text(out, inputs, settings, filters), as_json)
+
+
+def parse_sources(
+    sources: Sequence[str], weights: Sequence[str], kinds: Sequence[str], columns: Sequence[str]
+) -> list[TextSource]:
+    """Read NAME=PATH and the options on a NAME. Raises InputError for a NAME that no source has."""
+    from sciprism.prepare.text_sources import TextSource
+
+    paths: dict[str, list[Path]] = {}
+    for name, value in _parse_pairs("source", sources):
+        paths.setdefault(name, []).append(Path(value))
+    options: dict[str, dict[str, str]] = {}
+    for option, words in (("weight", weights), ("kind", kinds), ("columns", columns)):
+        options[option] = dict(_parse_pairs(f"--{option}", words))
+        if unknown := [name for name in options[option] if name not in paths]:
+            raise InputError(f"--{option} {unknown[0]}: no such source; there are {', '.join(paths)}")
+    weight_of = dict.fromkeys(paths, 1.0)
+    for name, word in options["weight"].items():
+        try:
+            weight_of[name] = float(word)
+        except ValueError:
+            raise InputError(f"--weight {word!r}: expected a number") from None
+    return [
+        TextSource(
+            name=name,
+            paths=tuple(files),
+            weight=weight_of[name],
+            kind=options["kind"].get(name, ""),
+            columns=split_names(options["columns"].get(name, "")),
+        )
+        for name, files in paths.items()
+    ]
+
+
+def _parse_pairs(what: str, words: Sequence[str]) -> list[tuple[str, str]]:
+    found = []
+    for word in words:
+        name, mark, value = word.partition("=")
+        if not mark or not name or not value:
+            raise InputError(f"{what} {word!r}: expected NAME=VALUE")
+        found.append((name, value))
+    return found
+
+
+def patients(
+    folder: Annotated[Path, typer.Argument(help="The folder of PMC-Patients-ReCDS, or one that holds it.")],
+    out: OutputFolder,
+    task: Annotated[str, typer.Option(help="par: articles for a patient; ppr: similar patients.")] = "ppr",
+    negatives: Annotated[str, typer.Option(help="bm25 (hard negatives) or random.")] = "bm25",
+    pool: Annotated[
+        int, typer.Option(help="Documents that negatives are sampled from; 0: all, at 20 kB of memory each.")
+    ] = 50_000,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Make examples to fine-tune patient retrieval (PMC-Patients).
+
+    They are for recipes/patients-TASK.toml. Writes train/patients-TASK.jsonl, dev/patients-TASK.jsonl (to
+    choose checkpoints) and patients-TASK.json: counts, and what was dropped and why.
+
+    Example: sciprism prepare patients PMC-Patients-ReCDS -o sources --task ppr
+    """
+    from sciprism.prepare.patients import PatientSettings, prepare_patients
+
+    settings = PatientSettings(search=task, negatives=negatives, pool=pool, seed=seed)  # type: ignore[arg-type]
+    print_preparation(prepare_patients(folder, out, settings), as_json)
+
+
+CONFIG = typer.Argument(help="SciRepEval's JSON list of training tasks.", show_default=False)
+PAPERS = typer.Option(help="Your papers in any format, to make the same kinds of sources; repeatable.")
+TABLES = typer.Option(help="A folder of tables: citations, authors, counts, mesh, venues, clicks.")
+YEAR = typer.Option(help="Publication year of papers whose citations count; 0: the most frequent.")
+
+
+def scirepeval(
+    out: OutputFolder,
+    config: Annotated[Path | None, CONFIG] = None,
+    papers: Annotated[list[Path] | None, PAPERS] = None,
+    tables: Annotated[Path | None, TABLES] = None,
+    data: DataFolder = "",
+    max_examples: Annotated[int, typer.Option(help="Examples of a train file; 0: all.")] = 600_000,
+    max_dev_examples: Annotated[int, typer.Option(help="Examples of a dev file; 0: all.")] = 40_000,
+    dev: Annotated[float, typer.Option(help="Share of your papers that are held out.")] = 0.05,
+    year: Annotated[int, YEAR] = 0,
+    seed: Seed = 42,
+    workers: Workers = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Make SciRepEval's training sources, or those of your papers.
+
+    SciRepEval's need its config and data. Writes train/NAME.jsonl, dev/NAME.jsonl (to choose checkpoints) and
+    sources.json: counts, and what was dropped and why. Tables are CSV, TSV or JSON lines: citations (citing,
+    cited, mentions), authors (paper, author), counts (paper, citations), mesh (paper, descriptor, qualifier),
+    venues (venue, field), clicks (query, paper, score).
+
+    Example: sciprism prepare scirepeval tasks_config.json -o sources --data scirepeval/
+    """
+    from sciprism.errors import InputError
+    from sciprism.prepare.scirepeval.training_sources import SourceSettings, prepare_scirepeval
+    from sciprism.prepare.sources.user_corpus import UserPapers
+
+    if tables and not papers:
+        raise InputError(f"--tables {tables} describes papers; name these with --papers")
+    settings = SourceSettings(max_examples=max_examples, max_dev_examples=max_dev_examples, seed=seed, workers=workers)
+    user_papers = UserPapers(papers=tuple(papers), tables=tables, dev=dev, year=year) if papers else None
+    folder = folder_or_none(data)
+    done = prepare_scirepeval(out, config=config, user_papers=user_papers, data=folder, settings=settings)
+    print_preparation(done, as_json)
