@@ -23,7 +23,7 @@ from sciprism.datasets.inputs import ProbeInput
 from sciprism.evaluation.bootstrap import estimate
 from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.protocols.probe import ProbeProtocol
-from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.suites import suites
 from sciprism.evaluation.systems.loading import SystemOptions, load_system
 from sciprism.evaluation.task import Task
 

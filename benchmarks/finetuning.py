@@ -35,7 +35,7 @@ from sciprism.datasets.data_root import DataRoot
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.evaluation.bootstrap import estimate
 from sciprism.evaluation.context import EvaluationContext
-from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.suites import suites
 from sciprism.evaluation.systems.dense import DenseSystem
 from sciprism.evaluation.tuning.settings import Tuning
 

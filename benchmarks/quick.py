@@ -24,7 +24,7 @@ from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer
 from sciprism.evaluation.results import TaskResult
 from sciprism.evaluation.run import EvaluationOptions, evaluate
-from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.suites import suites
 from sciprism.evaluation.systems import EncodingInput, System
 from sciprism.evaluation.systems.dense import DenseSystem
 from sciprism.evaluation.task import Task

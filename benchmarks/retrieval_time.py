@@ -20,7 +20,7 @@ from measurement import build_parser, interleave, provenance, ratio, write_resul
 from sciprism import Encoder
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import RetrievalInput
-from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.suites import suites
 from sciprism.index import topk
 from sciprism.store.matrix import Matrix
 

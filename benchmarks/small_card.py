@@ -16,13 +16,15 @@ from typing import Any
 
 from sciprism.evaluation.report.model import Score
 from sciprism.evaluation.report.text_tables import difference_text, score_text
-from sciprism.evaluation.suites.open import COUNTED
+from sciprism.evaluation.suites import suites
 from sciprism.prepare.open import TRAINING_SETS
 from small_split import ALL, BASELINE, EITHER, LABELS, MODEL, NEITHER, PARTS, SOURCE, PartOfAverage, split_averages
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
 from marked_pages import fill_marks  # noqa: E402
+
+COUNTED = suites["open"].tasks_of("all")
 
 RESULTS = ROOT / "results" / "small"
 CARD = ROOT / "src" / "sciprism" / "models" / "sciprism-small" / "README.md"

@@ -26,7 +26,7 @@ from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import LabelInput
 from sciprism.datasets.open_data import OPEN_DATA_BY_NAME, UNNAMED
 from sciprism.evaluation.overlap import TaskOverlap, find_overlap, read_test_papers
-from sciprism.evaluation.suites.open import OPEN
+from sciprism.evaluation.suites import suites
 from sciprism.evaluation.task import Task, to_declaration
 from sciprism.files import sha256
 from sciprism.papers.records import Label, Paper
@@ -36,6 +36,7 @@ from sciprism.training.examples import Example, read_examples
 from sciprism.training.recipe import Recipe
 from sciprism.training.recipe_file import read_recipe
 
+OPEN = suites["open"]
 RECIPE = Path(__file__).parent.parent / "recipes" / "sciprism-small.toml"
 SOURCE_SHARE = 0.05
 """A data set is a source if the files have at least this share of its papers; others share papers by chance."""

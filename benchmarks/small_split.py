@@ -13,9 +13,10 @@ from pathlib import Path
 from sciprism.evaluation.report.build import build_report
 from sciprism.evaluation.report.model import Difference, Score
 from sciprism.evaluation.report.system_results import group_by_system, read_stored_results
-from sciprism.evaluation.suites.open import OPEN
+from sciprism.evaluation.suites import suites
 from sciprism.evaluation.task import Average
 
+OPEN = suites["open"]
 BASELINE, MODEL = "all-MiniLM-L6-v2", "sciprism-small"
 ALL, EITHER, LABELS, SOURCE, NEITHER = "all", "labels or source", "labels", "source alone", "neither"
 PARTS: dict[str, tuple[str, ...]] = {

@@ -15,7 +15,7 @@ from build_commands import run
 from build_sources import write_source
 from sciprism.encoders.methods.registry import methods
 from sciprism.evaluation.protocols.registry import protocols
-from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.suites import suites
 from sciprism.index import vector_searches
 from sciprism.metrics.rankings import ranking_metrics
 from sciprism.papers.readers.registry import label_readers, paper_readers
@@ -109,7 +109,7 @@ class ToyProtocol:
 from dataclasses import dataclass
 import numpy as np
 from sciprism.datasets.inputs import RetrievalInput
-from sciprism.evaluation.suites.registry import register_suite
+from sciprism.evaluation.suites import register_suite
 from sciprism.evaluation.task import Task
 from sciprism.papers import Paper
 from toys.protocol import ToyProtocol

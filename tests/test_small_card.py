@@ -6,10 +6,13 @@ import pytest
 
 import small_card
 import small_overlap
-from sciprism.evaluation.suites.open import COUNTED, OPEN
+from sciprism.evaluation.suites import suites
 from sciprism.papers import Label, Paper
 from sciprism.training.examples import Example
 from sciprism.training.recipe_file import read_recipe
+
+OPEN = suites["open"]
+COUNTED = OPEN.tasks_of("all")
 
 
 @pytest.fixture(scope="module")

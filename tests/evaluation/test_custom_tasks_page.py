@@ -9,7 +9,7 @@ import pytest
 
 from sciprism.cli.main import main
 from sciprism.datasets.layouts.labelled import TEST_SHARE
-from sciprism.evaluation.custom_tasks import LAYOUTS, REQUIRED
+from sciprism.evaluation.task_files import CUSTOM_LAYOUTS, REQUIRED
 
 PAGE = (Path(__file__).parents[2] / "docs" / "custom-tasks.md").read_text(encoding="utf-8")
 SECTIONS = {part.partition(":")[0]: part for part in re.split(r"^## ", PAGE, flags=re.M)[1:]}
@@ -22,7 +22,7 @@ def words(line):
     return sorted(re.findall(r"[^\s:,]+", re.sub(r"\(.*\)", "", line)))
 
 
-@pytest.mark.parametrize("protocol", LAYOUTS)
+@pytest.mark.parametrize("protocol", CUSTOM_LAYOUTS)
 def test_the_example_of_each_protocol_runs(protocol, tmp_path, monkeypatch, capsys):
     section = SECTIONS[protocol]
     for name, text in FILE.findall(section):
@@ -43,8 +43,8 @@ def test_the_example_of_each_protocol_runs(protocol, tmp_path, monkeypatch, caps
 
 
 def test_the_page_names_every_protocol_and_every_needed_key():
-    assert set(LAYOUTS) < set(SECTIONS) and f"{TEST_SHARE:.0%}" in PAGE
-    assert all(f"\n| `{name}` |" in PAGE for name in (*REQUIRED, *LAYOUTS))
+    assert set(CUSTOM_LAYOUTS) < set(SECTIONS) and f"{TEST_SHARE:.0%}" in PAGE
+    assert all(f"\n| `{name}` |" in PAGE for name in (*REQUIRED, *CUSTOM_LAYOUTS))
 
 
 def test_the_python_blocks_run(tmp_path, monkeypatch, capsys):

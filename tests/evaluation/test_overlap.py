@@ -23,9 +23,10 @@ from sciprism.datasets.inputs import (
 from sciprism.datasets.signatures import Signature, Signatures
 from sciprism.errors import InputError
 from sciprism.evaluation.overlap import PaperMatch, find_overlap, list_test_papers, read_test_papers
-from sciprism.evaluation.suites.open import OPEN
+from sciprism.evaluation.suites import suites
 from sciprism.papers import Label, Paper
 
+OPEN = suites["open"]
 LONG = " ".join(f"word{n} follows word{n + 1}" for n in range(60))
 ROWS = np.arange(3)
 

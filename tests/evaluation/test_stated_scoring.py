@@ -13,7 +13,7 @@ from sciprism.evaluation.protocols.retrieve import RetrieveProtocol
 from sciprism.evaluation.report.build import build_report
 from sciprism.evaluation.report.system_results import group_by_system, read_stored_results
 from sciprism.evaluation.run import evaluate
-from sciprism.evaluation.suites.scimult import BY_GROUP
+from sciprism.evaluation.suites import suites
 from sciprism.evaluation.systems.dense import VectorSystem
 from sciprism.evaluation.task import Suite, Task
 from sciprism.formats import FORMATS
@@ -153,11 +153,11 @@ def test_results_of_another_format_are_scored_again(tmp_path):
     assert any("vectors of the format search; the task states proximity" in note for note in report.notes)
 
 
-@pytest.mark.parametrize("group", BY_GROUP)
+@pytest.mark.parametrize("group", suites["scimult"].views)
 def test_scimults_tasks_state_what_its_appendix_b_does(group):
     specter2 = {"method": "adapters", "formats": FORMATS}
     experts = {"method": "attention-experts", "formats": FORMATS}
-    for task in BY_GROUP[group]:
+    for task in suites["scimult"].tasks_of(group):
         distance = getattr(task.scored_protocol(), "distance", None)
         wanted = "euclidean" if task.name.startswith("rerank-") else "cosine or dot"
         assert distance == (None if task.name.endswith("-linear") else wanted)

@@ -13,12 +13,13 @@ from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.open_data import UNNAMED
 from sciprism.datasets.split import SplitTable, list_paper_keys, read_entries
 from sciprism.errors import InputError
-from sciprism.evaluation.suites.open import OPEN
-from sciprism.evaluation.suites.open_classes import ARXIV_FIELDS
+from sciprism.evaluation.suites import suites
 from sciprism.papers import Paper
 from sciprism.prepare.filters import find_leaks
-from sciprism.prepare.open import TRAINING_SETS, UNAVAILABLE_SETS, prepare_open
+from sciprism.prepare.open import ARXIV_FIELDS, TRAINING_SETS, UNAVAILABLE_SETS, prepare_open
 from sciprism.training.examples import Example, read_examples
+
+OPEN = suites["open"]
 
 BY_NAME = {each.name: each for each in TRAINING_SETS}
 

@@ -8,10 +8,11 @@ from build_patients import write_release
 from build_runs import run_recipe
 from sciprism import Encoder
 from sciprism.evaluation import evaluate
-from sciprism.evaluation.suites import pmc_patients
-from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.suites import suites
 from sciprism.prepare.patients import PatientSettings, prepare_patients
 from sciprism.training.recipe_file import read_recipe
+
+REPO = suites["pmc-patients"].tasks[0].data.repo
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 METRICS = ("mrr@10000", "p@10", "ndcg@10", "recall@1000")
@@ -37,7 +38,7 @@ def scores(model, data, task):
 @pytest.mark.parametrize("search", ["par", "ppr"])
 def test_from_the_release_to_the_score(search, tmp_path, tiny_model):
     """Signs and names of a disease share no word: only a trained model finds the ones by the others."""
-    write_release(tmp_path / pmc_patients.REPO, search.upper(), each=6)
+    write_release(tmp_path / REPO, search.upper(), each=6)
     prepare_patients(tmp_path, tmp_path / "sources", PatientSettings(search=search))
     start = tmp_path / "start"
     Encoder.start(tiny_model, pooling="cls", distance="dot", device="cpu").save(start)
@@ -54,7 +55,7 @@ def test_from_the_release_to_the_score(search, tmp_path, tiny_model):
 
 def test_a_model_with_experts_goes_on_with_them(tmp_path, tiny_model):
     """SciMult's best fine-tunes its MHAExpert; one of the experts, for links, is what patients use."""
-    write_release(tmp_path / pmc_patients.REPO)
+    write_release(tmp_path / REPO)
     prepare_patients(tmp_path, tmp_path / "sources", PatientSettings())
     start = tmp_path / "start"
     Encoder.start(tiny_model, method="attention-experts", pooling="cls", device="cpu").save(start)

@@ -8,7 +8,7 @@ import pytest
 from evidence.claims import claims
 from evidence.measurements import add_findings, compare_speed
 from evidence.records import decide_claim
-from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.suites import suites
 from sciprism.files import write_json
 from sciprism.reproduce.printing import format_table, table_to_json
 from sciprism.reproduce.registry import reproductions

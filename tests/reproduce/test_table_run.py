@@ -11,8 +11,8 @@ from build_methods import build_encoder, perturb_weights
 from open_data import write
 from sciprism import Encoder
 from sciprism.errors import InputError
-from sciprism.evaluation.suites.published import parse_published
-from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.published import parse_published
+from sciprism.evaluation.suites import suites
 from sciprism.evaluation.systems import EncodingInput
 from sciprism.evaluation.systems.dense import DenseSystem
 from sciprism.reproduce.instructed_encoder import InstructedEncoder

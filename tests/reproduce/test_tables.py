@@ -6,7 +6,7 @@ import pytest
 
 from evidence.claims import claims
 from sciprism.errors import InputError
-from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.suites import suites
 from sciprism.reproduce.registry import reproductions
 from sciprism.reproduce.run import find_published
 from sciprism.reproduce.table import (

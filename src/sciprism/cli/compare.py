@@ -37,7 +37,7 @@ def compare(
     """
     from sciprism.evaluation.report.build import build_report
     from sciprism.evaluation.report.system_results import choose_baseline, group_by_system, read_stored_results
-    from sciprism.evaluation.suites.registry import suites
+    from sciprism.evaluation.suites import suites
 
     output_format = _choose_format(output, output_format, as_json)
     systems = group_by_system(read_stored_results(results))

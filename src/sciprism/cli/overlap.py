@@ -83,7 +83,7 @@ def _read_tests(names: list[str], data: str, skip_bad: bool) -> tuple[dict[str, 
     """Read the test papers of every suite, and of every file or folder under its own name."""
     from sciprism.datasets.data_root import DataRoot
     from sciprism.evaluation.overlap import read_test_papers
-    from sciprism.evaluation.suites.registry import suites
+    from sciprism.evaluation.suites import suites
     from sciprism.papers import read_papers
 
     data_root = DataRoot(folder_or_none(data))

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from sciprism.errors import InputError
-from sciprism.evaluation.custom_tasks import read_tasks
 from sciprism.evaluation.protocols.probe import ProbeProtocol
-from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.suites import suites
 from sciprism.evaluation.task import Suite, Task
+from sciprism.evaluation.task_files import read_suite
 from sciprism.evaluation.tuning.settings import Tuning
 from sciprism.probes.settings import SolverName
 
@@ -72,7 +72,7 @@ def _find_tasks(name: str | Path | Suite | SelectedTasks) -> SelectedTasks:
     if isinstance(name, SelectedTasks):
         return name
     if isinstance(name, Path) or (isinstance(name, str) and name.endswith(".toml")):
-        name = read_tasks(name)
+        name = read_suite(name)
     if isinstance(name, Suite):
         return SelectedTasks(name, name.tasks)
     suite, _, part = name.partition("/")

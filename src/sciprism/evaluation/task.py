@@ -173,6 +173,11 @@ class Suite:
         """Return the name of the folder of its results; a view's are in its suite's."""
         return self.name.partition("/")[0]
 
+    def tasks_of(self, name: str) -> tuple[Task, ...]:
+        """Return the tasks of an average or a view, in the order of the suite."""
+        members = {average.name: average.tasks for average in self.averages} | dict(self.views)
+        return tuple(task for task in self.tasks if task.name in members[name])
+
     def select_view(self, view: str) -> Suite:
         """Return a view as a suite, its averages over the tasks that the view has. Raises InputError."""
         if view not in self.views:

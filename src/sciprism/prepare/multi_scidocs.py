@@ -15,7 +15,6 @@ from typing import Any
 
 from sciprism.datasets.data_root import DataRoot
 from sciprism.errors import InputError
-from sciprism.evaluation.suites.multi_scidocs import FOLDER
 from sciprism.files import write_json, write_lines
 from sciprism.papers.records import Paper
 from sciprism.papers.s2orc import check_shards
@@ -31,7 +30,7 @@ from sciprism.prepare.multi_scidocs_pools import (
 )
 from sciprism.prepare.preparation import CountTable, Preparation
 from sciprism.prepare.samplers.fields import MAG_CLASSES
-from sciprism.prepare.sources.citation_corpus import CorpusBuilder, PaperReader, read_citation_table
+from sciprism.prepare.sources.citation_corpus import MULTI_SCIDOCS, CorpusBuilder, PaperReader, read_citation_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +130,7 @@ class BenchmarkWriter:
                 for rows, grade in ((pool.positives, 1), (pool.negatives, 0))
                 for other in rows
             )
-            self._write(f"{FOLDER}/{relation}/{part}.qrel", lines)
+            self._write(f"{MULTI_SCIDOCS}/{relation}/{part}.qrel", lines)
         if not self.counts[f"{relation}/test"].rows:
             self.not_written[f"{relation}/test"] = "no query is left"
 
@@ -142,7 +141,7 @@ class BenchmarkWriter:
                 rows = sorted({row for name in RELATIONS for row in self.counts[f"{name}/{part}"].rows})
             else:
                 rows = self._sampler.linked(part)
-            self._write(f"{FOLDER}/{part}.txt", (self._corpus.names[row] for row in rows))
+            self._write(f"{MULTI_SCIDOCS}/{part}.txt", (self._corpus.names[row] for row in rows))
 
     def write_classes(self) -> None:
         """Write `mag/{train,val,test}.csv` and the records of their papers, in SciDocs' folder."""
@@ -158,9 +157,9 @@ class BenchmarkWriter:
         numbers = self.class_numbers = _number_classes(names)
         for part in PARTS:
             rows = ((self._corpus.names[row], numbers[name]) for row, name in classes[part])
-            self._write(f"{FOLDER}/mag/{part}.csv", _table(rows) if names else ())
+            self._write(f"{MULTI_SCIDOCS}/mag/{part}.csv", _table(rows) if names else ())
         labelled = {row for own in classes.values() for row, _ in own}
-        self._write(f"{FOLDER}/paper_metadata_mag_mesh.json", self._records(labelled))
+        self._write(f"{MULTI_SCIDOCS}/paper_metadata_mag_mesh.json", self._records(labelled))
 
     def write_papers(self) -> None:
         """Write `data_final.json`, the papers with citations of possible queries, and `paper_ids.json`."""
@@ -171,9 +170,9 @@ class BenchmarkWriter:
             ends = {"cites": graph.cited[row], "cited_by": graph.citing[row]} if row in linked else {}
             return {name: [corpus.names[other] for other in rows] for name, rows in ends.items()}
 
-        self._write(f"{FOLDER}/data_final.json", self._records(range(graph.size), citations))
+        self._write(f"{MULTI_SCIDOCS}/data_final.json", self._records(range(graph.size), citations))
         ids = (f"{'[' if not row else ','}{json.dumps(name)}" for row, name in enumerate(corpus.names))
-        self._write(f"{FOLDER}/paper_ids.json", chain(ids, "]"))
+        self._write(f"{MULTI_SCIDOCS}/paper_ids.json", chain(ids, "]"))
 
     def _records(
         self, rows: Collection[int], extra: Callable[[int], Mapping[str, Any]] = lambda _: {}

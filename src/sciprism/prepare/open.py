@@ -11,8 +11,7 @@ from sciprism.datasets.layouts.open.classes import PaperNumbers, Scale
 from sciprism.datasets.open_data import Part
 from sciprism.datasets.split import SplitTable
 from sciprism.errors import InputError
-from sciprism.evaluation.suites.open import OPEN
-from sciprism.evaluation.suites.open_classes import ARXIV_FIELDS, MAG_FIELDS
+from sciprism.evaluation.suites import suites
 from sciprism.formats import Format, Role
 from sciprism.prepare.example_folder import MIN_DEV_EXAMPLES, PARTS, ExampleFolder
 from sciprism.prepare.open_builders import (
@@ -56,7 +55,7 @@ class TrainingSet:
 
     def find_obstacle(self, data_root: DataRoot) -> str:
         """Return why the set cannot be built, or "": its data are missing, or only for tests."""
-        kinds = {task.name: task.in_train for task in OPEN.tasks}
+        kinds = {task.name: task.in_train for task in suites["open"].tasks}
         if reserved := [name for name in self.tasks if not kinds[name]]:
             return f"the open suite keeps {reserved[0]} out of train"
         data = self.builder.data
@@ -86,6 +85,13 @@ def declare_numbers(name: str, data: str, target: str, *, scale: Scale = "as it 
     return declare("numbers", f"{name}-numbers", NumberAnswerBuilder(numbers=numbers), name)
 
 
+def class_names(name: str) -> tuple[tuple[str, str], ...]:
+    """Return the classes of the open suite's task of this name, each with its readable name."""
+    (names,) = (task.data.names for task in suites["open"].tasks if task.name == name)  # type: ignore[attr-defined]
+    return names  # type: ignore[no-any-return]
+
+
+ARXIV_FIELDS, MAG_FIELDS = class_names("arxiv-field-names"), class_names("mag-title-names")
 ARXIV_TERMS = TermLabelBuilder(data="arxiv_multidomain", terms="categories", vocabulary="arxiv")
 ARXIV_CLASSES = ClassLabelBuilder(data="arxiv_multidomain", target="field", names=ARXIV_FIELDS)
 ARXIV_ANSWERS = ClassAnswerBuilder(data="arxiv_multidomain", target="field", names=ARXIV_FIELDS)

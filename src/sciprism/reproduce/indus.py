@@ -8,10 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sciprism.evaluation.protocols.retrieve import RetrieveProtocol
-from sciprism.evaluation.suites.nasa_ir import PAPER
-from sciprism.evaluation.suites.open import COUNTED
-from sciprism.evaluation.suites.published import parse_published, rename_columns
-from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.published import parse_published, rename_columns
+from sciprism.evaluation.suites import suites
 from sciprism.evaluation.task import Task
 from sciprism.reproduce import indus_domain as domain
 from sciprism.reproduce import indus_language as language
@@ -27,6 +25,8 @@ from sciprism.reproduce.table import (
     paired_rows,
 )
 
+PAPER = suites["nasa-ir"].reference
+COUNTED = suites["open"].tasks_of("all")
 TRAIN = "train it: sciprism train recipes/indus/{0} -o RUN, then --models {1}=RUN"
 ABLATION = "train it: recipes/indus/{0}.toml with {2}, the same data and steps, then --models {1}=RUN"
 NASA, BEIR = "NASA-IR", "BEIR"

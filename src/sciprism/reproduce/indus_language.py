@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sciprism.evaluation.suites.nasa_ir import PAPER
-from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.suites import suites
 from sciprism.reproduce.table import DOWNLOAD, ModelRow, PaperTable, TableModel, baseline_model
 
+PAPER = suites["nasa-ir"].reference
 SIX = ("entities", "pico", "relations", "similarity", "documents", "questions")
 """Groups of BLURB's tasks; its score, here "macro", is the mean of their means."""
 CLIMATE, GEOSCIENCE = "climate entities", "questions on the Earth"

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sciprism.evaluation.protocols.rerank import RerankProtocol
-from sciprism.evaluation.suites.multi_scidocs import PAPER, TASKS
-from sciprism.evaluation.suites.published import parse_published, rename_columns
-from sciprism.evaluation.suites.registry import suites
-from sciprism.evaluation.suites.scidocs import TASKS as SCIDOCS
+from sciprism.evaluation.published import parse_published, rename_columns
+from sciprism.evaluation.suites import suites
 from sciprism.evaluation.task import Published
 from sciprism.reproduce.table import (
     BACKBONE,
@@ -20,6 +18,7 @@ from sciprism.reproduce.table import (
     TableModel,
 )
 
+PAPER = suites["multi-scidocs"].reference
 TRAIN = (
     "train it: sciprism train recipes/{recipe}.toml{sets} --sources TRIPLETS -o RUN, "
     "with TRIPLETS {triplets}, then --models {key}=RUN"
@@ -238,9 +237,9 @@ BY_COSINE = tuple(
     replace(task, protocol=replace(task.protocol, distance="cosine"))
     if isinstance(task.protocol, RerankProtocol)
     else task
-    for task in SCIDOCS
+    for task in suites["scidocs"].tasks
 )
-THREE = tuple(task.name for task in TASKS)
+THREE = tuple(task.name for task in suites["multi-scidocs"].tasks)
 SUBSTITUTE = {"SciDocs": "the tasks of Multi-SciDocs replace those of SciDocs"}
 BUILT = "citations, co-citations and fields of other papers, by sciprism prepare multi-scidocs"
 REPRODUCTION = Reproduction(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shlex import quote
 
-from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.suites import suites
 from sciprism.formats import FORMATS, Format
 from sciprism.reproduce.scirepeval import open_groups
 from sciprism.reproduce.table import (

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sciprism.evaluation.protocols.label import LabelProtocol
-from sciprism.evaluation.suites.open import COUNTED
-from sciprism.evaluation.suites.published import parse_published
-from sciprism.evaluation.suites.registry import suites
-from sciprism.evaluation.suites.scimult import BY_GROUP, PAPER
+from sciprism.evaluation.published import parse_published
+from sciprism.evaluation.suites import suites
 from sciprism.evaluation.task import Published, Task
 from sciprism.reproduce.table import (
     BACKBONE,
@@ -23,6 +21,9 @@ from sciprism.reproduce.table import (
     baseline_model,
     paired_rows,
 )
+
+PAPER = suites["scimult"].reference
+COUNTED = suites["open"].tasks_of("all")
 
 RELEASED = "yuz9yuz/SciMult"
 TRAIN = "it is not released; train it: sciprism train recipes/scimult-{0}.toml -o RUN, then --models {0}=RUN"
@@ -332,7 +333,7 @@ def open_groups() -> dict[str, tuple[str, ...]]:
     }
 
 
-PAPER_GROUPS = {group: tuple(task.name for task in tasks) for group, tasks in BY_GROUP.items()} | {
+PAPER_GROUPS = {name.replace("-", " "): names for name, names in suites["scimult"].views.items()} | {
     "fine with definitions": DEFINED,
     "out of train": ("fine-geography", "fine-psychology"),
 }
@@ -346,7 +347,7 @@ REPRODUCTION = Reproduction(
         "scimult": GroupedSuite(
             suite=suites["scimult"],
             groups=PAPER_GROUPS,
-            tasks=tuple(names_only_task(task) for task in BY_GROUP["fine"][:2]),
+            tasks=tuple(names_only_task(task) for task in suites["scimult"].tasks_of("fine")[:2]),
             original=True,
         ),
         "open": GroupedSuite(

@@ -7,10 +7,8 @@ from dataclasses import replace
 
 from sciprism.encoders.checkpoints.released_models import CODES
 from sciprism.evaluation.protocols.probe import ProbeProtocol
-from sciprism.evaluation.suites.open import COUNTED
-from sciprism.evaluation.suites.published import parse_published, rename_columns
-from sciprism.evaluation.suites.registry import suites
-from sciprism.evaluation.suites.scirepeval import AVERAGED, PAPER
+from sciprism.evaluation.published import parse_published, rename_columns
+from sciprism.evaluation.suites import suites
 from sciprism.evaluation.task import Published, Task
 from sciprism.formats import FORMATS, Format
 from sciprism.reproduce.table import (
@@ -26,6 +24,9 @@ from sciprism.reproduce.table import (
     paired_rows,
 )
 
+PAPER = suites["scirepeval-paper"].reference
+AVERAGED = ("In-Train", "Out-of-Train", "SciDocs", "Average")
+COUNTED = suites["open"].tasks_of("all")
 TRAIN = "train it: sciprism train recipes/scirepeval-{0}.toml{1} -o RUN, then --models {2}=RUN"
 METHODS = {
     "mtl-cls": "MTL CLS",

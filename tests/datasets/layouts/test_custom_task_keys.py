@@ -2,7 +2,7 @@
 
 import pytest
 
-from sciprism.evaluation.custom_tasks import LAYOUTS, read_tasks
+from sciprism.evaluation.task_files import CUSTOM_LAYOUTS, read_suite
 
 SETTINGS = {
     "probe": ("classification", "f1_macro", 'data = "ozone/papers.csv"\ndraw_seed = 1\n', "1254e8cb66364640"),
@@ -24,11 +24,11 @@ SETTINGS = {
 """Protocol -> format, metric, further settings, key in version 0.1."""
 
 
-@pytest.mark.parametrize("protocol", LAYOUTS)
+@pytest.mark.parametrize("protocol", CUSTOM_LAYOUTS)
 def test_names_of_layouts_do_not_change_the_keys_of_custom_tasks(tmp_path, protocol):
     format, metric, settings, key = SETTINGS[protocol]
     (tmp_path / "ozone").mkdir()
     (tmp_path / "ozone" / "papers.csv").write_text("id,title\n1,A\n")
     head = f'[[task]]\nname = "t"\nprotocol = "{protocol}"\nformat = "{format}"\nmetric = "{metric}"\n'
     (tmp_path / "mine.toml").write_text(head + settings)
-    assert read_tasks(tmp_path / "mine.toml").tasks[0].key == key
+    assert read_suite(tmp_path / "mine.toml").tasks[0].key == key

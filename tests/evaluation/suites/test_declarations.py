@@ -5,36 +5,11 @@ from statistics import mean
 import pytest
 
 from sciprism.errors import InputError
-from sciprism.evaluation.suites import (
-    beir,
-    blurb,
-    climate_ner,
-    multi_scidocs,
-    nasa_ir,
-    nasa_qa,
-    open_nlu,
-    pmc_patients,
-    scidocs,
-    scimult,
-    scirepeval,
-)
-from sciprism.evaluation.suites.published import parse_published, rename_columns
-from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.published import parse_published, rename_columns
+from sciprism.evaluation.suites import suites
 from sciprism.evaluation.task import to_declaration
+from sciprism.prepare.sources.citation_corpus import MULTI_SCIDOCS
 
-MODULES = (
-    beir,
-    blurb,
-    climate_ner,
-    multi_scidocs,
-    nasa_ir,
-    nasa_qa,
-    open_nlu,
-    pmc_patients,
-    scidocs,
-    scimult,
-    scirepeval,
-)
 PUBLISHED = (
     "beir",
     "beir-science",
@@ -186,3 +161,7 @@ def test_cells_of_a_published_row():
 def test_a_corrected_number_of_a_table_changes_no_key(name, key):
     """Results of version 0.1, whose references confused Tables 6, 7 and 8, still compare."""
     assert next(task for task in suites["scimult"].tasks if task.name == name).key == key
+
+
+def test_multi_scidocs_is_in_the_folder_that_prepare_writes():
+    assert {task.data.folder for task in suites["multi-scidocs"].tasks} == {MULTI_SCIDOCS}

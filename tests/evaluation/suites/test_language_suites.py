@@ -12,11 +12,11 @@ from sciprism.datasets.inputs import PairInput, SpanInput, TaggingInput
 from sciprism.errors import InputError
 from sciprism.evaluation.bootstrap import estimate
 from sciprism.evaluation.context import EvaluationContext
-from sciprism.evaluation.suites.blurb import NAMES
-from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.suites import suites
 from sciprism.evaluation.systems.dense import DenseSystem
 from sciprism.evaluation.task import to_declaration
 
+NAMES = [task.name for task in suites["blurb"].tasks]
 BLURB, OPEN = suites["blurb"], suites["open-nlu"]
 TASKS = {task.name: task for task in BLURB.tasks}
 FOLDERS = {

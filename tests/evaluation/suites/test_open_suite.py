@@ -13,12 +13,14 @@ from sciprism.datasets.split import list_paper_keys
 from sciprism.evaluation.overlap import list_test_papers
 from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.result_packs import read_pack
-from sciprism.evaluation.suites.open import COUNTED, OPEN, VARIANTS
-from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.suites import suites
 from sciprism.formats import FORMATS
 from sciprism.papers import Label, Paper
 from sciprism.text.template import Template
 
+OPEN = suites["open"]
+COUNTED = OPEN.tasks_of("all")
+VARIANTS = [task.name for task in OPEN.tasks if task not in COUNTED]
 LONG = 60
 """Words from which a text costs as much as a title with its abstract."""
 COUNTS = ("train", "test", "queries", "documents", "papers", "labels", "classes", "submissions", "reviewers")

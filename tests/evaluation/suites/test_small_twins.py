@@ -29,16 +29,7 @@ from sciprism.evaluation.bootstrap import estimate
 from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.protocols.probe import FewShot, ProbeProtocol
 from sciprism.evaluation.protocols.recommend import RecommendProtocol
-from sciprism.evaluation.suites import (
-    beir,
-    multi_scidocs,
-    nasa_ir,
-    pmc_patients,
-    scidocs,
-    scimult,
-    scirepeval,
-)
-from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.suites import suites
 from sciprism.evaluation.systems.dense import DenseSystem
 from sciprism.evaluation.task import to_declaration
 
@@ -217,8 +208,7 @@ MAKERS = {
     BeirFiles: beir_files,
 }
 ELSEWHERE = S2andFolders  # has its own tests; its small twin takes minutes
-MODULES = (beir, multi_scidocs, nasa_ir, pmc_patients, scidocs, scimult, scirepeval)
-NAMES = (*(module.__name__.rpartition(".")[2].replace("_", "-") for module in MODULES), "scirepeval-paper")
+NAMES = (*("beir", "multi-scidocs", "nasa-ir", "pmc-patients", "scidocs", "scimult", "scirepeval"), "scirepeval-paper")
 TASKS = {task.name: task for name in NAMES for task in suites[name].tasks if not isinstance(task.data, ELSEWHERE)}
 SCORED = {  # of tasks that differ in the name of their files alone, one is enough
     json.dumps([to_declaration(task.protocol), type(task.data).__name__]): task.name

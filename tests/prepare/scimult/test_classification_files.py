@@ -9,7 +9,7 @@ from build_data import text
 from build_scimult import rows_of
 from sciprism.datasets.layouts.scimult import MapleLabels
 from sciprism.errors import InputError
-from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.suites import suites
 from sciprism.prepare.scimult import classification
 from sciprism.prepare.scimult.context import MissingFilesError
 

@@ -13,7 +13,7 @@ from build_data import lines, text
 from sciprism.cli.prepare import prepare
 from sciprism.datasets.data_root import DataRoot
 from sciprism.errors import InputError
-from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.suites import suites
 from sciprism.prepare.scimult.context import SciMultPrepareContext
 from sciprism.prepare.scimult.data_sets import WRITERS, prepare_scimult
 

@@ -1,33 +1,72 @@
-"""The tasks of the papers' tables, one module of declarations per suite."""
+"""The suites of tasks: those of the papers' tables and the open ones, each a TOML file next to this module."""
 
-from sciprism.evaluation.suites import (
-    beir,
-    blurb,
-    climate_ner,
-    multi_scidocs,
-    nasa_ir,
-    nasa_qa,
-    open,
-    open_nlu,
-    pmc_patients,
-    scidocs,
-    scimult,
-    scirepeval,
-)
-from sciprism.evaluation.suites.registry import suites
+from __future__ import annotations
 
-__all__ = [
-    "beir",
-    "blurb",
-    "climate_ner",
-    "multi_scidocs",
-    "nasa_ir",
-    "nasa_qa",
-    "open",
-    "open_nlu",
-    "pmc_patients",
-    "scidocs",
-    "scimult",
-    "scirepeval",
-    "suites",
-]
+from collections.abc import Iterator, Mapping, MutableMapping
+from pathlib import Path
+
+from sciprism.errors import InputError
+from sciprism.evaluation.task import Average, Published, Suite, Task
+from sciprism.evaluation.task_files import read_suite
+
+FOLDER = Path(__file__).parent
+
+
+class SuiteRegistry(MutableMapping[str, Suite]):
+    """Suites by name. A suite with a file is read when it is first asked for, so listing names is cheap."""
+
+    def __init__(self, folder: Path) -> None:
+        self._suites: dict[str, Suite | Path] = {
+            path.stem: path for path in sorted(folder.glob("*.toml"), key=lambda path: path.stem)
+        }
+
+    def __getitem__(self, name: str) -> Suite:
+        if name not in self._suites:
+            raise InputError(f"unknown suite {name!r}; known: {', '.join(sorted(self._suites))}")
+        suite = self._suites[name]
+        if isinstance(suite, Path):
+            suite = self._suites[name] = read_suite(suite)
+        return suite
+
+    def __setitem__(self, name: str, suite: Suite) -> None:
+        if name in self._suites:
+            raise ValueError(f"suite {name!r} is registered twice")
+        self._suites[name] = suite
+
+    def __delitem__(self, name: str) -> None:
+        del self._suites[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._suites
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._suites)
+
+    def __len__(self) -> int:
+        return len(self._suites)
+
+
+suites = SuiteRegistry(FOLDER)
+
+
+def register_suite(
+    name: str,
+    tasks: tuple[Task, ...],
+    *,
+    averages: tuple[Average, ...] = (),
+    views: Mapping[str, tuple[str, ...]] | None = None,
+    published: tuple[Published, ...] = (),
+    reference: str = "",
+    remark: str = "",
+) -> Suite:
+    """Declare a suite in code and register it by its name; the way for tasks with layouts or protocols of your own."""
+    suites[name] = suite = Suite(
+        name=name,
+        tasks=tasks,
+        averages=averages,
+        views=views or {},
+        published=published,
+        reference=reference,
+        remark=remark,
+    )
+    return suite

@@ -15,10 +15,10 @@ from sciprism.datasets.layouts.item_tables import count_missing_text, parse_pape
 from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.evaluation.suites.kanakia import read_study
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.prepare.scimult.context import MissingFilesError, PreparedDataSet, SciMultPrepareContext, build_paper_row
+from sciprism.prepare.scimult.user_study import read_study
 from sciprism.prepare.sources.records import parse_ids
 
 MIN_CO_CITING = 10

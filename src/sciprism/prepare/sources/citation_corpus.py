@@ -20,7 +20,6 @@ from sciprism.datasets.layouts.item_tables import parse_number
 from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.evaluation.suites.multi_scidocs import FOLDER
 from sciprism.files import write_lines
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.read import FileReport, ReadReport, read_papers
@@ -214,6 +213,8 @@ def read_triplets(data_root: DataRoot, path: Path, rows: Mapping[str, int], drop
     return found
 
 
+MULTI_SCIDOCS = "multi-scidocs"
+"""The folder of the benchmark that `prepare multi-scidocs` writes."""
 QUERY_FILES, CORPUS = ("val.txt", "test.txt"), "data_final.json"
 """In a folder of Multi-SciDocs: the ids of the queries, and the papers."""
 
@@ -248,7 +249,7 @@ class PaperReader:
 
     def read_queries(self, path: Path, data_root: DataRoot) -> Iterator[Paper]:
         """Yield the queries of a folder of Multi-SciDocs, or of a folder with one; all papers of anything else."""
-        for folder in (path, path / FOLDER):
+        for folder in (path, path / MULTI_SCIDOCS):
             if all((folder / name).is_file() for name in QUERY_FILES):
                 texts = ((folder / name).read_text(encoding="utf-8") for name in QUERY_FILES)
                 names = {name for text in texts for name in text.split("\n")}

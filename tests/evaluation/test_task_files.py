@@ -1,16 +1,20 @@
 """Custom tasks: what a TOML file may hold, and the messages for what it may not."""
 
+from dataclasses import replace
+
 import pytest
 
 from sciprism.datasets.layouts.custom import CustomCorpus
 from sciprism.datasets.layouts.labelled import LabelledTable
+from sciprism.datasets.layouts.scidocs import SciDocsPools
 from sciprism.deprecation import RenamedWarning
 from sciprism.errors import InputError
-from sciprism.evaluation.custom_tasks import LAYOUTS, read_tasks
 from sciprism.evaluation.declared_names import DECLARED_AS
 from sciprism.evaluation.protocols.match import MatchProtocol
 from sciprism.evaluation.protocols.probe import ProbeProtocol
+from sciprism.evaluation.protocols.rerank import RerankProtocol
 from sciprism.evaluation.protocols.retrieve import RetrieveProtocol
+from sciprism.evaluation.task_files import CUSTOM_LAYOUTS, read_suite
 from sciprism.evaluation.tuning.settings import Tuning
 
 HEAD = '[[task]]\nname = "find"\nprotocol = "retrieve"\nformat = "search"\nmetric = "ndcg@10"\n'
@@ -26,7 +30,7 @@ def toml(tmp_path):
 
     def read(text):
         (tmp_path / "mine.toml").write_text(text)
-        return read_tasks(tmp_path / "mine.toml")
+        return read_suite(tmp_path / "mine.toml")
 
     return read
 
@@ -107,7 +111,7 @@ def test_other_data_make_another_task(toml, tmp_path):
     assert toml(text).tasks[0].key != before
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("name", CUSTOM_LAYOUTS)
 def test_every_protocol_can_be_declared(toml, name):
     metrics = {
         "probe": "accuracy",
@@ -169,4 +173,73 @@ def test_two_tasks_of_one_name_and_a_file_that_is_not_there(toml, tmp_path):
     with pytest.raises(InputError, match="find declared twice"):
         toml((HEAD + 'data = "ozone"\n') * 2)
     with pytest.raises(InputError, match="cannot be opened"):
-        read_tasks(tmp_path / "none.toml")
+        read_suite(tmp_path / "none.toml")
+
+
+SHARED = """
+[template.rank]
+format = "proximity"
+protocol = "rerank"
+metric = "map"
+data = { layout = "scidocs-pools", part = "val" }
+
+[[task]]
+like = "rank"
+name = "one"
+data = { relation = "cite" }
+
+[[task]]
+like = "rank"
+name = "two"
+metric = ["ndcg", "map"]
+group = "pairs"
+data = { relation = "cocite", part = "test" }
+
+[[average]]
+name = "all"
+tasks = ["one", "two"]
+
+[[average]]
+name = "pairs"
+among = "all"
+group = "pairs"
+
+[[published]]
+source = "a paper"
+columns = ["all", "one"]
+table = "us: 81.6±0.1 -"
+"""
+
+
+def test_a_task_may_be_like_a_template_or_a_task_of_another_suite(toml, tmp_path):
+    suite = toml(SHARED)
+    one, two = suite.tasks
+    assert one.data == SciDocsPools(relation="cite", part="val") and one.protocol == RerankProtocol(metrics=("map",))
+    assert two.data == SciDocsPools(relation="cocite", part="test") and two.protocol.metrics == ("ndcg", "map")
+    assert [average.tasks for average in suite.averages] == [("one", "two"), ("two",)]
+    assert suite.published[0].scores == {"all": 81.6} and suite.published[0].not_printed == ("one",)
+    (tmp_path / "other.toml").write_text('[[task]]\nlike = "mine/two"\nname = "three"\nmetric = "map"\n')
+    (three,) = read_suite(tmp_path / "other.toml").tasks
+    assert three == replace(two, name="three", protocol=RerankProtocol(metrics=("map",)))
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (('like = "rank"', 'like = "rang"'), "unknown template 'rang'; did you mean 'rank'"),
+        (('like = "rank"', 'like = "mine/tow"'), "unknown task to be like 'tow'; did you mean 'two'"),
+        (('"scidocs-pools"', '"scidoc-pools"'), "task 'one': unknown layout 'scidoc-pools'; did you mean"),
+        (("relation =", "relatoin ="), "task 'one', data: unknown key 'relatoin'; did you mean 'relation'"),
+        (("among =", "amongst ="), "unknown key 'amongst'; did you mean 'among'"),
+        (("-", "x"), "a paper, us, one: 'x' is neither a number"),
+    ],
+)
+def test_messages_of_shared_settings(toml, change, message):
+    with pytest.raises(InputError, match=message):
+        toml(SHARED.replace(*change, 1) if change[0] != "-" else SHARED.replace('0.1 -"', '0.1 x"'))
+
+
+def test_a_misspelt_nested_key_is_refused(toml):
+    head = HEAD.replace("retrieve", "pair").replace("ndcg@10", "pearson") + 'data = "ozone"\n'
+    with pytest.raises(InputError, match="tuning: unknown key 'epoch'; did you mean 'epochs'"):
+        toml(head + "tuning = { epoch = [3] }\n")

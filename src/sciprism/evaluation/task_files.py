@@ -1,0 +1,373 @@
+"""Read a TOML file of tasks as a suite: a suite of the papers, or custom tasks (docs/custom-tasks.md).
+
+A `[[task]]` has a name, format, protocol and metric, settings of its protocol, and `data`: a table with a `layout` and
+its settings, or the folder or file of a custom task, whose layout follows from the protocol.
+
+`like = "NAME"` fills in what the task does not state from a `[template.NAME]` of the file, and `like = "SUITE/TASK"`
+from a task of another suite's file in the same folder; of `data`, key by key.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from sciprism.datasets.layouts.pinned import PinnedData
+from sciprism.deprecation import current_names
+from sciprism.errors import InputError
+from sciprism.evaluation.declared_names import DECLARED_AS
+from sciprism.evaluation.protocols.registry import protocols
+from sciprism.evaluation.published import parse_published
+from sciprism.evaluation.result_packs import is_pack, scores_path
+from sciprism.evaluation.task import Average, DataLayout, Published, Suite, Task
+from sciprism.files import sha256
+from sciprism.formats import FORMATS
+from sciprism.text.template import FIELDS, PAPER_FIELDS
+
+LAYOUTS: Mapping[str, str] = {
+    "beir-set": "sciprism.datasets.layouts.beir:BeirSet",
+    "beir-files": "sciprism.datasets.layouts.beir:BeirFiles",
+    "drug-pairs": "sciprism.datasets.layouts.language.drugs:DrugPairs",
+    "hallmark-abstracts": "sciprism.datasets.layouts.language.hallmarks:HallmarkAbstracts",
+    "squad-files": "sciprism.datasets.layouts.language.questions:SquadFiles",
+    "document-questions": "sciprism.datasets.layouts.language.questions:DocumentQuestions",
+    "marked-documents": "sciprism.datasets.layouts.language.spans:MarkedDocuments",
+    "labelled-texts": "sciprism.datasets.layouts.language.texts:LabelledTexts",
+    "word-tags": "sciprism.datasets.layouts.language.words:WordTags",
+    "paper-classes": "sciprism.datasets.layouts.open.classes:PaperClasses",
+    "paper-numbers": "sciprism.datasets.layouts.open.classes:PaperNumbers",
+    "linked-corpus": "sciprism.datasets.layouts.open.corpora:LinkedCorpus",
+    "ir-test-collection": "sciprism.datasets.layouts.open.corpora:IrTestCollection",
+    "summary-to-paper": "sciprism.datasets.layouts.open.corpora:SummaryToPaper",
+    "title-to-abstract": "sciprism.datasets.layouts.open.corpora:TitleToAbstract",
+    "citing-sentences": "sciprism.datasets.layouts.open.corpora:CitingSentences",
+    "rated-reviewers": "sciprism.datasets.layouts.open.people:RatedReviewers",
+    "split-mentions": "sciprism.datasets.layouts.open.people:SplitMentions",
+    "linked-pools": "sciprism.datasets.layouts.open.pools:LinkedPools",
+    "graded-pools": "sciprism.datasets.layouts.open.pools:GradedPools",
+    "headings": "sciprism.datasets.layouts.open.vocabularies:Headings",
+    "class-names": "sciprism.datasets.layouts.open.vocabularies:ClassNames",
+    "s2and-folders": "sciprism.datasets.layouts.s2and:S2andFolders",
+    "scidocs-classes": "sciprism.datasets.layouts.scidocs:SciDocsClasses",
+    "scidocs-pools": "sciprism.datasets.layouts.scidocs:SciDocsPools",
+    "scidocs-clicks": "sciprism.datasets.layouts.scidocs:SciDocsClicks",
+    "maple-labels": "sciprism.datasets.layouts.scimult:MapleLabels",
+    "linked-papers": "sciprism.datasets.layouts.scimult:LinkedPapers",
+    "patient-links": "sciprism.datasets.layouts.scimult:PatientLinks",
+    "graded-papers": "sciprism.datasets.layouts.scimult:GradedPapers",
+    "search-pools": "sciprism.datasets.layouts.scimult:SearchPools",
+    "search-corpus": "sciprism.datasets.layouts.scimult:SearchCorpus",
+    "patient-search": "sciprism.datasets.layouts.scimult:PatientSearch",
+    "paper-labels": "sciprism.datasets.layouts.scirepeval:PaperLabels",
+    "ranked-papers": "sciprism.datasets.layouts.scirepeval:RankedPapers",
+    "reviewer-papers": "sciprism.datasets.layouts.scirepeval:ReviewerPapers",
+}
+"""Name of a layout in task files -> its module and class."""
+CUSTOM_LAYOUTS: Mapping[str, str] = {
+    "probe": "sciprism.datasets.layouts.labelled:LabelledTable",
+    "rerank": "sciprism.datasets.layouts.custom:CustomPools",
+    "retrieve": "sciprism.datasets.layouts.custom:CustomCorpus",
+    "label": "sciprism.datasets.layouts.custom:CustomLabels",
+    "nearest-label": "sciprism.datasets.layouts.custom:CustomLabels",
+    "match": "sciprism.datasets.layouts.custom:CustomReviewers",
+    "cluster": "sciprism.datasets.layouts.custom:CustomMentions",
+    "tag": "sciprism.datasets.layouts.custom_language:CustomWords",
+    "pair": "sciprism.datasets.layouts.custom_language:CustomTexts",
+    "span": "sciprism.datasets.layouts.custom_language:CustomQuestions",
+}
+"""Protocol -> the layout of a custom task's files."""
+PROTOCOLS = (*CUSTOM_LAYOUTS, "cluster-sources", "recommend")
+REQUIRED = ("name", "protocol", "format", "metric")
+METRIC_KEYS = ("metric", "metrics")
+STATED: Mapping[str, Any] = {
+    "group": "",
+    "in_train": None,
+    "numbers": "mean",
+    "reference": "",
+    "remark": "",
+    "method_formats": {},
+}
+TASK_KEYS = (*REQUIRED, "data", "fields", "stated_distance", *STATED)
+PATHS = ("data", "papers", "queries", "qrels", "labels", "reviewers", "ratings", "signatures")
+"""Keys that name files or folders, relative to the TOML file."""
+T = TypeVar("T")
+
+
+def read_suite(path: str | Path) -> Suite:
+    """Return the tasks, averages, views and published rows of a TOML file as a suite of the file's name.
+
+    The files that `data` of a custom task leads to are relative to the TOML file, and part of the task's
+    declaration with their checksums. Raises InputError with file, task and key.
+    """
+    path = Path(path)
+    document = _read_toml(path)
+    rows = document.get("task")
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+        raise InputError(f"{path}: no tasks; each begins with a line [[task]]")
+    _check_keys(document, ("task", "template", "average", "views", "published", "reference", "remark"), str(path))
+    tasks = tuple(_build_task(path, i, _fill_in(path, document, row)) for i, row in enumerate(rows, 1))
+    return Suite(
+        name=path.stem,
+        tasks=tasks,
+        averages=_read_averages(document.get("average", ()), tasks, str(path)),
+        views={name: tuple(names) for name, names in document.get("views", {}).items()},
+        published=_read_published(document.get("published", ()), str(path)),
+        reference=document.get("reference", ""),
+        remark=document.get("remark", ""),
+    )
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be opened: {error.strerror}") from error
+    except ValueError as error:  # not TOML, or not UTF-8
+        raise InputError(f"{path}: not TOML: {error}") from error
+
+
+def _fill_in(path: Path, document: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a task's table with what the template or task that it is like states, and itself does not."""
+    model = row.get("like")
+    if model is None:
+        return dict(row)
+    suite, _, name = str(model).rpartition("/")
+    if suite:
+        other = path.with_name(f"{suite}.toml")
+        document = _read_toml(other)
+        tasks = {task["name"]: task for task in document.get("task", ())}
+        _check_choice(name, tasks, "task to be like", str(other))
+        base = _fill_in(other, document, tasks[name])
+    else:
+        templates = document.get("template", {})
+        _check_choice(name, templates, "template", str(path))
+        base = templates[name]
+    filled = base | {key: value for key, value in row.items() if key != "like"}
+    if isinstance(base.get("data"), Mapping) and isinstance(row.get("data"), Mapping):
+        filled["data"] = base["data"] | row["data"]
+    return filled
+
+
+def _read_averages(rows: Sequence[Mapping[str, Any]], tasks: Sequence[Task], where: str) -> tuple[Average, ...]:
+    """Return the averages: over the `tasks` that one lists, or those of a `group`, `format` or `in_train`.
+
+    among: the average from whose tasks these are selected, instead of all.
+    """
+    listed = {row["name"]: row["tasks"] for row in rows if "tasks" in row}
+    averages = []
+    for row in rows:
+        _check_keys(row, ("name", "tasks", "among", "group", "format", "in_train", "by_group"), where)
+        wanted = {key: row[key] for key in ("group", "format", "in_train") if key in row}
+        names = row.get("tasks") or [
+            task.name
+            for task in tasks
+            if task.name in listed.get(row.get("among"), (task.name,))
+            and all(getattr(task, key) == value for key, value in wanted.items())
+        ]
+        averages.append(Average(name=row["name"], tasks=tuple(names), by_group=row.get("by_group", False)))
+    return tuple(averages)
+
+
+def _read_published(rows: Sequence[Mapping[str, Any]], where: str) -> tuple[Published, ...]:
+    for row in rows:
+        _check_keys(row, ("source", "columns", "table"), where)
+    return tuple(line for row in rows for line in parse_published(row["source"], row["columns"], row["table"]))
+
+
+def _build_task(path: Path, number: int, row: Mapping[str, Any]) -> Task:
+    where = f"{path}, task {row.get('name', number)!r}"
+    for key in REQUIRED:
+        if key not in row:
+            raise InputError(f"{where}: no {key}; a task has at least {', '.join(REQUIRED)} and its data")
+    if not isinstance(row["name"], str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._=+-]*", row["name"]):
+        raise InputError(f"{where}: the name also names files; use letters, digits and . _ = + -")
+    _check_choice(row["format"], FORMATS, "format", where)
+    shipped = isinstance(row.get("data"), Mapping)
+    _check_choice(row["protocol"], PROTOCOLS if shipped else CUSTOM_LAYOUTS, "protocol", where)
+    import_module(f"sciprism.evaluation.protocols.{row['protocol'].replace('-', '_')}")  # registers it
+    protocol = protocols[row["protocol"]]
+    if shipped:
+        settings, data = _build_data(row, protocol, where)
+    else:
+        settings, data = _build_custom_data(path.parent, row, protocol, where)
+    stated = {key: row.get(key, default) for key, default in STATED.items()}
+    return Task(
+        name=row["name"],
+        format=row["format"],
+        protocol=_build(protocol, settings, where),
+        data=data,
+        fields=_read_fields(row, where),
+        distance=row.get("stated_distance", "encoder"),
+        **stated,
+    )
+
+
+def _build_data(row: Mapping[str, Any], protocol: type, where: str) -> tuple[dict[str, Any], DataLayout]:
+    """Return the settings of the protocol, and the layout that the table `data` names."""
+    keys = _field_names(protocol)
+    _check_keys(row, (*TASK_KEYS, *(key for key in keys if key not in METRIC_KEYS)), where)
+    settings = {key: row[key] for key in keys if key in row and key not in METRIC_KEYS}
+    data = dict(row["data"])
+    _check_choice(data.get("layout"), LAYOUTS, "layout", where)
+    layout = _import_layout(LAYOUTS[data.pop("layout")])
+    _check_keys(data, _field_names(layout), f"{where}, data")
+    return settings | _metric_setting(keys, _list_metrics(row), where), _build(layout, data, where)
+
+
+def _build_custom_data(
+    folder: Path, row: Mapping[str, Any], protocol: type, where: str
+) -> tuple[dict[str, Any], DataLayout]:
+    """Return the settings of the protocol, and the layout that follows from it with the files that it reads."""
+    layout, metrics = _import_layout(CUSTOM_LAYOUTS[row["protocol"]]), _list_metrics(row)
+    row = current_names(row, _former_keys(layout) | _former_keys(protocol), f"{where}: key")
+    layout_keys, protocol_keys = _field_names(layout), _field_names(protocol)
+    known = [*TASK_KEYS, *layout_keys, *(key for key in protocol_keys if key not in METRIC_KEYS)]
+    _check_keys(row, [key for key in known if key != "data" or key in layout_keys], where)
+    settings = _implied_settings(row["protocol"], metrics) | row
+    of_layout = {key: value for key, value in settings.items() if key in layout_keys}
+    of_protocol = {k: v for k, v in settings.items() if k in protocol_keys and k not in METRIC_KEYS}
+    declared = {DECLARED_AS.get(f"{layout.__name__}.{key}", key): value for key, value in of_layout.items()}
+    resolved, files = _resolve_paths(of_layout, folder, where)
+    data = PinnedData(data=_build(layout, resolved, where), settings=json.dumps(declared, sort_keys=True), files=files)
+    return of_protocol | _metric_setting(protocol_keys, metrics, where), data
+
+
+def _list_metrics(row: Mapping[str, Any]) -> list[Any]:
+    return row["metric"] if isinstance(row["metric"], list) else [row["metric"]]
+
+
+def _import_layout(name: str) -> type[DataLayout]:
+    module, _, layout = name.partition(":")
+    return getattr(import_module(module), layout)  # type: ignore[no-any-return]
+
+
+def _former_keys(kind: type) -> dict[str, str]:
+    """Return the former names of a class's fields -> today's."""
+    return {
+        former: name.partition(".")[2] for name, former in DECLARED_AS.items() if name.startswith(f"{kind.__name__}.")
+    }
+
+
+def _implied_settings(protocol: str, metrics: Sequence[Any]) -> dict[str, Any]:
+    """Return the settings that follow from the metric: numbers have another loss than classes.
+
+    A probe of numbers has an intercept and standardised targets, those of published suites as in the papers.
+    """
+    from sciprism.evaluation.protocols.probe import OF_NUMBERS
+
+    if protocol not in ("probe", "pair") or not metrics or metrics[0] not in OF_NUMBERS:
+        return {}
+    probe = {"loss": "epsilon_insensitive", "intercept": True, "standardize_targets": True}
+    return {"target": "number"} | (probe if protocol == "probe" else {})
+
+
+def _metric_setting(keys: Collection[str], metrics: Sequence[Any], where: str) -> dict[str, Any]:
+    if "metrics" in keys:
+        return {"metrics": list(metrics)}
+    if len(metrics) != 1:
+        raise InputError(f"{where}: {len(metrics)} metrics, but this protocol takes one; make a task for each")
+    return {"metric": metrics[0]}
+
+
+def _read_fields(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    names = row.get("fields", FIELDS)
+    if isinstance(names, str) or not names:
+        raise InputError(f"{where}: fields is {names!r}, not a list of a paper's fields")
+    for name in names:
+        _check_choice(name, PAPER_FIELDS, "field", where)
+    return tuple(names)
+
+
+def _build(kind: type[T], settings: Mapping[str, Any], where: str) -> T:
+    """Return the declaration with these settings. Raises InputError naming the setting that is wrong."""
+    types = get_type_hints(kind)
+    for item in fields(kind):  # type: ignore[arg-type]
+        if item.default is MISSING and item.default_factory is MISSING and item.name not in settings:
+            raise InputError(f"{where}: no {item.name}")
+    values = {key: _convert(value, types[key], key, where) for key, value in settings.items()}
+    try:
+        return kind(**values)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def _convert(value: Any, kind: Any, key: str, where: str) -> Any:
+    """Return a value of the declared type: a list becomes a tuple, and so does one text for several."""
+    if kind == tuple[str, ...] and isinstance(value, str):
+        value = [value]
+    for part, inner in _list_nested(value, kind):
+        _check_keys(part, _field_names(inner), f"{where}, {key}")
+    try:
+        return _type_adapter(kind).validate_json(json.dumps(value), strict=True)
+    except (ValidationError, TypeError) as error:
+        reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        raise InputError(f"{where}: {key} is {value!r}: {reason}") from None
+
+
+def _list_nested(value: Any, kind: Any) -> list[tuple[Mapping[str, Any], type]]:
+    """Return the tables of a value that become dataclasses, with these: itself, or the members of a list."""
+    if is_dataclass(kind) and isinstance(kind, type):
+        return [(value, kind)] if isinstance(value, Mapping) else []
+    if get_origin(kind) is tuple and isinstance(value, list):
+        return [pair for part in value for pair in _list_nested(part, get_args(kind)[0])]
+    return []
+
+
+@cache
+def _type_adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def _field_names(kind: type) -> tuple[str, ...]:
+    return tuple(item.name for item in fields(kind))
+
+
+def _check_keys(row: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    for key in row:
+        _check_choice(key, known, "key", where)
+
+
+def _check_choice(value: Any, known: Collection[str], what: str, where: str) -> None:
+    if value not in known:
+        close = get_close_matches(str(value), known, n=1)
+        hint = f" did you mean {close[0]!r}?" if close else ""
+        raise InputError(f"{where}: unknown {what} {value!r};{hint} known: {', '.join(known)}")
+
+
+def _resolve_paths(
+    settings: Mapping[str, Any], folder: Path, where: str
+) -> tuple[dict[str, Any], tuple[tuple[str, str], ...]]:
+    """Return a layout's settings with absolute paths, and each file that they lead to with its SHA-256."""
+    found = dict(settings)
+    files: dict[str, str] = {}
+    for key in [key for key in PATHS if settings.get(key)]:
+        names = settings[key] if isinstance(settings[key], list) else [settings[key]]
+        paths = [folder.absolute() / str(name) for name in names]
+        for name, path in zip(names, paths, strict=True):
+            if not path.exists():
+                raise InputError(f"{where}: {key} is {name!r}, but there is no {path}")
+            for file in _list_files(path):
+                files[str(Path(str(name)) / file.relative_to(path))] = sha256(file)
+        found[key] = [str(path) for path in paths] if isinstance(settings[key], list) else str(paths[0])
+    return found, tuple(sorted(files.items()))
+
+
+def _list_files(path: Path) -> list[Path]:
+    """Return the file, or all files of the folder except hidden ones and results written there."""
+    if path.is_file():
+        return [path]
+    written = {item.parent.parent for item in path.rglob("items/*.npz")}
+    for pack in filter(is_pack, path.rglob("*.json")):
+        written |= {pack, scores_path(pack)}
+    found = [item for item in path.rglob("*") if item.is_file() and not written & {item, *item.parents}]
+    return [item for item in found if not any(part[0] == "." for part in item.relative_to(path).parts)]
