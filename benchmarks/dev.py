@@ -29,7 +29,7 @@ from sciprism.metrics.rankings import average_precision, grade_rankings
 from sciprism.seeding import sample
 from sciprism.store.matrix import Matrix
 from sciprism.text.template import Item
-from sciprism.training.batch import Batch
+from sciprism.training.batches import Batch
 from sciprism.training.dev import reciprocal_ranks
 from sciprism.training.examples import item_key, read_examples
 

@@ -24,16 +24,14 @@ from sciprism import Encoder
 from sciprism.encoders.checkpoints.backbone import backbone_config
 from sciprism.encoders.new_models import create_encoder
 from sciprism.text.token_shards import TokenShards
-from sciprism.training.batch import Batch
-from sciprism.training.block_step import BlockStep
+from sciprism.training.batches import Batch
 from sciprism.training.learners.blocks import prepare_blocks
-from sciprism.training.learners.learner import LearnerContext
+from sciprism.training.learners.learner import LearnerContext, check_objective
 from sciprism.training.learners.masked_lm import MaskedLMLearner
-from sciprism.training.learners.registry import check_objective
-from sciprism.training.optimization_settings import OptimizerSettings
-from sciprism.training.optimizers import build_optimizer
+from sciprism.training.optimizers import OptimizerSettings, build_optimizer
 from sciprism.training.passes import PassSettings
 from sciprism.training.processes import Processes
+from sciprism.training.steps import BlockStep
 
 RATE, PEER = 1e-4, "transformers"
 Blocks = Sequence[np.ndarray]

@@ -33,15 +33,14 @@ from measurement import build_parser, provenance, ratio, write_result
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.seeding import derive_seed
-from sciprism.training.batch_plan import OneSourcePlan
+from sciprism.training.batches import OneSourcePlan
 from sciprism.training.learners.learner import LearnerContext, load_model
 from sciprism.training.loop import Hooks, TrainingLoop
 from sciprism.training.plan import StagePlan
 from sciprism.training.processes import Processes
+from sciprism.training.recipe import SourceSpec, Stage
 from sciprism.training.run_folder import StageFolder
-from sciprism.training.source_spec import SourceSpec
 from sciprism.training.sources import ExampleSource
-from sciprism.training.stage import Stage
 
 TEMPERATURE, RATE, SEED = 0.05, 2e-5, 0
 PEER = "sentence-transformers"

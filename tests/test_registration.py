@@ -20,7 +20,7 @@ from sciprism.index import vector_searches
 from sciprism.metrics.rankings import ranking_metrics
 from sciprism.papers.readers.registry import label_readers, paper_readers
 from sciprism.prepare.citations import samplers
-from sciprism.training.learners.registry import learners
+from sciprism.training.learners.learner import learners
 
 REGISTRIES = {
     "method": methods,
@@ -47,7 +47,7 @@ class ToyMethod(Method):
     "objective": '''
 from typing import Literal
 from sciprism.training.learners.learner import Learner
-from sciprism.training.learners.registry import learners
+from sciprism.training.learners.learner import learners
 from sciprism.training.recipe_tables import NamedTable
 class ToySettings(NamedTable):
     name: Literal["toy"]

@@ -15,13 +15,12 @@ from sciprism.encoders.masked_lm import read_head
 from sciprism.encoders.packing import pack
 from sciprism.errors import InputError
 from sciprism.text.token_classes import classify_tokens
-from sciprism.training.batch import Batch
-from sciprism.training.block_step import BlockStep
-from sciprism.training.learners.learner import LearnerContext
-from sciprism.training.learners.registry import check_objective, learners
-from sciprism.training.masking import sample_row_masks
+from sciprism.training.batches import Batch
+from sciprism.training.learners.learner import LearnerContext, check_objective, learners
+from sciprism.training.learners.masked_lm import sample_row_masks
 from sciprism.training.passes import PassSettings
 from sciprism.training.processes import Processes
+from sciprism.training.steps import BlockStep
 
 OTHER = check_objective({"name": "auto-encoding", "head_from": "other"})
 RELATIONS = {"teacher": "t", "relation_heads": 8}

@@ -1,4 +1,4 @@
-"""Examples on disk: DPR's layout, written and read."""
+"""Training examples: their DPR-style files, their answers, and papers found by id."""
 
 import json
 
@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from sciprism.errors import InputError
 from sciprism.papers.records import Label, Paper
-from sciprism.training.examples import Example, from_row, read_examples, to_row, write_examples
-from sciprism.training.source_spec import SourceSpec
+from sciprism.training.examples import Example, PaperLookup, from_row, read_examples, to_row, write_examples
+from sciprism.training.recipe import SourceSpec
 from sciprism.training.sources import ExampleSource
 
 # the example of the fact sheet, in our words
@@ -97,3 +97,83 @@ def test_errors_name_file_and_record(tmp_path):
     path.write_text("{oh\n")
     with pytest.raises(InputError, match=r"a\.jsonl, line 1: not JSON"):
         list(read_examples(path, query="paper", candidate="label"))
+
+
+PAPER = Paper(id="p", title="Ice", abstract="Cold.")
+number = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**53), 2**53)
+
+
+@given(st.lists(st.text(max_size=5) | number, min_size=1, max_size=4))
+def test_answers_come_back(answers):
+    example = Example(PAPER, (), answers=tuple(answers))
+    row = json.loads(json.dumps(to_row(example)))
+    assert row["answers"] == answers and row["positive_ctxs"] == []
+    assert from_row(row, query="paper", candidate="label") == example
+
+
+def test_only_a_row_with_neither_positive_nor_answer_is_dropped():
+    row = to_row(Example(PAPER, ()))
+    assert from_row(row, query="paper", candidate="paper") is None
+    assert from_row({**row, "answers": None}, query="paper", candidate="paper") is None
+    assert from_row({**row, "answers": [0]}, query="paper", candidate="paper").answers == (0,)
+    assert from_row({**row, "answers": ["x"]}, query="paper", candidate="paper").positives == ()
+    kept = {key: value for key, value in row.items() if key != "answers"} | {"positive_ctxs": [{"title": "t"}]}
+    assert from_row(kept, query="paper", candidate="paper").answers == ()
+
+
+@pytest.mark.parametrize(
+    "wrong", ["Physics", 3, False, [True], [None], [float("nan")], [float("inf")], [10**400], [["a"]]]
+)
+def test_other_answers_are_refused(wrong):
+    row = to_row(Example(PAPER, (PAPER,))) | {"answers": wrong}
+    with pytest.raises(ValueError, match="answers: expected"):
+        from_row(row, query="paper", candidate="paper")
+
+
+PAPERS = [Paper(id=name, title=f"On {name}", fields=("Physics",)) for name in ("a", "b", "ç")]
+
+
+def write_lines(path, rows):
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def triplets(tmp_path):
+    write_lines(tmp_path / "papers.jsonl", [paper.to_json() for paper in PAPERS])
+    rows = [
+        {"query": "a", "positive": "ç", "negative": "b", "kind": "random"},
+        {"query": "b", "positive": "a"},
+    ]
+    return write_lines(tmp_path / "train.jsonl", rows)
+
+
+def test_triplets_of_ids_are_examples(triplets):
+    a, b, c = PAPERS
+    expected = [Example(a, (c,), (b,)), Example(b, (a,))]
+    assert list(read_examples(triplets, query="paper", candidate="paper")) == expected
+    source = ExampleSource(SourceSpec(file=triplets, format="proximity"))
+    assert len(source) == 2 and list(source.examples([1, 0])) == expected[::-1]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"query": "x", "positive": "a"}, "record 1: its query 'x' is not a paper of papers.jsonl"),
+        ({"query": "a", "positive": "a", "negative": 3}, "its negative 3 is not a paper"),
+        ({"positive": "a"}, "its query None is not a paper"),
+    ],
+)
+def test_a_paper_that_is_not_there(row, message, triplets):
+    with pytest.raises(InputError, match=message):
+        list(read_examples(write_lines(triplets, [row]), query="paper", candidate="paper"))
+
+
+def test_papers_that_cannot_be_read(triplets):
+    papers = triplets.parent / "papers.jsonl"
+    papers.write_text('{"id": "a"}\n[]\n', encoding="utf-8")
+    with pytest.raises(InputError, match=r"papers\.jsonl, line 2: not a paper"):
+        PaperLookup(papers)["a"]
+    papers.unlink()
+    with pytest.raises(InputError, match="does not exist; triplets of ids need their papers in this file"):
+        list(read_examples(triplets, query="paper", candidate="paper"))

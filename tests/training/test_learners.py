@@ -15,15 +15,13 @@ from sciprism.objectives.facets import facet_contrast
 from sciprism.objectives.four_sum import four_sum_contrastive
 from sciprism.objectives.label_ranking import label_ranking
 from sciprism.papers.records import Paper
-from sciprism.training.batch import Batch
-from sciprism.training.block_step import BlockStep
+from sciprism.training.batches import Batch
 from sciprism.training.dev import reciprocal_rank
 from sciprism.training.examples import Example, item_key
-from sciprism.training.joint_step import JointStep
-from sciprism.training.learners.learner import LearnerContext
-from sciprism.training.learners.registry import check_objective, learners
+from sciprism.training.learners.learner import LearnerContext, check_objective, learners
 from sciprism.training.passes import PassSettings
 from sciprism.training.processes import Processes
+from sciprism.training.steps import BlockStep, JointStep
 from sciprism.training.weighting import check_weighting, weightings
 
 LIGHT, CELL, STAR = (Paper(id=w, title=f"{w} theory", abstract=f"the {w} of matter") for w in ("light", "cell", "star"))

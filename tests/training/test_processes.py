@@ -11,7 +11,7 @@ from sciprism import Encoder
 from sciprism.papers.records import Paper
 from sciprism.text.token_shards import TokenShardWriter
 from sciprism.training.examples import Example, write_examples
-from sciprism.training.learners.registry import learners
+from sciprism.training.learners.learner import learners
 from sciprism.training.loop import Hooks
 from sciprism.training.recipe_file import read_recipe
 

@@ -25,10 +25,10 @@ from sciprism.errors import InputError, RunFailedError, UntrainedStageWarning
 from sciprism.files import lock_folder
 from sciprism.papers.records import Paper
 from sciprism.training.examples import Example, write_examples
-from sciprism.training.joint_step import JointStep
 from sciprism.training.loop import Hooks
 from sciprism.training.recipe_file import read_recipe
 from sciprism.training.sources import ExampleSource
+from sciprism.training.steps import JointStep
 
 TRAIN = "from sciprism.cli.main import main; main()"
 

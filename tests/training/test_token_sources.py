@@ -16,13 +16,13 @@ from sciprism.errors import InputError
 from sciprism.text.token_shards import TokenShardWriter
 from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
 from sciprism.training.initialization import build_encoder
-from sciprism.training.learners.registry import learners
+from sciprism.training.learners.learner import learners
 from sciprism.training.loop import Hooks
 from sciprism.training.plan import plan_training
 from sciprism.training.processes import Processes
+from sciprism.training.recipe import SourceSpec
 from sciprism.training.recipe_file import read_recipe
-from sciprism.training.source_spec import SourceSpec
-from sciprism.training.token_source import TokenSource
+from sciprism.training.sources import TokenSource
 
 RECIPE = """
 name = "chain"

@@ -5,9 +5,9 @@ import torch
 
 from build_sources import write_recipe
 from sciprism.errors import InputError
-from sciprism.training.joint_step import gradient_norm
 from sciprism.training.processes import Processes
 from sciprism.training.recipe_file import read_recipe
+from sciprism.training.steps import gradient_norm
 from sciprism.training.weighting import check_weighting, weightings
 
 

@@ -42,7 +42,7 @@ from sciprism.prepare.sources.citation_corpus import (
 )
 from sciprism.prepare.sources.records import read_located_records, require_field
 from sciprism.registry import Registry
-from sciprism.training.paper_lookup import PAPERS_FILE
+from sciprism.training.examples import PAPERS_FILE
 
 samplers: Registry[type[TripletSampler]] = Registry("sampler")
 samplers["specter"] = SpecterTripletSampler

@@ -26,8 +26,7 @@ from sciprism.text.documents.document import Document
 from sciprism.text.documents.papers import build_document
 from sciprism.text.documents.read import read_documents
 from sciprism.text.tokenizer import read_json
-from sciprism.training.examples import Example, item_key
-from sciprism.training.paper_lookup import PAPERS_FILE, PaperLookup
+from sciprism.training.examples import PAPERS_FILE, Example, PaperLookup, item_key
 
 ROWS = "rows"
 """The shape of files whose rows are already pairs."""

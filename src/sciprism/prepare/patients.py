@@ -24,8 +24,7 @@ from sciprism.prepare.samplers.sampling import NONE, QuerySample, SampleReport, 
 from sciprism.prepare.sources.pmc_patients import PatientsRelease, Relevant, Search, Split
 from sciprism.registry import Registry
 from sciprism.seeding import random_fraction
-from sciprism.training.examples import Example
-from sciprism.training.paper_lookup import PAPERS_FILE, PaperLookup
+from sciprism.training.examples import PAPERS_FILE, Example, PaperLookup
 
 DEPTH = 100
 """BM25's best ranks that negatives are sampled from; deeper ones share little but common words."""

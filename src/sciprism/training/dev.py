@@ -11,7 +11,7 @@ import numpy as np
 from sciprism.arrays import Floats
 from sciprism.encoders.encoder import Encoder
 from sciprism.text.template import Item
-from sciprism.training.batch import Batch
+from sciprism.training.batches import Batch
 from sciprism.training.examples import item_key
 
 

@@ -14,7 +14,7 @@ import torch
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.seeding import sample
-from sciprism.training.batch import Batch
+from sciprism.training.batches import Batch
 from sciprism.training.initialization import build_early
 from sciprism.training.learners.learner import Learner, LearnerContext
 from sciprism.training.loop import Hooks, TrainingLoop

@@ -1,4 +1,4 @@
-"""Training examples, and their DPR-style JSON (SciMult sheet: inherited from DPR)."""
+"""Training examples, their DPR-style JSON (SciMult sheet: inherited from DPR), and papers found by id."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,53 @@ from sciprism.files import write_lines
 from sciprism.formats import Role
 from sciprism.papers.records import Label, Paper
 from sciprism.text.template import Item
-from sciprism.training.paper_lookup import PAPERS_FILE, PaperLookup
+
+PAPERS_FILE = "papers.jsonl"
+"""The file with the papers of triplets of ids, in their folder."""
+
+
+class PaperLookup:
+    """The papers of one file by id, one a line as written by `Paper.to_json`.
+
+    The file is scanned at the first access; InputError where it is missing or broken.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __getitem__(self, name: str) -> Paper:
+        """Return a paper by its id; KeyError where there is none."""
+        offset = self._offsets[name]
+        end = self._bytes.find(b"\n", offset)
+        return self._paper(self._bytes[offset : end if end >= 0 else None], name)
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    @cached_property
+    def _bytes(self) -> mmap:
+        with self.path.open("rb") as file:
+            return mmap(file.fileno(), 0, access=ACCESS_READ)
+
+    @cached_property
+    def _offsets(self) -> dict[str, int]:
+        if not self.path.is_file():
+            raise InputError(f"{self.path} does not exist; triplets of ids need their papers in this file")
+        offsets: dict[str, int] = {}
+        offset = 0
+        with self.path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    offsets[self._paper(line, f"line {number}").id] = offset
+                offset += len(line)
+        return offsets
+
+    def _paper(self, line: bytes, where: str) -> Paper:
+        try:
+            return Paper.from_json(json.loads(line))
+        except (ValueError, TypeError, AttributeError) as error:
+            raise InputError(f"{self.path}, {where}: not a paper ({error})") from error
+
 
 TITLE_SEPARATOR = " [SEP] "
 """Between title and abstract in a file's questions; the encoder's own template replaces it."""

@@ -16,8 +16,7 @@ from sciprism.errors import InputError
 from sciprism.seeding import derive_seed
 from sciprism.training.interpolation import check_interpolation
 from sciprism.training.processes import Processes
-from sciprism.training.recipe import Recipe
-from sciprism.training.stage import Stage
+from sciprism.training.recipe import Recipe, Stage
 from sciprism.training.whitening import check_whitening
 
 Models = Mapping[str, Path]

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,24 +25,64 @@ from sciprism.encoders.provenance import training_facts
 from sciprism.errors import InputError, RunFailedError
 from sciprism.files import create_draft, replace_folder, write_lines
 from sciprism.seeding import derive_seed
-from sciprism.training.batch import Batch
-from sciprism.training.batch_plan import split_parts
-from sciprism.training.block_step import BlockStep
+from sciprism.training.batches import Batch, split_parts
 from sciprism.training.checkpoint import Checkpoint
-from sciprism.training.divergence import DivergedError, DivergenceCheck
-from sciprism.training.interrupts import defer_interrupts
-from sciprism.training.joint_step import JointStep
 from sciprism.training.learners.blocks import BlockLearner
-from sciprism.training.learners.learner import Learner, LearnerContext
-from sciprism.training.learners.registry import check_objective, learners
-from sciprism.training.optimizers import build_optimizer
+from sciprism.training.learners.learner import Learner, LearnerContext, check_objective, learners
+from sciprism.training.optimizers import build_optimizer, learning_rate, set_learning_rate
 from sciprism.training.passes import PassSettings
 from sciprism.training.plan import StagePlan
-from sciprism.training.processes import Processes
-from sciprism.training.schedules import learning_rate, set_learning_rate
+from sciprism.training.processes import Processes, defer_interrupts
+from sciprism.training.recipe import Stage
 from sciprism.training.sources import StageSource
-from sciprism.training.stage import Stage
+from sciprism.training.steps import BlockStep, JointStep
 from sciprism.training.weighting import check_weighting, weightings
+
+WINDOW = 20
+"""Losses of one source that are compared with its first ones."""
+
+
+class DivergedError(Exception):
+    """Report a loss or a gradient that is not finite, or a loss that has grown for many steps."""
+
+
+@dataclass(slots=True)
+class DivergenceCheck:
+    """The first and the last losses of each source."""
+
+    first: dict[str, list[float]] = field(default_factory=dict)
+    last: dict[str, deque[float]] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, losses: Mapping[str, Mapping[str, list[float]]]) -> DivergenceCheck:
+        """Return the check that `to_json` was called on."""
+        last = {name: deque(values, WINDOW) for name, values in losses["last"].items()}
+        return cls(dict(losses["first"]), last)
+
+    def to_json(self) -> dict[str, dict[str, list[float]]]:
+        """Return its losses, for a checkpoint."""
+        return {"first": self.first, "last": {name: list(values) for name, values in self.last.items()}}
+
+    def check_loss(self, source: str, loss: float, step: int) -> None:
+        """Raise DivergedError for a loss that is not finite, or whose mean of `WINDOW` steps has doubled."""
+        if not math.isfinite(loss):
+            raise DivergedError(f"the loss of {source} at step {step} is {loss}")
+        first = self.first.setdefault(source, [])
+        if len(first) < WINDOW:
+            first.append(loss)
+        last = self.last.setdefault(source, deque(maxlen=WINDOW))
+        last.append(loss)
+        if len(last) == WINDOW and sum(last) > 2 * sum(first) + WINDOW:
+            raise DivergedError(
+                f"{WINDOW} losses of {source} up to step {step} average {sum(last) / WINDOW:.3g}, "
+                f"the first {sum(first) / WINDOW:.3g}"
+            )
+
+    def check_gradient(self, norm: float, step: int) -> None:
+        """Raise DivergedError for a norm that is not finite."""
+        if not math.isfinite(norm):
+            raise DivergedError(f"the gradient at step {step} is {norm}")
+
 
 PREFETCHED_STEPS = 32
 """Steps whose batches learners get at once."""

@@ -1,18 +1,79 @@
-"""AdamW, or AdamW and Muon, over groups of parameters with their own learning rates."""
+"""The optimizer and its learning rate: their tables in a recipe, the rate of a step, and AdamW with or without Muon."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import torch
+from pydantic import Field
 from torch import nn
 
 from sciprism.encoders.methods.registry import Method
 from sciprism.errors import InputError
-from sciprism.training.optimization_settings import OptimizerSettings
+from sciprism.training.recipe_tables import RecipeTable
+
+Beta = Annotated[float, Field(ge=0, lt=1)]
+
+
+class OptimizerSettings(RecipeTable):
+    """AdamW, or Muon for matrices of blocks (Jordan 2024) with updates scaled to AdamW's length."""
+
+    name: Literal["adamw", "muon"] = Field(
+        "adamw", description="With `muon`, AdamW updates all but matrices of blocks."
+    )
+    lr: float = Field(gt=0, description="Learning rate after the warm-up.")
+    method_lr: float | None = Field(
+        None, gt=0, description="That of what the method adds (tokens, maps, adapters), which begins untrained."
+    )
+    weight_decay: float = Field(0.01, ge=0, description="Not of biases and norms.")
+    betas: tuple[Beta, Beta] = Field((0.9, 0.999), description="AdamW's decay of gradient moments.")
+    eps: float = Field(1e-8, gt=0, description="AdamW's epsilon.")
+    max_grad_norm: float = Field(1.0, ge=0, description="Longer gradients are clipped to this norm. 0: no clipping.")
+    layer_decay: float = Field(
+        1.0, gt=0, le=1, description="Factor of the learning rate from a layer to the one below."
+    )
+
+
+class Schedule(RecipeTable):
+    """The learning rate over the steps."""
+
+    name: Literal["linear", "inverse-square-root", "constant"] = Field(
+        "linear", description="How the learning rate falls after the warm-up."
+    )
+    warmup: float = Field(0.05, ge=0, description="Steps in which the rate rises; below 1 a fraction of all steps.")
+    start_lr: float = Field(0.0, ge=0, description="Learning rate where the warm-up starts.")
+    min_lr: float = Field(0.0, ge=0, description="Lowest learning rate after the warm-up.")
+    end_step: int = Field(0, ge=0, description="Step at which a linear rate reaches 0. 0: the stage's last step.")
+
+
+def learning_rate(schedule: Schedule, step: int, steps: int, peak: float) -> float:
+    """Return the learning rate of a step, counted from 0, of `steps`.
+
+    It rises from start_lr to the peak during warm-up; then linear falls to 0 at the last step or end_step,
+    inverse-square-root falls with the root of the step, constant stays. After warm-up it is at least min_lr.
+    """
+    warm = math.ceil(schedule.warmup * steps) if schedule.warmup < 1 else int(schedule.warmup)
+    if step < warm:
+        return schedule.start_lr + (peak - schedule.start_lr) * (step + 1) / (warm + 1)
+    if schedule.name == "linear":
+        end = schedule.end_step or steps
+        factor = (end - step) / max(1, end - warm)
+    elif schedule.name == "inverse-square-root":
+        factor = math.sqrt(max(1, warm) / (step - warm + max(1, warm)))
+    else:
+        factor = 1.0
+    return max(schedule.min_lr, peak * factor)
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Set a learning rate, times the factor of each group."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate * group["share"]
+
 
 _BLOCK = re.compile(r"(?:^|\.)blocks\.(\d+)\.")
 

@@ -1,11 +1,15 @@
-"""One process, or several that `accelerate launch` started: their shared vectors and gradients."""
+"""One process, or several that `accelerate launch` started: what they share, and interrupts between steps."""
 
 from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Callable, Iterable
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
+from types import FrameType
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
@@ -16,6 +20,7 @@ from sciprism.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from accelerate import PartialState
+
 
 Result = TypeVar("Result")
 
@@ -119,3 +124,24 @@ def _device(name: str | None) -> torch.device:
         return torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
     except RuntimeError as error:
         raise InputError(f"unknown device {name!r}; known: cpu, cuda, cuda:0 ...") from error
+
+
+@contextmanager
+def defer_interrupts() -> Iterator[Callable[[], bool]]:
+    """Defer Ctrl-C and SIGTERM, but not a second one. Yields a function that says whether one came."""
+    received: list[int] = []
+
+    def receive(signal_number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        if received:
+            raise KeyboardInterrupt
+        received.append(signal_number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    before = {number: signal.signal(number, receive) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(received)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,15 +1,274 @@
-"""A recipe: what makes a model, as tables that check themselves when they are built."""
+"""A recipe: the tables that state a model, its stages and their sources; they check themselves when they are built."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from sciprism.training.model_settings import ModelSettings
-from sciprism.training.recipe_tables import RecipeTable
-from sciprism.training.stage import Stage, check_unique
+from sciprism.encoders.methods.registry import build_method
+from sciprism.encoders.pooling import poolings
+from sciprism.formats import Format, Role
+from sciprism.training.batches import OneSourcePlan, mixings
+from sciprism.training.learners.learner import check_objective, learners
+from sciprism.training.optimizers import OptimizerSettings, Schedule
+from sciprism.training.recipe_tables import NamedTable, Precision, RecipeTable
+from sciprism.training.weighting import check_weighting, weightings
+
+
+def _check_pooling(value: str) -> str:
+    poolings[value]
+    return value
+
+
+PoolingName = Annotated[str, AfterValidator(_check_pooling)]
+
+
+class ModelSettings(RecipeTable):
+    """The model that is trained. Keys without a value keep what the backbone's folder states."""
+
+    backbone: str = Field("", description="A folder, a packaged model or a hub id. Optional with an `architecture`.")
+    tokenizer: Path | None = Field(
+        None, description="Vocabulary of new models, relative to the sources. Default: the backbone's."
+    )
+    pooling: PoolingName | None = Field(
+        None, description="How states of tokens become a vector: `mean`, `cls`, `last`, `code` or `facets`."
+    )
+    max_length: int | None = Field(None, ge=3, description="Tokens of a text that the model reads.")
+    training_length: int | None = Field(
+        None, ge=3, description="Tokens of a text in training. Default: the model's `max_length`."
+    )
+    separator: str | None = Field(None, description="Text between title and abstract.")
+    lowercase: bool | None = Field(None, description="Whether texts are lowercased before tokenization.")
+    normalize: bool | None = Field(None, description="Whether vectors are scaled to length 1.")
+    distance: Literal["cosine", "dot", "euclidean"] | None = Field(
+        None, description="How vectors of the model are compared."
+    )
+    dropout: float | None = Field(
+        None, ge=0, lt=1, description="Of hidden states and attention. Default: the backbone's."
+    )
+
+    def resolve_paths(self, folder: Path) -> ModelSettings:
+        """Return the settings with the paths of tokenizer and backbone, if it is there, below a folder."""
+        tokenizer = self.tokenizer and folder / self.tokenizer
+        return self.model_copy(update={"backbone": resolve_model(self.backbone, folder), "tokenizer": tokenizer})
+
+
+class Architecture(RecipeTable):
+    """The size of a new model, with random weights or weights copied from another one."""
+
+    layers: int = Field(ge=1, description="Number of transformer blocks.")
+    hidden: int = Field(ge=1, description="Width of token states.")
+    heads: int = Field(ge=1, description="Attention heads of a layer.")
+    intermediate: int = Field(
+        ge=1, description="Width inside feed-forwards. Copies of wider ones retain the units with the largest weights."
+    )
+    max_positions: int = Field(
+        514, ge=8, description="Rows of the position table: RoBERTa's layout reserves two, so 514 read 512 tokens."
+    )
+    token_types: int = Field(1, ge=1, description="Segment embeddings.")
+    norm_eps: float = Field(1e-5, gt=0, description="Epsilon of layer norms.")
+    activation: str = Field("gelu", description="Activation of feed-forwards: `gelu`, `gelu_tanh` or `relu`.")
+    lexical: int = Field(
+        0, ge=0, description="Dimensions of a vector for lexical features, from `sciprism prepare lexical`."
+    )
+    copy_from: str | None = Field(
+        None, description="Model or earlier stage whose embeddings and layers are copied. Default: random weights."
+    )
+    copied_layers: tuple[int, ...] = Field((), description="Numbers of the copied layers, from 1.")
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Return the fields of the transformer's config."""
+        renamed = {"positions": self.max_positions, "types": self.token_types}
+        others = {"copy_from", "copied_layers", "max_positions", "token_types"}
+        return self.model_dump(exclude=others) | renamed
+
+    def can_be_copied_to(self, other: Architecture) -> bool:
+        """Say whether another architecture can be built from this one's layers."""
+        same_width = (self.hidden, self.heads) == (other.hidden, other.heads)
+        layers = len(other.copied_layers) == other.layers and all(1 <= n <= self.layers for n in other.copied_layers)
+        lexical = other.lexical in (0, self.lexical)
+        return same_width and layers and lexical and other.intermediate <= self.intermediate
+
+
+def resolve_model(name: str | None, folder: Path) -> str | None:
+    """Return the path of a model in the folder, or else the name as it is."""
+    return str(folder / name) if name and (folder / name / "config.json").is_file() else name
+
+
+class SourceSpec(RecipeTable):
+    """Training examples of one task: a DPR-style file and the roles of its texts; or a folder of tokens."""
+
+    file: Path = Field(description="The examples, relative to the sources; of token objectives a folder.")
+    name: str = Field(
+        default_factory=lambda given: given["file"].stem,
+        min_length=1,
+        description="Unique in the stage. Default: the file's name without suffix.",
+    )
+    format: Format | None = Field(
+        None, description="What the vectors of the examples are for. Required, except for tokens."
+    )
+    query: Role = Field("paper", description="What the queries are.")
+    candidate: Role = Field("paper", description="What positives and negatives are.")
+    dev: Path | None = Field(None, description="Held-out examples of the same kind, which select the best checkpoint.")
+    repeat: float = Field(1.0, gt=0, description="Passes over the file in an epoch.")
+    positives: Literal["random", "first"] = Field(
+        "random",
+        description="Which positive and negative are used: `random` ones each time, or the `first`, as published.",
+    )
+    objective: Mapping[str, Any] | None = Field(
+        None, description="Of this source, an objective below. Default: the stage's."
+    )
+    hard_negatives: int | None = Field(
+        None, ge=0, description="Of each example, at most, for this source. Default: the objective's."
+    )
+
+    def resolve_paths(self, folder: Path) -> SourceSpec:
+        """Return the source with its paths below a folder."""
+        dev = None if self.dev is None else folder / self.dev
+        objective = None if self.objective is None else resolve_teacher(self.objective, folder)
+        return self.model_copy(update={"file": folder / self.file, "dev": dev, "objective": objective})
+
+
+def resolve_teacher(objective: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return an objective with the path of its teacher, if that is in the folder."""
+    return {key: resolve_model(value, folder) if key == "teacher" else value for key, value in objective.items()}
+
+
+Fraction = Annotated[float, Field(ge=0, le=1)]
+
+
+class Evaluation(RecipeTable):
+    """What is measured every so many steps of a stage."""
+
+    every: int = Field(0, ge=0, description="Steps from one evaluation to the next. 0: only after the last step.")
+    examples: int = Field(500, ge=2, description="Examples of each dev file, sampled by hash.")
+    tasks: tuple[str, ...] = Field(
+        (), description="Benchmark tasks, `open/vis-citation`; recorded only: test papers select nothing."
+    )
+    patience: int = Field(0, ge=0, description="Evaluations without a better dev score that end the stage. 0: never.")
+
+
+class Stage(RecipeTable):
+    """One optimisation run."""
+
+    name: str = Field(
+        pattern=r"^[a-z0-9][a-z0-9-]*$", description="Lowercase letters, digits, hyphens; also the folder's name."
+    )
+    method: str = Field("single", description="How the encoder serves several formats: `prism`, `adapters` ...")
+    options: Mapping[str, Any] = Field(
+        {}, description="Of the method: `{ every = 2 }` for experts, `{ reduction = 16 }` for adapters."
+    )
+    pooling: PoolingName | None = Field(None, description="In place of the model's, for this stage.")
+    dropout: float | None = Field(None, ge=0, lt=1, description="In place of the model's, for this stage.")
+    training_length: int | None = Field(None, ge=3, description="In place of the model's, for this stage.")
+    initialize_from: str = Field(
+        "previous",
+        description="`previous` (stage, or else the backbone), `backbone`, an earlier stage, or a model folder.",
+    )
+    architecture: Architecture | None = Field(None, description="Of a new model, in place of `initialize_from`.")
+    finished_model: Path | None = Field(
+        None, description="Folder of a model that replaces this stage, which is then not run."
+    )
+    train: Literal["all", "method", "heads"] = Field(
+        "all",
+        description="All parameters; only those that the method adds, and the heads of objectives; or the heads alone, "
+        "which tells what dev scores the encoder has untouched.",
+    )
+    objective: Mapping[str, Any] = Field({"name": "contrast"}, description="The loss, one of the objectives below.")
+    sources: tuple[SourceSpec, ...] = Field(min_length=1, description="The training data, one or more.")
+    mixing: str = Field(
+        "one-source",
+        description="Sources of a batch: `one-source`, `equal` shares, `proportional` to size, or `sequential`.",
+    )
+    sampling_exponent: float = Field(
+        1.0, ge=0, le=1, description="A source's weight is its size to this power. 0.5: as GTE; 0: equal."
+    )
+    weighting: Mapping[str, Any] = Field(
+        {"name": "none"}, description="Of the sources' losses: `none`, `loss-balanced` or `grad-norm`."
+    )
+    batch_size: int = Field(ge=2, description="Examples of a batch, over all processes.")
+    gradient_accumulation: int = Field(
+        1, ge=1, description="Batches of a step; each has its own negatives, their gradients are added."
+    )
+    chunk_tokens: int = Field(2048, ge=16, description="Tokens that a CPU core, or the GPU, encodes at once.")
+    gradient_caching: bool = Field(False, description="Encode chunks twice, to hold the graph of only one in memory.")
+    epochs: float | None = Field(None, gt=0, description="Passes over the sources. Either this or `steps`.")
+    steps: int | None = Field(None, ge=1, description="Steps of the optimizer. Either this or `epochs`.")
+    optimizer: OptimizerSettings = Field(description="The table `optimizer` below.")
+    schedule: Schedule = Field(Schedule(), description="The table `schedule` below.")
+    gradient_reduction: Literal["sum", "mean"] = Field(
+        "sum", description="Over processes: the whole batch's gradient, or the mean (as published)."
+    )
+    precision: Precision = Field("float32", description="Of matrix products.")
+    gradient_checkpointing: bool = Field(False, description="Compute activations twice, to save memory inside a chunk.")
+    checkpoint_every: int = Field(500, ge=1, description="Steps from one checkpoint to the next.")
+    evaluation: Evaluation = Field(Evaluation(), description="The table `evaluation` below.")
+    interpolation: Fraction | Mapping[str, Fraction] = Field(
+        1.0, description="WiSE-FT: final weights between the stage's start (0) and end (1); or per format."
+    )
+    whitening: Mapping[Format, Fraction] = Field(
+        {}, description="Partial whitening of a format's vectors, from 0 (none) to 1 (equal variance)."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Stage:
+        if (self.epochs is None) == (self.steps is None):
+            raise ValueError("state either epochs or steps")
+        if self.architecture is not None and self.initialize_from != "previous":
+            raise ValueError("architecture and initialize_from are both given; remove one")
+        build_method(self.method, self.options)
+        check_unique("sources", [source.name for source in self.sources])
+        weighting = weightings[check_weighting(self.weighting).name]
+        if weighting.by_gradients and issubclass(mixings[self.mixing], OneSourcePlan):
+            raise ValueError(f"{self.weighting['name']} needs batches of several sources; mixing is {self.mixing}")
+        kinds = {learners[self._check_objective(source).name].reads for source in self.sources}
+        if len(kinds) > 1:
+            raise ValueError("objectives of tokens and of examples need separate stages")
+        if kinds == {"blocks"} and self.weighting["name"] != "none":
+            raise ValueError("losses of token blocks cannot be weighted")
+        lacking = [source.name for source in self.sources if source.format is None]
+        if kinds == {"examples"} and lacking:
+            raise ValueError(f"source {lacking[0]}: its format is missing")
+        return self
+
+    def _check_objective(self, source: SourceSpec) -> NamedTable:
+        """Return the settings of a source's objective; InputError names a source with an objective of its own."""
+        objective = self.objective_of(source)
+        owner = "" if objective is self.objective else f"source {source.name}, "
+        return check_objective(objective, f"{owner}objective")
+
+    def objective_of(self, source: SourceSpec) -> Mapping[str, Any]:
+        """Return the objective of a source: its own or the stage's, with the source's number of hard negatives."""
+        objective = self.objective if source.objective is None else source.objective
+        if source.hard_negatives is None:
+            return objective
+        return {**objective, "hard_negatives": source.hard_negatives}
+
+    def named_models(self) -> Iterator[str]:
+        """Yield the models that objectives name: teachers, and those whose masked-LM head is the initial one."""
+        for source in self.sources:
+            for key in ("teacher", "head_from"):
+                name = self.objective_of(source).get(key)
+                if isinstance(name, str) and name:
+                    yield name
+
+    def resolve_paths(self, folder: Path) -> Stage:
+        """Return the stage with the paths of its sources, and of models among them, below a folder."""
+        new = self.architecture
+        copied = new and new.model_copy(update={"copy_from": resolve_model(new.copy_from, folder)})
+        sources = tuple(source.resolve_paths(folder) for source in self.sources)
+        objective = resolve_teacher(self.objective, folder)
+        return self.model_copy(update={"architecture": copied, "sources": sources, "objective": objective})
+
+
+def check_unique(what: str, names: Sequence[str]) -> None:
+    """Raise ValueError for two stages or sources of one name."""
+    if len(set(names)) < len(names):
+        raise ValueError(f"two {what} of one name among {', '.join(names)}; rename one")
 
 
 class Recipe(RecipeTable):

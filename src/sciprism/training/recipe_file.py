@@ -10,13 +10,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from sciprism.errors import InputError
-from sciprism.training.model_settings import Architecture, ModelSettings
-from sciprism.training.optimization_settings import OptimizerSettings, Schedule
-from sciprism.training.recipe import Recipe
+from sciprism.training.optimizers import OptimizerSettings, Schedule
+from sciprism.training.recipe import Architecture, Evaluation, ModelSettings, Recipe, SourceSpec, Stage
 from sciprism.training.recipe_folder import EXCLUSIVE, find_recipe, merge_tables, name_item, read_tables
 from sciprism.training.recipe_tables import RecipeTable
-from sciprism.training.source_spec import SourceSpec
-from sciprism.training.stage import Evaluation, Stage
 
 TABLES: dict[str, type[RecipeTable]] = {
     "recipe": Recipe,

@@ -17,9 +17,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from pydantic import ValidationError
 
 from sciprism.checksums import CHECKSUMS_NAME, check_folder, hash_bytes, hash_file, write_checksums
 from sciprism.encoders.provenance import untrained_stage
@@ -27,6 +30,7 @@ from sciprism.errors import InputError
 from sciprism.files import PARTIAL_SUFFIX, recover_folder, write_atomically, write_json
 from sciprism.text.tokenizer import read_json
 from sciprism.training.checkpoint import BEFORE, LAST, Checkpoint, Checkpoints
+from sciprism.training.recipe import Recipe
 
 RECIPE, RUN, METRICS = "recipe.json", "run.json", "metrics.jsonl"
 TEST_PAPERS = "test_papers"
@@ -200,12 +204,15 @@ class RunFolder:
         return changed
 
     def _read(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the recipe and the facts of a run that has begun. InputError for damage."""
+        """Return the recipe, with the defaults of keys that are new, and the facts of a run. InputError for damage."""
         try:
             check_folder(self.path, (RECIPE, RUN))
-            return read_json(self.path / RECIPE), read_json(self.path / RUN)
+            used, facts = (read_json(self.path / name) for name in (RECIPE, RUN))
         except InputError as error:
             raise InputError(f"{error}; or start again in a new folder") from error
+        with suppress(ValidationError):  # a recipe with keys that are gone differs
+            used = Recipe.model_validate(used).model_dump(mode="json")
+        return used, facts
 
     def stage(self, name: str) -> StageFolder:
         """Return the folder of a stage."""

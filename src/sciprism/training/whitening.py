@@ -20,8 +20,8 @@ from sciprism.formats import ROLES, Format
 from sciprism.seeding import sample
 from sciprism.text.template import Item
 from sciprism.training.dev import normalize_rows
+from sciprism.training.recipe import Stage
 from sciprism.training.sources import ExampleSource, StageSource
-from sciprism.training.stage import Stage
 
 MAX_EXAMPLES = 200
 """Of each source, whose papers are measured."""

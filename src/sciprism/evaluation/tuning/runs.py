@@ -21,10 +21,8 @@ from sciprism.evaluation.tuning.examples import TuningExample
 from sciprism.evaluation.tuning.heads import LinearHead
 from sciprism.evaluation.tuning.settings import Hyperparameters, Tuning
 from sciprism.seeding import random_bits
-from sciprism.training.optimization_settings import OptimizerSettings, Schedule
-from sciprism.training.optimizers import build_optimizer
+from sciprism.training.optimizers import OptimizerSettings, Schedule, build_optimizer, learning_rate, set_learning_rate
 from sciprism.training.passes import PassSettings, add_gradients, autocast, count_threads
-from sciprism.training.schedules import learning_rate, set_learning_rate
 
 Outputs = NDArray[np.float32]
 CHUNK_TOKENS = 2_048

@@ -1,31 +1,25 @@
-"""Training objectives: the texts of a source's examples that are encoded, and the loss; one file per kind."""
+"""Training objectives: the texts of a source's examples that are encoded, and the loss."""
 
 from sciprism.training.learners import (
     auto_encoding,
-    contrast,
+    distillation,
     facets,
-    four_sum,
     heads,
     label_ranking,
     masked_lm,
+    pairs,
     relations,
-    similarity,
-    triplet,
-    vectors,
 )
-from sciprism.training.learners.registry import learners
+from sciprism.training.learners.learner import learners
 
 __all__ = [
     "auto_encoding",
-    "contrast",
+    "distillation",
     "facets",
-    "four_sum",
     "heads",
     "label_ranking",
     "learners",
     "masked_lm",
+    "pairs",
     "relations",
-    "similarity",
-    "triplet",
-    "vectors",
 ]

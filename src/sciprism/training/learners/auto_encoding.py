@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -13,18 +14,55 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 
+from sciprism.encoders.attention import attend_dense
 from sciprism.encoders.encoder import Encoder
+from sciprism.encoders.initialization import initialize_linears
 from sciprism.encoders.masked_lm import MaskedLMHead, read_head
-from sciprism.encoders.packing import pack
+from sciprism.encoders.packing import PackedBatch, pack
 from sciprism.encoders.pooling import poolings
+from sciprism.encoders.transformer import Attention, Block, SelfAttention, Transformer
 from sciprism.errors import InputError
-from sciprism.training.batch import Ids
-from sciprism.training.decoder import Decoder
-from sciprism.training.learners.learner import LearnerContext
-from sciprism.training.learners.masked_lm import MaskedBlock, MaskedLMLearner
-from sciprism.training.learners.registry import learners
-from sciprism.training.masking import choose_tokens, mask_tokens, sample_row_masks
+from sciprism.training.batches import Ids
+from sciprism.training.learners.learner import LearnerContext, learners
+from sciprism.training.learners.masked_lm import (
+    MaskedBlock,
+    MaskedLMLearner,
+    choose_tokens,
+    mask_tokens,
+    sample_row_masks,
+)
 from sciprism.training.recipe_tables import NamedTable
+
+
+class Decoder(nn.Module):
+    """A BERT block with separate queries and keys, in which each row attends to other tokens.
+
+    It has the architecture of the encoder's blocks and their current dropout rates.
+    """
+
+    def __init__(self, encoder: Transformer) -> None:
+        super().__init__()
+        rate = next(each.dropout for each in encoder.modules() if isinstance(each, SelfAttention))
+        self.block = Block(replace(encoder.config, dropout=encoder.embeddings.dropout.rate, attention_dropout=rate))
+        initialize_linears(self.block)
+
+    def forward(self, queries: Tensor, keys: Tensor, batch: PackedBatch, visible: Sequence[Tensor]) -> Tensor:
+        """Map queries and keys, (T, hidden) each, to (T, hidden); visible: (n, n) of each text."""
+        block, attention = self.block, self.block.attention
+        assert isinstance(attention, Attention)
+        q, k, v = (
+            each.view(len(each), attention.heads, -1).transpose(0, 1)
+            for each in (attention.query(queries), attention.key(keys), attention.value(keys))
+        )
+        rate = attention.dropout if self.training else 0.0
+        parts = [
+            attend_dense(q[:, a:b], k[:, a:b], v[:, a:b], rate, seen)
+            for (a, b), seen in zip(pairwise(batch.bounds), visible, strict=True)
+        ]
+        attended = attention.output(torch.cat(parts, dim=1).transpose(0, 1).flatten(1))
+        y = block.attention_norm(queries + block.dropout(attended))
+        out: Tensor = block.feed_forward_norm(y + block.dropout(block.feed_forward(y, batch)))
+        return out
 
 
 class AutoEncodingSettings(NamedTable):

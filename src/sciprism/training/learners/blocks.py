@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from sciprism.encoders.packing import PackedBatch, pack, token_batches
-from sciprism.training.batch import Batch, Ids
+from sciprism.training.batches import Batch, Ids
 from sciprism.training.learners.learner import Learner
 
 CHUNK_TOKENS = 2048

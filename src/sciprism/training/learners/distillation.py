@@ -1,21 +1,24 @@
-"""Objectives with a teacher: the vectors of another encoder for the same texts."""
+"""Objectives with a teacher: its vector of every text, or its similarities of queries to passages (INDUS, 3.4)."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor
 
 from sciprism.encoders.cached_encoder import CachedEncoder
+from sciprism.errors import InputError
 from sciprism.files import cache_folder
 from sciprism.formats import Format, Role
+from sciprism.objectives.similarity import similarity_distillation
+from sciprism.objectives.vectors import vector_distillation
 from sciprism.text.template import FIELDS, Item
-from sciprism.training.batch import Batch
-from sciprism.training.learners.learner import LearnerContext
+from sciprism.training.batches import Batch
+from sciprism.training.learners.learner import LearnerContext, learners
 from sciprism.training.learners.pairs import PairLearner
 from sciprism.training.recipe_tables import NamedTable, Precision
 
@@ -60,3 +63,73 @@ class DistillationLearner(PairLearner):
             for items, role in self.select_texts(batch)
         ]
         return [torch.from_numpy(each.copy()).to(device) for each in found]
+
+
+class VectorSettings(DistillationSettings):
+    """Settings of the distillation of vectors, those of hard negatives included."""
+
+    name: Literal["vectors"]
+
+
+@learners.register("vectors")
+class VectorLearner(DistillationLearner):
+    """1 - cosine to the teacher's vector, over queries, a positive of each, hard negatives."""
+
+    settings = VectorSettings
+
+    def __init__(self, objective: Any, context: LearnerContext) -> None:
+        super().__init__(objective, context)
+        if context.encoder.dim != self.teacher_dim:
+            raise InputError(
+                f"{objective.teacher} has vectors of {self.teacher_dim} numbers, the student of "
+                f"{context.encoder.dim}; the objective similarity needs no equal widths"
+            )
+
+    def count(self, batch: Batch) -> int:
+        """Return the number of texts."""
+        return sum(len(items) for items, _ in self.select_texts(batch))
+
+    def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
+        """Return the mean over all texts. vectors: of queries (B, D), positives (B, D), negatives."""
+        return vector_distillation(torch.cat(self.teacher_vectors(batch)), torch.cat(list(vectors)))
+
+
+class SimilaritySettings(DistillationSettings):
+    """Settings of the distillation of similarities."""
+
+    name: Literal["similarity"]
+    temperature: float = Field(0.02, gt=0, description="Divides the student's similarities.")
+    teacher_temperature: float = Field(0.02, gt=0, description="Divides the teacher's similarities.")
+    distillation_temperature: float = Field(
+        4.0, gt=0, description="Divides the similarities of both once more, the paper's tau_KD."
+    )
+    similarity: Literal["dot", "cosine"] = Field("cosine", description="Of two vectors.")
+    symmetric: bool = Field(False, description="Passages over queries too; `hard_negatives` is 0 then.")
+
+    @model_validator(mode="after")
+    def _check_square(self) -> SimilaritySettings:
+        if self.symmetric and self.hard_negatives:
+            raise ValueError("symmetric needs hard_negatives = 0: hard negatives have no query of their own")
+        return self
+
+
+@learners.register("similarity")
+class SimilarityLearner(DistillationLearner):
+    """Each query's distribution over all passages of the batch."""
+
+    settings = SimilaritySettings
+    gathers = True
+
+    def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
+        """Return the loss over all processes. vectors: of queries (B, D), positives (B, D), negatives."""
+        settings = self.objective
+        student = self._scores(vectors) / settings.temperature
+        with torch.no_grad():
+            teacher = self._scores(self.teacher_vectors(batch)) / settings.teacher_temperature
+        return similarity_distillation(
+            teacher, student, temperature=settings.distillation_temperature, symmetric=settings.symmetric
+        )
+
+    def _scores(self, vectors: Sequence[Tensor]) -> Tensor:
+        queries, positives, negatives = self.gather(vectors)
+        return queries @ torch.cat([positives, negatives]).T

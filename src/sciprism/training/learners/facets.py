@@ -9,10 +9,9 @@ from pydantic import Field
 from torch import Tensor
 
 from sciprism.objectives.facets import facet_contrast
-from sciprism.training.batch import Batch
-from sciprism.training.learners.learner import LearnerContext
+from sciprism.training.batches import Batch
+from sciprism.training.learners.learner import LearnerContext, learners
 from sciprism.training.learners.pairs import NegativePairLearner
-from sciprism.training.learners.registry import learners
 from sciprism.training.recipe_tables import NamedTable
 
 

@@ -20,10 +20,9 @@ from sciprism.metrics.regression import kendall_tau
 from sciprism.objectives.classification import classification, multi_label
 from sciprism.objectives.regression import regression
 from sciprism.objectives.supervised_contrastive import supervised_contrastive
-from sciprism.training.batch import Batch
+from sciprism.training.batches import Batch
 from sciprism.training.examples import Example
-from sciprism.training.learners.learner import Learner, LearnerContext, TextGroup
-from sciprism.training.learners.registry import learners
+from sciprism.training.learners.learner import Learner, LearnerContext, TextGroup, learners
 from sciprism.training.recipe_tables import NamedTable
 
 MOMENTUM = 0.05

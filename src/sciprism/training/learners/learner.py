@@ -1,4 +1,4 @@
-"""The base class of training objectives: which texts a loss needs, and the loss."""
+"""The base class of training objectives (which texts a loss needs, and the loss), and their registry."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from torch import Tensor, nn
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.formats import Role
+from sciprism.registry import Registry
 from sciprism.text.template import Item
-from sciprism.training.batch import Batch
+from sciprism.training.batches import Batch
 from sciprism.training.dev import reciprocal_rank
 from sciprism.training.examples import Example
 from sciprism.training.processes import Processes
@@ -101,3 +102,11 @@ class Learner:
 
     def save(self, folder: Path) -> None:
         """Write what is kept of `modules` to the model's folder: by default nothing."""
+
+
+learners: Registry[type[Learner]] = Registry("objective")
+
+
+def check_objective(objective: Mapping[str, Any], what: str = "objective") -> NamedTable:
+    """Return the settings in an objective's table; InputError names what is wrong and the known keys."""
+    return learners[str(objective.get("name"))].settings.from_table(objective, what)

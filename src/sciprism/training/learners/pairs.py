@@ -1,17 +1,24 @@
-"""Objectives of queries with a positive and hard negatives each."""
+"""Objectives of queries with a positive and hard negatives each: contrast (SciMult), four sums (INDUS), triplets."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from hashlib import blake2b
+from typing import ClassVar, Literal
 
+import torch
+from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
+from sciprism.objectives.contrastive import in_batch_contrastive
+from sciprism.objectives.four_sum import four_sum_contrastive
+from sciprism.objectives.triplet import triplet_margin
 from sciprism.text.template import Item
-from sciprism.training.batch import Batch
-from sciprism.training.examples import Example
-from sciprism.training.learners.learner import Learner, TextGroup
+from sciprism.training.batches import Batch
+from sciprism.training.examples import Example, item_key
+from sciprism.training.learners.learner import Learner, TextGroup, learners
+from sciprism.training.recipe_tables import NamedTable
 
 
 class PairLearner(Learner):
@@ -49,3 +56,97 @@ class NegativePairLearner(PairLearner):
     def fits(example: Example) -> bool:
         """Say whether an example has a positive and a hard negative."""
         return bool(example.positives and example.negatives)
+
+
+class ContrastSettings(NamedTable):
+    """Settings of in-batch contrast."""
+
+    name: Literal["contrast"]
+    temperature: float = Field(1.0, gt=0, description="Divides the similarities.")
+    similarity: Literal["dot", "cosine"] = Field("dot", description="Of two vectors; `dot` as published.")
+    hard_negatives: int = Field(1, ge=0, description="Of each example, at most.")
+    mask_known: bool = Field(False, description="Drop candidates that are known positives of the query.")
+
+
+@learners.register("contrast")
+class ContrastLearner(PairLearner):
+    """Every query against all candidates of the batch, over all processes."""
+
+    settings = ContrastSettings
+    gathers = True
+
+    def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
+        """Return the loss over all processes. vectors: of queries (B, D), positives (B, D), negatives."""
+        parts = self.gather(vectors)
+        known = self._known_positives(batch) if self.objective.mask_known else None
+        return in_batch_contrastive(*parts, temperature=self.objective.temperature, known_positives=known)
+
+    def _known_positives(self, batch: Batch) -> Tensor:
+        """Return which candidates of all processes are positives of which queries, or the query itself."""
+        gather, device = self.context.processes.gather, self.context.encoder.device
+        answers = [[_item_id(item) for item in (e.query, *e.positives)] for e in batch.examples]
+        width = int(gather(torch.tensor([max(map(len, answers))], device=device)).max())
+        padded = torch.tensor([ids + [0] * (width - len(ids)) for ids in answers], device=device)
+        first = torch.tensor([_item_id(e.positives[0]) for e in batch.examples], device=device)
+        hard = [_item_id(item) for item in self.hard_negatives(batch)]
+        candidates = torch.cat([gather(first), gather(torch.tensor(hard, dtype=torch.long, device=device))])
+        return (gather(padded)[:, :, None] == candidates).any(dim=1)
+
+
+def _item_id(item: Item) -> int:
+    """Return a number above 0 that identifies an item."""
+    digest = blake2b(item_key(item).encode("utf-8", "replace"), digest_size=8).digest()
+    return 1 + (int.from_bytes(digest) >> 2)
+
+
+class FourSumSettings(NamedTable):
+    """Settings of the four-sum contrast."""
+
+    name: Literal["four-sum"]
+    temperature: float = Field(0.02, gt=0, description="Divides the similarities.")
+    similarity: Literal["dot", "cosine"] = Field("cosine", description="Of two vectors; `cosine` as published.")
+    hard_negatives: int = Field(0, ge=0, description="Of each example, at most.")
+    count_pair_twice: bool = Field(True, description="The positive pair is in two of the sums, as published.")
+
+
+@learners.register("four-sum")
+class FourSumLearner(PairLearner):
+    """Every pair of the batch, over all processes."""
+
+    settings = FourSumSettings
+    gathers = True
+
+    def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
+        """Return the loss. vectors: of queries (B, D), positives (B, D), negatives (N, D)."""
+        settings = self.objective
+        parts = self.gather(vectors)
+        return four_sum_contrastive(
+            *parts, temperature=settings.temperature, count_pair_twice=settings.count_pair_twice
+        )
+
+
+class TripletSettings(NamedTable):
+    """Settings of the triplet margin loss."""
+
+    name: Literal["triplet"]
+    margin: float = Field(1.0, gt=0, description="By how much the positive should be nearer.")
+    distance: Literal["euclidean", "cosine", "dot"] = Field("euclidean", description="Between two vectors.")
+    hard_negatives: int = Field(1, ge=1, description="Of each example, at most.")
+
+
+@learners.register("triplet")
+class TripletLearner(NegativePairLearner):
+    """The mean over the triplets of a batch."""
+
+    settings = TripletSettings
+
+    def count(self, batch: Batch) -> int:
+        """Return the number of triplets."""
+        return len(self.hard_negatives(batch))
+
+    def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
+        """Return the mean. vectors: of queries (B, D), positives (B, D), negatives (N, D)."""
+        queries, positives, negatives = vectors
+        owners = [row for row, e in enumerate(batch.examples) for _ in e.negatives[: self.max_negatives]]
+        margin, distance = self.objective.margin, self.objective.distance
+        return triplet_margin(queries[owners], positives[owners], negatives, margin=margin, distance=distance)

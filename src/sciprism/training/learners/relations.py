@@ -14,10 +14,9 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.packing import PackedBatch
 from sciprism.errors import InputError
 from sciprism.objectives.relations import relation_distillation
-from sciprism.training.batch import Ids
+from sciprism.training.batches import Ids
 from sciprism.training.learners.blocks import BlockLearner, TokenBlock
-from sciprism.training.learners.learner import LearnerContext
-from sciprism.training.learners.registry import learners
+from sciprism.training.learners.learner import LearnerContext, learners
 from sciprism.training.recipe_tables import NamedTable
 
 RelationType = Literal["query", "key", "value"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sciprism.seeding import derive_seed
-from sciprism.training.batch_plan import OneSourcePlan, mixings, repeats_by_size, split_parts
+from sciprism.training.batches import OneSourcePlan, mixings, repeats_by_size, split_parts
 
 
 def epoch_parts(plan, epoch=0):

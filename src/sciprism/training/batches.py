@@ -1,4 +1,4 @@
-"""Which examples each step of a stage takes: a pure function of the sources' sizes, the seed and the step.
+"""Batches, and which examples each takes: a pure function of the sources' sizes, the seed and the step.
 
 A batch has parts, each a source and rows of it. Mixings: `one-source` is SciMult's, `equal` is SciRepEval's
 (task-heterogeneous), `proportional` and `sequential` are those it was compared with.
@@ -6,16 +6,48 @@ A batch has parts, each a source and rows of it. Mixings: `one-source` is SciMul
 
 from __future__ import annotations
 
+import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sciprism.arrays import Rows
+from sciprism.formats import Format, Role
 from sciprism.registry import Registry
+from sciprism.training.examples import Example, to_row
+
+Ids = NDArray[np.int64]
+"""Token ids."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Examples of one source for one process, or blocks of tokens.
+
+    seed: of all random choices in the step. block_seeds: one for each block, the same in any process.
+    """
+
+    examples: Sequence[Example] = ()
+    blocks: Sequence[Ids] = ()
+    block_seeds: Sequence[int] = ()
+    format: Format = "proximity"
+    query: Role = "paper"
+    candidate: Role = "paper"
+    seed: int
+
+    def __len__(self) -> int:
+        return len(self.examples) or len(self.blocks)
+
+    def lines(self) -> Iterator[str]:
+        """Yield a line of JSON for each example or block."""
+        yield from (json.dumps(to_row(example), ensure_ascii=False) for example in self.examples)
+        yield from (json.dumps({"tokens": block.tolist()}) for block in self.blocks)
+
 
 BatchPart = tuple[int, Rows]
 """A source, by its position in the stage, and rows of it."""

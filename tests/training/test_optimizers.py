@@ -5,9 +5,7 @@ import torch
 
 from sciprism import Encoder
 from sciprism.errors import InputError
-from sciprism.training.optimization_settings import OptimizerSettings, Schedule
-from sciprism.training.optimizers import build_optimizer
-from sciprism.training.schedules import learning_rate, set_learning_rate
+from sciprism.training.optimizers import OptimizerSettings, Schedule, build_optimizer, learning_rate, set_learning_rate
 
 
 def rates(steps=10, peak=1.0, **schedule):
