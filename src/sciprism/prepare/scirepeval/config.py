@@ -10,7 +10,6 @@ from typing import Any, cast
 
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.open_data import Part
-from sciprism.encoders.checkpoints.released_models import CODES as CODE_OF
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, Format
 from sciprism.prepare.example_folder import PARTS
@@ -37,7 +36,8 @@ TYPES: dict[str, Format] = {
     "ir": "proximity",
     "triplet": "proximity",
 }
-CODES: dict[str, Format] = {CODE_OF[format]: format for format in FORMATS}
+CODES: dict[str, Format] = dict(zip(("[CLF]", "[RGN]", "[PRX]", "[QRY]"), FORMATS, strict=True))
+"""Control code -> format."""
 KNOWN_CODES = f"; known: {', '.join(CODES)}"
 KEYS = (
     *("name", "type", "multi_label", "dataset", "data_files", "labels", "labels_field"),
