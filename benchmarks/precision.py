@@ -23,7 +23,7 @@ import torch
 from encode import agreement, read_texts
 from measurement import build_parser, format_ratio, interleave, provenance, ratio, write_result
 from sciprism import Encoder
-from sciprism.encoders.precision import PRECISIONS, fastest_precision, has_instructions
+from sciprism.encoders.settings import PRECISIONS, fastest_precision, has_instructions
 
 MODELS = ("sciprism-small", "all-MiniLM-L6-v2")
 OLDER = "AVX512_CORE"

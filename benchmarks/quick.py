@@ -81,7 +81,7 @@ class LayerSystem(DenseSystem):
 
     def _cache(self, path: str):  # all cuts share one cache
         if path not in self._caches:
-            from sciprism.encoders.vector_cache import VectorCache
+            from sciprism.encoders.cached_encoder import VectorCache
 
             self._caches[path] = VectorCache(self._home / path.replace("|", "-"), self.encoder.dim)
         return self._caches[path]

@@ -27,10 +27,10 @@ from fake_encoder import FakeEncoder, some_papers
 from sciprism.checksums import BLOCK
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.split import SplitTable, _load_table
+from sciprism.encoders.cached_encoder import VectorCache
+from sciprism.encoders.checkpoints.backbone import read_weights
 from sciprism.encoders.checkpoints.converters.conversion_cache import convert_once
-from sciprism.encoders.checkpoints.weights import read_weights
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.vector_cache import VectorCache
 from sciprism.errors import DamagedCacheWarning, InputError
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.results import Measure, TaskResult, write_result

@@ -9,8 +9,7 @@ from tokenizers import Tokenizer
 
 from build_commands import run
 from sciprism.text.token_shards import TokenShards
-from sciprism.text.tokenizer import open_tokenizer
-from sciprism.text.tokenizer_fingerprint import fingerprint_tokenizer
+from sciprism.text.tokenizer import fingerprint_tokenizer, open_tokenizer
 
 NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 

@@ -7,7 +7,7 @@ from safetensors.torch import load_file, save_file
 
 from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder
-from sciprism.encoders.checkpoints.compact import COMPACT, dequantize, write_compact
+from sciprism.encoders.checkpoints.backbone import COMPACT, dequantize, write_compact
 from sciprism.encoders.export import export
 from sciprism.encoders.methods.registry import methods
 from sciprism.errors import InputError

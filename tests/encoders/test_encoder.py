@@ -15,8 +15,8 @@ import torch
 
 from sciprism import Encoder, Label, Paper
 from sciprism.encoders import streaming
-from sciprism.encoders.inference import encode_sequences
 from sciprism.encoders.settings import EncoderSettings
+from sciprism.encoders.streaming import encode_sequences
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, ROLES
 

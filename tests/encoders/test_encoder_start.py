@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 
 from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder
-from sciprism.encoders import selfcheck
+from sciprism.encoders import encoder as encoder_module
 from sciprism.encoders.methods.registry import build_method, methods
 from sciprism.errors import InputError
 from sciprism.text.template import Template
@@ -180,7 +180,7 @@ def test_a_save_that_fails_leaves_what_was_there(tiny_encoder, tmp_path, monkeyp
         raise OSError("no space left")
 
     with monkeypatch.context() as patch, pytest.raises(OSError, match="no space left"):
-        patch.setattr(selfcheck, "write", fails)
+        patch.setattr(encoder_module, "write_selfcheck", fails)
         tiny_encoder.save(tmp_path / "m", note="new")
     assert {p: p.read_bytes() for p in (tmp_path / "m").rglob("*") if p.is_file()} == before
     assert list(tmp_path.iterdir()) == [tmp_path / "m"]

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from sciprism.encoders import linear
-from sciprism.encoders.linear import ACTIVATIONS, FUSED, Linear, PackedLinear, onednn_works
+from sciprism.encoders import layers
+from sciprism.encoders.layers import ACTIVATIONS, FUSED, Linear, PackedLinear, onednn_works
 
 # what each activation is, written out
 FORMULAS = {
@@ -39,7 +39,7 @@ def test_fast_and_plain_agree(activation, dtype, tensors, monkeypatch):
     x, weight, bias = tensors
     fast = PackedLinear(weight, bias, activation, dtype)
     assert fast.packed == (activation in FUSED and onednn_works(dtype))
-    monkeypatch.setattr(linear, "onednn_works", lambda _: False)
+    monkeypatch.setattr(layers, "onednn_works", lambda _: False)
     plain = PackedLinear(weight, bias, activation, dtype)
     assert not plain.packed
     rounded = (tensor.to(dtype).double() for tensor in (x, weight, bias))

@@ -9,8 +9,7 @@ from tokenizers import Tokenizer
 
 from sciprism import Encoder
 from sciprism.encoders.methods.registry import methods
-from sciprism.encoders.new_models import create_encoder
-from sciprism.encoders.weight_transfer import copy_weights
+from sciprism.encoders.new_models import copy_weights, create_encoder
 from sciprism.errors import InputError
 from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
 

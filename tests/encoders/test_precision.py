@@ -9,7 +9,7 @@ import torch
 from build_commands import run
 from build_sources import write_recipe
 from sciprism import Encoder
-from sciprism.encoders import precision
+from sciprism.encoders import settings
 from sciprism.errors import InputError, SlowPrecisionWarning
 
 TEXTS = ["dark matter", "the gene and the brain " * 9]
@@ -20,7 +20,7 @@ NEW = OLD | {"avx512_bf16"}
 @pytest.fixture
 def processor(monkeypatch):
     """Simulate a processor with these features."""
-    return lambda features: monkeypatch.setattr(precision, "_cpu_features", lambda: features)
+    return lambda features: monkeypatch.setattr(settings, "_cpu_features", lambda: features)
 
 
 @pytest.fixture
@@ -62,10 +62,10 @@ def test_an_unknown_precision_names_the_known_ones(model):
 
 
 def test_features_are_found_without_torch_too(monkeypatch):
-    found = precision._cpu_features()
+    found = settings._cpu_features()
     monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
-    names = {name for each in precision.CPU_FEATURES.values() for name in each}
-    assert precision._cpu_features() & names == found & names
+    names = {name for each in settings.CPU_FEATURES.values() for name in each}
+    assert settings._cpu_features() & names == found & names
 
 
 @pytest.mark.parametrize(("features", "recorded"), [(OLD, None), (NEW, "bfloat16")])

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder
-from sciprism.encoders.cross_attention import group_by_length
+from sciprism.encoders.attention import group_by_length
 from sciprism.encoders.methods.prism import WEIGHTS
 from sciprism.encoders.packing import pack
 from sciprism.errors import InputError

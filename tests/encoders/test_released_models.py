@@ -224,7 +224,7 @@ def test_an_adapter_is_fetched_once_and_its_head_is_not(tmp_path):
     environment["HF_ENDPOINT"] = f"http://127.0.0.1:{server.server_port}"
     environment["HF_HOME"] = str(tmp_path / "home")
     code = (
-        "from sciprism.encoders.checkpoints.hub import adapter_from_hub\n"
+        "from sciprism.encoders.checkpoints.names import adapter_from_hub\n"
         f"print(sorted(path.name for path in adapter_from_hub('{REPO}').iterdir()))"
     )
 

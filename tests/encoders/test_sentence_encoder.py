@@ -14,7 +14,8 @@ from sentence_transformers import SentenceTransformer
 from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder, Label, Paper
 from sciprism.encoders import encoder as encoder_module
-from sciprism.encoders import item_encoder, sentence_encoder, streaming
+from sciprism.encoders import model as model_module
+from sciprism.encoders import streaming
 from sciprism.encoders.methods.registry import methods
 from sciprism.errors import EmptyTextWarning, InputError
 
@@ -50,7 +51,7 @@ TABLES = {
 
 @pytest.mark.parametrize("make", COLUMNS.values(), ids=COLUMNS)
 def test_columns_of_texts(make, tiny_encoder, monkeypatch):
-    monkeypatch.setattr("sciprism.encoders.inputs.ARROW_SLICE", 2)
+    monkeypatch.setattr("sciprism.encoders.streaming.ARROW_SLICE", 2)
     assert np.array_equal(tiny_encoder.encode(make(TEXTS)), tiny_encoder.encode(TEXTS))
     assert np.array_equal(tiny_encoder.encode_all(make(TEXTS))["search"], tiny_encoder.encode(TEXTS))
 
@@ -208,7 +209,7 @@ def test_a_progress_bar_counts_texts(tiny_encoder, capsys):
     assert not out and "3/3" in err and "3/?" in err and err.count("encoding") == 2
 
 
-@pytest.mark.parametrize("module", [encoder_module, item_encoder, sentence_encoder], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [encoder_module, model_module], ids=lambda module: module.__name__)
 def test_the_examples_run(module):
     found = doctest.testmod(module)
     assert found.attempted and not found.failed

@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from sciprism.encoders.attention import attend_packed, attend_padded
-from sciprism.encoders.dropout import seeded_dropout
+from sciprism.encoders.layers import seeded_dropout
 from sciprism.encoders.packing import pack
 from sciprism.encoders.transformer import Context, Routed, Transformer, TransformerConfig
 

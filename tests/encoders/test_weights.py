@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from sciprism.encoders.checkpoints.backbone import read_backbone
-from sciprism.encoders.checkpoints.weights import read_weights
+from sciprism.encoders.checkpoints.backbone import read_backbone, read_weights
 from sciprism.errors import InputError
 
 WORD = "embeddings.word_embeddings.weight"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError
-from sciprism.text.sentence_packing import EncodedDocument, SentencePacker, encode_documents
+from sciprism.text.sentences import EncodedDocument, SentencePacker, encode_documents
 from sciprism.text.vocabulary import learn_vocabulary
 
 B, E = 0, 2

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sciprism.errors import InputError
 from sciprism.text.token_shards import TokenShards, TokenShardWriter
-from sciprism.text.tokenizer_fingerprint import fingerprint_tokenizer
+from sciprism.text.tokenizer import fingerprint_tokenizer
 from sciprism.text.vocabulary import learn_vocabulary
 
 TOKENIZER = learn_vocabulary(["the kinase binds the protein"] * 5, vocab_size=280)

@@ -3,8 +3,7 @@
 import pytest
 from tokenizers import Tokenizer, models
 
-from sciprism.text.tokenizer_comparison import compare_tokenizers
-from sciprism.text.vocabulary import learn_vocabulary
+from sciprism.text.vocabulary import compare_tokenizers, learn_vocabulary
 
 TEXTS = ["The phosphorylated protein binds.", "A phosphorylated kinase", "Kinase binds the protein"] * 20
 

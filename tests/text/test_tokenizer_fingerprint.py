@@ -5,8 +5,7 @@ import json
 import pytest
 from tokenizers import Tokenizer
 
-from sciprism.text.tokenizer import read_tokenizer
-from sciprism.text.tokenizer_fingerprint import describe_tokenizer
+from sciprism.text.tokenizer import describe_tokenizer, read_tokenizer
 
 
 def rebuild(tokenizer, **parts):

@@ -4,8 +4,7 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.text.tokenizer import read_tokenizer
-from sciprism.text.tokenizer_comparison import split_into_tokens
-from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
+from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary, split_into_tokens
 
 TEXTS = ["The phosphorylated protein binds.", "A phosphorylated kinase", "Kinase binds the protein"] * 20
 

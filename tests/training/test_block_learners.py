@@ -10,11 +10,11 @@ from transformers import BertConfig, BertForMaskedLM, RobertaConfig, RobertaForM
 
 from build_models import SHAPE
 from sciprism import Encoder
-from sciprism.encoders.dropout import seeded_dropout
+from sciprism.encoders.layers import seeded_dropout
 from sciprism.encoders.masked_lm import read_head
 from sciprism.encoders.packing import pack
 from sciprism.errors import InputError
-from sciprism.text.token_classes import classify_tokens
+from sciprism.text.vocabulary import classify_tokens
 from sciprism.training.batches import Batch
 from sciprism.training.learners.learner import LearnerContext, check_objective, learners
 from sciprism.training.learners.masked_lm import sample_row_masks

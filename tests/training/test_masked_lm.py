@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sciprism.text.token_classes import TokenClasses
+from sciprism.text.vocabulary import TokenClasses
 from sciprism.training.learners.masked_lm import choose_tokens, mask_tokens, sample_row_masks
 
 # ids 0 and 1 are special, 2 the mask; of 10 to 19 the even ones begin a word

@@ -12,7 +12,7 @@ from sciprism.cli.options import AsJson, OutputFolder
 from sciprism.cli.output import print_json, print_skip_counts, print_table
 
 if TYPE_CHECKING:
-    from sciprism.text.tokenizer_comparison import TokenizerComparison
+    from sciprism.text.vocabulary import TokenizerComparison
 
 tokenizer = typer.Typer(no_args_is_help=True, help="Learn a vocabulary; compare tokenizers.")
 
@@ -62,7 +62,7 @@ def compare(
     """
     from sciprism.encoders.checkpoints.names import load_tokenizer
     from sciprism.errors import InputError
-    from sciprism.text.tokenizer_comparison import compare_tokenizers
+    from sciprism.text.vocabulary import compare_tokenizers
 
     domains = {}
     for word in texts:

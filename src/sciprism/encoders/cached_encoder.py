@@ -1,34 +1,125 @@
-"""An encoder whose vectors are cached on disk across calls, runs and tasks."""
+"""An encoder whose vectors are stored on disk, so that each text is encoded once per encoding path.
+
+One folder per encoder, path and precision holds `keys` (16 bytes of each text's hash), `vectors` (float32 rows)
+and `checks` (a checksum of each row and its key, 8 bytes). All only grow; an interrupted run leaves at most an
+unfinished tail, which is truncated. A damaged vector is computed again.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+import json
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
+from typing import BinaryIO
 
-from sciprism.arrays import Floats
+import numpy as np
+from filelock import FileLock
+
+from sciprism.arrays import Floats, Rows
+from sciprism.checksums import hash_number
 from sciprism.encoders.ensemble import Ensemble
 from sciprism.encoders.protocols import EncoderProtocol
-from sciprism.encoders.vector_cache import VectorCache
+from sciprism.errors import DamagedCacheWarning, InputError
+from sciprism.files import write_json
 from sciprism.formats import Format, Role
 from sciprism.text.template import FIELDS, Item
 
+KEY_BYTES = 16
+"""Bytes of a text's hash: a billion texts collide with probability below 10^-20."""
+CHECK_BYTES = 8
+TEXTS_PER_WRITE = 4096
+"""Texts encoded between two writes, the most that an interrupted run loses."""
+MAX_BYTES_IN_MEMORY = 1 << 29
+"""Bytes of vectors gathered in memory; more go through a temporary file."""
 TextProgress = Callable[[int, int], None]
-"""Is told the texts that are encoded so far, and all that there are to encode."""
+"""Is called with the number of texts that are encoded so far, and of all that are to be encoded."""
 
 
-class _Count:
-    """The texts of one call that are encoded: after each batch, or block of an encoder that tells of no batches."""
+class CachedEncoder:
+    """An encoder with its vectors in one folder per fingerprint, precision and encoding path.
+
+    Of an ensemble, the vectors of its members are cached, which the members alone use too.
+    """
+
+    def __init__(self, encoder: EncoderProtocol, folder: Path) -> None:
+        self.encoder = encoder
+        members = encoder.members if isinstance(encoder, Ensemble) else ()
+        self._members = [CachedEncoder(member, folder) for member in members]
+        self._folder = folder
+        self._caches: dict[str, VectorCache] = {}
+        self._progress: TextProgress | None = None
+
+    def watch(self, progress: TextProgress | None) -> None:
+        """Call `progress` from now on while texts are encoded; None stops that."""
+        self._progress = progress
+        for member in self._members:
+            member.watch(progress)
+
+    @property
+    def damaged(self) -> int:
+        """Return how many cached vectors were found damaged so far, and computed again."""
+        caches = sum(cache.damaged for cache in self._caches.values())
+        return caches + sum(member.damaged for member in self._members)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Return the encoder's fingerprint with the precision it computes in."""
+        precision = str(getattr(self.encoder, "precision", "float32"))
+        return self.encoder.fingerprint + ("" if precision == "float32" else f"-{precision}")
+
+    def encode(self, items: Sequence[Item], *, format: Format, role: Role, fields: Sequence[str] = FIELDS) -> Floats:
+        """Return one row per item; texts that were encoded before come from the cache."""
+        return self.encode_timed(items, format=format, role=role, fields=fields)[0]
+
+    def encode_timed(
+        self, items: Sequence[Item], *, format: Format, role: Role, fields: Sequence[str] = FIELDS
+    ) -> tuple[Floats, float | None]:
+        """Return the rows and the seconds that encoding took; None where some came from the cache."""
+        if isinstance(self.encoder, Ensemble):
+            timed = [member.encode_timed(items, format=format, role=role, fields=fields) for member in self._members]
+            vectors = self.encoder.join_vectors([rows for rows, _ in timed])
+            times = [seconds for _, seconds in timed if seconds is not None]
+            return vectors, sum(times) if len(times) == len(timed) else None
+        texts = self.encoder.texts(items, role, fields)
+        seconds, encoded = 0.0, 0
+
+        def encode(indices: list[int]) -> Floats:
+            nonlocal seconds, encoded
+            start = perf_counter()
+            chosen = [items[index] for index in indices]
+            vectors = self.encoder.encode(chosen, format=format, role=role, fields=fields)
+            count.reach(encoded + len(indices))
+            seconds, encoded = seconds + perf_counter() - start, encoded + len(indices)
+            return vectors
+
+        cache = self._cache(self.encoder.path(format, role))
+        with _TextCounter(self._progress, self.encoder) as count:
+            vectors = cache.read(cache.find_or_encode(texts, encode, count.begin))
+        return vectors, seconds if encoded == len(set(texts)) else None
+
+    def _cache(self, path: str) -> VectorCache:
+        if path not in self._caches:
+            name = hashlib.sha256(path.encode()).hexdigest()[:8]
+            self._caches[path] = VectorCache(self._folder / self.fingerprint / name, self.encoder.dim)
+        return self._caches[path]
+
+
+class _TextCounter:
+    """Counts the encoded texts of one call, after each batch, or after each block of an encoder without `on_batch`."""
 
     def __init__(self, progress: TextProgress | None, encoder: EncoderProtocol) -> None:
         self._progress, self._encoder = progress, encoder
         self._done = self._total = 0
         self._lock = Lock()
 
-    def __enter__(self) -> _Count:
+    def __enter__(self) -> _TextCounter:
         self._listen(self.add if self._progress is not None else None)
         return self
 
@@ -53,70 +144,157 @@ class _Count:
             self._progress(self._done, self._total)
 
 
-class CachedEncoder:
-    """An encoder with its vectors in one folder per fingerprint, precision and encoding path.
+class VectorCache:
+    """The vectors of one encoder on one path; damaged: how many were found damaged so far."""
 
-    Of an ensemble, the vectors of its members are cached, which the members alone use too.
-    """
+    def __init__(self, folder: Path, dim: int) -> None:
+        self.folder = folder
+        self.dim = dim
+        self.damaged = 0
+        folder.mkdir(parents=True, exist_ok=True)
+        self._row_of: dict[bytes, int] = {}
+        self._rows = 0
+        self._checked = np.zeros(0, bool)
+        with self._locked():
+            self._open_facts()
+            self._refresh()
 
-    def __init__(self, encoder: EncoderProtocol, folder: Path) -> None:
-        self.encoder = encoder
-        members = encoder.members if isinstance(encoder, Ensemble) else ()
-        self._members = [CachedEncoder(member, folder) for member in members]
-        self._folder = folder
-        self._caches: dict[str, VectorCache] = {}
-        self._progress: TextProgress | None = None
+    def find_or_encode(
+        self, texts: Sequence[str], encode: Callable[[list[int]], Floats], begin: Callable[[int], None] | None = None
+    ) -> Rows:
+        """Return the row of each text's vector; `encode` gets the indices of texts that are not stored.
 
-    def watch(self, progress: TextProgress | None) -> None:
-        """Tell `progress` from now on, while texts are encoded, how many are done and how many there are."""
-        self._progress = progress
-        for member in self._members:
-            member.watch(progress)
+        begin: called with their number before the first is encoded. Two processes may encode one text at the same
+        time; the vector written first is stored. A damaged vector is encoded and stored again, with a warning.
+        """
+        keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:KEY_BYTES] for text in texts]
+        index = {key: i for i, key in reversed(list(enumerate(keys)))}
+        if not self._row_of.keys() >= index.keys():
+            with self._locked():
+                self._refresh()  # rows that other processes have written
+        damaged = self._find_damaged(dict.fromkeys(keys))
+        new = [key for key in dict.fromkeys(keys) if key not in self._row_of]
+        if (damaged or new) and begin is not None:
+            begin(len(damaged) + len(new))
+        for missing, write in ((damaged, self._replace), (new, self._append)):
+            for start in range(0, len(missing), TEXTS_PER_WRITE):
+                part = missing[start : start + TEXTS_PER_WRITE]
+                write(part, self._check_vectors(encode([index[key] for key in part]), len(part)))
+        return np.array([self._row_of[key] for key in keys], np.int64)
 
-    @property
-    def damaged(self) -> int:
-        """Return how many cached vectors were found damaged so far, and computed again."""
-        caches = sum(cache.damaged for cache in self._caches.values())
-        return caches + sum(member.damaged for member in self._members)
+    def read(self, rows: Rows) -> Floats:
+        """Return the vectors of rows: a view of the file for consecutive rows, else a copy."""
+        if not len(rows):
+            return np.empty((0, self.dim), np.float32)
+        stored = self._map(self._rows)
+        if (np.diff(rows) == 1).all():
+            return np.asarray(stored[rows[0] : rows[-1] + 1])
+        if rows.size * self.dim * 4 <= MAX_BYTES_IN_MEMORY:
+            return np.asarray(stored[rows])
+        with tempfile.NamedTemporaryFile(dir=self.folder) as file:
+            gathered: Floats = np.memmap(file, np.float32, "w+", shape=(len(rows), self.dim))
+            for start in range(0, len(rows), TEXTS_PER_WRITE):
+                gathered[start : start + TEXTS_PER_WRITE] = stored[rows[start : start + TEXTS_PER_WRITE]]
+            return gathered
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """Return the encoder's fingerprint with the precision it computes in."""
-        precision = str(getattr(self.encoder, "precision", "float32"))
-        return self.encoder.fingerprint + ("" if precision == "float32" else f"-{precision}")
+    def _open_facts(self) -> None:
+        """Write the width of the vectors into the folder, or compare it with the one there."""
+        path = self.folder / "facts.json"
+        try:
+            dim = json.loads(path.read_text(encoding="utf-8"))["dim"]
+        except (OSError, ValueError, KeyError, TypeError):  # new, or damaged
+            write_json(path, {"dim": self.dim})
+            return
+        if dim != self.dim:
+            raise InputError(f"{self.folder} holds vectors of another width than {self.dim}; remove it")
 
-    def encode(self, items: Sequence[Item], *, format: Format, role: Role, fields: Sequence[str] = FIELDS) -> Floats:
-        """Return one row per item; known texts come from the cache."""
-        return self.encode_timed(items, format=format, role=role, fields=fields)[0]
+    def _find_damaged(self, keys: Iterable[bytes]) -> list[bytes]:
+        """Return those of the stored keys whose vectors differ from their checksums; each is compared once."""
+        unchecked = [key for key in keys if key in self._row_of and not self._checked[self._row_of[key]]]
+        if not unchecked:
+            return []
+        rows = np.array([self._row_of[key] for key in unchecked])
+        stored = np.memmap(self.folder / "checks", np.uint64, "r", shape=self._rows)[rows]
+        same = np.frombuffer(_hash_rows(unchecked, self._map(self._rows)[rows]), np.uint64) == stored
+        self._checked[rows[same]] = True
+        damaged = [unchecked[i] for i in np.flatnonzero(~same)]
+        if damaged:
+            self.damaged += len(damaged)
+            message = f"{len(damaged):,} vectors in {self.folder} are damaged; they are computed again"
+            warnings.warn(DamagedCacheWarning(message), stacklevel=4)
+        return damaged
 
-    def encode_timed(
-        self, items: Sequence[Item], *, format: Format, role: Role, fields: Sequence[str] = FIELDS
-    ) -> tuple[Floats, float | None]:
-        """Return the rows and the seconds that encoding took; None where some came from the cache."""
-        if isinstance(self.encoder, Ensemble):
-            timed = [member.encode_timed(items, format=format, role=role, fields=fields) for member in self._members]
-            vectors = self.encoder.join_vectors([rows for rows, _ in timed])
-            known = [each for _, each in timed if each is not None]
-            return vectors, sum(known) if len(known) == len(timed) else None
-        texts = self.encoder.texts(items, role, fields)
-        seconds, encoded = 0.0, 0
+    def _check_vectors(self, vectors: Floats, count: int) -> Floats:
+        if vectors.shape != (count, self.dim) or not np.isfinite(vectors).all():
+            bad = np.size(vectors) - np.isfinite(vectors).sum()
+            raise InputError(
+                f"the encoder gave {bad} values that are not finite in {vectors.shape} vectors for "
+                f"{count} texts of {self.dim} values; try float32"
+            )
+        return vectors.astype(np.float32)
 
-        def encode(indices: list[int]) -> Floats:
-            nonlocal seconds, encoded
-            start = perf_counter()
-            chosen = [items[index] for index in indices]
-            vectors = self.encoder.encode(chosen, format=format, role=role, fields=fields)
-            count.reach(encoded + len(indices))
-            seconds, encoded = seconds + perf_counter() - start, encoded + len(indices)
-            return vectors
+    def _append(self, keys: Sequence[bytes], vectors: Floats) -> None:
+        with self._locked():
+            self._refresh()
+            new = [i for i, key in enumerate(keys) if key not in self._row_of]
+            added = [keys[i] for i in new]
+            # Keys are written last: a key promises that its vector is stored.
+            contents = vectors[new].tobytes(), _hash_rows(added, vectors[new]), b"".join(added)
+            for name, content in zip(("vectors", "checks", "keys"), contents, strict=True):
+                with (self.folder / name).open("ab") as file:
+                    self._sync(file, content)
+            first = self._rows
+            self._row_of.update({key: first + row for row, key in enumerate(added)})
+            self._rows += len(added)
+            self._checked = np.append(self._checked, np.ones(len(added), bool))
 
-        cache = self._cache(self.encoder.path(format, role))
-        with _Count(self._progress, self.encoder) as count:
-            vectors = cache.read(cache.find_or_encode(texts, encode, count.begin))
-        return vectors, seconds if encoded == len(set(texts)) else None
+    def _replace(self, keys: Sequence[bytes], vectors: Floats) -> None:
+        """Write vectors over damaged ones."""
+        with self._locked():
+            for key, vector in zip(keys, vectors, strict=True):
+                row = self._row_of[key]
+                contents = (("vectors", vector.tobytes()), ("checks", _hash_rows([key], vector[None])))
+                for name, content in contents:
+                    with (self.folder / name).open("r+b") as file:
+                        file.seek(row * len(content))
+                        file.write(content)
+                self._checked[row] = True
 
-    def _cache(self, path: str) -> VectorCache:
-        if path not in self._caches:
-            name = hashlib.sha256(path.encode()).hexdigest()[:8]
-            self._caches[path] = VectorCache(self._folder / self.fingerprint / name, self.encoder.dim)
-        return self._caches[path]
+    @staticmethod
+    def _sync(file: BinaryIO, content: bytes) -> None:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+    def _map(self, rows: int) -> Floats:
+        if not rows:
+            return np.empty((0, self.dim), np.float32)
+        return np.memmap(self.folder / "vectors", np.float32, "c", shape=(rows, self.dim))
+
+    def _locked(self) -> FileLock:
+        return FileLock(self.folder / "lock")
+
+    def _refresh(self) -> None:
+        """Read the stored keys, and truncate what an interrupted run left unfinished."""
+        row_sizes = {"keys": KEY_BYTES, "vectors": 4 * self.dim, "checks": CHECK_BYTES}
+        for name in row_sizes:
+            (self.folder / name).touch()
+        sizes = {name: (self.folder / name).stat().st_size for name in row_sizes}
+        rows = min(sizes[name] // size for name, size in row_sizes.items())
+        expected = {name: rows * size for name, size in row_sizes.items()}
+        if rows == self._rows and sizes == expected:
+            return
+        for name, size in expected.items():
+            with (self.folder / name).open("r+b") as opened:
+                opened.truncate(size)
+        content = (self.folder / "keys").read_bytes()
+        self._row_of = {content[i * KEY_BYTES : (i + 1) * KEY_BYTES]: i for i in range(rows)}
+        self._checked = np.append(self._checked[:rows], np.zeros(max(0, rows - self._rows), bool))
+        self._rows = rows
+
+
+def _hash_rows(keys: Sequence[bytes], vectors: Floats) -> bytes:
+    """Return the checksums of vectors, each with its text's key, 8 bytes a row."""
+    rows = np.ascontiguousarray(vectors).view(np.uint8)
+    sums = [hash_number(row, int.from_bytes(key[:8], "little")) for key, row in zip(keys, rows, strict=True)]
+    return np.array(sums, np.uint64).tobytes()

@@ -3,29 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, Unpack, overload
 
 import numpy as np
 import torch
 from tokenizers import Tokenizer
+from torch import Tensor
 
 from sciprism.arrays import Floats
 from sciprism.checksums import write_checksums
-from sciprism.encoders import selfcheck
-from sciprism.encoders.checkpoints.folder import ModelFolder, atomic_folder, write_folder
+from sciprism.encoders.checkpoints.folder import (
+    SELFCHECK_TEXTS,
+    ModelFolder,
+    atomic_folder,
+    verify_selfcheck,
+    write_folder,
+    write_selfcheck,
+)
 from sciprism.encoders.checkpoints.names import resolve
-from sciprism.encoders.model import Model
-from sciprism.encoders.precision import AUTO, MIN_COSINE, fastest_precision
-from sciprism.encoders.sentence_encoder import SentenceEncoder
-from sciprism.encoders.settings import EncoderSettings
+from sciprism.encoders.model import EncodeOptions, Model, No, Yes
+from sciprism.encoders.settings import AUTO, MIN_COSINE, EncoderSettings, fastest_precision
+from sciprism.encoders.similarity import Vectors, compute_pairwise_similarity, compute_similarity
+from sciprism.encoders.streaming import Inputs
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
-from sciprism.formats import ROLES
+from sciprism.formats import ROLES, Format
 from sciprism.text.template import Template
 
 
-class Encoder(SentenceEncoder):
+class RoleOptions(EncodeOptions, total=False):
+    """Options of `encode_query` and `encode_document` that leave the type of their results."""
+
+    format: Format | None
+
+
+class Encoder(Model):
     """A model of any method, loaded by name; its calls have the names of sentence-transformers.
 
     >>> from sciprism import Encoder
@@ -73,7 +87,7 @@ class Encoder(SentenceEncoder):
         if self.precision != "float32":
             self.options["precision"] = self.precision
         if pooling is None and max_length is None:
-            selfcheck.verify(folder, self.encode_all, self.tokenize, self.precision)
+            verify_selfcheck(folder, self.encode_all, self.tokenize, self.precision)
 
     @classmethod
     def load(
@@ -146,11 +160,145 @@ class Encoder(SentenceEncoder):
         """Become the model of a name, with changed settings; return its folder."""
         full_name, folder = resolve(str(name) if name is not None else None)
         parts = ModelFolder(folder, changes, full_name)
-        Model.__init__(
-            self, parts.model, parts.tokenizer, parts.settings, name=full_name, precision=precision, device=device
-        )
+        built = parts.model, parts.tokenizer, parts.settings
+        Model.__init__(self, *built, name=full_name, precision=precision, device=device)
         self.ignored, self.provenance, self.folder = parts.ignored, parts.provenance, folder
         return folder
+
+    @overload
+    def encode_query(
+        self, items: Inputs, *, convert_to_tensor: No = ..., convert_to_numpy: Yes = ..., **rest: Unpack[RoleOptions]
+    ) -> Floats: ...
+    @overload
+    def encode_query(
+        self, items: Inputs, *, convert_to_tensor: Yes, convert_to_numpy: bool = ..., **rest: Unpack[RoleOptions]
+    ) -> Tensor: ...
+    @overload
+    def encode_query(
+        self, items: Inputs, *, convert_to_tensor: bool = ..., convert_to_numpy: bool = ..., **rest: Unpack[RoleOptions]
+    ) -> Floats | Tensor | list[Tensor]: ...
+    def encode_query(
+        self,
+        items: Inputs,
+        *,
+        format: Format | None = None,
+        convert_to_tensor: bool = False,
+        convert_to_numpy: bool = True,
+        **options: Unpack[EncodeOptions],
+    ) -> Floats | Tensor | list[Tensor]:
+        """Return the vectors of queries, to compare with those of `encode_document`.
+
+        >>> from sciprism import Encoder
+        >>> encoder = Encoder()
+        >>> papers = encoder.encode_document(["Mitosis in yeast", "The rotation of galaxies"])
+        >>> query = encoder.encode_query("how cells divide")
+        >>> encoder.similarity(query, papers).argmax().item()
+        0
+
+        It is `encode` with the role query and, unless one is stated, the format search (of a model without it,
+        proximity). Further options are those of `encode`.
+        """
+        return self.encode(
+            items,
+            format=format or self.search_format,
+            role="query",
+            convert_to_tensor=convert_to_tensor,
+            convert_to_numpy=convert_to_numpy,
+            **options,
+        )
+
+    @overload
+    def encode_document(
+        self, items: Inputs, *, convert_to_tensor: No = ..., convert_to_numpy: Yes = ..., **rest: Unpack[RoleOptions]
+    ) -> Floats: ...
+    @overload
+    def encode_document(
+        self, items: Inputs, *, convert_to_tensor: Yes, convert_to_numpy: bool = ..., **rest: Unpack[RoleOptions]
+    ) -> Tensor: ...
+    @overload
+    def encode_document(
+        self, items: Inputs, *, convert_to_tensor: bool = ..., convert_to_numpy: bool = ..., **rest: Unpack[RoleOptions]
+    ) -> Floats | Tensor | list[Tensor]: ...
+    def encode_document(
+        self,
+        items: Inputs,
+        *,
+        format: Format | None = None,
+        convert_to_tensor: bool = False,
+        convert_to_numpy: bool = True,
+        **options: Unpack[EncodeOptions],
+    ) -> Floats | Tensor | list[Tensor]:
+        """Return the vectors of papers that queries are compared with.
+
+        >>> from sciprism import Encoder
+        >>> papers = [{"title": "Mitosis in yeast"}, {"title": "Galaxies", "abstract": "They rotate."}]
+        >>> Encoder().encode_document(papers, normalize_embeddings=True).shape
+        (2, 384)
+
+        It is `encode` with the role paper and the format of `encode_query`; for many models, proximity vectors
+        of papers are the same. Further options are those of `encode`.
+        """
+        return self.encode(
+            items,
+            format=format or self.search_format,
+            role="paper",
+            convert_to_tensor=convert_to_tensor,
+            convert_to_numpy=convert_to_numpy,
+            **options,
+        )
+
+    @property
+    def similarity_fn_name(self) -> str:
+        """Return the distance that `similarity` uses: cosine, dot or euclidean."""
+        return self.distance
+
+    def similarity(self, embeddings1: Vectors, embeddings2: Vectors) -> Tensor:
+        """Return the similarity of each vector with each other one, (n, m), by the model's stated distance.
+
+        >>> from sciprism import Encoder
+        >>> encoder = Encoder()
+        >>> vectors = encoder.encode(["dark matter in galaxies", "galaxies and dark matter", "yeast cells"])
+        >>> scores = encoder.similarity(vectors, vectors)
+        >>> bool(scores[0, 1] > scores[0, 2])
+        True
+
+        cosine; dot: the dot product; euclidean: the negative distance. Larger is more similar. Vectors need not
+        have length 1; one vector, (dim,), counts as one row.
+        """
+        return compute_similarity(embeddings1, embeddings2, self.distance)
+
+    def similarity_pairwise(self, embeddings1: Vectors, embeddings2: Vectors) -> Tensor:
+        """Return the similarity of each vector with the one in the same row, (n,).
+
+        >>> from sciprism import Encoder
+        >>> encoder = Encoder()
+        >>> vectors = encoder.encode(["dark matter", "yeast cells"])
+        >>> encoder.similarity_pairwise(vectors, vectors).shape
+        torch.Size([2])
+        """
+        return compute_pairwise_similarity(embeddings1, embeddings2, self.distance)
+
+    def get_embedding_dimension(self) -> int:
+        """Return the width of the vectors."""
+        return self.dim
+
+    get_sentence_embedding_dimension = get_embedding_dimension  # the older name
+
+    @property
+    def max_seq_length(self) -> int:
+        """Return the number of tokens to which texts are truncated, special ones included; it can be set."""
+        return self.settings.max_length
+
+    @max_seq_length.setter
+    def max_seq_length(self, length: int) -> None:
+        if length > self.model.config.max_length:
+            raise InputError(
+                f"max length {length}, but the model has positions for {self.model.config.max_length} tokens"
+            )
+        self.settings = replace(self.settings, max_length=length)
+        self.truncate_to(length)
+        self.options["max_length"] = length
+        self.__dict__.pop("fingerprint", None)
 
     def __repr__(self) -> str:
         facts = {
@@ -159,36 +307,12 @@ class Encoder(SentenceEncoder):
             "max_seq_length": self.max_seq_length,
             "distance": self.distance,
             "device": str(self.device),
-            **({"precision": self.precision} if self.precision != "float32" else {}),
-        }
+        } | ({"precision": self.precision} if self.precision != "float32" else {})
         return f"Encoder({self.name!r}, {', '.join(f'{key}={value!r}' for key, value in facts.items())})"
 
     def describe(self) -> dict[str, Any]:
         """Return what is loaded, as JSON values."""
-        config, settings = self.model.config, self.settings
-        family = "RoBERTa" if config.first_position else "BERT"
-        return {
-            "name": self.name,
-            "backbone": f"{family}, {config.layers} layers, {config.hidden} wide, {config.heads} heads",
-            "parameters": sum(p.numel() for p in self.model.parameters()),
-            "method": settings.method,
-            "options": dict(settings.options),
-            "formats": list(self.formats),
-            "spaces": {f: {r: self.space(f, r) for r in ROLES} for f in self.formats},
-            "routes": {f: {r: self.route(f, r) for r in ROLES} for f in self.formats},
-            "pooling": settings.pooling,
-            "normalize": settings.normalize,
-            "template": settings.template.to_json(),
-            "max_length": settings.max_length,
-            "distance": self.distance,
-            "dim": self.dim,
-            **({"lexical directions": config.lexical} if config.lexical else {}),
-            "precision": self.precision,
-            "device": str(self.device),
-            "fingerprint": self.fingerprint,
-            "ignored_weights": [*self.ignored, *self.provenance.get("ignored", ())],
-            "provenance": {k: v for k, v in self.provenance.items() if k != "ignored"},
-        }
+        return _describe(self)
 
     def save(self, folder: str | Path, *, compact: bool = False, **provenance: Any) -> None:
         """Write a model folder; a model in training mode stays in it.
@@ -211,7 +335,7 @@ class Encoder(SentenceEncoder):
                     compact=compact,
                 )
                 written = Encoder.load(draft, device=str(self.device))  # checked as it will be loaded
-                selfcheck.write(draft, written.encode_all, written.tokenize)
+                write_selfcheck(draft, written.encode_all, written.tokenize)
                 write_checksums(draft)
         finally:
             self.model.train(training)
@@ -222,11 +346,11 @@ def _use_fastest_precision(encoder: Encoder) -> None:
     fastest = fastest_precision(encoder.device)
     if fastest == encoder.precision:
         return
-    exact = encoder.encode_all(list(selfcheck.TEXTS))
+    exact = encoder.encode_all(list(SELFCHECK_TEXTS))
     encoder.precision = fastest
     encoder.prepare()
     try:
-        quick = encoder.encode_all(list(selfcheck.TEXTS))
+        quick = encoder.encode_all(list(SELFCHECK_TEXTS))
         agree = all(smallest_cosine(quick[format], exact[format]) >= MIN_COSINE for format in exact)
     except InputError:  # numbers that are not finite
         agree = False
@@ -240,3 +364,30 @@ def smallest_cosine(one: Floats, other: Floats) -> float:
     lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
     with np.errstate(invalid="ignore"):
         return float(((one * other).sum(axis=1) / lengths).min())
+
+
+def _describe(encoder: Encoder) -> dict[str, Any]:
+    config, settings = encoder.model.config, encoder.settings
+    family = "RoBERTa" if config.first_position else "BERT"
+    return {
+        "name": encoder.name,
+        "backbone": f"{family}, {config.layers} layers, {config.hidden} wide, {config.heads} heads",
+        "parameters": sum(p.numel() for p in encoder.model.parameters()),
+        "method": settings.method,
+        "options": dict(settings.options),
+        "formats": list(encoder.formats),
+        "spaces": {f: {r: encoder.space(f, r) for r in ROLES} for f in encoder.formats},
+        "routes": {f: {r: encoder.route(f, r) for r in ROLES} for f in encoder.formats},
+        "pooling": settings.pooling,
+        "normalize": settings.normalize,
+        "template": settings.template.to_json(),
+        "max_length": settings.max_length,
+        "distance": encoder.distance,
+        "dim": encoder.dim,
+        **({"lexical directions": config.lexical} if config.lexical else {}),
+        "precision": encoder.precision,
+        "device": str(encoder.device),
+        "fingerprint": encoder.fingerprint,
+        "ignored_weights": [*encoder.ignored, *encoder.provenance.get("ignored", ())],
+        "provenance": {k: v for k, v in encoder.provenance.items() if k != "ignored"},
+    }

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.lexical import SHARE, LexicalFeatures
 from sciprism.encoders.methods.registry import PLAIN
+from sciprism.encoders.pooling import SHARE, LexicalFeatures
 from sciprism.errors import InputError
 from sciprism.text.template import Item
 

@@ -8,9 +8,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from sciprism.encoders.checkpoints.weights import read_weights
-from sciprism.encoders.initialization import initialize_weights
-from sciprism.encoders.linear import Linear
+from sciprism.encoders.checkpoints.backbone import read_weights
+from sciprism.encoders.layers import Linear, initialize_weights
 from sciprism.encoders.transformer import TransformerConfig
 from sciprism.errors import InputError
 

@@ -1,39 +1,76 @@
-"""A transformer with its tokenizer and settings: the part of an encoder that inference and training share."""
+"""A transformer with its tokenizer and settings, as inference and training share it: items in, vectors out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self, TypeAlias, TypedDict, Unpack, overload
 
+import numpy as np
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional as F
 
-from sciprism.encoders.fingerprint import compute_fingerprint
-from sciprism.encoders.inputs import Inputs, read_inputs
+from sciprism.arrays import Floats
 from sciprism.encoders.methods.registry import Method, build_method
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.pooling import poolings
-from sciprism.encoders.precision import PRECISIONS, check_precision
-from sciprism.encoders.settings import EncoderSettings
+from sciprism.encoders.settings import PRECISIONS, EncoderSettings, check_precision, compute_fingerprint
+from sciprism.encoders.streaming import (
+    EncoderInputs,
+    EncodingPass,
+    Inputs,
+    OnBatch,
+    encode_windows,
+    read_inputs,
+    read_windows,
+    show_progress,
+)
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
 from sciprism.formats import ROLES, Format, Role
 from sciprism.text.template import FIELDS
+
+Compute = Callable[[PackedBatch], Tensor]
+"""Computes the vectors of a batch."""
+Yes: TypeAlias = Literal[True]
+No: TypeAlias = Literal[False]
+
+
+class EncodeOptions(TypedDict, total=False):
+    """Options of `encode` that leave the type of its result, without format and role."""
+
+    fields: Sequence[str]
+    instruction: str | None
+    facets: bool
+    batch_size: int | None
+    show_progress_bar: bool | None
+    normalize_embeddings: bool
+
+
+class ItemOptions(EncodeOptions, total=False):
+    """Options of `encode` that leave the type of its result."""
+
+    format: Format
+    role: Role
 
 
 class Model:
     """A transformer, its tokenizer and its settings.
 
     To train it, call `model.train()` of its transformer, then `vectors` on packed batches that state the
-    `route` of each text; afterwards call `prepare()` before anything else.
+    `route` of each text; afterwards call `prepare()` before anything else. on_batch: called with the number of
+    texts of each batch that is encoded, from several threads. around_batches: gets the function that computes a
+    batch in `encode_all`, and returns what is called instead.
     """
+
+    on_batch: OnBatch | None = None
+    around_batches: Callable[[Compute], Compute] | None = None
 
     def __init__(
         self,
@@ -65,10 +102,138 @@ class Model:
             self.route(format, role)  # tokenizes the instructions
         self.prepare()
 
+    @overload
+    def encode(
+        self, items: Inputs, *, convert_to_tensor: No = ..., convert_to_numpy: Yes = ..., **rest: Unpack[ItemOptions]
+    ) -> Floats: ...
+    @overload
+    def encode(
+        self, items: Inputs, *, convert_to_tensor: Yes, convert_to_numpy: bool = ..., **rest: Unpack[ItemOptions]
+    ) -> Tensor: ...
+    @overload
+    def encode(
+        self, items: Inputs, *, convert_to_tensor: bool = ..., convert_to_numpy: bool = ..., **rest: Unpack[ItemOptions]
+    ) -> Floats | Tensor | list[Tensor]: ...
+    def encode(
+        self,
+        items: Inputs,
+        *,
+        format: Format = "proximity",
+        role: Role = "paper",
+        fields: Sequence[str] = FIELDS,
+        instruction: str | None = None,
+        facets: bool = False,
+        batch_size: int | None = None,
+        show_progress_bar: bool | None = None,
+        normalize_embeddings: bool = False,
+        convert_to_tensor: bool = False,
+        convert_to_numpy: bool = True,
+    ) -> Floats | Tensor | list[Tensor]:
+        """Return one float32 vector per item, (n, dim), in the order given; of a single item, (dim,).
+
+        >>> from sciprism import Encoder
+        >>> Encoder().encode(["How cells divide", "Dark matter"]).shape
+        (2, 384)
+
+        format: what the vectors are for: classification, regression, proximity, search. role: what the items
+        are: paper, query, label. fields: those of a paper that are encoded. instruction: replaces the format's;
+        the vectors are in a space of their own. facets: return (n, K, dim), whose sum is the vector before
+        scaling. batch_size: the most texts in a batch, to save memory; by default, as many as are fast.
+        show_progress_bar: None shows it where logging is at INFO. normalize_embeddings: scale to length 1.
+        convert_to_tensor: return a tensor on the encoder's device. convert_to_numpy: False returns a list of them.
+        """
+        route = self.route(format, role, instruction=instruction)
+        shape = (self.method.facets, self.dim) if facets else (self.dim,)
+        step = EncodingPass(self.facets if facets else self.vectors, route, shape)
+        inputs = read_inputs(items, fields)
+        (vectors,) = self._run_passes(inputs, [step], role, fields, batch_size, show_progress_bar)
+        if normalize_embeddings:
+            vectors = _normalize(vectors)
+        if convert_to_tensor or not convert_to_numpy:
+            tensor = torch.from_numpy(vectors).to(self.device)
+            return tensor[0] if inputs.single else tensor if convert_to_tensor else list(tensor)
+        return vectors[0] if inputs.single else vectors
+
+    def encode_all(
+        self,
+        items: Inputs,
+        *,
+        role: Role = "paper",
+        formats: Sequence[Format] | None = None,
+        fields: Sequence[str] = FIELDS,
+        batch_size: int | None = None,
+        show_progress_bar: bool | None = None,
+        normalize_embeddings: bool = False,
+    ) -> dict[Format, Floats]:
+        """Return the vectors of each format, (n, dim), or (dim,) of a single item.
+
+        >>> from sciprism import Encoder
+        >>> {format: vectors.shape for format, vectors in Encoder().encode_all(["Dark matter"]).items()}
+        {'classification': (1, 384), 'regression': (1, 384), 'proximity': (1, 384), 'search': (1, 384)}
+
+        formats: None for all. Items are read and tokenized once. A `prism` model computes all formats in one
+        pass, others need one pass per encoding path; formats of one path share an array. Further options are
+        those of `encode`.
+        """
+        route_of = {format: self.route(format, role) for format in (self.formats if formats is None else formats)}
+        routes = list(dict.fromkeys(route_of.values()))
+        if self.method.one_pass and routes:
+            steps = [EncodingPass(partial(self.vectors_by_route, routes=routes), "all", (len(routes), self.dim))]
+        else:
+            steps = [EncodingPass(self.vectors, route, (self.dim,)) for route in routes]
+        if self.around_batches is not None:
+            steps = [replace(step, compute=self.around_batches(step.compute)) for step in steps]
+        inputs = read_inputs(items, fields)
+        arrays = self._run_passes(inputs, steps, role, fields, batch_size, show_progress_bar)
+        if self.method.one_pass and routes:
+            arrays = [np.ascontiguousarray(arrays[0][:, number]) for number in range(len(routes))]
+        if normalize_embeddings:
+            arrays = [_normalize(rows) for rows in arrays]
+        if inputs.single:
+            arrays = [rows[0] for rows in arrays]
+        vectors = dict(zip(routes, arrays, strict=True))
+        return {format: vectors[route] for format, route in route_of.items()}
+
+    def _run_passes(
+        self,
+        inputs: EncoderInputs,
+        passes: Sequence[EncodingPass],
+        role: Role,
+        fields: Sequence[str],
+        batch_size: int | None,
+        show_progress_bar: bool | None,
+    ) -> list[Floats]:
+        """Return the rows of each pass, (n, *shape), in the order of the items."""
+        if self.model.training:
+            raise InputError(f"{self.name} is in training; call prepare() before it encodes")
+        if batch_size is not None and batch_size < 1:
+            raise InputError(f"batch_size is {batch_size}; a batch needs at least one text")
+        windows = map(self.tokenize, read_windows(inputs.items, self.settings.template, role, fields))
+        total = None if inputs.count is None else inputs.count * len(passes)
+        try:
+            with show_progress(total, show_progress_bar, self.on_batch) as on_batch:
+                return encode_windows(
+                    windows,
+                    passes,
+                    count=inputs.count,
+                    device=self.device,
+                    on_batch=on_batch,
+                    max_texts=batch_size,
+                )
+        except FloatingPointError as error:
+            raise InputError(
+                f"{self.name} gives vectors that are not finite in {self.precision}; try float32"
+            ) from error
+
     @property
     def formats(self) -> tuple[Format, ...]:
         """Return the formats that this encoder serves."""
         return self.method.formats
+
+    @property
+    def search_format(self) -> Format:
+        """The format of `encode_query` and `encode_document`: search, or what the model has in its place."""
+        return next((format for format in ("search", "proximity") if format in self.formats), self.formats[0])
 
     @property
     def dim(self) -> int:
@@ -123,22 +288,6 @@ class Model:
             self.prepare()
         return self
 
-    @property
-    def max_seq_length(self) -> int:
-        """Return the number of tokens to which texts are truncated, special ones included; it can be set."""
-        return self.settings.max_length
-
-    @max_seq_length.setter
-    def max_seq_length(self, length: int) -> None:
-        if length > self.model.config.max_length:
-            raise InputError(
-                f"max length {length}, but the model has positions for {self.model.config.max_length} tokens"
-            )
-        self.settings = replace(self.settings, max_length=length)
-        self.truncate_to(length)
-        self.options["max_length"] = length
-        self.__dict__.pop("fingerprint", None)
-
     def truncate_to(self, length: int) -> None:
         """Truncate texts to `length` tokens from now on, reserved positions included."""
         self.tokenizer.enable_truncation(length - self.method.reserved_positions)
@@ -159,8 +308,8 @@ class Model:
         Padding ids after the first token stand at the positions reserved for the method.
         """
         reserved = [self.model.config.padding_id] * self.method.reserved_positions
-        found = _token_ids(self.tokenizer, texts)
-        return [[*ids[:1], *reserved, *ids[1:]] for ids in found] if reserved else found
+        sequences = _token_ids(self.tokenizer, texts)
+        return [[*ids[:1], *reserved, *ids[1:]] for ids in sequences] if reserved else sequences
 
     def vectors(self, batch: PackedBatch) -> Tensor:
         """Return one vector per text of a packed batch, (B, dim); gradients flow where they are on."""
@@ -202,6 +351,12 @@ class Model:
         if role not in ROLES:
             raise InputError(f"unknown role {role!r}; known: {', '.join(ROLES)}")
         return self.method if instruction is None else self.method.with_instruction(instruction)
+
+
+def _normalize(rows: Floats) -> Floats:
+    """Scale vectors to length 1, in place; a vector of zeros stays."""
+    rows /= np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-12)
+    return rows
 
 
 def _token_ids(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:

@@ -1,23 +1,25 @@
-"""Create models of any architecture over any vocabulary, with random weights."""
+"""Create models of any architecture over any vocabulary: random weights, or copies of another model's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from tokenizers import Tokenizer
+from torch import Tensor
 
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.initialization import initialize_linears
+from sciprism.encoders.layers import initialize_linears
 from sciprism.encoders.methods.registry import PLAIN, Method, build_method
+from sciprism.encoders.pooling import LexicalFeatures
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import InputError
 from sciprism.text.template import Template
-from sciprism.text.token_classes import find_special_id
-from sciprism.text.tokenizer import open_tokenizer
+from sciprism.text.tokenizer import ROBERTA_TOKENS, open_tokenizer
+from sciprism.text.vocabulary import WORDPIECE_PREFIX, classify_tokens, decode_vocabulary, find_special_id
 
 WeightInitializer = Callable[[Transformer, Tokenizer], None]
 """Replaces the random weights of a plain model with this vocabulary."""
@@ -93,3 +95,93 @@ def build_config(architecture: Mapping[str, Any], tokenizer: Tokenizer) -> Trans
         return TransformerConfig(vocabulary=size, padding_id=padding, first_position=first, **architecture)
     except TypeError as error:
         raise InputError(f"architecture: {error}") from error
+
+
+# ---- weights of another model ----
+
+
+def copy_weights(ours: Transformer, tokenizer: Tokenizer, other: Encoder, layers: Sequence[int]) -> None:
+    """Copy another model's embeddings, and these layers, counted from 1, into a plain model.
+
+    With another vocabulary, a token gets the mean of the other model's embeddings of its text. A smaller
+    feed-forward keeps the strongest inner units. InputError where other widths or the number of layers
+    differ.
+    """
+    theirs = other.model
+    config, other_config = ours.config, theirs.config
+    fits = (config.hidden, config.heads) == (other_config.hidden, other_config.heads)
+    fits = fits and config.intermediate <= other_config.intermediate
+    if not fits or len(layers) != config.layers or not all(1 <= n <= other_config.layers for n in layers):
+        numbers = ", ".join(map(str, layers)) or "(none)"
+        raise InputError(
+            f"architecture: {_format_size(config)} cannot be copies of the layers {numbers} "
+            f"of {other.name}, which has {_format_size(other_config)}"
+        )
+    with torch.no_grad():
+        for own, number in zip(ours.blocks, layers, strict=True):
+            own.load_state_dict(_prune_inner_units(theirs.blocks[number - 1].state_dict(), config.intermediate))
+        ours.embeddings.norm.load_state_dict(theirs.embeddings.norm.state_dict())
+        _copy_rows(ours.embeddings.segment.weight, theirs.embeddings.segment.weight)
+        _copy_rows(
+            ours.embeddings.position.weight[config.first_position :],
+            theirs.embeddings.position.weight[other_config.first_position :],
+        )
+        same = _vocabulary(tokenizer) == _vocabulary(other.tokenizer)
+        if ours.lexical is not None:
+            _copy_lexical(ours.lexical, config.lexical, other, same_words=same)
+        table = theirs.embeddings.word.weight
+        words = table if same else _map_word_rows(tokenizer, other.tokenizer, table)
+        _copy_rows(ours.embeddings.word.weight, words)
+
+
+def _copy_lexical(ours: LexicalFeatures, width: int, other: Encoder, *, same_words: bool) -> None:
+    """Copy the lexical features of a model with the same number of them and the same vocabulary."""
+    theirs, other_width = other.model.lexical, other.model.config.lexical
+    if theirs is None or other_width != width:
+        raise InputError(f"architecture: lexical is {width}; {other.name} has {other_width}")
+    if not same_words:
+        raise InputError(f"architecture: lexical is {width}; {other.name} has another vocabulary")
+    ours.load_state_dict(theirs.state_dict())
+
+
+def _vocabulary(tokenizer: Tokenizer) -> dict[str, int]:
+    return tokenizer.get_vocab(with_added_tokens=True)
+
+
+def _prune_inner_units(state: Mapping[str, Tensor], count: int) -> dict[str, Tensor]:
+    """Return a block with `count` of its inner units: those with the largest norm in times norm out."""
+    inner, outer = "feed_forward.expand.weight", "feed_forward.contract.weight"
+    strength = state[inner].norm(dim=1) * state[outer].norm(dim=0)
+    kept = strength.topk(count).indices.sort().values
+    bias = "feed_forward.expand.bias"
+    return dict(state) | {inner: state[inner][kept], bias: state[bias][kept], outer: state[outer][:, kept]}
+
+
+def _format_size(config: TransformerConfig) -> str:
+    width = f"{config.hidden} wide, {config.intermediate} inside, {config.heads} heads"
+    return f"{config.layers} layers ({width})"
+
+
+def _copy_rows(ours: Tensor, theirs: Tensor) -> None:
+    count = min(len(ours), len(theirs))
+    ours[:count] = theirs[:count]
+
+
+def _map_word_rows(tokenizer: Tokenizer, other: Tokenizer, table: Tensor) -> Tensor:
+    """Return one row per token of a vocabulary, computed from the table of another vocabulary."""
+    tokens, inner = _vocabulary(tokenizer), other.get_vocab()
+    rows = table.mean(dim=0).repeat(1 + max(tokens.values()), 1)
+    words = classify_tokens(tokenizer)
+    text_of = decode_vocabulary(tokenizer)
+    plain = [(text_of[token], number) for token, number in tokens.items() if not words.special[number]]
+    found = other.encode_batch_fast([text.strip() for text, _ in plain], add_special_tokens=False)
+    for (text, number), encoding in zip(plain, found, strict=True):
+        piece = None if words.word_starts[number] else inner.get(f"{WORDPIECE_PREFIX}{text}")
+        ids = encoding.ids if piece is None else [piece]
+        if ids:
+            rows[number] = table[ids].mean(dim=0)
+    for role in ROBERTA_TOKENS:
+        own, theirs = find_special_id(tokenizer, role), find_special_id(other, role)
+        if own is not None and theirs is not None:
+            rows[own] = table[theirs]
+    return rows

@@ -1,28 +1,183 @@
-"""Encode a stream of items: a window of texts in memory at a time, all vectors at the end."""
+"""Encode a stream of items: what callers pass, windows of texts in memory, batches on all cores or an accelerator."""
 
 from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from sciprism.arrays import Floats
-from sciprism.encoders.inference import OnBatch, encode_sequences
-from sciprism.encoders.inputs import EncoderInputs
-from sciprism.encoders.model import Model
-from sciprism.encoders.packing import PackedBatch
+from sciprism.encoders.packing import PackedBatch, pack, token_batches
 from sciprism.errors import EmptyTextWarning, InputError
 from sciprism.formats import Role
 from sciprism.papers.cleaning import is_blank
-from sciprism.text.template import FIELDS
+from sciprism.papers.records import Label, Paper
+from sciprism.parallel import map_threads
+from sciprism.text.template import FIELDS, PAPER_FIELDS, Item, Template
 
+InputItem = Item | Mapping[str, Any]
+"""A text, a paper, a label, or a dict with title and abstract."""
+Inputs = InputItem | Iterable[InputItem]
+"""One item, or many: a list, tuple or generator of them, a column or an array of texts, a table of papers."""
+OnBatch = Callable[[int], None]
+"""Is called with the number of texts of each batch that is done, from several threads."""
+
+ARROW_SLICE = 4_096  # values of an Arrow column that are Python objects at a time
+EXPECTED = "expected texts, papers, labels or dicts with title and abstract"
 WINDOW = 16_384  # texts tokenized and sorted together
+CPU_BUDGET = 2_048  # tokens per batch: its states fit in the processor's cache
+CUDA_BUDGET = 65_536
+
+
+# ---- what is passed to an encoder ----
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderInputs:
+    """The items of one call, in order. single: one item was passed, not a list of one. count: None if unknown."""
+
+    items: Iterator[Item]
+    count: int | None
+    single: bool
+
+
+def read_inputs(inputs: Inputs, fields: Sequence[str] = FIELDS) -> EncoderInputs:
+    """Return the items of what was passed to an encoder; InputError says which item is wrong and why.
+
+    All but a generator is checked before the first item is returned; a generator is read as the items are.
+    """
+    if isinstance(fields, str) or not set(fields) <= set(PAPER_FIELDS):
+        raise InputError(f"unknown fields {fields!r}; a paper has {', '.join(PAPER_FIELDS)}")
+    if isinstance(inputs, np.ndarray) and inputs.ndim != 1:
+        if inputs.ndim:
+            raise InputError(f"got an array of shape {inputs.shape}; expected a text or one dimension of texts")
+        inputs = inputs.item()
+    columns = _columns(inputs)
+    if columns is None and isinstance(inputs, str | Paper | Label | Mapping):
+        return EncoderInputs(iter([_to_item(inputs, fields, "the item")]), 1, True)
+    values: Callable[[], Iterator[object]]
+    count: int | None
+    if columns is not None:
+        values, count = _rows(columns, fields)
+    elif isinstance(inputs, bytes | set | frozenset) or not hasattr(inputs, "__iter__"):
+        why = "; a set has no order" if isinstance(inputs, set | frozenset) else ""
+        raise InputError(f"{EXPECTED}, got {type(inputs).__name__} {inputs!r:.80}{why}")
+    else:
+        column: Any = inputs
+        values, count = lambda: _values(column), len(column) if hasattr(column, "__len__") else None
+    if count is not None:
+        for _ in _to_items(values(), fields):
+            pass
+    return EncoderInputs(_to_items(values(), fields), count, False)
+
+
+def _columns(inputs: object) -> dict[str, Any] | None:
+    """Return the columns of a table by name; None for what is no table.
+
+    A table is a dict of columns, or a frame of pandas, Polars, Arrow or datasets.
+    """
+    if isinstance(inputs, Mapping):
+        contents = [inputs[name] for name in FIELDS if name in inputs]
+        is_table = any(
+            hasattr(value, "__iter__") and not isinstance(value, str | bytes | Mapping) for value in contents
+        )
+        return dict(inputs) if is_table else None
+    table: Any = inputs
+    if hasattr(table, "collect"):
+        raise InputError("got a lazy frame; pass frame.collect()")
+    names = getattr(table, "column_names", None)
+    if names is None:
+        names = getattr(table, "columns", None)
+    return None if names is None else {str(name): table[name] for name in names}
+
+
+def _rows(columns: Mapping[str, Any], fields: Sequence[str]) -> tuple[Callable[[], Iterator[object]], int]:
+    """Return how to iterate over the rows of a table, as dicts of the fields, and their number."""
+    present = {name: columns[name] for name in fields if name in columns}
+    if not present:
+        raise InputError(f"no column {' or '.join(map(repr, fields))}; the table has {_list_names(columns)}")
+    lengths = {name: len(column) for name, column in present.items()}
+    if len(set(lengths.values())) > 1:
+        raise InputError(f"columns of different lengths: {', '.join(f'{n} {c}' for n, c in lengths.items())}")
+    names = tuple(present)
+
+    def values() -> Iterator[object]:
+        for row in zip(*map(_values, present.values()), strict=True):
+            yield dict(zip(names, row, strict=True))
+
+    return values, next(iter(lengths.values()))
+
+
+def _values(column: Any) -> Iterator[object]:
+    """Iterate over the Python values of a column; Arrow's are converted a slice at a time."""
+    if hasattr(column, "to_pylist"):
+        for start in range(0, len(column), ARROW_SLICE):
+            yield from column.slice(start, ARROW_SLICE).to_pylist()
+    else:
+        yield from column
+
+
+def _to_items(values: Iterator[object], fields: Sequence[str]) -> Iterator[Item]:
+    for number, value in enumerate(values):
+        yield _to_item(value, fields, f"items[{number}]")
+
+
+def _to_item(value: object, fields: Sequence[str], where: str) -> Item:
+    if isinstance(value, str):
+        return str(value)  # of numpy too
+    if isinstance(value, Paper | Label):
+        return value
+    if _is_missing(value):
+        raise InputError(f"{where} is missing ({value!r}); leave it out, or fill it with a text")
+    if not isinstance(value, Mapping):
+        raise InputError(f"{where} is {value!r:.80}; {EXPECTED}")
+    row = {name: value[name] for name in fields if name in value}
+    if not row:
+        raise InputError(f"{where} has no {' or '.join(map(repr, fields))}; its keys are {_list_names(value)}")
+    present = {name: content for name, content in row.items() if not _is_missing(content)}
+    try:
+        return Paper.from_json({"id": "unnamed"} | present)
+    except ValueError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def _is_missing(value: object) -> bool:
+    """Return whether a value is None, NaN or the NA of pandas."""
+    return (
+        value is None or (isinstance(value, float) and value != value) or type(value).__name__ in ("NAType", "NaTType")
+    )
+
+
+def _list_names(names: Iterable[object]) -> str:
+    return ", ".join(repr(name) for name in names) or "none"
+
+
+# ---- windows of texts ----
+
+
+def read_windows(items: Iterator[Item], template: Template, role: Role, fields: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the texts that are tokenized, up to `WINDOW` at a time; warn at the end of those that are empty."""
+    prompt = len(template.text("", role))
+    empty, first, total = 0, 0, 0
+    while window := list(islice(items, WINDOW)):
+        texts = [template.text(item, role, fields) for item in window]
+        for number, text in enumerate(texts, total):
+            if is_blank(text[prompt:]):
+                first = first if empty else number
+                empty += 1
+        total += len(texts)
+        yield texts
+    if empty:
+        message = f"{empty} of {total} items have no text, the first is items[{first}]: each has the same vector"
+        warnings.warn(EmptyTextWarning(message), stacklevel=5)
 
 
 @dataclass(frozen=True)
@@ -34,92 +189,37 @@ class EncodingPass:
     shape: tuple[int, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class StreamOptions:
-    """What the items are, and how they are encoded; as in `Encoder.encode`."""
-
-    role: Role = "paper"
-    fields: Sequence[str] = FIELDS
-    batch_size: int | None = None
-    show_progress_bar: bool | None = None
-
-    def __post_init__(self) -> None:
-        if self.batch_size is not None and self.batch_size < 1:
-            raise InputError(f"batch_size is {self.batch_size}; a batch needs at least one text")
-
-
-def encode_stream(
-    model: Model,
-    inputs: EncoderInputs,
+def encode_windows(
+    windows: Iterable[Sequence[Sequence[int]]],
     passes: Sequence[EncodingPass],
-    options: StreamOptions,
+    *,
+    count: int | None,
+    device: torch.device,
     on_batch: OnBatch | None = None,
+    max_texts: int | None = None,
 ) -> list[Floats]:
-    """Return the rows of each pass, (n, *shape), in the order of the items."""
-    if model.model.training:
-        raise InputError(f"{model.name} is in training; call prepare() before it encodes")
-    buffers = [_RowBuffer(each.shape, inputs.count) for each in passes]
-    total = None if inputs.count is None else inputs.count * len(passes)
-    with _progress_bar(total, options.show_progress_bar, on_batch) as count:
-        for texts in _read_windows(model, inputs, options):
-            ids = model.tokenize(texts)
-            for each, buffer in zip(passes, buffers, strict=True):
-                rows = buffer.extend(len(ids))
-                encode_sequences(
-                    each.compute,
-                    ids,
-                    rows,
-                    route=each.route,
-                    device=model.device,
-                    on_batch=count,
-                    max_texts=options.batch_size,
-                )
-                if not np.isfinite(rows).all():
-                    raise InputError(
-                        f"{model.name} gives vectors that are not finite in {model.precision}; try float32"
-                    )
-    return [buffer.rows for buffer in buffers]
+    """Return the rows of each pass, (n, *shape), for the token ids of n texts, which come in windows.
 
-
-def _read_windows(model: Model, inputs: EncoderInputs, options: StreamOptions) -> Iterator[list[str]]:
-    """Yield the texts that are tokenized, up to `WINDOW` at a time; warn at the end of those that are empty."""
-    template = model.settings.template
-    prompt = len(template.text("", options.role))
-    empty, first, total = 0, 0, 0
-    while window := list(islice(inputs.items, WINDOW)):
-        texts = [template.text(item, options.role, options.fields) for item in window]
-        for number, text in enumerate(texts, total):
-            if is_blank(text[prompt:]):
-                first = first if empty else number
-                empty += 1
-        total += len(texts)
-        yield texts
-    if empty:
-        message = f"{empty} of {total} items have no text, the first is items[{first}]: each has the same vector"
-        warnings.warn(EmptyTextWarning(message), stacklevel=4)
-
-
-class _RowBuffer:
-    """Rows of one shape that grow in place, since the number of items of a stream is not known."""
-
-    def __init__(self, shape: tuple[int, ...], count: int | None) -> None:
-        self._rows = np.empty((count or 0, *shape), np.float32)
-        self._used = 0
-
-    def extend(self, count: int) -> Floats:
-        """Return the next rows, to be filled; rows that were returned before are invalid."""
-        start, self._used = self._used, self._used + count
-        if self._used > len(self._rows):
-            self._rows.resize((self._used, *self._rows.shape[1:]), refcheck=False)  # no copy where memory can grow
-        return self._rows[start : self._used]
-
-    @property
-    def rows(self) -> Floats:
-        return self._rows[: self._used]
+    count: n, None if unknown. max_texts: of a batch. FloatingPointError for vectors that are not finite.
+    """
+    arrays = [np.empty((count or 0, *step.shape), np.float32) for step in passes]
+    start = end = 0
+    for sequences in windows:
+        start, end = end, end + len(sequences)
+        for step, array in zip(passes, arrays, strict=True):
+            if end > len(array):
+                array.resize((end, *step.shape), refcheck=False)  # in place: no copy where memory can grow
+            rows = array[start:end]
+            encode_sequences(
+                step.compute, sequences, rows, route=step.route, device=device, on_batch=on_batch, max_texts=max_texts
+            )
+            if not np.isfinite(rows).all():
+                raise FloatingPointError("a vector is not finite")
+    return [array[:end] for array in arrays]
 
 
 @contextmanager
-def _progress_bar(total: int | None, show: bool | None, on_batch: OnBatch | None) -> Iterator[OnBatch | None]:
+def show_progress(total: int | None, show: bool | None, on_batch: OnBatch | None) -> Iterator[OnBatch | None]:
     """Yield what counts encoded texts: `on_batch`, and a progress bar on standard error where it is shown."""
     if show is None:
         show = logging.getLogger("sciprism").getEffectiveLevel() in (logging.INFO, logging.DEBUG)
@@ -139,3 +239,49 @@ def _progress_bar(total: int | None, show: bool | None, on_batch: OnBatch | None
                 on_batch(texts)
 
         yield count
+
+
+# ---- batches ----
+
+
+def encode_sequences(
+    compute: Callable[[PackedBatch], Tensor],
+    sequences: Sequence[Sequence[int]],
+    rows: Floats,
+    *,
+    route: str,
+    device: torch.device,
+    on_batch: OnBatch | None = None,
+    max_texts: int | None = None,
+) -> None:
+    """Write the vector of sequences[i] to rows[i].
+
+    compute: maps a packed batch of B texts to (B, dim), on `device`. Batches depend on the lengths only; on a
+    CPU each runs on one core, several in parallel. max_texts: of a batch; None for no limit but the tokens.
+    """
+    lengths = [len(sequence) for sequence in sequences]
+
+    def run(batch: list[int]) -> None:
+        with torch.inference_mode():
+            vectors = compute(pack([sequences[i] for i in batch], route, device=device))
+        rows[batch] = vectors.cpu().numpy()
+        if on_batch is not None:
+            on_batch(len(batch))
+
+    run_batches(run, token_batches(lengths, token_budget(sum(lengths), device), max_texts), device)
+
+
+def run_batches(run: Callable[[list[int]], None], batches: Iterable[list[int]], device: torch.device) -> None:
+    """Run every batch: on a CPU each on one core, several in parallel; elsewhere one after the other."""
+    if device.type == "cpu":
+        map_threads(run, batches)
+    else:
+        for batch in batches:
+            run(batch)
+
+
+def token_budget(tokens: int, device: torch.device) -> int:
+    """Return the tokens per batch for a job of `tokens`; small jobs use several cores too."""
+    if device.type != "cpu":
+        return CUDA_BUDGET
+    return max(256, min(CPU_BUDGET, tokens // 8))

@@ -31,11 +31,17 @@ import torch
 from torch import Tensor, nn
 
 from sciprism.encoders.attention import attend_packed, gather_rows
-from sciprism.encoders.dropout import Dropout, replay_dropout
-from sciprism.encoders.initialization import build_embedding
-from sciprism.encoders.lexical import LexicalFeatures
-from sciprism.encoders.linear import Linear, PackableModule, PackedLinear, prepare_modules
+from sciprism.encoders.layers import (
+    Dropout,
+    Linear,
+    PackableModule,
+    PackedLinear,
+    build_embedding,
+    prepare_modules,
+    replay_dropout,
+)
 from sciprism.encoders.packing import PackedBatch
+from sciprism.encoders.pooling import LexicalFeatures
 from sciprism.errors import InputError
 
 

@@ -22,9 +22,7 @@ from sciprism.prepare.pair_shapes import PairShape, read_pair_rows, shapes
 from sciprism.prepare.preparation import CountTable, Preparation, check_dev_share
 from sciprism.prepare.sources.citation_corpus import CitationSources, CorpusBuilder, PaperReader
 from sciprism.seeding import random_fraction
-from sciprism.text.documents.document import Document
-from sciprism.text.documents.papers import build_document
-from sciprism.text.documents.read import read_documents
+from sciprism.text.documents.document import Document, build_document, read_documents
 from sciprism.text.tokenizer import read_json
 from sciprism.training.examples import PAPERS_FILE, Example, PaperLookup, item_key
 

@@ -30,10 +30,9 @@ from sciprism.prepare.text_sources import (
     interleave_texts,
     plan_passes,
 )
-from sciprism.text.sentence_packing import SentencePacker, encode_documents
+from sciprism.text.sentences import SentencePacker, encode_documents
 from sciprism.text.token_shards import MIXTURE, TokenShardWriter, TokenSourceCounts, find_end_ids
-from sciprism.text.tokenizer import open_tokenizer
-from sciprism.text.tokenizer_fingerprint import fingerprint_tokenizer
+from sciprism.text.tokenizer import fingerprint_tokenizer, open_tokenizer
 from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
 
 TRAIN, DEV, TOKENIZER = "train", "dev", "tokenizer"

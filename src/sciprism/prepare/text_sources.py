@@ -20,8 +20,7 @@ from sciprism.errors import InputError
 from sciprism.papers.duplicates import MinHashSignatures
 from sciprism.prepare.filters import Filters
 from sciprism.seeding import random_fraction
-from sciprism.text.documents.read import read_documents
-from sciprism.text.documents.registry import document_readers
+from sciprism.text.documents.document import document_readers, read_documents
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

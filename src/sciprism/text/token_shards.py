@@ -21,8 +21,7 @@ from tokenizers import Tokenizer
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import PARTIAL_SUFFIX, explain_write_errors, sha256, write_atomically, write_json
-from sciprism.text.tokenizer import read_json
-from sciprism.text.tokenizer_fingerprint import fingerprint_tokenizer
+from sciprism.text.tokenizer import fingerprint_tokenizer, read_json
 
 MANIFEST = "tokens.json"
 MIXTURE = "mixture.json"

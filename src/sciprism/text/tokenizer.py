@@ -1,8 +1,9 @@
-"""Read tokenizers: of model folders in every public layout, and of single files."""
+"""Read tokenizers, of model folders in every public layout and of single files, and hash them."""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -38,6 +39,14 @@ TOKENIZER_FILES = (
     "vocab.json",
     "merges.txt",
 )
+PROBES = (
+    "",
+    "The Schrödinger equation, E = mc² and β-decay: naïve café",
+    "DNA dna Dna don't U.S. 3.14 1e-5 [SEP] </s> <mask>",
+    "量子力学 και φως العربية 🔬 e\u0301",
+    "  tabs\tand\nlines   and soft\u00adhyphens  ",
+)
+"""Texts whose token ids tell tokenizers apart."""
 BATCH_CHARS = 1 << 18
 """Characters that are tokenized at a time."""
 
@@ -219,3 +228,20 @@ def batch_texts(texts: Iterable[str]) -> Iterator[list[str]]:
             batch, size = [], 0
     if batch:
         yield batch
+
+
+def describe_tokenizer(tokenizer: Tokenizer) -> list[object]:
+    """Return the vocabulary and the token ids of the probe texts: the input of fingerprints.
+
+    The tokenizer's own JSON is no input: it gains fields from release to release of `tokenizers`.
+    """
+    vocabulary = sorted(tokenizer.get_vocab(with_added_tokens=True).items())
+    return [vocabulary, [tokenizer.encode(text).ids for text in PROBES]]
+
+
+def fingerprint_tokenizer(tokenizer: Tokenizer) -> str:
+    """Return a hash of a tokenizer: equal for equal vocabularies that tokenize texts alike."""
+    untruncated = Tokenizer.from_str(tokenizer.to_str())
+    untruncated.no_truncation()
+    content = json.dumps(describe_tokenizer(untruncated), ensure_ascii=True)
+    return hashlib.sha256(content.encode("ascii")).hexdigest()

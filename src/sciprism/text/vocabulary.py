@@ -1,11 +1,15 @@
-"""Learn a vocabulary from texts: byte-level BPE, special tokens and ids as RoBERTa's (INDUS, section 3.1)."""
+"""Vocabularies: learn one, classify its tokens, compare several."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from tokenizers import (
     AddedToken,
     Tokenizer,
@@ -19,19 +23,23 @@ from tokenizers import (
 
 from sciprism.errors import InputError
 from sciprism.files import write_json
-from sciprism.text.tokenizer import ROBERTA_TOKENS
+from sciprism.text.tokenizer import BERT_TOKENS, ROBERTA_TOKENS, batch_texts, encode_texts
 
 VOCAB_SIZE = 50_265
 """Tokens of IndusBPE, and of RoBERTa."""
 FIRST_TOKENS = ("<s>", "<pad>", "</s>", "<unk>")
 MASK_TOKEN = "<mask>"
 BYTE_TOKENS = 256
+SPACE = "Ġ"
+"""How byte-level vocabularies write a space; most of their words begin with it."""
+WORDPIECE_PREFIX = "##"
+"""What WordPiece vocabularies write before a token that does not begin a word."""
 
 
 def learn_vocabulary(
     texts: Iterable[str], *, vocab_size: int = VOCAB_SIZE, lowercase: bool = True, min_frequency: int = 2
 ) -> Tokenizer:
-    """Return a tokenizer whose vocabulary is learned from the texts.
+    """Return a tokenizer of byte-level BPE that is learned from the texts, as INDUS does (section 3.1).
 
     vocab_size: fewer tokens where the texts have fewer; `<s>`, `<pad>`, `</s>`, `<unk>` come first, `<mask>`
     last, as in RoBERTa. lowercase: of all texts. min_frequency: of a pair of tokens that is merged. Raises
@@ -75,3 +83,158 @@ def save_vocabulary(tokenizer: Tokenizer, folder: Path, *, max_length: int = 512
     ends = {"bos_token": FIRST_TOKENS[0], "eos_token": FIRST_TOKENS[2]}
     config = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": max_length, **ends}
     write_json(folder / "tokenizer_config.json", config | ROBERTA_TOKENS)
+
+
+# ---- the classes of tokens ----
+
+
+@dataclass(frozen=True, slots=True)
+class TokenClasses:
+    """The tokens of a vocabulary by id. special, word_starts: (V,). mask_id: of the mask token."""
+
+    special: NDArray[np.bool_]
+    word_starts: NDArray[np.bool_]
+    mask_id: int
+
+    @property
+    def regular_ids(self) -> NDArray[np.int64]:
+        """Return the ids of all tokens that are not special."""
+        return np.flatnonzero(~self.special)
+
+
+def is_byte_level(tokenizer: Tokenizer) -> bool:
+    """Say whether a vocabulary is byte-level BPE, where words begin with `SPACE`."""
+    return any(token.startswith(SPACE) for token in tokenizer.get_vocab())
+
+
+def begins_word(token: str, *, byte_level: bool) -> bool:
+    """Say whether a word begins with a token."""
+    return token.startswith(SPACE) if byte_level else not token.startswith(WORDPIECE_PREFIX)
+
+
+def decode_vocabulary(tokenizer: Tokenizer) -> dict[str, str]:
+    """Return token -> its text, with a leading space where the token has one."""
+    tokens = tokenizer.get_vocab()
+    if not is_byte_level(tokenizer):
+        return {token: token.removeprefix(WORDPIECE_PREFIX) for token in tokens}
+    letters = decoders.ByteLevel()
+    return {token: letters.decode([token]) for token in tokens}
+
+
+def find_special_id(tokenizer: Tokenizer, role: str) -> int | None:
+    """Return the id of a role's token (`mask_token`, `pad_token` ...) as BERT or RoBERTa name it, or None."""
+    numbers = (tokenizer.token_to_id(names[role]) for names in (BERT_TOKENS, ROBERTA_TOKENS))
+    return next((number for number in numbers if number is not None), None)
+
+
+def classify_tokens(tokenizer: Tokenizer) -> TokenClasses:
+    """Return the classes of a vocabulary's tokens; raises InputError for one without a mask token."""
+    tokens = tokenizer.get_vocab(with_added_tokens=True)
+    added = tokenizer.get_added_tokens_decoder()
+    size = 1 + max(tokens.values())
+    special, word_starts = np.zeros(size, bool), np.zeros(size, bool)
+    special[[number for number, token in added.items() if token.special]] = True
+    byte_level = is_byte_level(tokenizer)
+    word_starts[list(tokens.values())] = [begins_word(token, byte_level=byte_level) for token in tokens]
+    mask_id = find_special_id(tokenizer, "mask_token")
+    if mask_id is None:
+        raise InputError("the vocabulary has no mask token: neither [MASK] nor <mask>")
+    return TokenClasses(special, word_starts, mask_id)
+
+
+# ---- comparison ----
+
+
+@dataclass(slots=True)
+class TokenCounts:
+    """Counts of one tokenizer on the texts of one domain, without special tokens."""
+
+    texts: int = 0
+    words: int = 0
+    tokens: int = 0
+
+    @property
+    def fertility(self) -> float:
+        """Return tokens per word; words are separated by white space."""
+        return self.tokens / self.words if self.words else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizerComparison:
+    """Tokenizers by name, compared on domains by name.
+
+    counts: (tokenizer, domain) -> counts. whole_terms: tokenizer -> share of the terms that are one token.
+    vocab_sizes: tokenizer -> tokens. shared_tokens: (one, other) -> tokens in both, of the same text, both at
+    the start of a word or both not. splits: (tokenizer, sentence) -> text of each token.
+    """
+
+    counts: dict[tuple[str, str], TokenCounts] = field(default_factory=dict)
+    whole_terms: dict[str, float] = field(default_factory=dict)
+    vocab_sizes: dict[str, int] = field(default_factory=dict)
+    shared_tokens: dict[tuple[str, str], int] = field(default_factory=dict)
+    splits: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return of each tokenizer what is known of it, as JSON values."""
+        return {
+            name: {
+                "size": size,
+                "terms_whole": self.whole_terms.get(name),
+                "domains": {domain: asdict(each) for (mine, domain), each in self.counts.items() if mine == name},
+                "shared_tokens": {other: n for (mine, other), n in self.shared_tokens.items() if mine == name},
+                "splits": {text: parts for (mine, text), parts in self.splits.items() if mine == name},
+            }
+            for name, size in self.vocab_sizes.items()
+        }
+
+
+def compare_tokenizers(
+    tokenizers: Mapping[str, Tokenizer],
+    domains: Mapping[str, Iterable[str]],
+    *,
+    terms: Sequence[str] = (),
+    sentences: Sequence[str] = (),
+    lowercase: bool = False,
+) -> TokenizerComparison:
+    """Count tokens of the same texts for each tokenizer; texts are read once.
+
+    terms: whole if they are one token at the start of a text or after a space. lowercase: of texts, terms and
+    sentences, for all tokenizers.
+    """
+    fold = str.lower if lowercase else str
+    found = TokenizerComparison()
+    for domain, texts in domains.items():
+        for batch in batch_texts(map(fold, texts)):
+            words = sum(len(text.split()) for text in batch)
+            for name, tokenizer in tokenizers.items():
+                counts = found.counts.setdefault((name, domain), TokenCounts())
+                counts.texts += len(batch)
+                counts.words += words
+                counts.tokens += sum(map(len, encode_texts(tokenizer, batch)))
+    vocabularies = {name: _token_meanings(tokenizer) for name, tokenizer in tokenizers.items()}
+    for name, tokenizer in tokenizers.items():
+        found.vocab_sizes[name] = tokenizer.get_vocab_size()
+        bare = encode_texts(tokenizer, [fold(term) for term in terms])
+        spaced = encode_texts(tokenizer, [f" {fold(term)}" for term in terms])
+        whole = sum(min(map(len, both)) == 1 for both in zip(bare, spaced, strict=True))
+        found.whole_terms[name] = whole / max(1, len(terms))
+        for other in tokenizers:
+            found.shared_tokens[name, other] = len(vocabularies[name] & vocabularies[other])
+        for sentence in sentences:
+            found.splits[name, sentence] = split_into_tokens(tokenizer, fold(sentence))
+    return found
+
+
+def _token_meanings(tokenizer: Tokenizer) -> set[tuple[bool, str]]:
+    """Return of each token whether a word begins with it, and its text."""
+    byte_level = is_byte_level(tokenizer)
+    return {
+        (begins_word(token, byte_level=byte_level), token if "\ufffd" in text else text.removeprefix(" "))
+        for token, text in decode_vocabulary(tokenizer).items()
+    }
+
+
+def split_into_tokens(tokenizer: Tokenizer, text: str) -> list[str]:
+    """Return the part of a text that each token covers, without special tokens."""
+    encoded = tokenizer.encode(text, add_special_tokens=False)
+    return [text[start:end].strip() or text[start:end] for start, end in encoded.offsets]

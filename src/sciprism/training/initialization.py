@@ -10,8 +10,7 @@ from typing import Any
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.methods.registry import methods
-from sciprism.encoders.new_models import create_encoder
-from sciprism.encoders.weight_transfer import copy_weights
+from sciprism.encoders.new_models import copy_weights, create_encoder
 from sciprism.errors import InputError
 from sciprism.seeding import derive_seed
 from sciprism.training.interpolation import check_interpolation

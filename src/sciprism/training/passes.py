@@ -17,10 +17,10 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from sciprism.encoders.dropout import seeded_dropout
 from sciprism.encoders.encoder import Encoder
+from sciprism.encoders.layers import seeded_dropout
 from sciprism.encoders.packing import even_budget, pack, token_batches
-from sciprism.encoders.precision import PRECISIONS
+from sciprism.encoders.settings import PRECISIONS
 from sciprism.parallel import map_threads
 
 T = TypeVar("T")

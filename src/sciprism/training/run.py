@@ -14,7 +14,7 @@ from torch import Tensor
 
 from sciprism.checksums import write_checksums
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.precision import describe_slowness
+from sciprism.encoders.settings import describe_slowness
 from sciprism.errors import UntrainedStageWarning
 from sciprism.files import create_draft, lock_folder, replace_folder
 from sciprism.training.initialization import build_encoder

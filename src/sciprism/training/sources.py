@@ -18,7 +18,7 @@ from sciprism.errors import InputError
 from sciprism.seeding import derive_seed, sample
 from sciprism.text.template import Item
 from sciprism.text.token_shards import MIXTURE, TokenShards
-from sciprism.text.tokenizer_fingerprint import fingerprint_tokenizer
+from sciprism.text.tokenizer import fingerprint_tokenizer
 from sciprism.training.batches import Batch
 from sciprism.training.examples import PAPERS_FILE, Example, PaperLookup, from_row, item_key, parse_json, read_examples
 from sciprism.training.learners.learner import Learner

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sciprism.encoders.dropout import seeded_dropout
 from sciprism.encoders.encoder import Encoder
+from sciprism.encoders.layers import seeded_dropout
 from sciprism.encoders.packing import token_batches
 from sciprism.seeding import derive_seed
 from sciprism.training.batches import Batch

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from build_methods import build_encoder, perturb_weights
+from sciprism.encoders.cached_encoder import VectorCache
 from sciprism.encoders.ensemble import Ensemble
-from sciprism.encoders.vector_cache import VectorCache
 from sciprism.errors import DamagedCacheWarning, InputError
 from sciprism.evaluation.systems import EncodingInput
 from sciprism.evaluation.systems.dense import DenseSystem
@@ -200,7 +200,7 @@ def test_more_documents_than_can_be_ranked_are_refused(tmp_path):
 
 
 def test_more_vectors_than_memory_go_through_a_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("sciprism.encoders.vector_cache.MAX_BYTES_IN_MEMORY", 8)
+    monkeypatch.setattr("sciprism.encoders.cached_encoder.MAX_BYTES_IN_MEMORY", 8)
     cache = VectorCache(tmp_path / "c", 1)
     texts = ["b", "a", "b", "c"]
     rows = cache.find_or_encode(texts, lambda places: np.array([[ord(texts[p])] for p in places], np.float32))

@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.text.documents.document import normalise_licence
-from sciprism.text.documents.read import read_documents
-from sciprism.text.documents.registry import document_readers
-from sciprism.text.documents.wikitext import strip_wikitext
+from sciprism.text.documents.document import document_readers, normalise_licence, read_documents
+from sciprism.text.documents.wikipedia import strip_wikitext
 
 JATS = """<?xml version="1.0"?>
 <!DOCTYPE article PUBLIC "-//NLM//DTD JATS (Z39.96) v1.2//EN" "JATS-archivearticle1.dtd">

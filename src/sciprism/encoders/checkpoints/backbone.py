@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from sciprism.encoders.checkpoints.weights import read_weights
+from sciprism.checksums import hash_file
+from sciprism.encoders.checkpoints.torch_files import read_torch_file
 from sciprism.encoders.methods.registry import Method
 from sciprism.encoders.transformer import Transformer, TransformerConfig
-from sciprism.errors import InputError
+from sciprism.errors import DamagedCacheWarning, InputError
+from sciprism.files import cache_folder, describe_wrong_path
 from sciprism.text.tokenizer import read_json
 
 # supported model types; all but BERT leave the position rows up to the padding id unused
@@ -52,6 +60,26 @@ FIELDS = {
     "padding_id": "pad_token_id",
 }
 REQUIRED = ("vocabulary", "hidden", "layers", "heads", "intermediate", "positions")
+COMPACT = "model.int8.safetensors"
+"""Weights of a quarter of the size: int8 matrices, one scale per row. Other libraries ignore a file of this name."""
+SCALE = ".scale"
+MAX_INT8 = 127
+OTHER_WEIGHTS = {
+    ".safetensors": "safetensors",
+    ".bin": "PyTorch",
+    ".pt": "PyTorch",
+    ".pth": "PyTorch",
+    ".ckpt": "a checkpoint",
+    ".h5": "Keras",
+    ".msgpack": "Flax",
+    ".ot": "Rust",
+    ".onnx": "ONNX",
+    ".gguf": "llama.cpp",
+    ".tflite": "TensorFlow Lite",
+    ".index": "TensorFlow",
+}
+"""Suffix of files with weights -> whose."""
+MAX_LISTED = 8
 ANCHOR = "embeddings.word_embeddings.weight"
 LEXICAL = "sciprism_lexical"
 
@@ -191,3 +219,115 @@ def backbone_config(config: TransformerConfig) -> dict[str, Any]:
         "hidden_act": activation,
         "position_embedding_type": "absolute",
     } | ({LEXICAL: config.lexical} if config.lexical else {})
+
+
+# ---- files with weights ----
+
+
+def read_weights(folder: Path) -> dict[str, Tensor]:
+    """Return all tensors of the folder by name, from safetensors or, where there are none, from `.bin`.
+
+    Both may be sharded with an index file. A `.bin` is cached as safetensors, with the checksum in the file's
+    name; one that names code is refused. Our own compact weights are returned as float32.
+    """
+    compact = folder / COMPACT
+    if compact.exists():
+        return dequantize(_read_safetensors(compact), compact)
+    for stem, read in (("model.safetensors", _read_safetensors), ("pytorch_model.bin", _read_pickled)):
+        if (folder / stem).exists():
+            return read(folder / stem)
+        index = folder / f"{stem}.index.json"
+        if index.exists():
+            shard_of = read_json(index).get("weight_map")
+            if not isinstance(shard_of, dict) or not shard_of:
+                raise InputError(f"{index}: names no weight files")
+            names = sorted({str(name) for name in shard_of.values()})
+            for name in names:
+                if Path(name).name != name or not (folder / name).exists():
+                    raise InputError(f"{folder}: the weight index names {name!r}, which is not in the folder")
+            return {key: tensor for name in names for key, tensor in read(folder / name).items()}
+    raise InputError(f"{folder}: no weights; looked for model.safetensors and pytorch_model.bin{_list_others(folder)}")
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """Return the tensors of a file of safetensors or of torch; no code in it is executed."""
+    if path.suffix == ".safetensors":
+        return _read_safetensors(path)
+    saved = read_torch_file(path)
+    if not isinstance(saved, dict):
+        raise InputError(f"{path}: holds a {type(saved).__name__}, not named tensors")
+    if wrong := [name for name, tensor in saved.items() if not isinstance(tensor, Tensor)]:
+        raise InputError(f"{path}: {wrong[0]} is no tensor")
+    return {str(name): tensor.detach().clone() for name, tensor in saved.items()}  # clones need no mapped file
+
+
+def _read_safetensors(path: Path) -> dict[str, Tensor]:
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"{path}: {_wrong(path) or f'damaged or not safetensors: {error}'}") from error
+
+
+def _read_pickled(path: Path) -> dict[str, Tensor]:
+    state = path.stat()
+    key = hashlib.sha256(f"{path.resolve()}|{state.st_size}|{state.st_mtime_ns}".encode()).hexdigest()[:32]
+    cache = cache_folder() / "converted"
+    for known in sorted(cache.glob(f"{key}-*.safetensors")):
+        if known.stem == f"{key}-{hash_file(known)}":
+            return _read_safetensors(known)
+        warnings.warn(DamagedCacheWarning(f"{known} is damaged; {path} is converted again"), stacklevel=2)
+        known.unlink(missing_ok=True)
+    loaded = read_torch_file(path)
+    if not isinstance(loaded, dict):
+        raise InputError(f"{path}: holds a {type(loaded).__name__}, not named tensors")
+    tensors = {str(k): v.to_dense().contiguous().clone() for k, v in loaded.items() if isinstance(v, Tensor)}
+    with suppress(OSError, SafetensorError):  # without a cache, the next load converts again
+        cache.mkdir(parents=True, exist_ok=True)
+        draft = cache / f"{key}.{os.getpid()}"
+        save_file(tensors, draft)
+        draft.replace(cache / f"{key}-{hash_file(draft)}.safetensors")
+    return tensors
+
+
+def _list_others(folder: Path) -> str:
+    """Return the files with weights under other names, in subfolders too, and how a model gets the right ones."""
+    found = [path for path in sorted(folder.glob("**/*")) if path.suffix in OTHER_WEIGHTS and path.is_file()]
+    if not found:
+        return "; there are no other weight files in it: was the download complete?"
+    names = [f"{path.relative_to(folder).as_posix()} ({OTHER_WEIGHTS[path.suffix]})" for path in found]
+    more = f" and {len(names) - MAX_LISTED:,} more" if len(names) > MAX_LISTED else ""
+    return (
+        f"; it holds other weights: {', '.join(names[:MAX_LISTED])}{more}; rename a file of the same layout, "
+        "or save the model as safetensors with the library that wrote it"
+    )
+
+
+def _wrong(path: Path) -> str:
+    return describe_wrong_path(path, binary=True)
+
+
+def write_compact(state: dict[str, Tensor], folder: Path) -> None:
+    """Write matrices as int8, the absolute maximum of a row as 127, and vectors unchanged."""
+    tensors: dict[str, Tensor] = {}
+    for name, weight in state.items():
+        if weight.dim() < 2:
+            tensors[name] = weight.contiguous()
+            continue
+        scale = weight.float().abs().amax(dim=-1, keepdim=True).clamp_min(torch.finfo(torch.float32).tiny) / MAX_INT8
+        tensors[name] = (weight.float() / scale).round().to(torch.int8).contiguous()
+        tensors[name + SCALE] = scale.squeeze(-1).contiguous()
+    save_file(tensors, folder / COMPACT, metadata={"format": "pt"})
+
+
+def dequantize(tensors: dict[str, Tensor], path: Path) -> dict[str, Tensor]:
+    """Return float32 weights; path: the file's, for error messages."""
+    found = {}
+    for name, weight in tensors.items():
+        if weight.dtype == torch.int8:
+            scale = tensors.get(name + SCALE)
+            if scale is None or scale.shape != weight.shape[:-1]:
+                raise InputError(f"{path}: {name} has no scale for each of its rows; damaged")
+            found[name] = weight.float() * scale[..., None]
+        elif not (name.endswith(SCALE) and name.removesuffix(SCALE) in tensors):
+            found[name] = weight
+    return found

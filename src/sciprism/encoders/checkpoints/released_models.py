@@ -1,15 +1,23 @@
-"""The released models of SPECTER, SciRepEval and INDUS by name: settings that their files do not state."""
+"""Published models: the files of one, and settings of SPECTER, SciRepEval and INDUS that no file states."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
 
 from tokenizers import Tokenizer
 
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.formats import FORMATS, Format
 from sciprism.text.template import Template
+
+CHECKPOINT = ".ckpt"
+"""The suffix of a model in one file."""
+ADAPTER_CONFIG = "adapter_config.json"
+ADAPTER_WEIGHTS = ("adapter.safetensors", "adapter_model.safetensors", "pytorch_adapter.bin")
+"""The files of an adapter; one of the weights is enough."""
 
 MAX_TOKENS = 512  # tokens per text
 # Models that do not state their pooling: CLS, title [SEP] abstract, Euclidean distance.
@@ -66,6 +74,27 @@ RENAMED = {
     "allenai/specter_plus_plus": "allenai/specter2_base",
     "allenai/specter2_aug2023refresh": "allenai/specter2_aug2023refresh_base",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFiles:
+    """A model as published.
+
+    name: its full name. title: its name in provenance. path: its folder, or the file of a checkpoint.
+    adapters: route -> (name, folder) of an adapter; only for a released family, whose base has the `path`.
+    """
+
+    name: str
+    title: str
+    path: Path
+    adapters: Mapping[Format, tuple[str, Path]] = field(default_factory=dict)
+
+
+class LocateModel(Protocol):
+    """A function that finds a model which other files name as their base."""
+
+    def __call__(self, name: str, *, weights: bool = True) -> tuple[str, Path]:
+        """Return the full name and the folder; weights: False where config and tokenizer are enough."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ NODES = {
     "numpy": "dtype",
 }
 NUMBERS = {"numpy.core.multiarray": "scalar", "numpy._core.multiarray": "scalar"}  # numpy 1 and 2
-STAND_INS = [
+STAND_INS: list[Any] = [
     type(name, (base,), {"__module__": module})
     for base, names in ((StandIn, NODES), (NumpyNumber, NUMBERS))
     for module, listed in names.items()

@@ -3,13 +3,11 @@
 from sciprism.encoders.methods import (  # noqa: F401 - registered by their import
     adapter_fusion,
     adapters,
-    attention_experts,
     control_codes,
+    experts,
     facets,
-    feedforward_experts,
     instruction,
     pals,
     prefix,
     prism,
-    single,
 )

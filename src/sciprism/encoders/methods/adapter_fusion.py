@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from sciprism.encoders.initialization import initialize_weights
-from sciprism.encoders.linear import Linear
+from sciprism.encoders.layers import Linear, initialize_weights
 from sciprism.encoders.methods.adapters import Adapters, Bottleneck
 from sciprism.encoders.methods.registry import methods
 from sciprism.encoders.packing import PackedBatch

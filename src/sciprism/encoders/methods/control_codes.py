@@ -8,9 +8,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from sciprism.encoders.initialization import build_embedding
-from sciprism.encoders.methods.per_format import PerFormat
-from sciprism.encoders.methods.registry import check_choice, methods
+from sciprism.encoders.layers import build_embedding
+from sciprism.encoders.methods.registry import PerFormat, check_choice, methods
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.transformer import Transformer
 from sciprism.formats import FORMATS, Format

@@ -1,11 +1,11 @@
-"""The base of the expert methods: some blocks have one sub-layer per expert (SciMult, section 3.2)."""
+"""`attention-experts` and `feedforward-experts`: some blocks have one sub-layer per format (SciMult, section 3.2)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
 
-from sciprism.encoders.methods.registry import Method, check_formats, check_whole_numbers, expert_format
+from sciprism.encoders.methods.registry import Method, check_formats, check_whole_numbers, expert_format, methods
 from sciprism.encoders.transformer import Routed, Transformer
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, Format, Role
@@ -40,3 +40,17 @@ class Experts(Method):
     def route(self, format: Format, role: Role) -> str:
         """Return the expert's name."""
         return expert_format(format)
+
+
+@methods.register("attention-experts")
+class AttentionExperts(Experts):
+    """SciMult's MHAExpert: query, key, value and output maps per expert; the norm after them stays shared."""
+
+    sublayers = ("attention",)
+
+
+@methods.register("feedforward-experts")
+class FeedForwardExperts(Experts):
+    """SciMult's FFNExpert: both linear maps and the norm after them per expert; attention stays shared."""
+
+    sublayers = ("feed_forward", "feed_forward_norm")

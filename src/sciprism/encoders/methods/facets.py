@@ -8,8 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from sciprism.encoders.initialization import build_embedding
-from sciprism.encoders.linear import PackableModule
+from sciprism.encoders.layers import PackableModule, build_embedding
 from sciprism.encoders.methods.registry import Method, Pool, check_choice, check_switches, methods
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.pooling import facet_states

@@ -13,7 +13,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from sciprism.encoders.linear import PackableModule
+from sciprism.encoders.layers import PackableModule
 from sciprism.encoders.methods.registry import Method, check_formats, expert_format, methods
 from sciprism.encoders.packing import PackedBatch, pack
 from sciprism.encoders.transformer import Context, Transformer

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
-from sciprism.encoders.initialization import initialize_weights
-from sciprism.encoders.linear import Linear
-from sciprism.encoders.methods.per_format import PerFormat
-from sciprism.encoders.methods.registry import check_whole_numbers, methods
+from sciprism.encoders.layers import Linear, initialize_weights
+from sciprism.encoders.methods.registry import PerFormat, check_whole_numbers, methods
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.transformer import Routed, SelfAttention, Transformer
 from sciprism.errors import InputError

@@ -19,13 +19,17 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from sciprism.encoders.cross_attention import CrossAttention
-from sciprism.encoders.dropout import Dropout
-from sciprism.encoders.initialization import build_embedding
-from sciprism.encoders.linear import Linear
+from sciprism.encoders.attention import CrossAttention
+from sciprism.encoders.layers import Dropout, Linear, build_embedding
 from sciprism.encoders.methods.adapters import Bottleneck
-from sciprism.encoders.methods.per_format import PerFormat
-from sciprism.encoders.methods.registry import Pool, check_choice, check_switches, check_whole_numbers, methods
+from sciprism.encoders.methods.registry import (
+    PerFormat,
+    Pool,
+    check_choice,
+    check_switches,
+    check_whole_numbers,
+    methods,
+)
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.transformer import Attention, Block, Transformer
 from sciprism.errors import InputError

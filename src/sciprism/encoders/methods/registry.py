@@ -92,15 +92,44 @@ class Method:
 methods: Registry[type[Method]] = Registry("method")
 
 
+@methods.register(PLAIN)
+class Single(Method):
+    """Fill no slot: every format and role has the same route and space."""
+
+
+class PerFormat(Method):
+    """One route per format; the candidates of a search take the route of proximity (SciRepEval, section 4).
+
+    formats: those that are served. A query and its candidates share the space of proximity.
+    """
+
+    def __init__(self, *, formats: Sequence[Format] = FORMATS) -> None:
+        self.formats = check_formats(formats)
+
+    @property
+    def routes(self) -> tuple[Format, ...]:
+        """Return all routes, in the order of the formats."""
+        routes = [self.route(format, role) for format in self.formats for role in ("query", "paper")]
+        return tuple(route for route in FORMATS if route in routes)
+
+    def route(self, format: Format, role: Role) -> str:
+        """Return the format's name; proximity for the candidates of a search."""
+        return "proximity" if format == "search" and role != "query" else format
+
+    def space(self, format: Format, role: Role) -> str:
+        """Return the format's name; search and proximity share a space."""
+        return "proximity" if format == "search" else format
+
+
 def build_method(name: str, options: Mapping[str, Any]) -> Method:
     """Build a method by name; an unknown option or a wrong value is an InputError."""
     kind = methods[name]
     if not isinstance(options, Mapping):
         raise InputError(f"the options of a method are names and values, got {options!r}")
-    known = signature(kind).parameters
+    keywords = signature(kind).parameters
     for option in options:
-        if option not in known:
-            raise InputError(f"{name} has no option {option!r}; it has {', '.join(known) or 'none'}")
+        if option not in keywords:
+            raise InputError(f"{name} has no option {option!r}; it has {', '.join(keywords) or 'none'}")
     return kind(**options)
 
 
@@ -133,11 +162,11 @@ def check_whole_numbers(least: int = 1, **options: object) -> None:
             raise InputError(f"{name} is {value!r}, not a whole number from {least} on")
 
 
-def check_choice(known: Sequence[str], **options: object) -> None:
-    """Refuse options whose value is none of those known."""
+def check_choice(choices: Sequence[str], **options: object) -> None:
+    """Refuse options whose value is none of the choices."""
     for name, value in options.items():
-        if value not in known:
-            raise InputError(f"{name} is {value!r}; known: {', '.join(known)}")
+        if value not in choices:
+            raise InputError(f"{name} is {value!r}; known: {', '.join(choices)}")
 
 
 def check_switches(**options: object) -> None:

@@ -20,8 +20,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from sciprism.arrays import Floats, Rows
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.inference import CPU_BUDGET, CUDA_BUDGET
 from sciprism.encoders.packing import pack, token_batches
+from sciprism.encoders.streaming import CPU_BUDGET, CUDA_BUDGET
 from sciprism.errors import InputError
 from sciprism.evaluation.systems import Distance, EncodingInput, NotServedError
 from sciprism.evaluation.systems.dense import display_name

@@ -19,7 +19,7 @@ from sciprism.encoders.checkpoints.sentence_transformers import DISTANCES, PROMP
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.formats import FORMATS, ROLES, Format, Role
 from sciprism.text.template import FIELDS, Item, Template
-from sciprism.text.tokenizer_fingerprint import describe_tokenizer
+from sciprism.text.tokenizer import describe_tokenizer
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -9,9 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sciprism.encoders.dropout import Dropout
-from sciprism.encoders.initialization import initialize_weights
-from sciprism.encoders.linear import Linear
+from sciprism.encoders.layers import Dropout, Linear, initialize_weights
 from sciprism.encoders.packing import PackedBatch
 
 

@@ -12,10 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from sciprism.encoders.dropout import seeded_dropout
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.inference import run_batches, token_budget
+from sciprism.encoders.layers import seeded_dropout
 from sciprism.encoders.packing import PackedBatch, balanced_batches, pack, token_batches
+from sciprism.encoders.streaming import run_batches, token_budget
 from sciprism.errors import InputError
 from sciprism.evaluation.tuning.examples import TuningExample
 from sciprism.evaluation.tuning.heads import LinearHead

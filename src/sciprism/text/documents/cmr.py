@@ -9,8 +9,13 @@ from typing import Any
 from sciprism.papers.cleaning import clean_paper
 from sciprism.papers.json_rows import get_first, get_path, read_json_objects
 from sciprism.papers.records import Paper
-from sciprism.text.documents.document import Document, DocumentFile, join_paragraphs, normalise_licence
-from sciprism.text.documents.registry import document_readers
+from sciprism.text.documents.document import (
+    Document,
+    DocumentFile,
+    document_readers,
+    join_paragraphs,
+    normalise_licence,
+)
 
 _KEYS = (re.compile(r'"EntryTitle"\s*:'), re.compile(r'"(Abstract|umm)"\s*:'))
 

@@ -1,4 +1,4 @@
-"""Documents to train on, their files, and what their readers share."""
+"""Documents to train on: their files, the registry of their readers, and reading files and folders of any kind."""
 
 from __future__ import annotations
 
@@ -6,19 +6,28 @@ import bz2
 import gzip
 import io
 import re
-from collections.abc import Callable, Iterator
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from sciprism.drop_report import DropReport
+from sciprism.errors import InputError
 from sciprism.papers.input_file import HEAD_BYTES, InputFile
 from sciprism.papers.json_rows import NOT_READ
 from sciprism.papers.records import Paper
+from sciprism.papers.s2orc import is_s2orc, read_s2orc
+from sciprism.registry import Registry
 
 PARAGRAPH_BREAK = "\n\n"
 """Separates the title and the paragraphs of a text; no sentence crosses it."""
 
+EMPTY, UNKNOWN = "empty file", "file of no known kind"
+BROKEN = "file that is damaged or truncated"
+NO_TEXT = "no text"
+_FAULTS = (InputError, OSError, EOFError, zlib.error, tarfile.TarError)
 NOT_UTF8 = "file that is not valid UTF-8, still read"
 
 _COMMONS = re.compile(r"creativecommons\.org/(?:licen[sc]es|publicdomain)/([a-z-]+)", re.IGNORECASE)
@@ -88,6 +97,76 @@ class DocumentReader(Protocol):
         ...
 
 
+document_readers: Registry[DocumentReader] = Registry("kind of document")
+"""The first reader that recognises a file reads it."""
+
+
+# ---- reading ----
+
+
+def read_documents(
+    path: Path, *, kind: str = "", columns: Sequence[str] = (), dropped: DropReport
+) -> Iterator[Document]:
+    """Yield the documents with text of a file, or of all files of a folder in sorted order.
+
+    kind: of all files, else recognised by suffix and content. columns: columns of rows that hold the text.
+    dropped: counts files and records without a text; a file that is not UTF-8 is counted but read. Raises
+    InputError for a missing path and for a single file of no known kind.
+    """
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder")
+    if kind:
+        document_readers[kind]  # raises InputError for an unknown kind
+    if path.is_dir() and is_s2orc(path):
+        yield from map(build_document, read_s2orc(path, dropped=dropped))
+        return
+    files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+    for each in files:
+        if not each.name.startswith(".") and (chosen := _find_kind(each, kind, dropped, alone=each == path)):
+            yield from _read_file(DocumentFile(open_input_file(each), tuple(columns), dropped), chosen)
+
+
+def _find_kind(path: Path, kind: str, dropped: DropReport, *, alone: bool) -> str:
+    """Return the kind of a file, or count the reason why it cannot be read and return ""."""
+    try:
+        head = read_head(path)
+    except _FAULTS as error:
+        dropped.add(BROKEN, f"{path}: {error}")
+        return ""
+    if not head.strip("\x00\x1a \t\r\n"):
+        dropped.add(EMPTY, str(path))
+        return ""
+    name = path.name.lower().removesuffix(".gz").removesuffix(".bz2")
+    if kind and (alone or name.endswith(document_readers[kind].suffixes)):
+        return kind
+    for found, reader in document_readers.items() if not kind else ():
+        if name.endswith(reader.suffixes) and reader.recognises(head):
+            return found
+    if alone:
+        known = ", ".join(f"{n} ({' '.join(r.suffixes)})" for n, r in document_readers.items())
+        raise InputError(f"{path}: of no known kind; known: {known}; name one with --kind")
+    dropped.add(UNKNOWN, str(path))
+    return ""
+
+
+def _read_file(file: DocumentFile, kind: str) -> Iterator[Document]:
+    try:
+        for document in document_readers[kind].read(file):
+            if document.text.strip():
+                yield document
+            else:
+                file.dropped.add(NO_TEXT, document.id)
+    except _FAULTS as error:
+        file.dropped.add(BROKEN, str(error) if str(file.path) in str(error) else f"{file.path}: {error}")
+    if file.input_file.encoding:
+        file.note_repairs(f"read as {file.input_file.encoding}")
+    elif damaged := file.input_file.damaged_characters:
+        file.note_repairs(f"{damaged:,} damaged characters replaced")
+
+
+# ---- what the readers share ----
+
+
 class PackedInputFile(InputFile):
     """An input file with its own way to open it: a bz2 file, or a member of an archive."""
 
@@ -138,6 +217,11 @@ def build_paper(text: str, name: str) -> Paper:
     """Return a bare text as a paper; the first of several lines is its title."""
     first, _, rest = text.strip().partition("\n")
     return Paper(id=name, title=first, abstract=rest) if rest.strip() else Paper(id=name, abstract=first)
+
+
+def build_document(paper: Paper) -> Document:
+    """Return the title and the abstract of a paper as a document."""
+    return Document(id=paper.id, text=join_paragraphs(paper.title, paper.abstract), paper=paper)
 
 
 def join_paragraphs(*parts: str) -> str:

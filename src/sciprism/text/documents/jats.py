@@ -17,10 +17,10 @@ from sciprism.text.documents.document import (
     Document,
     DocumentFile,
     PackedInputFile,
+    document_readers,
     join_paragraphs,
     normalise_licence,
 )
-from sciprism.text.documents.registry import document_readers
 
 _START = re.compile(r"<(\w+:)?article\b")
 _NAMESPACE = re.compile(r"\{.*\}")

@@ -9,8 +9,7 @@ from sciprism.papers.json_rows import NOT_READ
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.readers.registry import FileFormat, paper_readers
 from sciprism.papers.records import Paper
-from sciprism.text.documents.document import Document, DocumentFile, join_paragraphs
-from sciprism.text.documents.registry import document_readers
+from sciprism.text.documents.document import Document, DocumentFile, build_document, document_readers
 
 _TABLES_OF_OTHERS = "parquet"
 """Reader of papers whose files the reader of documents of the same name reads: text is in any column."""
@@ -48,11 +47,6 @@ class PaperDocumentReader:
 
 def _list_readers() -> list[FileFormat[Paper]]:
     return [reader for name, reader in paper_readers.items() if name != _TABLES_OF_OTHERS]
-
-
-def build_document(paper: Paper) -> Document:
-    """Return the title and the abstract of a paper as a document."""
-    return Document(id=paper.id, text=join_paragraphs(paper.title, paper.abstract), paper=paper)
 
 
 document_readers.register("papers")(PaperDocumentReader())

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from sciprism.text.documents.document import Document, DocumentFile, build_paper
-from sciprism.text.documents.registry import document_readers
+from sciprism.text.documents.document import Document, DocumentFile, build_paper, document_readers
 
 MAX_DOCUMENT_CHARS = 1 << 24
 """A longer document is split, so that memory stays constant."""

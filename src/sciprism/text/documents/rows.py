@@ -1,4 +1,4 @@
-"""Rows with a text: JSON lines or a JSON array."""
+"""Rows with a text: JSON lines, a JSON array, or a Parquet file."""
 
 from __future__ import annotations
 
@@ -6,20 +6,24 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from sciprism.errors import InputError
 from sciprism.papers.json_rows import get_first, read_json_objects
 from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper
 from sciprism.text.documents.document import (
     Document,
     DocumentFile,
     build_paper,
+    document_readers,
     join_paragraphs,
     normalise_licence,
 )
-from sciprism.text.documents.registry import document_readers
 
 TEXTS = ("text", "body", "content", "contents", "abstract")
 IDS = ("id", "_id", "paper_id", *PAPER_ID_SYSTEMS)
 LANGUAGES, LICENCES = ("language", "lang"), ("licence", "license")
+_READ = {*IDS, *LANGUAGES, *LICENCES, *TEXTS, "title"}
+BATCH_ROWS = 256
+"""Rows of a Parquet file in memory."""
 
 
 class JsonRowReader:
@@ -40,7 +44,7 @@ class JsonRowReader:
 def build_row_document(row: Mapping[str, Any], columns: tuple[str, ...], location: str) -> Document:
     """Return a row as a document; its text may be empty. location: its id if it has none."""
     name, title = _text(get_first(row, *IDS)) or location, _text(row.get("title"))
-    parts = [_text(row.get(each)) for each in columns] or [title, _text(get_first(row, *TEXTS))]
+    parts = [_text(row.get(column)) for column in columns] or [title, _text(get_first(row, *TEXTS))]
     text = join_paragraphs(*parts)
     paper = Paper(id=name, title=title, abstract=text) if title else build_paper(text, name)
     ids = {system: _text(row[system]) for system in PAPER_ID_SYSTEMS if row.get(system)}
@@ -60,4 +64,32 @@ def _text(value: Any) -> str:
     return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 
+class ParquetReader:
+    """Read the columns that `JsonRowReader` reads, a batch of rows at a time."""
+
+    suffixes: tuple[str, ...] = (".parquet",)
+
+    def recognises(self, head: str) -> bool:
+        """Look for Parquet's magic bytes."""
+        return head.startswith("PAR1")
+
+    def read(self, file: DocumentFile) -> Iterator[Document]:
+        """Yield the text of each row; raises InputError for a damaged file and for missing columns."""
+        import pyarrow
+        from pyarrow.parquet import ParquetFile
+
+        try:
+            with ParquetFile(file.path) as table:
+                names = table.schema_arrow.names
+                if missing := [column for column in file.columns if column not in names]:
+                    raise InputError(f"{file.path}: no column {missing[0]!r}; it has {', '.join(names)}")
+                wanted = [name for name in names if name in _READ or name in file.columns]
+                batches = table.iter_batches(BATCH_ROWS, columns=wanted)
+                for number, row in enumerate((row for batch in batches for row in batch.to_pylist()), 1):
+                    yield build_row_document(row, file.columns, file.input_file.locate(number, None))
+        except pyarrow.ArrowException as error:
+            raise InputError(f"{file.path}: the Parquet file is damaged ({error}); fetch it again") from error
+
+
 document_readers.register("rows")(JsonRowReader())
+document_readers.register("parquet")(ParquetReader())

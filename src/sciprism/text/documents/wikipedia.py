@@ -1,16 +1,16 @@
-"""Articles of a Wikipedia dump: pages-articles XML, plain or compressed."""
+"""Articles of a Wikipedia dump: pages-articles XML, plain or compressed, without the markup of their text."""
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from sciprism.papers.input_file import BadRecord
 from sciprism.papers.records import Paper
 from sciprism.papers.xml_records import read_xml_records, text_of
-from sciprism.text.documents.document import Document, DocumentFile, join_paragraphs, read_head
-from sciprism.text.documents.registry import document_readers
-from sciprism.text.documents.wikitext import strip_wikitext
+from sciprism.text.documents.document import Document, DocumentFile, document_readers, join_paragraphs, read_head
 
 LICENCE = "CC BY-SA"
 NOT_ARTICLE, REDIRECT = "page that is no article", "redirect"
@@ -54,3 +54,65 @@ class WikipediaReader:
 
 
 document_readers.register("wikipedia")(WikipediaReader())
+
+
+# ---- markup ----
+
+
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_HIDDEN_ELEMENTS = "ref|math|chem|gallery|timeline|syntaxhighlight|source|score|imagemap|hiero|graph"
+_EMPTY_ELEMENT = re.compile(rf"<(?:{_HIDDEN_ELEMENTS})\b[^<>]*/>", re.IGNORECASE)
+_ELEMENT = re.compile(rf"(<(?:{_HIDDEN_ELEMENTS})\b[^<>]*>)|</(?:{_HIDDEN_ELEMENTS})\s*>", re.IGNORECASE)
+_TEMPLATE = re.compile(r"(\{\{)|\}\}")
+_TABLE = re.compile(r"(^[ \t:]*\{\|)|^[ \t]*\|\}", re.MULTILINE)
+_LINK = re.compile(r"\[\[([^\[\]]*)\]\]")
+_EXTERNAL_LINK = re.compile(r"\[(?:https?:|ftp:|mailto:)?//[^\s\]]+[ \t]*([^\]\n]*)\]")
+_TAG = re.compile(r"</?[a-zA-Z][^<>\n]{0,300}>")
+_EMPHASIS = re.compile("'{2,5}")
+_HEADING = re.compile(r"^[ \t]*(={1,6})[ \t]*([^\n]*?)[ \t]*\1[ \t]*$", re.MULTILINE)
+_LIST_MARK = re.compile(r"^[*#:;]+[ \t]*", re.MULTILINE)
+_SWITCH = re.compile(r"__[A-Z]+__")
+_UNMATCHED = re.compile(r"\{\{|\}\}|\[\[|\]\]|^[ \t:]*\{\||^[ \t]*\|\}?[^\n]*$", re.MULTILINE)
+_BLANK = re.compile(r"\n\s*\n")
+_EMPTY_BRACKETS = re.compile(r"\(\s*[;,]?\s*\)")
+_SHOWN_ELSEWHERE = {"file", "image", "category", "media"}
+_MAX_LINK_DEPTH = 5
+"""Levels of links in captions of links that are resolved."""
+
+
+def strip_wikitext(text: str) -> str:
+    """Return the running text: no templates, tables, notes, formulas, files; links as their text."""
+    text = _remove_enclosed(_EMPTY_ELEMENT.sub("", _COMMENT.sub("", text)), _ELEMENT)
+    text = _remove_enclosed(_remove_enclosed(text, _TEMPLATE), _TABLE)
+    for _ in range(_MAX_LINK_DEPTH):
+        text, found = _LINK.subn(_link_text, text)
+        if not found:
+            break
+    text = _EXTERNAL_LINK.sub(r"\1", text)
+    text = _EMPHASIS.sub("", _SWITCH.sub("", _TAG.sub("", text)))
+    text = _HEADING.sub(r"\n\n\2\n\n", text)
+    text = html.unescape(_LIST_MARK.sub("", _UNMATCHED.sub("", text)))
+    return _BLANK.sub("\n\n", _EMPTY_BRACKETS.sub("", text)).strip()
+
+
+def _remove_enclosed(text: str, marks: re.Pattern[str]) -> str:
+    """Remove what is between an opening mark (the pattern's group) and its closing mark."""
+    opened: list[int] = []
+    spans: list[tuple[int, int]] = []
+    for mark in marks.finditer(text):
+        if mark[1]:
+            opened.append(mark.start())
+        elif opened:
+            start = opened.pop()
+            while spans and spans[-1][0] > start:
+                spans.pop()
+            spans.append((start, mark.end()))
+    edges = [0, *chain.from_iterable(spans), len(text)]
+    return "".join(text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))
+
+
+def _link_text(link: re.Match[str]) -> str:
+    target, *shown = link[1].split("|")
+    if target.partition(":")[0].strip().lower() in _SHOWN_ELSEWHERE:
+        return ""
+    return shown[-1] if shown else target.lstrip(":")

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from sciprism.encoders.attention import attend_dense
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.initialization import initialize_linears
+from sciprism.encoders.layers import initialize_linears
 from sciprism.encoders.masked_lm import MaskedLMHead, read_head
 from sciprism.encoders.packing import PackedBatch, pack
 from sciprism.encoders.pooling import poolings

@@ -13,8 +13,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from sciprism.encoders.dropout import Dropout
-from sciprism.encoders.initialization import initialize_weights
+from sciprism.encoders.layers import Dropout, initialize_weights
 from sciprism.errors import InputError
 from sciprism.metrics.regression import kendall_tau
 from sciprism.objectives.classification import classification, multi_label

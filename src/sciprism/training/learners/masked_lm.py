@@ -16,7 +16,7 @@ from torch import Tensor
 
 from sciprism.encoders.masked_lm import MaskedLMHead, read_head, write_head
 from sciprism.objectives.masked_lm import masked_lm
-from sciprism.text.token_classes import TokenClasses, classify_tokens
+from sciprism.text.vocabulary import TokenClasses, classify_tokens
 from sciprism.training.batches import Ids
 from sciprism.training.learners.blocks import BlockLearner, TokenBlock
 from sciprism.training.learners.learner import LearnerContext, learners

@@ -1,23 +1,42 @@
-"""Read folders of the library `adapters` (AdapterHub's layout), each with one adapter or one fusion.
+"""Build models of `adapters` and `adapter-fusion` from a base and folders of AdapterHub, local or on a hub.
 
-Settings are in JSON, weights next to them under the library's names. Supported are the bottleneck after the
-feed-forward (`seq_bn`, formerly `pfeiffer`) of SciRepEval and SPECTER2, and its fusion; any other setting is
-another computation, and an error.
+A folder holds one adapter; or `adapters/` with one folder per adapter, as SciRepEval's training and
+SPECTER2's archive have it; or also fusions, `[CLF]_fusion/` and so on. The base is the folder itself, a
+folder `base/` next to it, or the model that the adapters name. Settings are in JSON, weights next to them
+under the names of the library `adapters`. Supported are the bottleneck after the feed-forward (`seq_bn`,
+formerly `pfeiffer`) of SciRepEval and SPECTER2, and its fusion; any other setting is another computation, and
+an error.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from torch import Tensor
 
-from sciprism.encoders.checkpoints.model_files import ADAPTER_CONFIG, ADAPTER_WEIGHTS
-from sciprism.encoders.checkpoints.weights import read_tensors
+from sciprism.encoders.checkpoints.backbone import load_tensors, read_tensors
+from sciprism.encoders.checkpoints.converters.conversion_cache import convert_once, describe_files
+from sciprism.encoders.checkpoints.folder import ModelFolder, write_folder
+from sciprism.encoders.checkpoints.released_models import (
+    ADAPTER_CONFIG,
+    ADAPTER_WEIGHTS,
+    CODES,
+    RELEASED_MODELS,
+    RENAMED,
+    LocateModel,
+    ModelFiles,
+    format_in_name,
+    specter_settings,
+)
+from sciprism.encoders.methods.registry import PLAIN, build_method
+from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
+from sciprism.files import sha256
+from sciprism.formats import FORMATS, Format
 from sciprism.text.tokenizer import read_json
 
 
@@ -95,6 +114,182 @@ class AdapterHubModule:
     reduction: int
     weights: Mapping[tuple[int, str], Tensor]
     ignored: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterSet:
+    """A base with its adapters, and fusions of them: route -> (name, folder).
+
+    title: its name in provenance. where: its name in messages.
+    """
+
+    title: str
+    where: str
+    base: tuple[str, Path]
+    formats: tuple[Format, ...]
+    adapters: Mapping[Format, tuple[str, Path]]
+    fusions: Mapping[Format, tuple[str, Path]] = field(default_factory=dict)
+
+
+def convert(files: ModelFiles, locate: LocateModel) -> Path | None:
+    """Return the folder of the converted model; None for files without adapters."""
+    source: AdapterSet | None
+    if files.adapters:
+        member = RELEASED_MODELS[files.name]
+        base = member.family.base, files.path
+        source = AdapterSet(files.name, files.name, base, member.formats, files.adapters)
+    else:
+        source = _find_set(files, locate)
+    if source is None:
+        return None
+    found = [*source.adapters.values(), *source.fusions.values()]
+    routes = (source.formats, tuple(source.adapters), tuple(source.fusions))
+    facts = (source.base[0], describe_files(source.base[1], *(path for _, path in found)), routes)
+    return convert_once(source.title, facts, lambda draft: _write(draft, source))
+
+
+# ---- folders ----
+
+
+def _find_set(files: ModelFiles, locate: LocateModel) -> AdapterSet | None:
+    """Return the base, adapters and fusions of a folder; None without adapters."""
+    folder = files.path
+    if (folder / ADAPTER.config).exists():
+        adapters = {_route_of(folder, ADAPTER): (files.title, folder)}
+    else:
+        adapters = _find_modules(folder / "adapters", ADAPTER)
+    fusions = _find_modules(folder, FUSION)
+    _check_complete(folder, adapters, fusions)
+    if not adapters:
+        return None
+    if fusions:
+        adapters = {route: adapters[route] for route in fusions}
+    formats = tuple(format for format in FORMATS if format in adapters)
+    base = _find_base(folder, [path for _, path in adapters.values()], locate)
+    return AdapterSet(files.title, str(folder), base, formats, adapters, fusions)
+
+
+def _find_modules(folder: Path, kind: AdapterHubKind) -> dict[Format, tuple[str, Path]]:
+    """Return the folders of a kind inside a folder, by route."""
+    if not folder.is_dir():
+        return {}
+    found: dict[Format, tuple[str, Path]] = {}
+    for path in sorted(path for path in folder.iterdir() if (path / kind.config).exists()):
+        route = _route_of(path, kind)
+        if route in found:
+            raise InputError(f"{path}: {found[route][0]} serves {route} too; remove one of them")
+        found[route] = path.name, path
+    return found
+
+
+def _route_of(path: Path, kind: AdapterHubKind) -> Format:
+    """Return the route that a folder serves, from its name or its (first) module's name."""
+    module = str(read_description(path, kind)["name"]).partition(",")[0]
+    name = path.resolve().name
+    routes = {format_in_name(name.removesuffix("_fusion")), format_in_name(module)} - {None}
+    if len(routes) == 1:
+        return cast(Format, routes.pop())
+    known = ", ".join(f"{code} or {route}" for route, code in CODES.items())
+    raise InputError(f"{path}: the folder is called {name}, its module {module}; name both by what it serves: {known}")
+
+
+def _check_complete(folder: Path, adapters: Collection[Format], fusions: Collection[Format]) -> None:
+    """Refuse fusions without their adapters, and a query adapter without one for papers."""
+    if lacking := [CODES[route] for route in fusions if route not in adapters]:
+        raise InputError(
+            f"{folder}: has fusions, but lacks adapters that they fuse; add: "
+            + ", ".join(f"adapters/{code}" for code in lacking)
+        )
+    routes = fusions or adapters
+    if "search" in routes and "proximity" not in routes:
+        raise InputError(
+            f"{folder}: has the adapter of search, for queries, but not that of proximity, for papers; "
+            f"put both into one folder: adapters/{CODES['search']}, adapters/{CODES['proximity']}"
+        )
+
+
+def _find_base(folder: Path, adapters: Sequence[Path], locate: LocateModel) -> tuple[str, Path]:
+    """Return the name and folder of the model that the adapters were trained on."""
+    for base in (folder, folder / "base", folder.parent / "base", folder.parent.parent / "base"):
+        if (base / "config.json").exists():
+            return base.resolve().name, base
+    names = {str(read_description(path, ADAPTER).get("model_name") or "") for path in adapters}
+    if names == {""} or len(names) > 1:
+        naming = f"name {', '.join(sorted(names))}" if len(names) > 1 else "name none"
+        raise InputError(f"{folder}: which base model? its adapters {naming}; put it into {folder / 'base'}")
+    name = names.pop()
+    try:
+        return locate(RENAMED.get(name, name))
+    except InputError as error:
+        raise InputError(f"{folder}: no base model; put it into {folder / 'base'}: {error}") from error
+
+
+# ---- conversion ----
+
+
+def _write(draft: Path, source: AdapterSet) -> None:
+    """Write base, adapters and fusions as one model folder."""
+    adapters = {route: read_module(path, ADAPTER) for route, (_, path) in source.adapters.items()}
+    fusions = {route: read_module(path, FUSION) for route, (_, path) in source.fusions.items()}
+    reductions = sorted({module.reduction for module in adapters.values()})
+    if len(reductions) != 1:
+        raise InputError(f"{source.where}: the reduction of its adapters differs: {reductions}")
+    _check_fusions(source.where, adapters, fusions)
+    base = ModelFolder(source.base[1], {"pooling": "cls"})
+    if base.settings.method != PLAIN:
+        raise InputError(f"{source.where}: its base {source.base[0]} is of the method {base.settings.method}")
+    settings = replace(
+        specter_settings(base.settings.max_length, base.special),
+        method="adapter-fusion" if fusions else "adapters",
+        options={"reduction": reductions[0], "formats": source.formats},
+    )
+    build_method(settings.method, settings.options).fill(base.model)
+    _load_modules(source.where, base.model, {"experts": adapters, "fusions": fusions})
+    modules = (*adapters.values(), *fusions.values())
+    provenance = {
+        "converted from": source.title,
+        "backbone": source.base[0],
+        "adapters": {route: _origin(source.adapters[route][0], module) for route, module in adapters.items()},
+        "ignored": [*base.ignored, *(name for module in modules for name in module.ignored)],
+    }
+    if fusions:
+        provenance["fusions"] = {route: _origin(source.fusions[route][0], m) for route, m in fusions.items()}
+    write_folder(draft, model=base.model, tokenizer=base.tokenizer, settings=settings, provenance=provenance)
+
+
+def _origin(name: str, module: AdapterHubModule) -> dict[str, str]:
+    return {"from": name, "sha256": sha256(module.path)}
+
+
+def _check_fusions(
+    where: str, adapters: Mapping[Format, AdapterHubModule], fusions: Mapping[Format, AdapterHubModule]
+) -> None:
+    """Refuse a fusion of other adapters than the set has."""
+    have = sorted(module.name for module in adapters.values())
+    for module in fusions.values():
+        if sorted(module.name.split(",")) != have:
+            raise InputError(
+                f"{module.path}: fuses {module.name}; {where} has adapters and fusions of {','.join(have)}"
+            )
+
+
+def _load_modules(where: str, model: Transformer, modules: Mapping[str, Mapping[Format, AdapterHubModule]]) -> None:
+    """Load the modules' weights into the model; a missing, unknown or misshapen one is an InputError."""
+    wanted = {name for name in model.state_dict() if ".adapter." in name}
+    for slot, by_route in modules.items():
+        for route, module in by_route.items():
+            prefix = f"adapter.{slot}.{route}"
+            tensors = {f"blocks.{n}.{prefix}.{part}": tensor for (n, part), tensor in module.weights.items()}
+            if unknown := tensors.keys() - wanted:
+                name = min(unknown)
+                raise InputError(f"{module.path}: the model has no weight {name}; is its base another one?")
+            wanted -= tensors.keys()
+            load_tensors(module.path, model, tensors, {name: name for name in tensors})
+    if wanted:
+        raise InputError(f"{where}: {len(wanted)} adapter weights are missing, the first is {min(wanted)}")
+
+
+# ---- one adapter or fusion ----
 
 
 def read_description(folder: Path, kind: AdapterHubKind) -> dict[str, Any]:

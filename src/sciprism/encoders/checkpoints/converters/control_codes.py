@@ -11,8 +11,7 @@ from pathlib import Path
 
 from sciprism.encoders.checkpoints.converters.conversion_cache import convert_once, describe_files
 from sciprism.encoders.checkpoints.folder import ModelFolder, write_folder
-from sciprism.encoders.checkpoints.model_files import LocateModel, ModelFiles
-from sciprism.encoders.checkpoints.released_models import CODES, specter_settings
+from sciprism.encoders.checkpoints.released_models import CODES, LocateModel, ModelFiles, specter_settings
 from sciprism.encoders.methods.control_codes import ControlCodes
 from sciprism.errors import InputError
 

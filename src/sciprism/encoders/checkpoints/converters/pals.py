@@ -15,12 +15,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from sciprism.encoders.checkpoints.backbone import load_transformer, read_config
+from sciprism.encoders.checkpoints.backbone import load_transformer, read_config, read_tensors
 from sciprism.encoders.checkpoints.converters.conversion_cache import convert_once, describe_files
 from sciprism.encoders.checkpoints.folder import write_folder
-from sciprism.encoders.checkpoints.model_files import LocateModel, ModelFiles
-from sciprism.encoders.checkpoints.released_models import CODES, specter_settings
-from sciprism.encoders.checkpoints.weights import read_tensors
+from sciprism.encoders.checkpoints.released_models import CODES, LocateModel, ModelFiles, specter_settings
 from sciprism.encoders.methods.registry import build_method
 from sciprism.errors import InputError
 from sciprism.files import sha256

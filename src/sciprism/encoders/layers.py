@@ -1,4 +1,4 @@
-"""Linear layers that run at full speed on a CPU.
+"""The layers of every model: linear maps at full speed on a CPU, BERT's initialization, seeded dropout.
 
 On AMD processors torch sends float32 products to a library that reaches half of the speed of oneDNN, which is
 in the same wheel. Weights are reordered into oneDNN's layout once, and the activation is fused with the
@@ -8,9 +8,11 @@ computes the same numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from functools import cache
-from typing import Self
+from typing import Self, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -107,3 +109,80 @@ class Linear(PackableModule, nn.Linear):
         if self.packed is not None and not torch.is_grad_enabled():
             return self.packed(x)
         return ACTIVATIONS[self.activation](super().forward(x))
+
+
+# ---- new weights, sampled from torch's global generator ----
+
+
+T = TypeVar("T", bound=nn.Linear | nn.Embedding)
+DEVIATION = 0.02
+
+
+def initialize_weights(module: T) -> T:
+    """Return the module with normal weights of standard deviation 0.02 and zero bias."""
+    if module.weight.is_meta:
+        return module  # nothing to fill, and torch would import its compiler (1 s)
+    nn.init.normal_(module.weight, std=DEVIATION)
+    if isinstance(module, nn.Linear) and module.bias is not None:
+        nn.init.zeros_(module.bias)
+    return module
+
+
+def build_embedding(rows: int, width: int) -> nn.Embedding:
+    """Return an embedding table with BERT's initialization."""
+    return initialize_weights(nn.Embedding(rows, width, _weight=torch.empty(rows, width)))
+
+
+def initialize_linears(module: nn.Module) -> None:
+    """Initialize every linear map inside a module."""
+    for linear in module.modules():
+        if isinstance(linear, nn.Linear):
+            initialize_weights(linear)
+
+
+# ---- dropout that repeats with the same bits, on any thread ----
+
+
+_generator: ContextVar[torch.Generator | None] = ContextVar("generator", default=None)
+
+
+def seeded_dropout(seed: int, device: torch.device) -> AbstractContextManager[None]:
+    """Make every dropout of this thread sample from one generator, seeded here."""
+    return _use_generator(torch.Generator(device).manual_seed(seed))
+
+
+def replay_dropout() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+    """Return two contexts: one for a forward pass, one in which its dropouts sample the same again."""
+    generator = _generator.get()
+    if generator is None:
+        return nullcontext(), nullcontext()
+    return nullcontext(), _use_generator(torch.Generator(generator.device).set_state(generator.get_state()))
+
+
+@contextmanager
+def _use_generator(generator: torch.Generator) -> Iterator[None]:
+    token = _generator.set(generator)
+    try:
+        yield
+    finally:
+        _generator.reset(token)
+
+
+def drop(x: Tensor, rate: float) -> Tensor:
+    """Set elements to zero with the probability `rate` and scale the others by 1 / (1 - rate)."""
+    if rate == 0.0:
+        return x
+    mask = torch.empty_like(x).bernoulli_(1 - rate, generator=_generator.get())
+    return x * mask / (1 - rate)
+
+
+class Dropout(nn.Module):
+    """`drop` in training mode, the identity otherwise."""
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.rate = rate
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return x with elements dropped, in the shape of x."""
+        return drop(x, self.rate) if self.training else x
