@@ -62,9 +62,9 @@ def test_a_file_left_in_the_middle_is_hashed_whole(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"a": 1}\n{"a": \n', "line 2: not JSON"),
-        ("[1]", "item 1: expected an object"),
-        ("3\n", "line 1: expec"),
+        ('{"a": 1}\n{"a": \n', r"record 2 \(line 2\): not valid JSON"),
+        ("[1]", r"record 1 \(line 1\): expected an object"),
+        ("3\n", r"\(line 1\): expec"),
     ],
 )
 def test_a_broken_line_is_named(tmp_path, text, message):
@@ -95,9 +95,9 @@ def test_an_object_keyed_by_id_is_walked_across_chunks(tmp_path):
     ("text", "message"),
     [
         ("[]", "keyed by id"),
-        ('{"a": 1', "ends too early"),
-        ('{"a" 1}', "':' expected"),
-        ('{"a": x}', "not JSON"),
+        ('{"a": 1', "file ends before its object is closed"),
+        ('{"a" 1}', "no colon after a key"),
+        ('{"a": x}', "not valid JSON"),
     ],
 )
 def test_a_broken_object_is_told_where(tmp_path, text, message):

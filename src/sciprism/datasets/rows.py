@@ -5,12 +5,10 @@ Every file is hashed while it is read, so a result can name the exact bytes that
 
 from __future__ import annotations
 
-import codecs
 import csv
 import gzip
 import hashlib
 import io
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,13 +16,13 @@ from typing import Any, cast
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
+from sciprism.papers.json_rows import JsonLayout, parse_json
 
 Row = dict[str, Any]
 
 CHUNK = 1 << 20
-MAX_VALUE_CHARACTERS = 1 << 28  # of one JSON value; a longer one is an unclosed quotation mark
 BATCH_ROWS = 2048  # rows of a Parquet file converted to Python objects at once
-_DECODER = json.JSONDecoder()
+_LIST, _KEYED = JsonLayout(list_keys=()), JsonLayout(keyed=True)
 _MAX_CELL_CHARACTERS = 1 << 24  # lists of ids exceed the csv module's 128 KiB
 
 
@@ -79,19 +77,34 @@ class DataFile:
         elif self.kind in ("csv", "tsv"):
             yield from self._table("," if self.kind == "csv" else "\t")
         else:
-            yield from self._objects()
+            for number, line, value, reason in parse_json(self, _LIST):
+                if not isinstance(value, dict):
+                    fault = reason or f"expected an object, got {str(value)[:40]!r}"
+                    raise InputError(f"{self.path}, record {number} (line {line}): {fault}")
+                yield value
+
+    def members(self) -> Iterator[tuple[str, Any]]:
+        """Yield (key, value) of a file that is one object keyed by id."""
+        if not self.head().lstrip().startswith("{"):
+            raise InputError(f"{self.path}: expected one JSON object keyed by id")
+        for number, line, member, reason in parse_json(self, _KEYED):
+            if not isinstance(member, tuple):
+                raise InputError(f"{self.path}, record {number} (line {line}): {reason or 'not a member of an object'}")
+            yield member
+
+    def head(self) -> str:
+        """Return the beginning of the text, which is still read from its start."""
+        return self._bytes.peek(CHUNK).decode("utf-8-sig", "ignore")
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield (line number from 1, line without its end)."""
         for number, line in enumerate(self._text(), 1):
             yield number, line.rstrip("\r\n")
 
-    def members(self) -> Iterator[tuple[str, Any]]:
-        """Yield (key, value) of a file that is one object keyed by id."""
-        walk = JsonStream(self.path, self._text())
-        if walk.peek() != "{":
-            raise InputError(f"{self.path}: expected one JSON object keyed by id")
-        yield from walk.members()
+    def chunks(self) -> Iterator[str]:
+        """Yield the text in pieces."""
+        text = self._text()
+        return iter(lambda: text.read(CHUNK), "")
 
     def _table(self, delimiter: str) -> Iterator[Row]:
         csv.field_size_limit(_MAX_CELL_CHARACTERS)
@@ -101,26 +114,8 @@ class DataFile:
                 raise InputError(f"{self.path}, line {reader.line_num}: more fields than the header names")
             yield row
 
-    def _objects(self) -> Iterator[Row]:
-        if self._bytes.peek(CHUNK).removeprefix(codecs.BOM_UTF8).lstrip()[:1] == b"[":
-            for number, value in enumerate(JsonStream(self.path, self._text()).items(), 1):
-                yield self._object(value, f"item {number}")
-            return
-        for number, line in self.lines():
-            if line and not line.isspace():
-                try:
-                    value = json.loads(line)
-                except ValueError as error:
-                    raise InputError(f"{self.path}, line {number}: not JSON ({error})") from None
-                yield self._object(value, f"line {number}")
-
     def _text(self, newline: str | None = None) -> io.TextIOWrapper:
         return io.TextIOWrapper(self._bytes, encoding="utf-8-sig", newline=newline)
-
-    def _object(self, value: Any, place: str) -> Row:
-        if not isinstance(value, dict):
-            raise InputError(f"{self.path}, {place}: expected an object, got {str(value)[:40]!r}")
-        return value
 
     def _parquet(self) -> Iterator[Row]:
         import pyarrow.lib
@@ -132,78 +127,6 @@ class DataFile:
                     yield from batch.to_pylist()
         except pyarrow.lib.ArrowException as error:
             raise InputError(f"{self.path}: not a whole Parquet file ({error}); download it again") from error
-
-
-class JsonStream:
-    """Parse a JSON list, or an object keyed by id, of any length; holds one value at a time.
-
-    Raises InputError for a value of more than `MAX_VALUE_CHARACTERS` characters.
-    """
-
-    def __init__(self, path: Path, text: io.TextIOWrapper) -> None:
-        self._path = path
-        self._stream = text
-        self._text = ""
-        self._at = 0
-
-    def peek(self) -> str:
-        """Skip white space and return the next character, or an empty text at the end."""
-        while True:
-            while self._at < len(self._text) and self._text[self._at] in " \t\r\n":
-                self._at += 1
-            if self._at < len(self._text):
-                return self._text[self._at]
-            if not self._read_more():
-                return ""
-
-    def items(self) -> Iterator[Any]:
-        """Yield the elements of the list that begins here."""
-        self._expect("[")
-        while self.peek() != "]":
-            yield self._value()
-            self._skip_comma("]")
-
-    def members(self) -> Iterator[tuple[str, Any]]:
-        """Yield the members of the object that begins here."""
-        self._expect("{")
-        while self.peek() != "}":
-            key = self._value()
-            self._expect(":")
-            yield key, self._value()
-            self._skip_comma("}")
-
-    def _skip_comma(self, end: str) -> None:
-        if self.peek() != end:
-            self._expect(",")
-
-    def _expect(self, mark: str) -> None:
-        found = self.peek()
-        if found != mark:
-            raise self._broken(f"{mark!r} expected, {found!r} found" if found else "the file ends too early")
-        self._at += 1
-
-    def _value(self) -> Any:
-        if not self.peek():
-            raise self._broken("the file ends too early")
-        while True:
-            try:
-                value, end = _DECODER.raw_decode(self._text, self._at)
-            except ValueError as error:
-                if len(self._text) - self._at < MAX_VALUE_CHARACTERS and self._read_more():
-                    continue
-                raise self._broken(str(error)) from None
-            if end < len(self._text) or not self._read_more():  # a number at the end may continue
-                self._at = end
-                return value
-
-    def _read_more(self) -> bool:
-        held = self._text[self._at :]
-        portion = self._stream.read(max(CHUNK, len(held)))
-        self._text, self._at = held + portion, 0
-        return bool(portion)
-
-    def _broken(self, reason: str) -> InputError:
-        return InputError(f"{self._path}: not JSON near {self._text[self._at :][:40]!r}: {reason}")
 
 
 _ID = re.compile(r"(?:.*[_-])?id|pid|clicked_pid|papers", re.IGNORECASE)

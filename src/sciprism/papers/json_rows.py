@@ -7,7 +7,7 @@ import re
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 from sciprism.drop_report import DropReport
 from sciprism.papers.bibliographic_fields import find_year
@@ -38,20 +38,33 @@ class JsonLayout:
 ANY_LAYOUT = JsonLayout()
 
 
+class DecodedText(Protocol):
+    """A file's text: its head, its lines with their numbers from 1, or its pieces."""
+
+    def head(self) -> str:
+        """Return the beginning of the text."""
+        ...
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Yield (line number from 1, line without its end)."""
+        ...
+
+    def chunks(self) -> Iterator[str]:
+        """Yield the text in pieces."""
+        ...
+
+
 def read_json_values(file: InputFile, layout: JsonLayout = ANY_LAYOUT) -> Iterator[JsonValue]:
     """Yield every record of the file; a broken one has a reason, and those after it are still read.
 
     A keyed record without an `id` gets its key. Sets `file.record_line`.
     """
-    head = file.head()
-    if not layout.keyed and _is_json_lines(head, layout):
-        values = _read_lines(file)
-    else:
-        has_list = not layout.keyed and _finds_list(head, layout)
-        values = _JsonStream(_TextWindow(file.chunks(), layout), has_list).values()
-    for value in values:
-        file.record_line = value[1]
-        yield value
+    for number, line, value, reason in parse_json(file, layout):
+        file.record_line = line
+        if isinstance(value, tuple):
+            key, record = value
+            value = {"id": key, **record} if isinstance(record, dict) else record
+        yield number, line, value, reason
 
 
 def read_json_objects(file: InputFile, dropped: DropReport) -> Iterator[tuple[str, JsonObject]]:
@@ -64,8 +77,16 @@ def read_json_objects(file: InputFile, dropped: DropReport) -> Iterator[tuple[st
             dropped.add(NOT_READ, f"{location}: {reason or 'not an object'}"[:MAX_REASON_CHARS])
 
 
-def _read_lines(file: InputFile) -> Iterator[JsonValue]:
-    filled = ((line, text) for line, text in file.lines() if text and not text.isspace())
+def parse_json(source: DecodedText, layout: JsonLayout = ANY_LAYOUT) -> Iterator[JsonValue]:
+    """Yield every record of a text, as in `read_json_values`; a keyed one is (key, value). One is held at a time."""
+    head = source.head()
+    if not layout.keyed and _is_json_lines(head, layout):
+        return _parse_lines(source)
+    return _JsonStream(source.chunks(), layout, has_list=not layout.keyed and _finds_list(head, layout)).records()
+
+
+def _parse_lines(source: DecodedText) -> Iterator[JsonValue]:
+    filled = ((line, text) for line, text in source.lines() if text and not text.isspace())
     for number, (line, text) in enumerate(filled, 1):
         try:
             yield number, line, _DECODER.decode(text), ""
@@ -119,30 +140,95 @@ class _BrokenValueError(Exception):
         self.position = position
 
 
-class _TextWindow:
-    """A window on the text of a file, with the line number of its position."""
+class _JsonStream:
+    """The records in lists, in objects that hold a list or keyed records, and in consecutive values.
 
-    def __init__(self, chunks: Iterator[str], layout: JsonLayout) -> None:
-        self.layout = layout
+    It holds a window on the text, and the line number of its position in it.
+    """
+
+    def __init__(self, chunks: Iterator[str], layout: JsonLayout, *, has_list: bool) -> None:
         self._chunks = chunks
+        self._layout = layout
+        self._has_list = has_list
+        self._number = count(1)
         self._text = ""
         self._position = 0
-        self.line = 1
+        self._line = 1
 
-    def peek(self) -> str:
-        """Skip white space and return the next character, or an empty text at the end."""
-        while True:
-            self._advance(_after_space(self._text, self._position))
-            if self._position < len(self._text):
-                return self._text[self._position]
-            if not self._read_more():
-                return ""
+    def records(self) -> Iterator[JsonValue]:
+        """Yield all records of the file."""
+        while char := self._peek():
+            if char == "[":
+                yield from self._elements("]")
+            elif char == "{" and self._layout.keyed:
+                yield from self._elements("}")
+            elif char == "{" and self._has_list:
+                yield from self._list_in_object()
+            else:
+                yield from self._record(set())
 
-    def take(self) -> None:
-        """Skip one character."""
+    def _elements(self, end: str) -> Iterator[JsonValue]:
+        """Yield the elements of a list, or the members of an object, that ends with `end`."""
+        self._advance(self._position + 1)
+        keys: set[str] = set()
+        while (char := self._peek()) != end:
+            if not char:
+                yield self._fail(f"the file ends before its {'list' if end == ']' else 'object'} is closed")
+                return
+            if char == ",":
+                self._advance(self._position + 1)
+            elif not (yield from self._record(keys, keyed=end == "}")):
+                return
         self._advance(self._position + 1)
 
-    def value(self) -> Any:
+    def _list_in_object(self) -> Iterator[JsonValue]:
+        """Yield the elements of the member that is the list; skip the others (counts, page marks)."""
+        try:
+            while self._peek() in ("{", ","):
+                self._advance(self._position + 1)
+                key = self._peek() and self._value()
+                if self._peek() == ":":
+                    self._advance(self._position + 1)
+                if self._peek() == "[" and key in self._layout.list_keys:
+                    yield from self._elements("]")
+                else:
+                    self._value()
+        except _BrokenValueError as error:
+            yield self._fail(str(error))
+        if self._peek() == "}":
+            self._advance(self._position + 1)
+
+    def _record(self, keys: set[str], *, keyed: bool = False) -> Generator[JsonValue, None, bool]:
+        """Yield the value that begins here and say whether more can follow.
+
+        The keys of an object are added to `keys`, which describe the objects of this list.
+        """
+        number, line = next(self._number), self._line
+        try:
+            key = self._key() if keyed else ""
+            value = self._value()
+        except _BrokenValueError as error:
+            more = self._skip_to_similar_object(keys)
+            yield number, line, None, str(error) if more else f"{error}; nothing readable follows it"
+            return more
+        if isinstance(value, dict):
+            keys.update(value)
+        yield number, line, (key, value) if keyed else value, ""
+        return True
+
+    def _fail(self, reason: str) -> JsonValue:
+        return next(self._number), self._line, None, reason
+
+    def _key(self) -> Any:
+        """Decode and skip the key that begins here, and its colon."""
+        key = self._value()
+        if self._peek() != ":":
+            raise _BrokenValueError(f"no colon after a key (line {self._line})", self._position)
+        self._advance(self._position + 1)
+        self._peek()
+        return key
+
+    def _value(self) -> Any:
         """Decode and skip the value that begins here; _BrokenValueError leaves us near the fault."""
         try:
             value, end = self._decode()
@@ -152,22 +238,12 @@ class _TextWindow:
         self._advance(end)
         return value
 
-    def member(self) -> Any:
-        """Decode and skip the key and value that begin here; return the value, an object without id with the key."""
-        key = self.value()
-        if self.peek() != ":":
-            raise _BrokenValueError(f"no colon after a key (line {self.line})", self._position)
-        self.take()
-        self.peek()
-        value = self.value()
-        return {"id": key, **value} if isinstance(value, dict) else value
-
-    def skip_to_similar_object(self, keys: set[str]) -> bool:
+    def _skip_to_similar_object(self, keys: set[str]) -> bool:
         """Skip to the next record that shares half of `keys`; say whether there is one.
 
         Their keys distinguish objects inside the broken one (its authors, say) from those after it.
         """
-        pattern = _NEXT_MEMBER if self.layout.keyed else _NEXT_OBJECT
+        pattern = _NEXT_MEMBER if self._layout.keyed else _NEXT_OBJECT
         while True:
             match = pattern.search(self._text, self._position)
             if match is None:
@@ -194,103 +270,37 @@ class _TextWindow:
                 too_long = len(self._text) - self._position > _MAX_RECORD_CHARS
                 if cut_off and not too_long and self._read_more():
                     continue
-                line = self.line + self._text.count("\n", self._position, error.pos)
+                line = self._line + self._text.count("\n", self._position, error.pos)
                 raise _BrokenValueError(f"{error.msg} (line {line})", error.pos) from None
             except (ValueError, RecursionError) as error:  # thousands of digits, endless nesting
                 raise _BrokenValueError(str(error), self._position) from None
             if end < len(self._text) or not self._read_more():  # a number at the end may go on
                 return value, end
 
+    def _peek(self) -> str:
+        """Skip white space and return the next character, or an empty text at the end."""
+        while True:
+            self._advance(_after_space(self._text, self._position))
+            if self._position < len(self._text):
+                return self._text[self._position]
+            if not self._read_more():
+                return ""
+
     def _read_more(self) -> bool:
         """Double the text held, so that a long record is decoded only a few times."""
         held = self._text[self._position :]
-        parts = [held]
-        new = 0
+        parts, length = [held], 0
         for chunk in self._chunks:
             parts.append(chunk)
-            new += len(chunk)
-            if new >= len(held):
+            length += len(chunk)
+            if length >= len(held):
                 break
-        self._text = "".join(parts)
-        self._position = 0
-        return new > 0
+        self._text, self._position = "".join(parts), 0
+        return length > 0
 
     def _advance(self, position: int) -> None:
-        self.line += self._text.count("\n", self._position, position)
+        self._line += self._text.count("\n", self._position, position)
         self._position = min(position, len(self._text))
-
-
-class _JsonStream:
-    """The records in lists, in objects that hold a list or keyed records, and in consecutive values."""
-
-    def __init__(self, window: _TextWindow, has_list: bool) -> None:
-        self._window = window
-        self._has_list = has_list
-        self._number = count(1)
-
-    def values(self) -> Iterator[JsonValue]:
-        """Yield all records of the file."""
-        while char := self._window.peek():
-            if char == "[":
-                yield from self._elements("]")
-            elif char == "{" and self._window.layout.keyed:
-                yield from self._elements("}")
-            elif char == "{" and self._has_list:
-                yield from self._object_members()
-            else:
-                yield from self._value(set())
-
-    def _elements(self, end: str) -> Iterator[JsonValue]:
-        """Yield the elements of a list, or the values of an object, that ends with `end`."""
-        self._window.take()
-        keys: set[str] = set()
-        while (char := self._window.peek()) != end:
-            if not char:
-                yield self._bad_record(f"the file ends before its {'list' if end == ']' else 'object'} is closed")
-                return
-            if char == ",":
-                self._window.take()
-                continue
-            if not (yield from self._value(keys, keyed=end == "}")):
-                return
-        self._window.take()
-
-    def _object_members(self) -> Iterator[JsonValue]:
-        """Yield the elements of the member that is the list; skip the others (counts, page marks)."""
-        try:
-            while self._window.peek() in ("{", ","):
-                self._window.take()
-                key = self._window.peek() and self._window.value()
-                if self._window.peek() == ":":
-                    self._window.take()
-                if self._window.peek() == "[" and key in self._window.layout.list_keys:
-                    yield from self._elements("]")
-                else:
-                    self._window.value()
-        except _BrokenValueError as error:
-            yield self._bad_record(str(error))
-        if self._window.peek() == "}":
-            self._window.take()
-
-    def _value(self, keys: set[str], *, keyed: bool = False) -> Generator[JsonValue, None, bool]:
-        """Yield the value that begins here and say whether more can follow.
-
-        The keys of an object are added to `keys`, which describe the objects of this list.
-        """
-        number, line = next(self._number), self._window.line
-        try:
-            value = self._window.member() if keyed else self._window.value()
-        except _BrokenValueError as error:
-            more = self._window.skip_to_similar_object(keys)
-            yield number, line, None, str(error) if more else f"{error}; nothing readable follows it"
-            return more
-        if isinstance(value, dict):
-            keys.update(value)
-        yield number, line, value, ""
-        return True
-
-    def _bad_record(self, reason: str) -> JsonValue:
-        return next(self._number), self._window.line, None, reason
 
 
 def get_path(value: Any, *keys: str) -> Any:

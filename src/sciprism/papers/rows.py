@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from sciprism.errors import InputError
 from sciprism.papers.input_file import FilePath, InputFile
 
-_DELIMITERS = (",", "\t", ";", "|")
+_DELIMITERS = ("\t", ",", ";", "|")  # a table of one column is read as if between tabs
 _MAX_CELL_CHARS = 1 << 24  # fifty times the longest abstract; more is an unclosed quotation mark
 _MAX_HEADER_ROW = 3
 _MIN_SIMILARITY = 0.7
@@ -21,7 +21,7 @@ _EXCEL = re.compile(r"sep=(.)\s*")
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """How a table is written: its headers, the delimiter of its cells, and where its rows begin."""
+    """How a table is written: its headers (none in a table without), its delimiter, and where its rows begin."""
 
     headers: tuple[str, ...]
     delimiter: str
@@ -39,12 +39,11 @@ def detect_layout(head: str, find_known: Callable[[Sequence[str]], Collection[st
     filled = (n for n, line in enumerate(lines) if line.strip() and (n > 0 or not declared))
     skipped = next(filled, len(lines))
     delimiters = [declared[1]] if declared else _DELIMITERS
-    layouts = [layout for delimiter in delimiters for layout in _read_headers(lines, skipped, delimiter)]
-    known = {layout: len(find_known(layout.headers)) for layout in layouts}
+    layouts = [list(_read_headers(lines, skipped, delimiter)) for delimiter in delimiters]
+    known = {layout: len(find_known(layout.headers)) for rows in layouts for layout in rows}
     # A later line only where it names several fields more: Dimensions says above its headers what they are.
-    best = max(layouts, key=lambda layout: (known[layout], -layout.first_line, len(layout.headers)))
-    first = [layout for layout in layouts if layout.first_line == min(each.first_line for each in layouts)]
-    plain = max(first, key=lambda layout: (known[layout], len(layout.headers)))
+    best = max(known, key=lambda layout: (known[layout], -layout.first_line, len(layout.headers)))
+    plain = max((rows[0] for rows in layouts), key=lambda layout: (known[layout], len(layout.headers)))
     return best if known[best] > max(1, known[plain]) + 1 else plain
 
 
@@ -75,7 +74,7 @@ def read_rows(file: InputFile, layout: TableLayout) -> Iterator[tuple[list[str],
             yield item[1] + "\n"
 
     reader = csv.reader(feed(), delimiter=layout.delimiter, strict=True)
-    width = len(layout.headers)
+    width = len(layout.headers) or _MAX_CELL_CHARS
     while True:
         read.clear()
         fault = ""

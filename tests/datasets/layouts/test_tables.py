@@ -55,8 +55,8 @@ def test_ids_of_two_types_are_read_as_texts_and_counted(tmp_path):
 @pytest.mark.parametrize(
     "name, text, message",
     [
-        ("a.csv", "id,name\n1,a\n2,b,c", "line 3: 3 cells, but the first line names 2"),
-        ("a.csv", 'id,name\n1,a\n2,"b\n3,c', "line 3: .*quotation mark not closed"),
+        ("a.csv", "id,name\n1,a\n2,b,c", "line 3: 3 cells, but the header has 2"),
+        ("a.csv", 'id,name\n1,a\n2,"b\n3,c', "line 3: not a row of a table: .*quotation marks"),
         ("a.jsonl", '{"id": 1}\n{"id": 2', "line 2: not valid JSON"),
         ("a.jsonl", '{"id": 1}\n[2]', "line 2: .*is not an object"),
         ("a.csv", "id,name\n", "a.csv: no rows"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -13,12 +12,12 @@ from sciprism.datasets.layouts.item_tables import ItemTable
 from sciprism.datasets.rows import IdConverter, as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.papers import ReadReport, read_papers
+from sciprism.papers import ReadReport, read_papers, rows
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.json_rows import read_json_values
+from sciprism.papers.rows import detect_layout
 
 TABLES = (".csv", ".tsv", ".tab", ".txt", ".jsonl", ".ndjson", ".json")
-_MAX_CELL_CHARACTERS = 1 << 24
 
 
 class TableRow:
@@ -144,28 +143,15 @@ def _read_objects(source: InputFile) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _read_cells(source: InputFile) -> Iterator[tuple[str, dict[str, Any]]]:
-    head = next((line for line in source.head().split("\n") if line.strip()), "")
-    delimiter = max(("\t", ";", ","), key=lambda mark: len(next(csv.reader([head], delimiter=mark), [])))
-    csv.field_size_limit(_MAX_CELL_CHARACTERS)
-    lines = csv.reader((f"{line}\n" for _, line in source.lines()), delimiter=delimiter, strict=True)
-    columns: list[str] = []
-    before = 0
-    try:
-        for cells in lines:
-            line, before = before + 1, lines.line_num
-            if not any(cell.strip() for cell in cells):
-                continue
-            if not columns:
-                columns = cells
-            elif len(cells) != len(columns):
-                raise InputError(
-                    f"{source.path}, line {line}: {len(cells)} cells, but the first line names "
-                    f"{len(columns)} columns; is a text not quoted?"
-                )
-            else:
-                yield f"line {line}", dict(zip(columns, cells, strict=True))
-    except csv.Error as error:
-        raise InputError(f"{source.path}, line {before + 1}: {error}; is a quotation mark not closed?") from None
+    layout = detect_layout(source.head(), lambda _: ())
+    width = len(layout.headers)
+    for cells, fault in rows.read_rows(source, layout):
+        where = f"line {source.record_line}"
+        if not fault and len(cells) != width:
+            fault = f"{len(cells)} cells, but the header has {width}; is a text unquoted?"
+        if fault:
+            raise InputError(f"{source.path}, {where}: {fault}")
+        yield where, dict(zip(layout.headers, cells, strict=True))
 
 
 def _normalize_column(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -17,6 +17,7 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import write_atomically
 from sciprism.papers.input_file import InputFile
+from sciprism.papers.rows import TableLayout, cell_getter, detect_layout, normalise_header, read_rows
 
 BIDS = {
     "very high": 1.0,
@@ -36,9 +37,11 @@ BIDS = {
 }
 """Words of bids -> their values."""
 CONSTRAINTS = {"conflict": -1.0, "forbidden": -1.0, "no conflict": 0.0, "allowed": 0.0, "lock": 1.0, "locked": 1.0}
-_PAPER = {"paper", "paperid", "submission", "submissionid", "note", "noteid", "forum", "head"}
-_REVIEWER = {"user", "userid", "reviewer", "reviewerid", "profile", "profileid", "tail"}
-_VALUE = {"score", "bid", "weight", "label", "constraint", "value", "affinity"}
+_HEADERS = {
+    "submission": {"paper", "paperid", "submission", "submissionid", "note", "noteid", "forum", "head"},
+    "reviewer": {"user", "userid", "reviewer", "reviewerid", "profile", "profileid", "tail"},
+    "value": {"score", "bid", "weight", "label", "constraint", "value", "affinity"},
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,22 +134,25 @@ def read_pair_rows(path: Path) -> Iterator[tuple[str, str, str, str]]:
         yield from _read_assignment(path)
         return
     file = InputFile(path)
-    columns, delimiter = (0, 1, 2), ","
-    lines = ((number, line) for number, line in file.lines() if line.strip())
-    for row, (number, line) in enumerate(lines):
-        if row == 0:
-            delimiter = max(",\t;", key=line.count)
-        try:
-            cells = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, strict=True))]
-        except (csv.Error, StopIteration) as error:
-            raise InputError(f"{path}, line {number}: not a row of a table: {error}") from None
-        if row == 0 and (named := _find_columns(cells)) is not None:
-            columns = named
-            continue
-        if len(cells) <= max(columns[:2]):
-            raise InputError(f"{path}, line {number}: {len(cells)} cells; write submission,reviewer,value")
-        value = cells[columns[2]] if columns[2] < len(cells) else ""
-        yield f"{path}, line {number}", cells[columns[0]], cells[columns[1]], value
+    layout = detect_layout(file.head(), _find_columns)
+    columns = _find_columns(layout.headers)
+    if not {"submission", "reviewer"} <= columns.keys():  # no header line
+        columns = {"submission": 0, "reviewer": 1, "value": 2}
+        layout = TableLayout((), layout.delimiter, 1)
+    for cells, fault in read_rows(file, layout):
+        where = f"{path}, line {file.record_line}"
+        if not fault and len(cells) <= max(columns["submission"], columns["reviewer"]):
+            fault = f"{len(cells)} cells; write submission,reviewer,value"
+        if fault:
+            raise InputError(f"{where}: {fault}")
+        text = cell_getter(cells, columns)
+        yield where, text("submission"), text("reviewer"), text("value")
+
+
+def _find_columns(headers: Sequence[str]) -> dict[str, int]:
+    """Return field -> column; of several that name a field, the first."""
+    names = list(enumerate(map(normalise_header, headers)))
+    return {field: column for column, name in reversed(names) for field, known in _HEADERS.items() if name in known}
 
 
 def _read_assignment(path: Path) -> Iterator[tuple[str, str, str, str]]:
@@ -158,15 +164,6 @@ def _read_assignment(path: Path) -> Iterator[tuple[str, str, str, str]]:
     except (ValueError, AttributeError, TypeError, KeyError) as error:
         form = '{submission: [{"user": reviewer, "aggregate_score": number}]}'
         raise InputError(f"{path} is no assignment of the form {form}: {error!r}") from error
-
-
-def _find_columns(cells: list[str]) -> tuple[int, int, int] | None:
-    """Return the columns of submission, reviewer and value that a header line names; None where it is none."""
-    names = ["".join(filter(str.isalnum, cell.casefold())) for cell in cells]
-    found = [next((i for i, name in enumerate(names) if name in kinds), -1) for kinds in (_PAPER, _REVIEWER, _VALUE)]
-    if found[0] < 0 or found[1] < 0:
-        return None
-    return found[0], found[1], found[2] if found[2] >= 0 else len(cells)
 
 
 def write_rows(path: Path, rows: Iterable[Iterable[object]]) -> None:
