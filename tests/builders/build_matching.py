@@ -7,7 +7,6 @@ from itertools import combinations
 
 import numpy as np
 
-from sciprism.uses.matching.pair_scores import LeastCandidates
 from sciprism.uses.matching.problem import ForbiddenPairs, GroupMinimum, PairTable, Requirements
 
 
@@ -76,10 +75,10 @@ class MatrixScores:
     def __init__(self, scores: np.ndarray) -> None:
         self.scores = scores
 
-    def candidates(self, forbidden, counts: LeastCandidates, members, advance) -> PairTable:
-        pairs = build_pairs(self.scores, forbidden)
+    def candidates(self, required, per_paper, per_reviewer, advance) -> PairTable:
+        pairs = build_pairs(self.scores, required.forbidden)
         rank = np.argsort(np.argsort(-self.scores, axis=1), axis=1)
-        return pairs.take(np.flatnonzero(rank[pairs.papers, pairs.reviewers] < counts.per_paper))
+        return pairs.take(np.flatnonzero(rank[pairs.papers, pairs.reviewers] < per_paper))
 
     def score(self, papers, reviewers):
         return self.scores[papers, reviewers]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from build_matching import build_requirements
 from sciprism import InputError, Paper
 from sciprism.uses.matching import Reviewer, expertise, pair_scores, score_pairs
 from sciprism.uses.matching.expertise import ExpertiseScorer, Profiles, build_profiles
-from sciprism.uses.matching.pair_scores import LeastCandidates, find_candidates
+from sciprism.uses.matching.pair_scores import find_candidates
 from sciprism.uses.matching.problem import ForbiddenPairs
 from sciprism.uses.matching.settings import Scoring
 
@@ -70,15 +71,16 @@ def test_candidates_are_the_best_allowed_pairs_of_both_sides(monkeypatch):
     vectors, submissions = (RNG.standard_normal((n, 6)).astype(np.float32) for n in (60, 20))
     scorer = ExpertiseScorer(vectors, random_profiles([5] * 12, 60), Scoring.parse("best"))
     scores = scorer.score_all(submissions)
-    forbidden = ForbiddenPairs(np.arange(20), scores.argmax(axis=1), scores.shape)  # the best of each submission
+    best = list(zip(range(20), scores.argmax(axis=1).tolist(), strict=True))
+    required = build_requirements(scores.shape, forbidden=best, groups=[([4, 7, 9], 1)])
     allowed = scores.copy()
     allowed[np.arange(20), scores.argmax(axis=1)] = -np.inf
-    members = [np.array([4, 7, 9])]
-    found = find_candidates(scorer, submissions, forbidden, LeastCandidates(3, 2), members=members)
+    members = np.array([4, 7, 9])
+    found = find_candidates(scorer, submissions, required, 3, 2)
     pairs = set(zip(found.papers.tolist(), found.reviewers.tolist(), strict=True))
     expected = {(p, r) for p in range(20) for r in np.argsort(-allowed[p])[:3]}
     expected |= {(p, r) for r in range(12) for p in np.argsort(-allowed[:, r])[:2]}
-    expected |= {(p, members[0][r]) for p in range(20) for r in range(3) if np.isfinite(allowed[p, members[0][r]])}
+    expected |= {(p, r) for p in range(20) for r in members if np.isfinite(allowed[p, r])}
     assert pairs == expected
     assert np.allclose(found.scores, scores[found.papers, found.reviewers])
     assert list(zip(found.papers, found.reviewers, strict=True)) == sorted(pairs)

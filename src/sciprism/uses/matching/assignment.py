@@ -13,7 +13,7 @@ from sciprism.uses.matching.fairness import assign_fairly, sum_by_paper
 from sciprism.uses.matching.feasibility import explain_groups, find_assignment
 from sciprism.uses.matching.inputs import MatchProgress
 from sciprism.uses.matching.pair_files import PairValues
-from sciprism.uses.matching.pair_scores import LeastCandidates, ScoreSource
+from sciprism.uses.matching.pair_scores import ScoreSource
 from sciprism.uses.matching.perturbed import assign_at_random
 from sciprism.uses.matching.problem import Mask, PairTable, Requirements, join_pairs
 from sciprism.uses.matching.program import AssignmentProgram
@@ -74,23 +74,20 @@ def solve_assignment(task: AssignmentTask, progress: MatchProgress) -> SolvedAss
 
 def find_pairs(task: AssignmentTask, progress: MatchProgress) -> PairTable:
     """Return the candidates with all pairs that files name, and those of an assignment that is feasible."""
-    required, settings, source = task.required, task.settings, task.source
+    required, stated, source = task.required, task.stated, task.source
     papers, reviewers = required.shape
     progress.begin("scoring", "submissions", papers)
-    share = -(-settings.candidates * papers // (2 * reviewers))
-    counts = LeastCandidates(settings.candidates, min(papers, max(int(required.least.max()), share, 1)))
-    members = [np.flatnonzero(group.members) for group in required.groups]
-    found = source.candidates(required.forbidden, counts, members, progress.update)
-    stated = task.stated
-    named = [(each.papers, each.reviewers) for each in (stated.bids.select(stated.bids.values > 0), stated.kept)]
-    tables = [found]
-    for rows, numbers in (*named, required.locked):
+    per_paper = task.settings.candidates
+    per_reviewer = min(papers, max(int(required.least.max()), -(-per_paper * papers // (2 * reviewers)), 1))
+    tables = [source.candidates(required, per_paper, per_reviewer, progress.update)]
+    named = (stated.bids.select(stated.bids.values > 0), stated.kept)
+    for rows, numbers in (*((pairs.papers, pairs.reviewers) for pairs in named), required.locked):
         allowed = ~required.forbidden.contain(rows, numbers)
         tables.append(PairTable(rows[allowed], numbers[allowed], source.score(rows[allowed], numbers[allowed])))
-    found = join_pairs(tables, reviewers)
+    candidates = join_pairs(tables, reviewers)
     progress.begin("checking loads")
-    rows, numbers = find_assignment(required, found)
-    return join_pairs([found, PairTable(rows, numbers, source.score(rows, numbers))], reviewers)
+    rows, numbers = find_assignment(required, candidates)
+    return join_pairs([candidates, PairTable(rows, numbers, source.score(rows, numbers))], reviewers)
 
 
 def look_up(stated: PairValues, pairs: PairTable, reviewers: int) -> Doubles:
@@ -101,8 +98,8 @@ def look_up(stated: PairValues, pairs: PairTable, reviewers: int) -> Doubles:
     order = np.argsort(keys)
     wanted = pairs.papers * reviewers + pairs.reviewers
     places = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
-    found: Doubles = np.where(keys[places] == wanted, stated.values[places], 0.0)
-    return found
+    values: Doubles = np.where(keys[places] == wanted, stated.values[places], 0.0)
+    return values
 
 
 def _satisfy_groups(task: AssignmentTask, pairs: PairTable) -> PairTable:
@@ -142,8 +139,7 @@ def _optimise(task: AssignmentTask, program: AssignmentProgram, values: Doubles)
     best = program.solve(values)
     chosen, bound = best.chosen, None
     if task.settings.objective == "fair":
-        fair = assign_fairly(program, values, chosen)
-        chosen, bound = fair.chosen, fair.bound
+        chosen, bound = assign_fairly(program, values, chosen)
     return _report(task, program.pairs, values, chosen, bound=bound, best_sum=best.objective)
 
 
@@ -159,11 +155,9 @@ def _keep(task: AssignmentTask, program: AssignmentProgram, values: Doubles) -> 
         rows = np.concatenate([program.required.locked[0], program.pairs.papers[kept]])
         numbers = np.concatenate([program.required.locked[1], program.pairs.reviewers[kept]])
         held = AssignmentProgram(replace(program.required, locked=(rows, numbers)), program.pairs)
-        fair = assign_fairly(held, values, chosen)
-        chosen, bound = fair.chosen, fair.bound
-    found = _report(task, program.pairs, values, chosen, bound=bound)
-    gone = len(task.stated.kept) - int(kept.sum())
-    return replace(found, kept=int(kept.sum()), moved=gone)
+        chosen, bound = assign_fairly(held, values, chosen)
+    solved = _report(task, program.pairs, values, chosen, bound=bound)
+    return replace(solved, kept=int(kept.sum()), moved=len(task.stated.kept) - int(kept.sum()))
 
 
 def _perturb(task: AssignmentTask, pairs: PairTable, values: Doubles) -> SolvedAssignment:
@@ -171,7 +165,7 @@ def _perturb(task: AssignmentTask, pairs: PairTable, values: Doubles) -> SolvedA
     if len(task.stated.kept):
         raise InputError("a perturbed assignment moves pairs at random; use --keep with --objective fair or sum")
     best = AssignmentProgram(task.required, pairs).solve(values).objective
-    found = assign_at_random(
+    chosen, probabilities = assign_at_random(
         task.required,
         pairs,
         values,
@@ -179,8 +173,8 @@ def _perturb(task: AssignmentTask, pairs: PairTable, values: Doubles) -> SolvedA
         least=settings.quality * best,
         seed=settings.seed,
     )
-    solved = _report(task, pairs, values, found.chosen, best_sum=best)
-    return replace(solved, probabilities=found.probabilities[found.chosen])
+    solved = _report(task, pairs, values, chosen, best_sum=best)
+    return replace(solved, probabilities=probabilities[chosen])
 
 
 def _report(
@@ -193,5 +187,5 @@ def _report(
     best_sum: float | None = None,
 ) -> SolvedAssignment:
     worst = float(sum_by_paper(pairs, values, chosen, task.required.shape[0]).min())
-    kept: Rows = np.flatnonzero(chosen)
-    return SolvedAssignment(pairs.take(kept), values[kept], pairs, worst, bound, best_sum)
+    assigned: Rows = np.flatnonzero(chosen)
+    return SolvedAssignment(pairs.take(assigned), values[assigned], pairs, worst, bound, best_sum)

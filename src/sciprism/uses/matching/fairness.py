@@ -8,36 +8,26 @@ reviewer from another one, which takes a third reviewer, and so on, while none f
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 
 import numpy as np
 
 from sciprism.arrays import Doubles, Integers, Rows
 from sciprism.uses.matching.problem import Mask, PairTable, Requirements
-from sciprism.uses.matching.program import AssignmentProgram, FairnessRows
+from sciprism.uses.matching.program import AssignmentProgram
 
 STEPS = 12
 """Halvings of the interval in which the best reachable goal is."""
 SLACK = 1e-7
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FairAssignment:
-    """Which pairs are assigned, the worst submission's summed score, and what no assignment can exceed."""
+def assign_fairly(program: AssignmentProgram, values: Doubles, start: Mask) -> tuple[Mask, float]:
+    """Return an assignment that serves the worst submission well, and then has a high sum; and a bound.
 
-    chosen: Mask
-    worst: float
-    bound: float
-
-
-def assign_fairly(program: AssignmentProgram, values: Doubles, start: Mask) -> FairAssignment:
-    """Return an assignment whose worst submission is as well served as found, and then the highest sum.
-
-    start: an assignment with the highest sum. values: (p,) of pairs, which a submission's score sums.
+    start: an assignment with the highest sum. values: (p,) of pairs, which a submission's score sums. The bound is
+    what the worst submission's score cannot exceed.
     """
     pairs, papers = program.pairs, program.required.shape[0]
-    relaxed = program.solve(np.zeros(len(pairs)), fairness=FairnessRows(values))
-    bound = float(relaxed.extra[0])
+    bound = program.bound_lowest(values)
     exchange = ExchangeChains(program.required, pairs, values, program.locked)
     worst = float(sum_by_paper(pairs, values, start, papers).min())
     best, low, high = start, worst, bound
@@ -50,7 +40,7 @@ def assign_fairly(program: AssignmentProgram, values: Doubles, start: Mask) -> F
             high = goal
         else:
             best, low = raised, float(sum_by_paper(pairs, values, raised, papers).min())
-    return FairAssignment(_raise_sum(program, values, best, low), low, bound)
+    return _raise_sum(program, values, best, low), bound
 
 
 def sum_by_paper(pairs: PairTable, values: Doubles, chosen: Mask, papers: int) -> Doubles:

@@ -12,7 +12,7 @@ from sciprism.arrays import Doubles, Floats, Rows
 from sciprism.papers.records import Paper
 from sciprism.uses.matching.expertise import ExpertiseScorer
 from sciprism.uses.matching.pair_files import PairValues
-from sciprism.uses.matching.problem import ForbiddenPairs, PairTable, join_pairs
+from sciprism.uses.matching.problem import PairTable, Requirements, join_pairs
 
 DIGITS = 6
 """Decimal places of scores: further ones depend on the order of sums, and would make ties differ by machine."""
@@ -21,45 +21,37 @@ NEAREST = 2
 MAX_BLOCK_BYTES = 1 << 26
 """Bytes of the scores that are held at once."""
 Advance = Callable[[int], None]
-"""Is told how many submissions are done."""
-
-
-@dataclass(frozen=True, slots=True)
-class LeastCandidates:
-    """How many candidates each submission has at least, and each reviewer; fewer where conflicts leave fewer."""
-
-    per_paper: int
-    per_reviewer: int
+"""Shows how many submissions are scored."""
 
 
 def find_candidates(
     scorer: ExpertiseScorer,
     submissions: Floats,
-    forbidden: ForbiddenPairs,
-    counts: LeastCandidates,
-    *,
-    members: list[Rows] | None = None,
+    required: Requirements,
+    per_paper: int,
+    per_reviewer: int,
     advance: Advance | None = None,
 ) -> PairTable:
     """Return the best allowed pairs of each submission (n, d) and of each reviewer, and their scores.
 
-    Reviewers without papers score 0. members: groups of reviewers, of which each submission also gets its best.
+    per_paper, per_reviewer: pairs of each, at least; fewer where conflicts leave fewer. Each submission also gets the
+    best of each group. Reviewers without papers score 0.
     """
     reviewers = len(scorer.profiles)
     step = max(1, min(4096, MAX_BLOCK_BYTES // (4 * max(1, reviewers))))
-    best = _BestSubmissions(reviewers, counts.per_reviewer)
+    best = _BestSubmissions(reviewers, per_reviewer)
+    columns = [np.arange(reviewers), *(np.flatnonzero(group.members) for group in required.groups)]
     tables: list[PairTable] = []
     for start in range(0, len(submissions), step):
         scores = scorer.score_all(submissions[start : start + step])
         np.nan_to_num(scores, copy=False, nan=0.0)
-        rows, numbers = forbidden.between(start, start + len(scores))
+        rows, numbers = required.forbidden.between(start, start + len(scores))
         scores[rows - start, numbers] = -np.inf
         best.add(scores, start)
-        for columns in (None, *(members or ())):
-            part = scores if columns is None else scores[:, columns]
-            found, places = _take_best(part, counts.per_paper)
-            chosen = places if columns is None else columns[places]
-            tables.append(PairTable(found + start, chosen, part[found, places].astype(np.float64)))
+        for number, members in enumerate(columns):
+            part = scores[:, members] if number else scores
+            rows, places = _take_best(part, per_paper)
+            tables.append(PairTable(rows + start, members[places], part[rows, places].astype(np.float64)))
         if advance is not None:
             advance(start + len(scores))
     return join_pairs([*tables, best.pairs()], reviewers)
@@ -116,10 +108,8 @@ class ReviewerPaper:
 class ScoreSource(Protocol):
     """Gives the scores of pairs, and why."""
 
-    def candidates(
-        self, forbidden: ForbiddenPairs, counts: LeastCandidates, members: list[Rows], advance: Advance
-    ) -> PairTable:
-        """Return the pairs to choose from."""
+    def candidates(self, required: Requirements, per_paper: int, per_reviewer: int, advance: Advance) -> PairTable:
+        """Return the allowed pairs to choose from, at least so many of each submission and each reviewer."""
         ...
 
     def score(self, papers: Rows, reviewers: Rows) -> Doubles:
@@ -139,12 +129,10 @@ class VectorScores:
     scorer: ExpertiseScorer
     papers: Sequence[Paper]
 
-    def candidates(
-        self, forbidden: ForbiddenPairs, counts: LeastCandidates, members: list[Rows], advance: Advance
-    ) -> PairTable:
+    def candidates(self, required: Requirements, per_paper: int, per_reviewer: int, advance: Advance) -> PairTable:
         """Return the best allowed pairs of each submission and each reviewer."""
-        found = find_candidates(self.scorer, self.submissions, forbidden, counts, members=members, advance=advance)
-        return PairTable(found.papers, found.reviewers, found.scores.round(DIGITS))
+        best = find_candidates(self.scorer, self.submissions, required, per_paper, per_reviewer, advance)
+        return PairTable(best.papers, best.reviewers, best.scores.round(DIGITS))
 
     def score(self, papers: Rows, reviewers: Rows) -> Doubles:
         """Return the scores of pairs; 0 for reviewers without papers."""
@@ -152,7 +140,7 @@ class VectorScores:
 
     def explain(self, papers: Rows, reviewers: Rows) -> list[tuple[ReviewerPaper, ...]]:
         """Return of each pair the reviewer's two nearest papers, by the cosine without weights."""
-        found: list[tuple[ReviewerPaper, ...]] = [()] * len(papers)
+        nearest: list[tuple[ReviewerPaper, ...]] = [()] * len(papers)
         profiles = self.scorer.profiles
         order = np.argsort(reviewers, kind="stable")
         for part in np.split(order, np.flatnonzero(np.diff(reviewers[order])) + 1):
@@ -164,10 +152,10 @@ class VectorScores:
             for pair, row in zip(part.tolist(), cosines, strict=True):
                 best = np.argsort(-row, kind="stable")[:NEAREST]
                 near = [(self.papers[profiles.rows[own][i]], round(float(row[i]), 4)) for i in best.tolist()]
-                found[pair] = tuple(
+                nearest[pair] = tuple(
                     ReviewerPaper(paper.title or paper.abstract, paper.year, cosine) for paper, cosine in near
                 )
-        return found
+        return nearest
 
 
 class GivenScores:
@@ -179,16 +167,10 @@ class GivenScores:
         self._reviewers = shape[1]
         self._keys = self._table.papers * shape[1] + self._table.reviewers
 
-    def candidates(
-        self,
-        forbidden: ForbiddenPairs,
-        counts: LeastCandidates,  # noqa: ARG002 (the sources' signature)
-        members: list[Rows],  # noqa: ARG002
-        advance: Advance,  # noqa: ARG002
-    ) -> PairTable:
+    def candidates(self, required: Requirements, *_: object) -> PairTable:
         """Return all pairs with a score that are allowed."""
         table = self._table
-        return table.take(np.flatnonzero(~forbidden.contain(table.papers, table.reviewers)))
+        return table.take(np.flatnonzero(~required.forbidden.contain(table.papers, table.reviewers)))
 
     def score(self, papers: Rows, reviewers: Rows) -> Doubles:
         """Return the given scores of pairs, 0 for others."""

@@ -9,7 +9,6 @@ changes none of their means (Gandhi et al. 2006, Dependent rounding).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,19 +24,10 @@ CONCAVITIES = (0.5, 0.25, 0.1, 0.05, 0.02, 0.01)
 TOLERANCE = 1e-7
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PerturbedAssignment:
-    """A sampled assignment, and the probability of each pair that it was sampled with; both (p,)."""
-
-    chosen: Mask
-    probabilities: Doubles
-    concavity: float
-
-
 def assign_at_random(
     required: Requirements, pairs: PairTable, values: Doubles, *, max_probability: float, least: float, seed: int
-) -> PerturbedAssignment:
-    """Return a sampled assignment in which no pair that is not locked has more than `max_probability`.
+) -> tuple[Mask, Doubles]:
+    """Return a sampled assignment, and the probability of each pair, at most `max_probability` if it is not locked.
 
     least: expected sum that is asked for; the most random of `CONCAVITIES` that reaches it decides, else the linear
     function, which has the highest sum. Raises InputError where the groups overlap, or where the probability is too
@@ -47,26 +37,25 @@ def assign_at_random(
     if members and np.sum(members, axis=0).max() > 1:
         raise InputError("a perturbed assignment needs groups that do not overlap; require groups of one column")
     try:
-        amounts, concavity = _choose_probabilities(required, pairs, values, max_probability, least)
+        amounts = _choose_probabilities(required, pairs, values, max_probability, least)
     except RunFailedError as error:
         raise InputError(
             f"no assignment gives every pair a probability of at most {max_probability}: raise --max-probability, "
             "--candidates or --max-papers"
         ) from error
     probabilities = np.clip(amounts, 0.0, 1.0)
-    chosen = _Network(required, pairs, probabilities).round(np.random.default_rng(seed))
-    return PerturbedAssignment(chosen, probabilities, concavity)
+    return _Network(required, pairs, probabilities).round(np.random.default_rng(seed)), probabilities
 
 
 def _choose_probabilities(
     required: Requirements, pairs: PairTable, values: Doubles, highest: float, least: float
-) -> tuple[Doubles, float]:
-    """Return the probabilities of the most random function whose expected sum is enough, and its concavity.
+) -> Doubles:
+    """Return the probabilities of the most random function whose expected sum is enough.
 
     The linear one has the highest sum and is solved first, in one piece; the others are searched by halving.
     """
     best = AssignmentProgram(required, pairs, upper=highest).solve(values, relaxed=True).amounts
-    found, program = (best, 0.0), None
+    chosen, program = best, None
     middles = (np.arange(PIECES) + 0.5) / PIECES * highest
     shifted = values - min(0.0, float(values.min()))
     low, high = 0, len(CONCAVITIES)  # the first that is enough is at low or after, before high it is known to be
@@ -75,10 +64,10 @@ def _choose_probabilities(
         middle = (low + high) // 2
         amounts = program.solve((1 - 2 * CONCAVITIES[middle] * middles)[:, None] * shifted).amounts
         if amounts @ values >= least:
-            found, high = (amounts, CONCAVITIES[middle]), middle
+            chosen, high = amounts, middle
         else:
             low = middle + 1
-    return found
+    return chosen
 
 
 class _Network:

@@ -22,29 +22,15 @@ UNBOUNDED = float("inf")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProgramSolution:
-    """What a programme found. amounts: (p,) of each pair; objective: their summed values; extra: further columns."""
+    """What a programme found. amounts: (p,) of each pair; objective: their summed values."""
 
     amounts: Doubles
     objective: float
-    extra: Doubles
-
-    @property
-    def is_integral(self) -> bool:
-        """Tell whether every pair is assigned wholly or not at all."""
-        return bool((np.abs(self.amounts - np.round(self.amounts)) < TOLERANCE).all())
 
     @property
     def chosen(self) -> Mask:
         """Return which pairs are assigned."""
         return self.amounts > 0.5
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FairnessRows:
-    """Ask every submission's summed score to be at least `bound`, or at least a variable that is maximised (None)."""
-
-    scores: Doubles
-    bound: float | None = None
 
 
 class AssignmentProgram:
@@ -61,23 +47,26 @@ class AssignmentProgram:
         self.locked = np.isin(keys, locked_papers * required.shape[1] + locked_reviewers)
         self._upper = np.where(self.locked, 1.0, upper) / copies
 
-    def solve(
-        self,
-        values: Doubles,
-        *,
-        fairness: FairnessRows | None = None,
-        fixed: Mask | None = None,
-        relaxed: bool = False,
-    ) -> ProgramSolution:
-        """Return the best solution. values: (p,) or (copies, p). fixed: pairs that are assigned, beside the locked.
+    def solve(self, values: Doubles, *, fixed: Mask | None = None, relaxed: bool = False) -> ProgramSolution:
+        """Return the best solution. values: (p,) or (copies, p). fixed: pairs that are assigned, besides the locked.
 
-        Integer variables are used where groups overlap, unless the relaxed solution or fairness is asked for. Raises
+        Integer variables are used where groups overlap, unless the relaxed solution is asked for. Raises
         RunFailedError where HiGHS finds no solution.
         """
-        found = self._run(values, fairness, fixed, integer=False)
-        if not (found.is_integral or relaxed or fairness is not None or self.copies > 1):
-            found = self._run(values, None, fixed, integer=True)
-        return found
+        model = self._build(values, fixed)
+        columns = model.solve()
+        is_integral = (np.abs(columns - np.round(columns)) < TOLERANCE).all()
+        if not (is_integral or relaxed or self.copies > 1):
+            columns = model.solve(integers=model.columns)
+        return ProgramSolution(columns.reshape(self.copies, -1).sum(axis=0), float(model.values @ columns))
+
+    def bound_lowest(self, scores: Doubles) -> float:
+        """Return what the lowest summed score of a submission cannot exceed. scores: (p,)."""
+        model = self._build(np.zeros(len(self.pairs)), None)
+        papers = self.required.shape[0]
+        rows = model.add_rows(self.pairs.papers, np.zeros(papers), np.full(papers, UNBOUNDED), entries=scores)
+        model.add_columns(np.ones(1), -UNBOUNDED, UNBOUNDED, entries=(rows, -np.ones(papers)), shared=True)
+        return float(model.solve(interior=True)[-1])
 
     def find_lacking(self) -> dict[str, list[int]]:
         """Return group -> submissions that cannot have its minimum, as few reviews short as possible."""
@@ -87,17 +76,6 @@ class AssignmentProgram:
         short = model.solve()[len(self.pairs) :].reshape(len(self._group_rows), -1) > TOLERANCE
         names = [group.name for group in self.required.groups]
         return {name: np.flatnonzero(row).tolist() for name, row in zip(names, short, strict=True) if row.any()}
-
-    def _run(
-        self, values: Doubles, fixed_fairness: FairnessRows | None, fixed: Mask | None, *, integer: bool
-    ) -> ProgramSolution:
-        model = self._build(values, fixed)
-        count = model.columns
-        if fixed_fairness is not None:
-            self._add_fairness(model, fixed_fairness)
-        found = model.solve(integers=count if integer else 0, interior=fixed_fairness is not None)
-        amounts = found[:count].reshape(self.copies, -1).sum(axis=0)
-        return ProgramSolution(amounts, float(model.values @ found), found[count:])
 
     def _build(self, values: Doubles, fixed: Mask | None) -> _Model:
         papers, reviewers = self.pairs.papers, self.pairs.reviewers
@@ -115,15 +93,6 @@ class AssignmentProgram:
             rows = model.add_rows(np.tile(papers, self.copies)[inside], least, required.needs, columns=inside)
             self._group_rows.append(rows)
         return model
-
-    def _add_fairness(self, model: _Model, fairness: FairnessRows) -> None:
-        scores = np.tile(fairness.scores, self.copies)
-        lowest = np.full(self.required.shape[0], fairness.bound or 0.0)
-        rows = model.add_rows(
-            np.tile(self.pairs.papers, self.copies), lowest, np.full(len(lowest), UNBOUNDED), entries=scores
-        )
-        if fairness.bound is None:
-            model.add_columns(np.ones(1), -UNBOUNDED, UNBOUNDED, entries=(rows, -np.ones(len(rows))), shared=True)
 
 
 class _Model:
