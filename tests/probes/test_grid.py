@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.probes import ProbeSettings, grid_search
-from sciprism.probes.folds import plain_folds, stratified_folds
+from sciprism.probes.targets import plain_folds, stratified_folds
 
 GRID = (1e-3, 1e-1, 10.0)
 
@@ -182,7 +182,6 @@ def test_wrong_input_is_told() -> None:
         ({"loss": "log"}, "unknown loss"),
         ({"grid": ()}, "grid of C"),
         ({"grid": (0.0,)}, "grid of C"),
-        ({"selection": "r2"}, "selected by accuracy"),
         ({"solver": "x"}, "unknown solver"),
         ({"folds": 1}, "at least 2"),
         ({"tolerance": 0.0}, "tolerance"),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sciprism.evaluation.selection import SelectedTasks
     from sciprism.evaluation.systems import System
     from sciprism.evaluation.task import Suite, Task
-    from sciprism.probes.settings import SolverName
+    from sciprism.probes.grid import SolverName
 
 Models = Annotated[
     list[str] | None,

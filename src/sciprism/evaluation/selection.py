@@ -13,7 +13,7 @@ from sciprism.evaluation.suites import suites
 from sciprism.evaluation.task import Suite, Task
 from sciprism.evaluation.task_files import read_suite
 from sciprism.evaluation.tuning.settings import Tuning
-from sciprism.probes.settings import SolverName
+from sciprism.probes.grid import SolverName
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,13 @@ the gradient w - v, and is a sum of positive terms, so single precision is enoug
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from sciprism.probes.lbfgs import LbfgsHistory
-from sciprism.probes.losses import ProbeLoss
-from sciprism.probes.slack_blocks import SlackBlock
+from sciprism.probes.losses import ProbeLoss, SlackBlock
 
 MAX_ITERATIONS = 2000
 PATIENCE = 150
@@ -36,23 +35,56 @@ MAX_TRIALS = 40
 """Step lengths per line search: each at least halves the bounds; most searches need one or two."""
 MIN_FINISHED_SHARE = 1 / 16
 """Finished problems are removed once they are this share of all: removal copies the others."""
+HISTORY = 10
+"""Pairs of steps and gradient changes that are stored; 30 needed as many iterations as 10."""
+
+
+class LbfgsHistory:
+    """The last steps of each problem and the changes of its gradient over them."""
+
+    def __init__(self) -> None:
+        self._pairs: deque[tuple[Tensor, Tensor, Tensor]] = deque(maxlen=HISTORY)
+
+    def add(self, step: Tensor, change: Tensor) -> None:
+        """Add a step and the change of the gradient, both (p, r)."""
+        product = torch.linalg.vecdot(step, change)
+        inverse = torch.where(product > 0, 1 / product, 0)  # 0: the pair is ignored
+        self._pairs.append((step, change, inverse.nan_to_num(0, 0, 0)))
+
+    def keep(self, remaining: Tensor) -> None:
+        """Drop the problems that are False in a mask (p,)."""
+        self._pairs = deque(
+            ((step[remaining], change[remaining], inverse[remaining]) for step, change, inverse in self._pairs),
+            maxlen=HISTORY,
+        )
+
+    def direction(self, gradient: Tensor, scale: Tensor) -> Tensor:
+        """Return -H gradient (p, r); scale (p, r) is the diagonal of H before any step is stored."""
+        rest = gradient.clone()
+        shares: list[Tensor] = []
+        for step, change, inverse in reversed(self._pairs):
+            shares.append(inverse * torch.linalg.vecdot(step, rest))
+            rest.addcmul_(shares[-1][:, None], change, value=-1)
+        rest *= scale
+        for (step, change, inverse), share in zip(self._pairs, reversed(shares), strict=True):
+            rest.addcmul_((share - inverse * torch.linalg.vecdot(change, rest))[:, None], step)
+        return rest.neg_()
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """Weights (p, r), the relative duality gap of each problem (p,), and its iterations (p,)."""
+    """Weights (p, r), and the relative duality gap of each problem (p,)."""
 
     weights: Tensor
     gaps: Tensor
-    iterations: Tensor
 
 
 class Descent:
     """The state of one batch of problems with one loss; its tensors have one row per problem.
 
-    weights (p, r): the start; the blocks' slacks must belong to them. costs (p,): weight * C.
+    weights (p, r): the start; the blocks' slacks must belong to them. costs (p,): C.
     spectrum: eigenvalues of the sum of x x^T over all rows, (r,) or (p, r); features must be in the
-    eigenvectors' coordinates. rows: number of rows of the spectrum. widths (p,): of the rounded corners.
+    eigenvectors' coordinates. rows: number of rows of the spectrum. `widths` (p,): of the rounded corners.
     """
 
     def __init__(
@@ -64,10 +96,9 @@ class Descent:
         costs: Tensor,
         spectrum: Tensor,
         rows: int,
-        widths: Tensor,
     ) -> None:
-        self.loss, self.blocks, self.weights, self.costs = loss, blocks, weights, costs
-        self.curvatures, self.widths, self.rows = spectrum / max(1, rows), widths, rows
+        self.loss, self.blocks, self.weights, self.costs = loss, blocks, weights, costs * loss.weight
+        self.curvatures, self.rows, self.widths = spectrum / max(1, rows), rows, self._initial_widths()
         count = len(weights)
         self.original_ids = torch.arange(count)
         self.history = LbfgsHistory()
@@ -80,13 +111,23 @@ class Descent:
         self.reference_gaps = torch.full((count,), torch.inf, dtype=torch.double)
         self.last_progress = torch.zeros(count, dtype=torch.long)
 
+    def _initial_widths(self) -> Tensor:
+        """Return the first widths: at w = 0 most rows are on the curve, so that the first directions are in scale."""
+        count, dtype = len(self.weights), self.weights.dtype
+        if self.loss.margins:
+            return torch.full((count,), 2.0 if self.loss.cornered else 1.0, dtype=dtype)
+        sums, rows = torch.zeros(count, dtype=dtype), torch.zeros(count, dtype=dtype)
+        for block in self.blocks:
+            sums.index_add_(0, block.members, block.slack.abs().sum(1))
+            rows[block.members] += block.slack.shape[1]
+        return torch.where(sums > 0, 2 * sums / rows, 1)
+
     def solve(self, tolerance: float) -> Solution:
         """Descend until every relative gap is below tolerance or no longer improves."""
         count, width = self.weights.shape
         solution = Solution(
             torch.zeros(count, width, dtype=self.weights.dtype),
             torch.full((count,), torch.inf, dtype=torch.double),
-            torch.zeros(count, dtype=torch.long),
         )
         self._update_sums()
         for iteration in range(MAX_ITERATIONS):
@@ -95,7 +136,7 @@ class Descent:
             if iteration == MAX_ITERATIONS - 1:
                 finished[:] = True
             if finished.any() and int(finished.sum()) >= MIN_FINISHED_SHARE * len(finished):
-                self._remove_finished(finished, gaps, iteration, solution)
+                self._remove_finished(finished, gaps, solution)
                 if finished.all():
                     break
             if self.loss.cornered:
@@ -117,12 +158,11 @@ class Descent:
         self.reference_gaps[progress], self.last_progress[progress] = gaps[progress], iteration
         return torch.where(gaps > 0, gaps / self.best_primal.clamp_min(TINY), 0)
 
-    def _remove_finished(self, finished: Tensor, gaps: Tensor, iteration: int, solution: Solution) -> None:
+    def _remove_finished(self, finished: Tensor, gaps: Tensor, solution: Solution) -> None:
         """Store the solutions of the finished problems and drop these."""
         original_ids, remaining = self.original_ids[finished], ~finished
         solution.weights[original_ids] = self.best[finished]
         solution.gaps[original_ids] = gaps[finished] + self._rounding(finished)
-        solution.iterations[original_ids] = iteration
         for block in self.blocks:
             block.keep(remaining)
         self.history.keep(remaining)
@@ -197,13 +237,13 @@ class Descent:
     def _update_sums(self, chosen: Tensor | None = None) -> None:
         """Update the sums and gradients of all problems, or of the chosen ones."""
         stale = torch.ones(len(self.weights), dtype=torch.bool) if chosen is None else chosen
-        for sums in (self.dual_weights, self.loss_sums, self.slack_gaps, self.curved_rows):
-            sums[stale] = 0
-        for found in (block.sums(self.widths, chosen) for block in self.blocks):
-            self.dual_weights.index_add_(0, found.members, found.dual_weights)
-            self.loss_sums.index_add_(0, found.members, found.loss)
-            self.slack_gaps.index_add_(0, found.members, found.slack_gap)
-            self.curved_rows.index_add_(0, found.members, found.curved_rows)
+        sums = (self.loss_sums, self.slack_gaps, self.curved_rows, self.dual_weights)
+        for total in sums:
+            total[stale] = 0
+        for block in self.blocks:
+            members, *block_sums = block.sums(self.widths, chosen)
+            for total, of_block in zip(sums, block_sums, strict=True):
+                total.index_add_(0, members, of_block)
         self.dual_weights[stale] *= self.costs[stale, None].to(self.dual_weights.dtype)
 
 

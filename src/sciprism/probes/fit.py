@@ -1,22 +1,30 @@
-"""Fit probes with a given C: on all rows, on some rows, or on many small subsets at once."""
+"""Fit probes with a given C: on all rows, on some rows, or on many small subsets at once (few-shot protocols)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from sciprism.arrays import Floats, Integers
+from sciprism.arrays import Doubles, Floats, Integers
 from sciprism.errors import InputError
 from sciprism.parallel import map_threads
-from sciprism.probes.basis import row_space
 from sciprism.probes.descent import Descent
-from sciprism.probes.feature_rows import PerProblemRows
-from sciprism.probes.losses import LOSSES, LossName, ProbeLoss
-from sciprism.probes.solver import TOLERANCE, Problems, Solver, build_slack_block, initial_widths
-from sciprism.probes.weights import Weights, add_constant_column, check_features, split_intercept
+from sciprism.probes.features import PerProblemRows, add_constant_column, check_features, row_space
+from sciprism.probes.losses import LOSSES, LossName, ProbeLoss, SlackBlock
+from sciprism.probes.probe import Probe
+from sciprism.probes.solver import (
+    TOLERANCE,
+    Problems,
+    Solver,
+    Weights,
+    split_intercept,
+)
+from sciprism.probes.targets import ProbeTargets, read_targets
 
 MAX_STACKED = 1 << 25
 """Numbers in the stacked features of subsets that are solved together: 128 MiB."""
@@ -72,17 +80,16 @@ def fit_subsets(
         share = longest * max(features.shape[1], longest * count)
         size = max(1, min(MAX_STACKED // share, -(-len(subsets) // torch.get_num_threads())))
         groups = [subsets[start : start + size] for start in range(0, len(subsets), size)]
-        found = map_threads(lambda group: _fit_stacked(features, signs, group, LOSSES[loss], cost, intercept), groups)
-        names = ("vectors", "intercepts", "gaps", "iterations")
-        whole = Weights(*(np.concatenate([getattr(part, name) for part in found]) for name in names))
+        parts = map_threads(lambda group: _fit_stacked(features, signs, group, LOSSES[loss], cost, intercept), groups)
+        names = ("vectors", "intercepts", "gaps")
+        whole = Weights(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
     else:
         zeros = np.zeros((len(subsets), count))
         vectors = np.zeros((*zeros.shape, features.shape[1]))
-        whole = Weights(vectors, zeros, np.full_like(zeros, np.inf), zeros.astype(np.int64))
+        whole = Weights(vectors, zeros, np.full_like(zeros, np.inf))
     for i in np.flatnonzero((whole.gaps > TOLERANCE).any(axis=1)):
         one = fit(features, signs, loss=loss, cost=cost, intercept=intercept, rows=subsets[int(i)])
-        whole.vectors[i], whole.intercepts[i] = one.vectors, one.intercepts
-        whole.gaps[i], whole.iterations[i] = one.gaps, one.iterations
+        whole.vectors[i], whole.intercepts[i], whole.gaps[i] = one.vectors, one.intercepts, one.gaps
     return whole
 
 
@@ -107,19 +114,11 @@ def _fit_stacked(
     back, spectrum = row_space(rows)
     rotated = (back * spectrum[:, None, :]).to(dtype).repeat_interleave(count, 0)
     start = torch.zeros(len(rotated), longest, dtype=dtype)
-    block = build_slack_block(loss, PerProblemRows(rotated), torch.arange(len(rotated)), columns.flatten(0, 1), start)
-    solution = Descent(
-        loss,
-        [block],
-        start,
-        costs=check_costs(cost, len(rotated)) * loss.weight,
-        spectrum=spectrum.to(dtype).repeat_interleave(count, 0),
-        rows=longest,
-        widths=initial_widths(loss, [block], len(rotated), start.dtype),
-    ).solve(TOLERANCE)
+    block = SlackBlock(loss, PerProblemRows(rotated), torch.arange(len(rotated)), columns.flatten(0, 1), start)
+    spectra, costs = spectrum.to(dtype).repeat_interleave(count, 0), check_costs(cost, len(rotated))
+    solution = Descent(loss, [block], start, costs=costs, spectrum=spectra, rows=longest).solve(TOLERANCE)
     whole = (solution.weights.view(len(subsets), count, -1).double() @ back.mT) @ rows.double()
-    found = split_intercept(whole.flatten(0, 1), solution.gaps, solution.iterations, intercept)
-    return found.shaped(len(subsets), count)
+    return split_intercept(whole.flatten(0, 1), solution.gaps, intercept).shaped(len(subsets), count)
 
 
 def check_costs(cost: float | Sequence[float], count: int) -> Tensor:
@@ -134,9 +133,53 @@ def check_targets(targets: Floats, loss: LossName, rows: int) -> Floats:
     """Return targets (n, k) as float32, +-1 or 0 for the hinges and finite numbers for real targets."""
     if targets.ndim != 2 or len(targets) != rows:
         raise InputError(f"targets have shape {targets.shape}; give one row for each of the {rows} rows of features")
-    found = np.ascontiguousarray(targets, np.float32)
-    if LOSSES[loss].margins and not np.isin(found, (-1, 0, 1)).all():
+    checked = np.ascontiguousarray(targets, np.float32)
+    if LOSSES[loss].margins and not np.isin(checked, (-1, 0, 1)).all():
         raise InputError(f"targets of the loss {loss} must be -1 or 1, or 0 for an ignored row")
-    if not np.isfinite(found).all():
+    if not np.isfinite(checked).all():
         raise InputError("targets hold NaN, infinity or a number beyond float32; remove these rows")
-    return found
+    return checked
+
+
+def fit_probes(
+    features: NDArray[np.floating],
+    targets: NDArray[Any],
+    subsets: Sequence[Integers],
+    *,
+    loss: LossName = "squared_hinge",
+    cost: float = 1.0,
+    intercept: bool = False,
+) -> list[Probe]:
+    """Fit one probe on each subset (row numbers) of features (n, d), with C = cost.
+
+    targets as in `grid_search`. A class that a subset lacks is never predicted by its probe; a subset with
+    a single class is an InputError. A label that is constant in a subset is always predicted so.
+    """
+    rows = check_features(features)
+    checked = read_targets(targets, len(rows), LOSSES[loss].margins)
+    columns = np.ascontiguousarray(checked.columns.T)
+    weights = fit_subsets(rows, columns, subsets, loss=loss, cost=cost, intercept=intercept)
+    return [
+        _build_subset_probe(checked, subset, number, vectors, shifts)
+        for number, (subset, vectors, shifts) in enumerate(
+            zip(subsets, weights.vectors, weights.intercepts, strict=True)
+        )
+    ]
+
+
+def _build_subset_probe(
+    targets: ProbeTargets, subset: Integers, number: int, vectors: Doubles, shifts: Doubles
+) -> Probe:
+    """Build the probe of one subset, without the classes that it lacks."""
+    if targets.kind == "labels":
+        here = targets.columns[:, subset]
+        constant = (here == here[:, :1]).all(axis=1)
+        vectors[constant], shifts[constant] = 0, here[constant, 0]
+    if targets.classes is None:
+        return Probe(targets.kind, vectors.astype(np.float32), shifts.astype(np.float32))
+    seen = np.unique(targets.truth[subset])
+    if len(seen) < 2:
+        raise InputError(f"subset {number} (of {len(subset)} rows) has one class only; sample subsets with two or more")
+    rows = seen if len(vectors) > 1 else np.zeros(1, np.int64)
+    seen_vectors, seen_shifts = vectors[rows].astype(np.float32), shifts[rows].astype(np.float32)
+    return Probe(targets.kind, seen_vectors, seen_shifts, targets.classes[seen])

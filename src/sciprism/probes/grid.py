@@ -2,24 +2,60 @@
 
 from __future__ import annotations
 
+import math
+import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from sciprism.arrays import Doubles, Floats, Integers, inner_products
+from sciprism.errors import InputError, MissingExtraError
 from sciprism.parallel import map_threads
-from sciprism.probes.folds import plain_folds, stratified_folds
-from sciprism.probes.losses import LOSSES
+from sciprism.probes.features import check_features
+from sciprism.probes.losses import LOSSES, LossName
 from sciprism.probes.probe import Probe, build_probe, choose_classes
-from sciprism.probes.settings import ProbeSettings
-from sciprism.probes.sklearn_search import sklearn_grid_search
-from sciprism.probes.solver import Problems, Solver
-from sciprism.probes.targets import ProbeTargets, read_targets
-from sciprism.probes.weights import Weights, check_features
+from sciprism.probes.solver import TOLERANCE, Problems, Solver, Weights
+from sciprism.probes.targets import ProbeTargets, assign_folds, read_targets
+
+SolverName = Literal["sciprism", "sklearn"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeSettings:
+    """Settings of a grid search; InputError for invalid values.
+
+    loss: "squared_hinge" or "hinge" for classes and labels, "epsilon_insensitive" (epsilon 0) for real
+    targets. grid: values of C, chosen by the mean over the folds of the accuracy, or R2 of real targets.
+    intercept: False for the published numbers of SciDocs and SciRepEval, True for scikit-learn's default.
+    tolerance: relative duality gap at which a problem counts as solved. solver: "sklearn" runs scikit-learn's
+    GridSearchCV instead; only it uses seed and iterations (its max_iter).
+    """
+
+    loss: LossName = "squared_hinge"
+    grid: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
+    folds: int = 3
+    intercept: bool = False
+    tolerance: float = TOLERANCE
+    solver: SolverName = "sciprism"
+    seed: int = 42
+    iterations: int = 1000
+
+    def __post_init__(self) -> None:
+        if self.loss not in LOSSES:
+            raise InputError(f"unknown loss {self.loss!r}; known: {', '.join(LOSSES)}")
+        if not self.grid or not all(0 < c < float("inf") for c in self.grid):
+            raise InputError(f"the grid of C is {self.grid}; give numbers above 0")
+        if self.solver not in ("sciprism", "sklearn"):
+            raise InputError(f"unknown solver {self.solver!r}; known: sciprism, sklearn")
+        if self.folds < 2:
+            raise InputError(f"{self.folds} folds; give at least 2")
+        if not 0 < self.tolerance < 1:
+            raise InputError(f"the tolerance is {self.tolerance}; give a number between 0 and 1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +86,12 @@ def grid_search(
     """
     settings = settings or ProbeSettings()
     rows = check_features(features)
-    known = read_targets(targets, len(rows), LOSSES[settings.loss].margins)
-    folds = _assign_folds(known, settings.folds)
-    notes = _describe_problems(known, folds)
+    checked = read_targets(targets, len(rows), LOSSES[settings.loss].margins)
+    folds = assign_folds(checked, settings.folds)
+    notes = _describe_problems(checked, folds)
     if settings.solver == "sklearn":
-        probe, best, scores, more = sklearn_grid_search(rows, known, settings)
-        return GridSearchResult(probe, best, scores, float("nan"), (*notes, *more))
-    search = _CrossValidation(rows, known, folds, settings)
+        return _search_with_sklearn(rows, checked, settings, notes)
+    search = _CrossValidation(rows, checked, folds, settings)
     weights = search.validate()
     scores = search.scores(weights)
     choice = choose_c(scores)
@@ -65,7 +100,7 @@ def grid_search(
     if gap > settings.tolerance:
         late = int((weights.gaps > settings.tolerance).sum() + (last.gaps > settings.tolerance).sum())
         notes = (*notes, f"{late} problems ended above the tolerance; the largest relative gap is {gap:.1e}")
-    probe = build_probe(known, last.vectors, last.intercepts)
+    probe = build_probe(checked, last.vectors, last.intercepts)
     return GridSearchResult(probe, np.asarray(settings.grid)[choice], scores, gap, notes)
 
 
@@ -79,11 +114,11 @@ def choose_c(scores: Doubles) -> Integers:
 class _CrossValidation:
     """The problems of one grid search, in the order fold, C, column."""
 
-    def __init__(self, features: Floats, known: ProbeTargets, folds: Integers, settings: ProbeSettings) -> None:
-        self.features, self.known, self.folds, self.settings = features, known, folds, settings
-        self.shape = (settings.folds, len(settings.grid), len(known.columns))
+    def __init__(self, features: Floats, targets: ProbeTargets, folds: Integers, settings: ProbeSettings) -> None:
+        self.features, self.targets, self.folds, self.settings = features, targets, folds, settings
+        self.shape = (settings.folds, len(settings.grid), len(targets.columns))
         self.shared = len(folds) == 1
-        self.columns = torch.from_numpy(known.columns)
+        self.columns = torch.from_numpy(targets.columns)
         self.costs = torch.tensor(settings.grid, dtype=torch.double)
         parts = [np.flatnonzero(folds[0] == fold) for fold in range(settings.folds)] if self.shared else ()
         self.solver = Solver(features, parts, intercept=settings.intercept, problems=int(np.prod(self.shape)))
@@ -95,7 +130,7 @@ class _CrossValidation:
             problems = Problems(self.columns, column, self.costs[c_index], fold)
         else:  # folds differ by label: a held-out row has the sign 0
             held_out = self.folds == np.arange(self.settings.folds)[:, None, None]
-            masked = np.where(held_out, np.float32(0), self.known.columns).reshape(-1, len(self.features))
+            masked = np.where(held_out, np.float32(0), self.targets.columns).reshape(-1, len(self.features))
             problems = Problems(
                 torch.from_numpy(masked),
                 fold * self.shape[2] + column,
@@ -107,21 +142,20 @@ class _CrossValidation:
     def refit(self, weights: Weights, choice: Integers) -> Weights:
         """Fit on all rows with the chosen C of each group, starting from the mean over its folds."""
         c_index = np.empty(self.shape[2], np.int64)
-        for group, best in zip(self.known.groups(), choice, strict=True):
+        for group, best in zip(self.targets.groups(), choice, strict=True):
             c_index[group] = best
         numbers = np.arange(self.shape[2])
         start = Weights(
             weights.vectors[:, c_index, numbers].mean(axis=0),
             weights.intercepts[:, c_index, numbers].mean(axis=0),
             weights.gaps[0, c_index, numbers],
-            weights.iterations[0, c_index, numbers],
         )
         costs, which = self.costs[torch.from_numpy(c_index)], torch.from_numpy(numbers)
         return self._solve(Problems(self.columns, which, costs, torch.full_like(which, -1)), start)
 
     def scores(self, weights: Weights) -> Doubles:
         """Score the fitted weights on every held-out fold -> (C, folds, g)."""
-        groups = self.known.groups()
+        groups = self.targets.groups()
 
         def score(index: tuple[int, int]) -> Doubles:
             fold, number = index
@@ -131,20 +165,20 @@ class _CrossValidation:
             flat = torch.from_numpy(vectors.astype(np.float32).reshape(-1, vectors.shape[2]))
             products = inner_products(torch.from_numpy(self.features[held_out]), flat).numpy()
             decisions = (products + shifts.reshape(-1)).reshape(-1, *shifts.shape).swapaxes(0, 1)
-            return _scores(self.known, group, held_out, decisions)  # of decisions (C, n, k)
+            return _scores(self.targets, group, held_out, decisions)  # of decisions (C, n, k)
 
-        found = map_threads(score, list(np.ndindex(self.shape[0], len(groups))))
-        return np.stack(found, axis=1).reshape(self.shape[1], self.shape[0], len(groups))
+        fold_scores = map_threads(score, list(np.ndindex(self.shape[0], len(groups))))
+        return np.stack(fold_scores, axis=1).reshape(self.shape[1], self.shape[0], len(groups))
 
     def _solve(self, problems: Problems, start: Weights | None = None) -> Weights:
         return self.solver.solve(problems, LOSSES[self.settings.loss], self.settings.tolerance, start)
 
 
-def _scores(known: ProbeTargets, group: Integers, held_out: NDArray[np.bool_], decisions: Doubles) -> Doubles:
+def _scores(targets: ProbeTargets, group: Integers, held_out: NDArray[np.bool_], decisions: Doubles) -> Doubles:
     """Score the decisions (C, n, k) of one group on one held-out fold -> (C,)."""
-    if known.kind == "values":
-        return r2(known.truth[held_out][:, group[0]], decisions[:, :, 0])
-    truth = known.truth if known.kind == "classes" else known.truth[:, group[0]].astype(np.int64)
+    if targets.kind == "values":
+        return r2(targets.truth[held_out][:, group[0]], decisions[:, :, 0])
+    truth = targets.truth if targets.kind == "classes" else targets.truth[:, group[0]].astype(np.int64)
     seen = np.unique(truth[~held_out])
     if len(seen) < 2:
         return np.full(len(decisions), np.nan)
@@ -161,37 +195,21 @@ def r2(truth: Doubles, guesses: Doubles) -> Doubles:
     spread = ((truth - truth.mean()) ** 2).sum()
     if spread == 0:
         return np.where(errors == 0, 1.0, 0.0)
-    found: Doubles = 1 - errors / spread
-    return found
+    return np.asarray(1 - errors / spread)
 
 
-def _assign_folds(known: ProbeTargets, folds: int) -> Integers:
-    """Return the fold of each row: (1, n), or (k, n) if every label has its own folds."""
-    if known.kind == "values":
-        return plain_folds(len(known.truth), folds)[None]
-    if known.kind == "classes":
-        return stratified_folds(known.truth, folds)[None]
-    constant = set(known.constant().tolist())
-    return np.stack(
-        [
-            plain_folds(len(known.truth), folds) if number in constant else stratified_folds(column, folds)
-            for number, column in enumerate(known.truth.T)
-        ]
-    )
-
-
-def _describe_problems(known: ProbeTargets, folds: Integers) -> tuple[str, ...]:
+def _describe_problems(targets: ProbeTargets, folds: Integers) -> tuple[str, ...]:
     """Return notes on constant labels, and on classes that some fold's training part lacks."""
-    if known.kind == "values":
+    if targets.kind == "values":
         return ()
     notes = []
-    constant = known.constant()
+    constant = targets.constant()
     if len(constant):
         notes.append(f"{len(constant)} labels are constant and were not fitted (first: column {constant[0]})")
-    columns: Sequence[NDArray[Any]] = [known.truth] if known.kind == "classes" else list(known.truth.T)
+    columns: Sequence[NDArray[Any]] = [targets.truth] if targets.kind == "classes" else list(targets.truth.T)
     rare = lacking = 0
     for number, (column, fold) in enumerate(zip(columns, folds, strict=True)):
-        if number in constant and known.kind == "labels":
+        if number in constant and targets.kind == "labels":
             continue
         classes, counts = np.unique(column, return_counts=True)
         rare += int((counts < fold.max() + 1).sum())
@@ -202,3 +220,47 @@ def _describe_problems(known: ProbeTargets, folds: Integers) -> tuple[str, ...]:
     if lacking:
         notes.append(f"{lacking} times a fold's training part lacked a class, which is then never predicted")
     return tuple(notes)
+
+
+def _search_with_sklearn(
+    features: Floats, targets: ProbeTargets, settings: ProbeSettings, notes: Sequence[str]
+) -> GridSearchResult:
+    """Run GridSearchCV, the reference implementation, once per choice of C."""
+    groups, constant = targets.groups(), set(targets.constant().tolist())
+    vectors = np.zeros((len(targets.columns), features.shape[1]))
+    intercepts = np.zeros(len(targets.columns))
+    best = np.full(len(groups), settings.grid[0])
+    scores = np.full((len(settings.grid), settings.folds, len(groups)), np.nan)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for number, group in enumerate(groups):
+            if number in constant:
+                continue
+            search = _build_sklearn_search(settings)
+            search.fit(features, targets.truth if targets.kind == "classes" else targets.truth[:, number])
+            model = search.best_estimator_
+            vectors[group], intercepts[group] = model.coef_, model.intercept_
+            best[number] = search.best_params_["C"]
+            for fold in range(settings.folds):
+                scores[:, fold, number] = search.cv_results_[f"split{fold}_test_score"]
+    kinds = Counter(warning.category.__name__ for warning in caught)
+    warned = (f"scikit-learn warned {count} times: {name}" for name, count in kinds.items())
+    return GridSearchResult(build_probe(targets, vectors, intercepts), best, scores, math.nan, (*notes, *warned))
+
+
+def _build_sklearn_search(settings: ProbeSettings) -> Any:
+    try:
+        from sklearn.model_selection import GridSearchCV
+        from sklearn.svm import LinearSVC, LinearSVR
+    except ImportError as error:
+        raise MissingExtraError("bench", 'the probe solver "sklearn"') from error
+    margins = LOSSES[settings.loss].margins
+    model = LinearSVC() if margins else LinearSVR(epsilon=0.0)
+    model.set_params(
+        loss=settings.loss,
+        dual="auto",
+        fit_intercept=settings.intercept,
+        max_iter=settings.iterations,
+        random_state=settings.seed,
+    )
+    return GridSearchCV(model, {"C": list(settings.grid)}, cv=settings.folds, scoring="accuracy" if margins else "r2")

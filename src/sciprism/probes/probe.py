@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 
 from sciprism.arrays import Doubles, Floats, inner_products
+from sciprism.probes.features import check_features
 from sciprism.probes.targets import ProbeTargets, TargetKind
-from sciprism.probes.weights import check_features
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,7 @@ class Probe:
     def decide(self, features: NDArray[np.floating]) -> Floats:
         """Return the decision values (n, k) of features (n, d)."""
         rows = torch.from_numpy(check_features(features))
-        found: Floats = inner_products(rows, torch.from_numpy(self.vectors)).numpy() + self.intercepts
-        return found
+        return np.asarray(inner_products(rows, torch.from_numpy(self.vectors)).numpy() + self.intercepts)
 
     def predict(self, features: NDArray[np.floating]) -> NDArray[Any]:
         """Return, of features (n, d), classes (n,), labels (n, k) of 0 and 1, or values (n, k).
@@ -47,11 +46,11 @@ class Probe:
         return self.classes[choose_classes(decisions)]
 
 
-def build_probe(known: ProbeTargets, vectors: Doubles, intercepts: Doubles) -> Probe:
+def build_probe(targets: ProbeTargets, vectors: Doubles, intercepts: Doubles) -> Probe:
     """Return the probe of weights (k, d) and intercepts (k,); constant labels stay constant."""
-    constant = known.constant()
-    vectors[constant], intercepts[constant] = 0, known.columns[constant, 0]
-    return Probe(known.kind, vectors.astype(np.float32), intercepts.astype(np.float32), known.classes)
+    constant = targets.constant()
+    vectors[constant], intercepts[constant] = 0, targets.columns[constant, 0]
+    return Probe(targets.kind, vectors.astype(np.float32), intercepts.astype(np.float32), targets.classes)
 
 
 def choose_classes(decisions: NDArray[np.floating]) -> NDArray[np.int64]:

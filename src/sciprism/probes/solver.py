@@ -9,17 +9,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from sciprism.arrays import Floats, Integers
+from sciprism.arrays import Doubles, Floats, Integers
 from sciprism.parallel import map_threads
-from sciprism.probes.basis import PrincipalBasis
 from sciprism.probes.descent import Descent, Solution
-from sciprism.probes.feature_rows import FeatureRows
-from sciprism.probes.losses import ProbeLoss
-from sciprism.probes.slack_blocks import SlackBlock
-from sciprism.probes.weights import Weights, add_constant_column, join_intercept, split_intercept
+from sciprism.probes.features import PrincipalBasis, add_constant_column
+from sciprism.probes.losses import ProbeLoss, SlackBlock
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Fitted vectors (..., d), intercepts (...), 0 without one, and relative duality gaps (...).
+
+    A gap is an upper bound of (objective - minimum) / objective. All are in double precision: where almost no
+    loss is left, rounding errors of single precision matter.
+    """
+
+    vectors: Doubles
+    intercepts: Doubles
+    gaps: Doubles
+
+    def shaped(self, *shape: int) -> Weights:
+        """Return the same weights with the problems in another shape."""
+        return Weights(self.vectors.reshape(*shape, -1), self.intercepts.reshape(shape), self.gaps.reshape(shape))
+
+
+def split_intercept(whole: Tensor, gaps: Tensor, intercept: bool) -> Weights:
+    """Return weights (p, d) or (p, d + 1) with the intercept separated."""
+    rows = whole.double().numpy()
+    vectors, last = (rows[:, :-1], rows[:, -1]) if intercept else (rows, np.zeros(len(rows)))
+    return Weights(np.ascontiguousarray(vectors), last.copy(), gaps.numpy())
+
 
 TOLERANCE = 1e-4
 """Relative duality gap at which a problem counts as solved."""
@@ -72,28 +95,27 @@ class Solver:
         """Solve all problems; start: weights of as many similar problems."""
         whole = torch.zeros(len(problems), self._features.shape[1], dtype=torch.double)
         if start is not None:
-            whole = join_intercept(start, self._intercept)
+            shifts = [start.intercepts[:, None]] if self._intercept else []
+            whole = torch.from_numpy(np.concatenate([start.vectors, *shifts], axis=1))
         gaps = torch.zeros(len(problems), dtype=torch.double)
-        iterations = torch.zeros(len(problems), dtype=torch.long)
 
         def run(basis: PrincipalBasis, chosen: Tensor) -> None:
             axes = basis.axes.double()
 
-            def one(part: Tensor) -> tuple[Tensor, Solution]:
+            def solve_part(part: Tensor) -> tuple[Tensor, Tensor]:
                 first = (whole[part] @ axes).to(basis.axes.dtype)
-                done = descend(basis, problems.select(part), loss, first, tolerance)
-                return done.weights.double() @ axes.T, done
+                solution = descend(basis, problems.select(part), loss, first, tolerance)
+                return solution.weights.double() @ axes.T, solution.gaps
 
             parts = split_over_cores(chosen, basis.rows)
-            for part, (found, done) in zip(parts, map_threads(one, parts), strict=True):
-                whole[part], gaps[part] = found, done.gaps
-                iterations[part] += done.iterations
+            for part, (weights, part_gaps) in zip(parts, map_threads(solve_part, parts), strict=True):
+                whole[part], gaps[part] = weights, part_gaps
 
         run(self._basis, torch.arange(len(problems)))
         unsolved = torch.nonzero(gaps > tolerance)[:, 0]
         if len(unsolved):
             run(PrincipalBasis.build(self._features.double(), self._parts, self._size), unsolved)
-        return split_intercept(whole, gaps, iterations, self._intercept)
+        return split_intercept(whole, gaps, self._intercept)
 
 
 def descend(basis: PrincipalBasis, problems: Problems, loss: ProbeLoss, start: Tensor, tolerance: float) -> Solution:
@@ -102,16 +124,9 @@ def descend(basis: PrincipalBasis, problems: Problems, loss: ProbeLoss, start: T
     for block in basis.blocks:
         members = torch.nonzero(problems.held_out != block.part)[:, 0]
         targets = problems.targets[:, block.numbers].to(start.dtype)[problems.target_rows[members]]
-        blocks.append(build_slack_block(loss, block.rows, members, targets, start))
-    return Descent(
-        loss,
-        blocks,
-        start,
-        costs=problems.costs * loss.weight,
-        spectrum=basis.spectrum,
-        rows=basis.rows,
-        widths=initial_widths(loss, blocks, len(problems), start.dtype),
-    ).solve(tolerance)
+        blocks.append(SlackBlock(loss, block.rows, members, targets, start))
+    descent = Descent(loss, blocks, start, costs=problems.costs, spectrum=basis.spectrum, rows=basis.rows)
+    return descent.solve(tolerance)
 
 
 def split_over_cores(chosen: Tensor, rows: int) -> list[Tensor]:
@@ -123,35 +138,3 @@ def split_over_cores(chosen: Tensor, rows: int) -> list[Tensor]:
     cores = torch.get_num_threads()
     count = max(-(-len(chosen) * rows // (MAX_SLACKS // cores)), min(cores, len(chosen) * rows // MIN_CORE_SLACKS), 1)
     return [chosen[first::count] for first in range(min(count, len(chosen)))]
-
-
-def initial_widths(loss: ProbeLoss, blocks: Sequence[SlackBlock], count: int, dtype: torch.dtype) -> Tensor:
-    """Return the initial widths of the rounded corners (p,): at w = 0 most rows are on the curve.
-
-    This makes the first scale of the directions right.
-    """
-    if loss.margins:
-        return torch.full((count,), 2.0 if loss.cornered else 1.0, dtype=dtype)
-    sums, rows = torch.zeros(count, dtype=dtype), torch.zeros(count, dtype=dtype)
-    for block in blocks:
-        sums.index_add_(0, block.members, block.slack.abs().sum(1))
-        rows[block.members] += block.slack.shape[1]
-    return torch.where(sums > 0, 2 * sums / rows, 1)
-
-
-def build_slack_block(
-    loss: ProbeLoss, rows: FeatureRows, members: Tensor, targets: Tensor, weights: Tensor
-) -> SlackBlock:
-    """Return a block for weights (all problems, r); targets (p, n) are those of its members."""
-    slack = targets.abs() if loss.margins else targets.clone()
-    scores = rows.scores(weights[members])
-    slack -= scores * targets if loss.margins else scores
-    return SlackBlock(
-        loss,
-        rows,
-        members,
-        signs=targets if loss.margins else None,
-        slack=slack,
-        centre=torch.zeros_like(slack) if loss.cornered else None,
-        step=slack[:0],
-    )

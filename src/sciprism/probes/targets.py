@@ -1,4 +1,4 @@
-"""Targets of a probe as signs or numbers: classes, multi-labels, or real values."""
+"""Targets of a probe as signs or numbers (classes, multi-labels, real values), and their folds."""
 
 from __future__ import annotations
 
@@ -66,3 +66,54 @@ def read_targets(targets: NDArray[Any], rows: int, margins: bool) -> ProbeTarget
 
 def _signs(present: NDArray[np.bool_]) -> Floats:
     return np.ascontiguousarray(np.where(present, 1, -1), np.float32)
+
+
+def assign_folds(targets: ProbeTargets, folds: int) -> Integers:
+    """Return the fold of each row: (1, n), or (k, n) if every label has its own folds."""
+    if targets.kind == "values":
+        return plain_folds(len(targets.truth), folds)[None]
+    if targets.kind == "classes":
+        return stratified_folds(targets.truth, folds)[None]
+    constant = set(targets.constant().tolist())
+    return np.stack(
+        [
+            plain_folds(len(targets.truth), folds) if number in constant else stratified_folds(column, folds)
+            for number, column in enumerate(targets.truth.T)
+        ]
+    )
+
+
+def plain_folds(rows: int, folds: int) -> Integers:
+    """Return the fold of each row (n,): contiguous, the first folds larger by one (KFold)."""
+    _check_folds(rows, folds)
+    sizes = np.full(folds, rows // folds)
+    sizes[: rows % folds] += 1
+    return np.repeat(np.arange(folds), sizes)
+
+
+def stratified_folds(labels: NDArray[Any], folds: int) -> Integers:
+    """Return the fold of each row (n,), every class spread evenly (StratifiedKFold).
+
+    Number of rows of a class per fold: all rows, sorted by class (in order of first occurrence), are dealt to
+    the folds in turn. Which rows: a class's rows, in their order, fill its share of the first fold, then of
+    the second, and so on.
+    """
+    _check_folds(len(labels), folds)
+    _, first, classes = np.unique(labels, return_index=True, return_inverse=True)
+    counts = np.bincount(classes)
+    if (counts < folds).all():
+        raise InputError(
+            f"every class has fewer rows than there are folds ({folds}); give more rows or use fewer folds"
+        )
+    fold_of_row = np.empty(len(labels), np.int64)
+    dealt = 0
+    for number in np.argsort(first):
+        shares = np.bincount((dealt + np.arange(counts[number])) % folds, minlength=folds)
+        fold_of_row[classes == number] = np.repeat(np.arange(folds), shares)
+        dealt += int(counts[number])
+    return fold_of_row
+
+
+def _check_folds(rows: int, folds: int) -> None:
+    if folds < 2 or folds > rows:
+        raise InputError(f"{folds} folds of {rows} rows; give at least 2 folds and as many rows")

@@ -21,8 +21,8 @@ from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.systems import System, encode_rows
 from sciprism.evaluation.task import ProtocolResult
 from sciprism.probes import LossName, Probe, ProbeSettings, fit_probes, grid_search
-from sciprism.probes.folds import stratified_folds
-from sciprism.probes.settings import SolverName
+from sciprism.probes.grid import SolverName
+from sciprism.probes.targets import stratified_folds
 
 Metric = Literal[
     "f1_macro",
