@@ -173,9 +173,17 @@ def check_verdicts(output: Path, format: str) -> None:
         )
 
 
-def write_tags(output: Path, format: str, tagged: Iterable[tuple[Paper, PaperTags]]) -> None:
-    """Write papers' tags, whole or not at all; one paper after the other is in memory."""
-    write_lines(output, _format_lines(format, tagged), errors="replace")
+def write_tags(output: Path, format: str, tagged: Iterable[tuple[Paper, PaperTags]]) -> list[int]:
+    """Write papers' tags, whole or not at all, and return how many each paper has; one paper at a time is in memory."""
+    counts: list[int] = []
+
+    def count() -> Iterator[tuple[Paper, PaperTags]]:
+        for paper, tags in tagged:
+            counts.append(len(tags.tags))
+            yield paper, tags
+
+    write_lines(output, _format_lines(format, count()), errors="replace")
+    return counts
 
 
 def to_annif_results(paper: PaperTags) -> dict[str, Any]:
