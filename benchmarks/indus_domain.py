@@ -8,8 +8,15 @@ retriever. `benchmarks/indus_data.py` makes the sources. Run from the repository
 
 from __future__ import annotations
 
-from sciprism.reproduce.indus_domain import ARMS
 from study import Arm, Study, main
+
+ARMS = {
+    "general": ("general", "general"),
+    "general-text": ("domain", "general"),
+    "general-words": ("general", "domain"),
+    "domain": ("domain", "domain"),
+}
+"""Key -> words and texts."""
 
 
 def source_changes(words: str, texts: str) -> tuple[str, ...]:
@@ -26,7 +33,7 @@ STUDY = Study(
     paper="indus",
     arms=tuple(
         Arm(key=key, table="I2-domain", recipe="indus-domain", changes=source_changes(*arm))
-        for key, (_, *arm) in ARMS.items()
+        for key, arm in ARMS.items()
     ),
     tables=("I2-domain", "I2-entities"),
     runs="runs-domain.json",

@@ -11,7 +11,7 @@ examples; one arm has the published start. `benchmarks/multi2spe_fields.py` asks
 
 from __future__ import annotations
 
-from sciprism.reproduce.multi2spe import ABLATED, STARTED, VARIANTS
+from sciprism.reproduce.papers import reproductions
 from study import Arm, Study, main
 
 
@@ -22,8 +22,8 @@ def files(triplets: str) -> tuple[str, ...]:
 
 def arm(variant: str, triplets: str, key: str, table: str, *more: str) -> Arm:
     """Return a variant trained on some triplets."""
-    _, recipe, change = VARIANTS[variant]
-    return Arm(key=key, table=table, recipe=recipe, changes=(*files(triplets), *((change,) if change else ()), *more))
+    model = PAPER.models[variant]
+    return Arm(key=key, table=table, recipe=model.recipe, changes=(*files(triplets), *model.changes, *more))
 
 
 def on_citations(variant: str) -> Arm:
@@ -31,6 +31,10 @@ def on_citations(variant: str) -> Arm:
     return arm(variant, "cs", f"{variant}-cs", TABLES.get(variant, "3"), *SAME)
 
 
+PAPER = reproductions["multi2spe"]
+ABLATED = tuple(row.model.removesuffix("-cs") for row in PAPER.table("3").rows if row.against)
+STARTED = "facets-published"
+"""Of laptop recipes, whose maps start as the identity; the paper's own recipe is this one."""
 PARTS = (("file", "train"), ("dev", "dev"))
 PAIR = ("specter", "facets")
 TABLES = {**dict.fromkeys(PAIR, "M1"), STARTED: "start"}

@@ -15,21 +15,26 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
-from sciprism.reproduce.prism import FUSION, GROWN, RIVALS, STEPS, VARIANTS
+from sciprism.reproduce.papers import reproductions
 from scirepeval import FUSION as FUSION_ARM
 from scirepeval import HEADS
 from study import Arm, Study, main
 
+PAPER = reproductions["prism"]
+RIVALS = ("single", "control-codes", "adapters", "pals", "prefix", "attention-experts", "facets")
+FUSION = "adapter-fusion"
+GROWN = ("single", "adapters")
+STEPS = (75, 150, 300, 600, 1200)
 SHARED = {"single": "mtl-cls", "control-codes": "ctrl", "adapters": "adapters", "pals": "pals"}
 """Method -> the run of benchmarks/scirepeval.py that is the same."""
-ABLATIONS = [key for key in VARIANTS if key not in ("prism", "prism-trained")]
+ABLATIONS = [row.model for row in PAPER.table("variants").rows if row.model not in ("prism", "prism-trained")]
 
 
 def arm(key: str, table: str, *more: str, run: str = "", seeded: bool = True) -> Arm:
     """Return a method, trained by prism's laptop recipe with its changes, or by SciRepEval's recipe."""
     method = key.rpartition("-")[0] if table == "growth" else key
     shared = SHARED.get(method, "")
-    changes = more if shared else (*(RIVALS | VARIANTS)[method][1], *more)
+    changes = more if shared else (*PAPER.models[method].changes, *more)
     return Arm(
         key=key,
         table=table,

@@ -30,7 +30,7 @@ from sciprism.evaluation.scoring import TaskData, TaskDataSource
 from sciprism.evaluation.task import Task
 from sciprism.formats import FORMATS
 from sciprism.reproduce.models import TableSystems
-from sciprism.reproduce.registry import reproductions
+from sciprism.reproduce.papers import reproductions
 from sciprism.reproduce.result_folder import read_models, read_runs, write_models
 from sciprism.reproduce.run import TablePlan, plan_table, score_table
 from sciprism.reproduce.table import ModelRow, build_columns

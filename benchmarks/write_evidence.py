@@ -16,7 +16,7 @@ from evidence.method_choice import format_choice
 from evidence.page import format_page
 from evidence.records import decide_claim, read_record, remove_record, write_record
 from measurement import build_parser
-from sciprism.reproduce.registry import reproductions
+from sciprism.reproduce.papers import reproductions
 
 ROOT = Path(__file__).parent.parent
 

@@ -10,7 +10,7 @@ from evidence.arms import Arms
 from evidence.figures import draw_cost, read_costs
 from evidence.page import WIDTH, format_table
 from sciprism.reproduce.estimates import Estimate
-from sciprism.reproduce.registry import reproductions
+from sciprism.reproduce.papers import reproductions
 from sciprism.reproduce.result_folder import MODELS_FILE, read_models
 from sciprism.reproduce.run import TableCell, read_table
 

@@ -10,8 +10,8 @@ from evidence.measurements import add_findings, compare_speed
 from evidence.records import decide_claim
 from sciprism.evaluation.suites import suites
 from sciprism.files import write_json
+from sciprism.reproduce.papers import reproductions
 from sciprism.reproduce.printing import format_table, table_to_json
-from sciprism.reproduce.registry import reproductions
 from sciprism.reproduce.run import choose_rows, plan_table, score_table
 from sciprism.reproduce.table import GroupedSuite, build_columns
 from sciprism.training.recipe_file import read_recipe

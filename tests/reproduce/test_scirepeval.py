@@ -7,13 +7,13 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS
-from sciprism.reproduce.registry import reproductions
-from sciprism.reproduce.scirepeval import FORMAT_GROUPS
+from sciprism.reproduce.papers import reproductions
 from sciprism.training.recipe_file import read_recipe
 from scirepeval import PARTITIONS, partition
 
 ROOT = Path(__file__).parents[2]
 PAPER = reproductions["scirepeval"]
+FORMAT_GROUPS = PAPER.table("4").groups
 
 
 def read_sources(changes=()):

@@ -17,15 +17,15 @@ from sciprism.evaluation.systems import EncodingInput
 from sciprism.evaluation.systems.dense import DenseSystem
 from sciprism.reproduce.instructed_encoder import InstructedEncoder
 from sciprism.reproduce.models import TableSystems, read_model_names, resolve_run
+from sciprism.reproduce.papers import reproductions
 from sciprism.reproduce.printing import format_table, table_to_json
-from sciprism.reproduce.registry import reproductions
 from sciprism.reproduce.result_folder import read_models
 from sciprism.reproduce.run import choose_rows, plan_table, score_table
-from sciprism.reproduce.scimult import CITE, CO_VIEW
 from sciprism.reproduce.table import GroupedSuite, ModelRow, PaperTable, Reproduction, TableModel
 
 SCIMULT = reproductions["scimult"]
 QUICK = SCIMULT.suites["open"].select_view("quick")
+CO_VIEW, _, CITE, _ = (row.instruction for row in SCIMULT.table("A6").rows)
 
 
 def given(runs, **names):

@@ -7,7 +7,7 @@ import pytest
 from evidence.claims import claims
 from sciprism.errors import InputError
 from sciprism.evaluation.suites import suites
-from sciprism.reproduce.registry import reproductions
+from sciprism.reproduce.papers import reproductions
 from sciprism.reproduce.run import find_published
 from sciprism.reproduce.table import (
     GroupedSuite,
@@ -35,7 +35,7 @@ def test_every_table_has_columns_and_printed_figures_that_fit(paper, table, data
     assert set(table.metrics) <= found, "a metric that no task has"
     if suite.original:
         names = {name for column in columns for name in column.published_names}
-        printed = {row.published_name or row.name for row in table.rows}
+        printed = {name for row in table.rows for name in (row.name, *row.published_names)}
         assert {row.name for row in table.published} <= printed
         assert all(row.scores.keys() <= names for row in table.published)
         if table.printed_as:

@@ -7,8 +7,8 @@ import pytest
 
 from sciprism.evaluation.results import TaskResult, write_result
 from sciprism.evaluation.stored_results import pack_results
+from sciprism.reproduce.papers import reproductions
 from sciprism.reproduce.printing import format_table, table_to_json
-from sciprism.reproduce.registry import reproductions
 from sciprism.reproduce.run import read_table
 from sciprism.reproduce.untrained import find_untrained_stage
 

@@ -8,8 +8,7 @@ import pytest
 
 from build_sources import write_recipe
 from sciprism.errors import InputError
-from sciprism.reproduce.multi2spe import VARIANTS
-from sciprism.reproduce.registry import reproductions
+from sciprism.reproduce.papers import reproductions
 from sciprism.training.examples import from_row
 from sciprism.training.recipe_file import read_recipe
 
@@ -147,11 +146,15 @@ VARIED = {
 }
 
 
+MODELS = reproductions["multi2spe"].models
+VARIANTS = [key for key, model in MODELS.items() if model.title.endswith("specter triplets, multi-domain")]
+
+
 @pytest.mark.parametrize("key", VARIANTS)
 def test_a_variant_differs_from_multi2spe_in_one_thing(key):
-    _, name, change = VARIANTS[key]
-    base = read_recipe(RECIPES / f"{name}.toml").stages[0]
-    stage = read_recipe(RECIPES / f"{name}.toml", [change] if change else []).stages[0]
+    recipe = RECIPES / f"{MODELS[key].recipe}.toml"
+    base = read_recipe(recipe).stages[0]
+    stage = read_recipe(recipe, MODELS[key].changes).stages[0]
     made = {**stage.objective, **stage.options}
     different = {key: value for key, value in made.items() if value != {**base.objective, **base.options}.get(key)}
     assert different == dict([VARIED[key]] if key in VARIED else [])

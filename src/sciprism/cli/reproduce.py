@@ -66,7 +66,7 @@ def reproduce(
 
     Example: sciprism reproduce scimult 9 --data open --only mha-expert --models models.toml
     """
-    from sciprism.reproduce.registry import reproductions
+    from sciprism.reproduce.papers import reproductions
     from sciprism.reproduce.run import read_table
 
     chosen = reproductions[paper]

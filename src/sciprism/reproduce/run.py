@@ -286,7 +286,8 @@ def _build_cell(score: ScoreSample | str, base: ScoreSample | str, table: PaperT
 
 def find_published(table: PaperTable, row: ModelRow) -> Published | None:
     """Return a row as the paper prints it, None if it does not have the row."""
-    return next((found for found in table.published if found.name == (row.published_name or row.name)), None)
+    names = (*row.published_names, row.name)
+    return next((published for published in table.published if published.name in names), None)
 
 
 def _add_published(cell: TableCell, row: Published | None, names: Sequence[str]) -> TableCell:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Literal
 
+from pydantic import ConfigDict
+
 from sciprism.errors import InputError
 from sciprism.evaluation.task import Published, Suite, Task
 
@@ -13,10 +15,12 @@ TableForm = Literal["tasks", "groups", "relative", "errors", "runs"]
 """tasks: a column per task score, and group averages. groups: averages only. relative: relative changes of
 averages. errors: as tasks, with standard errors and relative changes of the error (100 - score). runs: as
 tasks, with standard deviations over runs, and a mark on differences of more than two of them."""
-DOWNLOAD = "where there is a network: hf download {0}; or --models {1}=FOLDER"
-"""How to get a published model: its name, its key."""
 MAX_LISTED = 12
 """How many tasks of a group are named."""
+
+
+STRICT = ConfigDict(extra="forbid")
+"""An unknown key of a declaration is an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +29,10 @@ class TableModel:
 
     default: a name as `sciprism evaluate` takes it, "" for none. per_task: other defaults for some tasks.
     pooling: of the default, if its folder does not state it. fixed: trained by others, so it has one seed.
-    members: keys of the models of an ensemble.
+    recipe: that trains it, with these changes of its settings. members: keys of the models of an ensemble.
     """
+
+    __pydantic_config__ = STRICT
 
     title: str
     default: str = ""
@@ -35,20 +41,16 @@ class TableModel:
     pooling: str = ""
     fixed: bool = False
     obtain: str = ""
+    recipe: str = ""
+    changes: tuple[str, ...] = ()
     members: tuple[str, ...] = ()
-
-
-BACKBONE = TableModel("the untouched backbone", fixed=True, obtain="--models backbone=NAME")
-
-
-def baseline_model(key: str, title: str, name: str, *, pooling: str = "cls") -> TableModel:
-    """Return a published model of others; pooling: "" if its folder states it."""
-    return TableModel(title, name, pooling=pooling, fixed=True, obtain=DOWNLOAD.format(name, key))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlternativeInstruction:
     """An instruction other than the one a model was trained with; key: its short name in results."""
+
+    __pydantic_config__ = STRICT
 
     key: str
     text: str
@@ -60,9 +62,11 @@ class ModelRow:
 
     instruction: replaces the model's own. encoded_format: the format whose vectors all tasks use, "" for each
     task's own. variant: suffix of the names of the tasks that the row is scored on. against: the baseline
-    row, compared by a paired interval. published_name: the row's name in the paper, if it differs.
+    row, compared by a paired interval. published_names: of the row in the paper, if they differ.
     always_shown: whatever models are selected. ours: the paper's table does not have it.
     """
+
+    __pydantic_config__ = STRICT
 
     name: str
     model: str = ""
@@ -71,7 +75,7 @@ class ModelRow:
     encoded_format: str = ""
     variant: str = ""
     against: str = ""
-    published_name: str = ""
+    published_names: tuple[str, ...] = ()
     always_shown: bool = False
     ours: bool = False
 
@@ -86,14 +90,6 @@ class ModelRow:
         return f"{base}-{self.variant}" if self.variant else base
 
 
-def paired_rows(*pairs: tuple[str, str, str, str]) -> tuple[ModelRow, ...]:
-    """Return two rows per pair: name and model of the baseline, then name and model of the row against it."""
-    rows = []
-    for base, base_model, name, model in pairs:
-        rows += [ModelRow(base, base_model), ModelRow(name, model, against=base)]
-    return tuple(rows)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperTable:
     """A table of a paper: its rows, and the groups of tasks in its columns.
@@ -105,6 +101,8 @@ class PaperTable:
     these. timed_group: its tasks' search times are shown too; they are in the columns. seconds: row ->
     published seconds per query.
     """
+
+    __pydantic_config__ = STRICT
 
     name: str
     title: str
@@ -127,29 +125,6 @@ class PaperTable:
         unknown = {row.against for row in self.rows} - {*names, ""}
         if unknown:
             raise InputError(f"table {self.name}: compared with {', '.join(sorted(unknown))}, which is no row")
-
-
-def averages_table(
-    name: str,
-    title: str,
-    rows: tuple[ModelRow, ...],
-    groups: tuple[str, ...],
-    published: tuple[Published, ...] = (),
-    *,
-    printed_as: str = "",
-    notes: tuple[str, ...] = (),
-) -> PaperTable:
-    """Return a table of group averages."""
-    return PaperTable(
-        name=name,
-        title=title,
-        rows=rows,
-        groups=groups,
-        form="groups",
-        published=published,
-        printed_as=printed_as,
-        notes=notes,
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,16 +213,15 @@ class TaskScore:
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A named mean of scores, mostly of one. weights: of each score, () for equal ones."""
+    """A named mean of scores, mostly of one.
+
+    weights: of each score, () for equal ones. published_names: its names in published rows.
+    """
 
     name: str
     scores: tuple[TaskScore, ...]
     weights: tuple[float, ...] = ()
-
-    @property
-    def published_names(self) -> tuple[str, ...]:
-        """Return its names in published rows: its own, and its task's if it is no average."""
-        return (self.name, *(score.task for score in self.scores if score.name == self.name))
+    published_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -304,8 +278,9 @@ def build_columns(table: PaperTable, suite: GroupedSuite) -> tuple[TableColumn, 
     A task without the variant of one of the rows, or without the table's metrics, has no column.
     """
     tasks = suite.tasks_by_name()
-    found: list[TableColumn] = []
+    columns: list[TableColumn] = []
     by_group: list[tuple[TaskScore, ...]] = []
+    filled = [group for group in table.groups if suite.groups.get(group)]
     for group in table.groups:
         names = [n for n in suite.groups.get(group, ()) if all(row.task(n) in tasks for row in table.rows)]
         scores = tuple(score for name in names for score in select_scores(tasks[name], table.metrics))
@@ -313,16 +288,18 @@ def build_columns(table: PaperTable, suite: GroupedSuite) -> tuple[TableColumn, 
             continue
         by_group.append(scores)
         if table.form in ("tasks", "errors", "runs"):
-            found += [TableColumn(score.name, (score,)) for score in scores]
+            columns += [TableColumn(score.name, (score,), (), (score.name, score.task)) for score in scores]
         if table.average or table.form in ("groups", "relative"):
-            found.append(TableColumn(f"Average, {suite.label(group)}", scores))
-    if table.overall and found:
+            name, alone = f"Average, {suite.label(group)}", ("Average",) * (filled == [group])
+            columns.append(TableColumn(name, scores, (), (name, group, *alone)))
+    if table.overall and columns:
         every = tuple(score for scores in by_group for score in scores)
         shares = tuple(1 / len(scores) for scores in by_group for _ in scores)
-        found += [TableColumn("micro", every), TableColumn("macro", every, shares)]
-    if not found:
+        columns.append(TableColumn("micro", every, (), ("micro",)))
+        columns.append(TableColumn("macro", every, shares, ("macro",)))
+    if not columns:
         raise InputError(f"table {table.name}: {suite.name} has no task for it; omit --quick")
-    return tuple(found)
+    return tuple(columns)
 
 
 def select_scores(task: Task, metrics: tuple[str, ...]) -> tuple[TaskScore, ...]:

@@ -17,7 +17,7 @@ from evidence.measurements import (
 )
 from evidence.records import decide_claim, read_record
 from sciprism.errors import InputError
-from sciprism.reproduce.registry import reproductions
+from sciprism.reproduce.papers import reproductions
 from sciprism.text.vocabulary import learn_vocabulary
 
 INDUS = reproductions["indus"]

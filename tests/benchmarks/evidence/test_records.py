@@ -33,7 +33,7 @@ from sciprism.evaluation.bootstrap import bootstrap_interval, estimate
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.results import Measure, TaskResult
 from sciprism.evaluation.suites import suites
-from sciprism.reproduce.registry import reproductions
+from sciprism.reproduce.papers import reproductions
 from sciprism.reproduce.result_folder import write_models
 from sciprism.reproduce.table import GroupedSuite, Reproduction, TableModel
 
