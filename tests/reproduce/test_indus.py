@@ -46,7 +46,7 @@ def test_printed_averages_are_those_of_the_printed_sets():
     for row in INDUS.table("8").published:
         sets = [score for name, score in rows[row.name].items() if name.startswith("beir-")]
         assert len(sets) == 12 and sum(sets) / 12 == pytest.approx(row.scores["Average, BEIR"], abs=1.01)
-        assert rows[row.name]["Average, BEIR"] == row.scores["Average, BEIR"]
+        assert rows[row.name]["Average"] == row.scores["Average, BEIR"]
         assert row.name in INDUS.table("8").seconds
 
 
