@@ -27,7 +27,7 @@ from sciprism.evaluation.item_scores import ItemScores
 from sciprism.index import topk
 from sciprism.metrics.rankings import average_precision, grade_rankings
 from sciprism.seeding import sample
-from sciprism.store.matrix import Matrix
+from sciprism.store.shard_files import Matrix
 from sciprism.text.template import Item
 from sciprism.training.batches import Batch
 from sciprism.training.dev import reciprocal_ranks

@@ -27,10 +27,9 @@ from measurement import build_parser, format_ratio, peak_memory_mb, provenance, 
 from sciprism.checksums import BlockChecks, hash_blocks
 from sciprism.index import exact
 from sciprism.store import StoredCollection
-from sciprism.store.collection import OPEN_MATRICES, values_file
-from sciprism.store.layout import DEFAULT_SHARD_SIZE
+from sciprism.store.collection import DEFAULT_SHARD_SIZE, OPEN_MATRICES, values_file
 from sciprism.store.manifest import EncoderRecord, FileChecksum, Manifest, ShardRecord, SpaceRecord
-from sciprism.store.matrix import Matrix
+from sciprism.store.shard_files import Matrix
 
 SPACE = "all"
 WAYS = ("with checksums", "without", "as version 0.1")

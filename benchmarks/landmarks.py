@@ -12,7 +12,7 @@ from measurement import build_parser, provenance, write_result
 from sciprism import Encoder
 from sciprism.index import topk
 from sciprism.papers import read_papers
-from sciprism.store.matrix import Matrix
+from sciprism.store.shard_files import Matrix
 
 FOLDER = Path(__file__).parent.parent / "examples" / "landmarks"
 

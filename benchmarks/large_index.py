@@ -31,7 +31,7 @@ from sciprism.arrays import Floats
 from sciprism.index import approximate, exact
 from sciprism.papers import Paper
 from sciprism.store import CollectionLayout, StoredCollection, embed
-from sciprism.store.live_papers import iterate_vectors
+from sciprism.store.paper_lookup import iterate_vectors
 
 DIM, K, QUERIES, EXACT_QUERIES, FUTURE_ROWS = 384, 10, 500, 10, 200_000_000
 SIZES = {"100k": 100_000, "1M": 1_000_000, "10M": 10_000_000}

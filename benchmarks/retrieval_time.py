@@ -22,7 +22,7 @@ from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import RetrievalInput
 from sciprism.evaluation.suites import suites
 from sciprism.index import topk
-from sciprism.store.matrix import Matrix
+from sciprism.store.shard_files import Matrix
 
 
 def search(encoder: Encoder, data: RetrievalInput, documents: int) -> None:

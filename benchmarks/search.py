@@ -22,8 +22,8 @@ import torch
 from measurement import build_parser, format_ratio, interleave, provenance, ratio, write_result
 from sciprism.checksums import BlockChecks
 from sciprism.index import topk
-from sciprism.store.layout import DEFAULT_SHARD_SIZE
-from sciprism.store.matrix import DTYPES, Dtype, Matrix, open_matrix, quantize
+from sciprism.store.collection import DEFAULT_SHARD_SIZE
+from sciprism.store.shard_files import DTYPES, Dtype, Matrix, open_matrix, quantize
 
 PEER = "faiss IndexFlatIP"
 

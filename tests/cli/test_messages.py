@@ -16,7 +16,7 @@ from five_papers import PAPERS
 from folders import snapshot
 from sciprism.encoders.encoder import Encoder
 from sciprism.papers.records import Paper
-from sciprism.store import embed, unfinished
+from sciprism.store import embed, writing
 
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 90868376\n"
 HTML = b"<!DOCTYPE html>\n<html><head><title>404 Not\n Found</title></head><body>gone</body></html>"
@@ -162,7 +162,7 @@ def test_an_interrupted_run_stores_what_it_computed(tmp_path, monkeypatch, capsy
     monkeypatch.chdir(tmp_path)
     options = ("--model", tiny_model, "--pooling", "mean", "--threads", "1", "--precision", "float32")
     assert run(monkeypatch, capsys, "embed", "refs.jsonl", "-o", "whole", *options)[0] == 0
-    monkeypatch.setattr(unfinished, "INTERVAL", 0.0)
+    monkeypatch.setattr(writing, "SAVE_SECONDS", 0.0)
     real, calls = Encoder.vectors, []
 
     def stop_at_the_third(self, batch):
@@ -175,7 +175,7 @@ def test_an_interrupted_run_stores_what_it_computed(tmp_path, monkeypatch, capsy
         patched.setattr(Encoder, "vectors", stop_at_the_third)
         status, _, errors = run(monkeypatch, capsys, "embed", "refs.jsonl", "-o", "stopped", *options)
     assert status == 130 and "vectors of the next ones are saved; the same command continues" in errors
-    saved = unfinished.count_unfinished(Path("stopped"))
+    saved = writing.count_unfinished(Path("stopped"))
     assert saved > 0
     first = next(Path("stopped/unfinished").glob("*.npz"))
     first.write_bytes(first.read_bytes()[:-30])  # damaged: its batch is computed again

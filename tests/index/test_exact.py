@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sciprism import arrays
 from sciprism.index import exact, topk
-from sciprism.store.matrix import Matrix, quantize
+from sciprism.store.shard_files import Matrix, quantize
 
 DISTANCES: tuple[exact.Distance, ...] = ("cosine", "dot", "euclidean")
 

@@ -16,7 +16,7 @@ from kill_switch import killed_after
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, StoredCollection, delete, embed
-from sciprism.store.live_papers import iterate_papers, iterate_vectors, list_ids
+from sciprism.store.paper_lookup import iterate_papers, iterate_vectors, list_ids
 
 LAYOUT = CollectionLayout(dtype="int8", shard_size=20)
 

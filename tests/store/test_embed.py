@@ -258,7 +258,7 @@ def test_a_full_disk_is_said_plainly(tmp_path: Path, monkeypatch: pytest.MonkeyP
     embed(some_papers(10), FakeEncoder(), tmp_path, layout=SMALL)
     before = snapshot(tmp_path)
     with monkeypatch.context() as patched:
-        patched.setattr("sciprism.store.shards.np.save", full)
+        patched.setattr("sciprism.store.writing.np.save", full)
         with pytest.raises(OSError, match=r"cannot write .*000001.npy: the disk is full .*free some"):
             embed(some_papers(20), FakeEncoder(), tmp_path)
     assert len(StoredCollection.open(tmp_path)) == 10

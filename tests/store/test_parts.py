@@ -26,13 +26,13 @@ from sciprism.store.parts import PartInput, PartsStatus, embed_part, merge, read
 from sciprism.store.parts.state import (
     PartReporter,
     PartState,
+    PartStatus,
     lock_path,
     part_folder,
     read_state,
     state_path,
     write_state,
 )
-from sciprism.store.parts.status import PartStatus
 
 
 @pytest.fixture(scope="module")

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sys
-import threading
-from dataclasses import asdict
-from functools import cached_property, partial
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from sciprism.cli.abstracts import AbstractFiles, MissingAbstract, open_abstracts, print_abstracts
-from sciprism.cli.corrections import Corrections, Read, find_last_records, refuse_deletions
 from sciprism.cli.options import (
+    AbstractFiles,
     AsJson,
     Columns,
     Encoding,
@@ -25,28 +24,43 @@ from sciprism.cli.options import (
     Reader,
     SkipBad,
     build_read_options,
+    open_abstracts,
+    split_names,
 )
-from sciprism.cli.output import ProgressDisplay, join_counts, print_json, print_skipped
-from sciprism.cli.parts import Part, embed_one_part
-from sciprism.cli.ray_parts import GpusPerPart, NoMerge, PartCount, RayAddress, WantedCluster, embed_on_cluster
-from sciprism.cli.wanted_model import WantedModel, explain_interruption
-from sciprism.errors import InputError
+from sciprism.cli.output import ProgressDisplay, join_counts, print_abstracts, print_json, print_skipped
+from sciprism.cli.parts import (
+    GpusPerPart,
+    NoMerge,
+    Part,
+    PartCount,
+    RayAddress,
+    WantedCluster,
+    embed_on_cluster,
+    embed_one_part,
+)
+from sciprism.errors import InputError, InterruptedRunError
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
     from sciprism.papers import ReadReport
-    from sciprism.papers.abstracts import AbstractCompletion
-    from sciprism.papers.input_file import ReadOptions
-    from sciprism.papers.last_records import LastRecords
-    from sciprism.store import EmbedReport
-    from sciprism.store.parts.plan import PartInput
+    from sciprism.store import CollectionLayout, EmbedReport
+    from sciprism.store.embed_files import FilesReport, PartInput
+    from sciprism.store.manifest import EncoderRecord
+    from sciprism.store.shard_files import Dtype
 
+MissingAbstract = Annotated[
+    str, typer.Option(help="Of a paper without abstract: use its title, skip it, or fail (title, skip, fail).")
+]
 Replace = Annotated[
     bool, typer.Option("--replace", help="A paper replaces a stored one of its id, even where they differ.")
 ]
 Prune = Annotated[
     bool,
-    typer.Option("--prune", "--update", help="The collection becomes the input: papers that it has no more leave."),
+    typer.Option("--prune", "--update", help="Delete stored papers that the input no longer has."),
+]
+Corrections = Annotated[
+    bool,
+    typer.Option("--corrections", help="Of several records of a paper the last counts, and deletions delete it."),
 ]
 
 
@@ -81,140 +95,148 @@ def embed(
 
     Example: sciprism embed refs.bib more.ris -o vecs/
     """
+    from sciprism.papers.division import PartNumber
+    from sciprism.store.embed_files import PartInput
+    from sciprism.store.parts.state import part_folder
+
     _use_threads(0 if ray else threads)
-    options = build_read_options(columns, encoding, id_prefix, ids_per_file)
-    source = _describe_input(files, reader, options, skip_bad, (abstracts, missing_abstract))
-    wanted, rules = WantedModel(model, pooling, precision, formats, dtype), _name_rules(replace, prune, corrections)
+    source = PartInput(
+        paths=tuple(files),
+        reader=reader,
+        options=build_read_options(columns, encoding, id_prefix, ids_per_file),
+        abstracts=tuple(abstracts or ()),
+        missing_abstract=missing_abstract,
+        skip_bad=skip_bad,
+    )
+    wanted, rules = WantedModel(model, pooling, precision, formats, dtype), _Rules(replace, prune, corrections)
     if (cluster := WantedCluster(ray, parts, threads, gpus_per_part, no_merge)).is_asked(part):
-        return embed_on_cluster(source, output, wanted, cluster, rules, as_json)
-    if part:
-        return embed_one_part(source, output, part, wanted, rules, as_json)
-    return _embed_all(source, output, wanted, rules, as_json)
+        rules.refuse_for_parts()
+        with explain_interruption(output):
+            embed_on_cluster(source, output, wanted, cluster, as_json)
+    elif part:
+        rules.refuse_for_parts()
+        number = PartNumber.parse(part)
+        with explain_interruption(part_folder(output, number)):
+            embed_one_part(source, output, number, wanted, as_json)
+    else:
+        _embed_all(source, output, wanted, rules, as_json)
 
 
-def _name_rules(replace: bool, prune: bool, corrections: bool) -> dict[str, bool]:
-    return {"replace": replace, "prune": prune, "corrections": corrections}
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """What becomes of papers that a collection has already."""
+
+    replace: bool
+    prune: bool
+    corrections: bool
+
+    def refuse_for_parts(self) -> None:
+        """Raise InputError where a rule is given: parts make a new collection."""
+        for name, given in asdict(self).items():
+            if given:
+                raise InputError(
+                    f"--{name} is for a collection that has papers; parts make a new one: embed into it once it is "
+                    "merged"
+                )
 
 
-def _describe_input(
-    files: list[str], reader: str, options: ReadOptions, skip_bad: bool, abstracts: tuple[list[str] | None, str]
-) -> PartInput:
-    from sciprism.store.parts.plan import PartInput
+def _embed_all(source: PartInput, output: Path, wanted: WantedModel, rules: _Rules, as_json: bool) -> None:
+    from sciprism.store.embed_files import check_input, embed_files
 
-    more: dict[str, Any] = {"abstracts": tuple(abstracts[0] or ()), "missing_abstract": abstracts[1]}
-    return PartInput(paths=tuple(files), reader=reader, options=options, skip_bad=skip_bad, **more)
-
-
-def _embed_all(source: PartInput, output: Path, wanted: WantedModel, rules: dict[str, Any], as_json: bool) -> None:
-    from sciprism.papers import read_changes
-    from sciprism.store import embed as store
-    from sciprism.store.layout import check_folder
-
-    skip_bad = source.skip_bad
-    read = partial(read_changes, source.paths, reader=source.reader, options=source.options, skip_bad=skip_bad)
-    check_folder(output)
-    if rules["corrections"] and source.options.ids_per_file:
-        raise InputError(
-            "--ids-per-file: each file has ids of its own, and corrects no other; omit --corrections or it"
-        )
-    read()  # opens nothing, and names a missing file
+    check_input(source, output, corrections=rules.corrections)
     encoder = wanted.load(output)
     layout = wanted.choose_layout(encoder)
-    write = partial(store, encoder=encoder, folder=output, layout=layout, skip_bad=skip_bad, **rules)
-    piped = any(name == "-" or Path(name).is_fifo() for name in cast("tuple[str, ...]", source.paths))  # read once
-    with open_abstracts([*source.abstracts], source.missing_abstract) as completion, explain_interruption(output):
-        _report(output, *_read_and_write(read, write, piped, completion), completion, as_json)
+    with open_abstracts(source.abstracts, source.missing_abstract) as completion, explain_interruption(output):
+        with ProgressDisplay("reading", "papers") as display:
+            report = embed_files(
+                source, encoder, output, completion, layout=layout, **asdict(rules), progress=display.show
+            )
+        _report(output, report, as_json)
 
 
-def _read_and_write(
-    read: Read, write: partial[EmbedReport], piped: bool, completion: AbstractCompletion
-) -> tuple[ReadReport, EmbedReport, int]:
-    """Store the papers with a display of progress, and count outdated records; InputError where none can be used.
+@dataclass(frozen=True, slots=True)
+class WantedModel:
+    """What a command line says of the model and of what is stored."""
 
-    They are read before the work, unless they can be read once: a bad record is found now, not after an hour
-    of encoding.
-    """
-    from sciprism.papers import ReadReport
-    from sciprism.store import EmbedReport
-    from sciprism.store.manifest import is_collection
+    model: str
+    pooling: str
+    precision: str
+    formats: str | None
+    dtype: str
 
-    found, report, rules = ReadReport(), EmbedReport(), write.keywords
-    last = find_last_records(read, found, piped) if rules["corrections"] else None
-    selected: Read = (lambda report: last.select(read(report=report))) if last else read
-    total = _count(selected, found, piped, completion, last)
-    if rules["prune"] and (piped or found.skipped_count):
-        why = f"{found.skipped_count:,} records cannot be read" if not piped else "a pipe can be read only once"
-        raise InputError(f"--prune: {why}, so papers could leave that are there; nothing was changed")
-    deletions = last.deletions if last else 0
-    if total != 0 or (deletions and is_collection(rules["folder"])):
-        found = ReadReport()
-        with ProgressDisplay("embedding", "papers", total) as display:
-            shown = _EncodedPapers(display, rules["encoder"], rules["folder"])
-            rules["encoder"].on_batch = shown.add_texts
-            report = write(completion.complete(selected(report=found)), progress=shown.update)
-    if report.read == report.bad and not report.deleted + report.unknown_deletions:
-        skipped = found.skipped_count + report.bad
-        print_skipped([*map(str, found.skipped), *report.reasons], skipped)
-        print_abstracts(completion)
-        only = f", and {deletions:,} deletions are of no collection" if deletions else ""
-        raise InputError(
-            f"no paper of the input can be used: {skipped + completion.report.skipped:,} skipped{only}; "
-            "`sciprism inspect` says what files hold"
-        )
-    return found, report, last.outdated if last else 0
+    def load(self, output: Path) -> Encoder:
+        """Load the named model, else the one of the collection or its parts, else the default.
 
+        Once more where another worker has meanwhile begun the collection in another precision.
+        """
+        stored = find_stored_encoder(output)
+        encoder = self._load(output, stored)
+        begun = None if stored else find_stored_encoder(output)
+        if begun and begun.options.get("precision") != encoder.options.get("precision"):
+            return self._load(output, begun)
+        return encoder
 
-def _count(
-    read: Read, found: ReadReport, piped: bool, completion: AbstractCompletion, last: LastRecords | None
-) -> int | None:
-    """Count the papers that will be stored, None of a pipe; InputError for what would be one later."""
-    from sciprism.papers import Paper, ReadReport
+    def _load(self, output: Path, stored: EncoderRecord | None) -> Encoder:
+        from sciprism.encoders.encoder import Encoder
 
-    if last and not completion.fails:
-        return last.papers
-    if piped:
-        return None
-    with ProgressDisplay("reading", "papers") as display:
-        records = completion.complete(read(report=ReadReport() if last else found))
-        total = sum(1 for _ in display.count(each for each in records if isinstance(each, Paper)))
-    if last is None:
-        refuse_deletions(found)
-    return total
+        model, pooling, precision, max_length = self.model, self.pooling, self.precision, None
+        if stored:
+            used = str(stored.options.get("precision", "float32"))
+            if precision not in ("auto", used):
+                raise InputError(f"{output} was made in {used}, not {precision}; remove --precision to continue it")
+            precision = used
+            if not model:
+                model, pooling = stored.name, pooling or str(stored.options.get("pooling", ""))
+                max_length = cast("int | None", stored.options.get("max_length"))
+        if model and Path(model).expanduser().is_dir():
+            # the manifest has the name: a search may start elsewhere
+            model = str(Path(model).expanduser().resolve())
+        encoder = Encoder.load(model or None, pooling=pooling or None, max_length=max_length, precision=precision)
+        if half := encoder.options.get("precision"):
+            print(f"vectors are computed in {half}", file=sys.stderr)
+        return encoder
+
+    def choose_layout(self, encoder: Encoder) -> CollectionLayout:
+        """Return the formats and the precision of what is stored."""
+        from sciprism.store import CollectionLayout
+
+        names = None if self.formats is None else split_names(self.formats)
+        chosen = tuple(encoder.formats) if names == ("all",) else names
+        return CollectionLayout(formats=chosen, dtype=cast("Dtype | None", self.dtype or None))
 
 
-class _EncodedPapers:
-    """Shows the papers that are done, and moves with every batch of the encoder."""
+def find_stored_encoder(output: Path) -> EncoderRecord | None:
+    """Return the encoder of a collection, or of the plan of its parts."""
+    from sciprism.store.manifest import MANIFEST_NAME, PLAN_NAME, read_manifest
+    from sciprism.store.parts.plan import read_plan
 
-    def __init__(self, display: ProgressDisplay, encoder: Encoder, folder: Path) -> None:
-        self._display, self._encoder, self._folder = display, encoder, folder
-        self._lock = threading.Lock()
-        self._report: EmbedReport | None = None
-        self._texts = 0
+    if (output / MANIFEST_NAME).exists():
+        return read_manifest(output).encoder
+    return read_plan(output).encoder if (output / PLAN_NAME).exists() else None
 
-    def update(self, report: EmbedReport) -> None:
-        """Show the counts of a run."""
-        self._report = report
-        self._show(report.encoded)
 
-    def add_texts(self, count: int) -> None:
-        """Count the texts of a batch; called from several threads."""
-        with self._lock:
-            self._texts += count
-            self._show(self._texts // self._passes)
+@contextmanager
+def explain_interruption(output: Path) -> Iterator[None]:
+    """Say of an interruption what this run stored, in a collection or its parts."""
+    from sciprism.store.manifest import MANIFEST_NAME, read_manifest
+    from sciprism.store.parts.state import PARTS_FOLDER
+    from sciprism.store.writing import count_unfinished
 
-    @cached_property
-    def _passes(self) -> int:
-        """Return how often the model reads a paper: once for each path of the collection's spaces, or once for all."""
-        from sciprism.store.manifest import read_manifest
+    def find_folders() -> list[Path]:
+        return [output, *(output / PARTS_FOLDER).glob("*-of-*")]
 
-        if self._encoder.method.one_pass:
-            return 1
-        return len({space.path for space in read_manifest(self._folder).spaces.values()})
+    def count_rows() -> int:
+        return sum(read_manifest(each).rows for each in find_folders() if (each / MANIFEST_NAME).exists())
 
-    def _show(self, encoded: int) -> None:
-        if self._report is not None:
-            encoded = max(encoded, self._report.encoded)
-            self._display.update(self._report.done - self._report.encoded + encoded, rated=encoded)
+    before = count_rows()
+    try:
+        yield
+    except KeyboardInterrupt:
+        stored, saved = count_rows() - before, sum(map(count_unfinished, find_folders()))
+        if not stored + saved:
+            raise InterruptedRunError("nothing was stored yet; the same command starts again") from None
+        what = join_counts({"papers are stored": stored, "vectors of the next ones are saved": saved})
+        raise InterruptedRunError(f"{what}; the same command continues where this one stopped") from None
 
 
 def _use_threads(threads: int) -> None:
@@ -226,33 +248,35 @@ def _use_threads(threads: int) -> None:
         torch.set_num_threads(threads)
 
 
-def _report(
-    output: Path, read: ReadReport, report: EmbedReport, outdated: int, completion: AbstractCompletion, as_json: bool
-) -> None:
-    reasons = [*map(str, read.skipped), *report.reasons]
-    print_skipped(reasons, read.skipped_count + report.bad)
-    for file in read.files:
-        if file.note:
-            print(f"{file.path}: {file.note}", file=sys.stderr)
-    print_abstracts(completion)
-    missing = completion.report
+def _report(output: Path, report: FilesReport, as_json: bool) -> None:
+    """Print what became of the records. Raises InputError where none could be used."""
+    read, stored, abstracts = report.read, report.stored, report.completion.report
+    reasons = [*map(str, read.skipped), *stored.reasons]
+    notes = [f"{file.path}: {file.note}" for file in read.files if file.note]
+    print_skipped(reasons, read.skipped_count + stored.bad)
+    if nothing := report.explain_nothing():
+        print_abstracts(report.completion)
+        raise InputError(nothing)
+    for note in notes:
+        print(note, file=sys.stderr)
+    print_abstracts(report.completion)
     if as_json:
-        more = {"unreadable": read.skipped_count, "reasons": reasons, "ignored_files": read.ignored}
-        more |= {"outdated": outdated, "notes": [f"{file.path}: {file.note}" for file in read.files if file.note]}
-        print_json("sciprism.embed/1", asdict(report) | more | {"abstracts": missing.to_json()})
+        document = asdict(stored) | {"unreadable": read.skipped_count, "reasons": reasons}
+        document |= {"ignored_files": read.ignored, "outdated": report.outdated, "notes": notes}
+        print_json("sciprism.embed/1", document | {"abstracts": abstracts.to_json()})
         return
-    counts = _count_records(read, report) | {"without abstract and skipped": missing.skipped}
-    counts |= {"outdated by later ones": outdated, "other files ignored": read.ignored}
-    stored = {
-        "papers": report.papers,
-        "without abstract": report.missing_abstracts,
-        "superseded rows": report.superseded,
+    counts = _count_records(read, stored) | {"without abstract and skipped": abstracts.skipped}
+    counts |= {"outdated by later ones": report.outdated, "other files ignored": read.ignored}
+    held = {
+        "papers": stored.papers,
+        "without abstract": stored.missing_abstracts,
+        "superseded rows": stored.superseded,
     }
-    deletions = report.deleted + report.unknown_deletions
-    total = report.read + read.skipped_count + missing.skipped + outdated + deletions
+    deletions = stored.deleted + stored.unknown_deletions
+    total = stored.read + read.skipped_count + abstracts.skipped + report.outdated + deletions
     print(
-        f"read {total:,} {'records' if outdated + deletions else 'papers'}: {join_counts(counts) or 'none'}\n"
-        f"{output} holds {join_counts(stored) or 'no papers'}"
+        f"read {total:,} {'records' if report.outdated + deletions else 'papers'}: {join_counts(counts) or 'none'}\n"
+        f"{output} holds {join_counts(held) or 'no papers'}"
     )
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sciprism.cli.abstracts import AbstractFiles, describe_joined, describe_missing, open_abstracts
 from sciprism.cli.options import (
+    AbstractFiles,
     AsJson,
     Columns,
     Encoding,
@@ -21,10 +21,13 @@ from sciprism.cli.options import (
     Reader,
     SkipBad,
     build_read_options,
+    open_abstracts,
 )
 from sciprism.cli.output import (
     MAX_SHOWN,
     ProgressDisplay,
+    describe_joined,
+    describe_missing,
     format_duration,
     format_share,
     plain_console,

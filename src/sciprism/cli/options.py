@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sciprism.cli.output import print_skip_counts
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
+    from sciprism.papers.abstracts import AbstractCompletion
     from sciprism.papers.input_file import ReadOptions
 
 PaperFiles = Annotated[list[str], typer.Argument(help="Files or folders of papers; - is standard input.")]
@@ -23,6 +26,10 @@ Encoding = Annotated[str, typer.Option(help="Encoding of the text files, such as
 IdPrefix = Annotated[str, typer.Option(help="A text before the ids of all files.")]
 IdsPerFile = Annotated[
     bool, typer.Option("--ids-per-file", help="Put the file's name before its ids: they may be row numbers.")
+]
+AbstractFiles = Annotated[
+    list[str] | None,
+    typer.Option("--abstracts", help="A file with abstracts of papers that lack one, by DOI, id or title; repeatable."),
 ]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip and count records that cannot be used.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
@@ -112,3 +119,17 @@ def check_outputs(outputs: Iterable[Path], inputs: Iterable[str | Path]) -> None
         for name, path in read:
             if place == path or (path.is_dir() and path in place.parents):
                 raise InputError(f"{output} is also read, as {name}; name another file to write")
+
+
+@contextmanager
+def open_abstracts(files: Sequence[str] | None, missing: str = "title") -> Iterator[AbstractCompletion]:
+    """Read the files of abstracts, and yield what joins them to papers."""
+    from sciprism.papers.abstracts import AbstractCompletion, AbstractIndex
+
+    completion = AbstractCompletion(missing=missing)  # refuses an unknown choice before files are read
+    if not files:
+        yield completion
+        return
+    with AbstractIndex(list(files)) as index:
+        print_skip_counts(index.files, error=True)
+        yield AbstractCompletion(index, missing=missing)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
+    from sciprism.papers.abstracts import AbstractCompletion, AbstractReport
     from sciprism.papers.read import FileReport
     from sciprism.prepare.preparation import Preparation
 
@@ -206,6 +207,29 @@ def warn_unfinished(place: object, papers: int, command: str) -> None:
     print(f"{place} is unfinished: {papers:,} papers so far; run its `sciprism {command}` again", file=sys.stderr)
 
 
+def describe_joined(report: AbstractReport) -> str:
+    """Return by what abstracts were joined, "3 (doi 2, title 1)"."""
+    found = ", ".join(f"{by} {count:,}" for by, count in report.joined.most_common())
+    return f"{report.joined.total():,}" + (f" ({found})" if found else "")
+
+
+def describe_missing(report: AbstractReport) -> Iterator[str]:
+    """Yield why papers stay without abstract, "2 not in the file of abstracts: smith2020, jones1999"."""
+    for reason, names in report.missing.ids.items():
+        count = report.missing.count(reason)
+        yield f"{count:,} {reason}: {', '.join(names)}" + (" ..." if count > len(names) else "")
+
+
+def print_abstracts(completion: AbstractCompletion) -> None:
+    """Print on standard error what was joined, what stayed missing, and what was skipped."""
+    report = completion.report
+    if completion.joins:
+        print(f"abstracts joined: {describe_joined(report)}", file=sys.stderr)
+    if completion.joins or report.skipped:
+        for text in describe_missing(report):
+            print(f"{'skipped, ' * bool(report.skipped)}without abstract: {text}", file=sys.stderr)
+
+
 def join_counts(counts: Mapping[str, int]) -> str:
     """Return counts as "3 new, 1 unchanged"; those that are zero are not in it."""
     return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
@@ -275,7 +299,7 @@ class ProgressDisplay:
         self._print_line()
 
     def show(
-        self, work: str, unit: str, done: int, total: int | None, *, rated: int | None = None, facts: str = ""
+        self, work: str, unit: str, done: int, total: int | None, rated: int | None = None, facts: str = ""
     ) -> None:
         """Show how many of a piece of work are done; where it is another than before, it begins."""
         if work != self._work:

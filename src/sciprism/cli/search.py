@@ -187,7 +187,7 @@ def open_papers(folder: Path, filter: Filter) -> StoredCollection:
     Warns on standard error of an unfinished one.
     """
     from sciprism.store import StoredCollection
-    from sciprism.store.filters import check_filter
+    from sciprism.store.paper_lookup import check_filter
 
     collection = StoredCollection.open(folder)
     if len(collection):

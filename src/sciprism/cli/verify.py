@@ -103,7 +103,7 @@ def _list_collection_states(path: Path) -> Iterator[FileState]:
     from sciprism.index.build_record import list_index_states
     from sciprism.store import StoredCollection
     from sciprism.store.manifest import MANIFEST_NAME, PLAN_NAME, read_manifest
-    from sciprism.store.unfinished import FOLDER
+    from sciprism.store.writing import UNFINISHED_FOLDER
 
     try:
         manifest = read_manifest(path)
@@ -117,7 +117,7 @@ def _list_collection_states(path: Path) -> Iterator[FileState]:
         for each in states:
             seen.add(each.name)
             yield each
-    for file in [*sorted((path / FOLDER).glob("*.npz")), *path.glob(PLAN_NAME)]:
+    for file in [*sorted((path / UNFINISHED_FOLDER).glob("*.npz")), *path.glob(PLAN_NAME)]:
         name = file.relative_to(path).as_posix()
         seen.add(name)
         yield FileState(name, find_own_state(file))

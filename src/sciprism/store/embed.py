@@ -17,21 +17,25 @@ from sciprism.files import lock_folder
 from sciprism.papers.cleaning import is_blank
 from sciprism.papers.duplicates import identify, is_same_paper
 from sciprism.papers.records import Deletion, Paper
-from sciprism.store.collection import StoredCollection
-from sciprism.store.deletion import mark_deleted, remove_former
-from sciprism.store.known_papers import PaperStatus, hash64, hash_paper
-from sciprism.store.layout import CollectionLayout, check_folder, group_by_space, open_or_create
+from sciprism.store.collection import CollectionLayout, StoredCollection, check_folder, group_by_space, open_or_create
+from sciprism.store.known_papers import (
+    PaperStatus,
+    advise_ids,
+    describe_paper,
+    describe_repetition,
+    hash64,
+    hash_paper,
+    quote_title,
+)
 from sciprism.store.manifest import InputRecord
-from sciprism.store.paper_table import ROW_GROUP
-from sciprism.store.shards import BATCH, PendingRow, ShardWriter, load_known_papers
+from sciprism.store.shard_files import ROW_GROUP
+from sciprism.store.writing import BATCH, PendingRow, ShardWriter, load_known_papers, mark_deleted, remove_former
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
 
 MAX_YEAR = 100_000
 MAX_REASONS = 20
-MAX_QUOTED = 200
-"""Characters of a title in a message."""
 _NO_ROWS = np.empty(0, np.int64)
 
 
@@ -219,7 +223,7 @@ class _EmbeddingRun:
         if same:
             self._bad(paper, describe_repetition(known))
         else:
-            advice = _advise(paper, known, of_this_input)
+            advice = advise_ids(paper, known, of_this_input)
             self._bad(paper, f"another paper has this id, {describe_paper(known)}; {advice}")
         return False
 
@@ -266,30 +270,6 @@ def explain_deletion(deletion: Deletion) -> InputError:
 
 def _locate(deletion: Deletion) -> str:
     return f"{deletion.place or 'the input'}: the deletion of {deletion.id!r}"
-
-
-def describe_repetition(known: Paper) -> str:
-    """Say what a record is whose paper came before in the input, with another text."""
-    return f"it came before with another text, {describe_paper(known)}; keep one, or the last with --corrections"
-
-
-def describe_paper(paper: Paper) -> str:
-    """Name a known paper by its title and the place where it was read."""
-    where = paper.place or "its file was not recorded"
-    return f"{quote_title(paper)} ({where})"
-
-
-def _advise(paper: Paper, known: Paper, of_this_input: bool) -> str:
-    """Say how each of two papers gets an id of its own."""
-    if of_this_input and paper.place and known.place and paper.place.file == known.place.file:
-        return "change the id of one in the file"
-    replace = "" if of_this_input else "; if it is the same paper, replace the stored one with --replace"
-    return f"give each its own id, with --ids-per-file or --id-prefix TEXT for instance{replace}"
-
-
-def quote_title(paper: Paper) -> str:
-    """Quote the beginning of a paper's title, else of its abstract."""
-    return repr((paper.title or paper.abstract)[:MAX_QUOTED])
 
 
 def find_problem(paper: Paper) -> str:

@@ -1,4 +1,4 @@
-"""Find out which papers of an input are new or changed, in about 25 bytes per stored paper."""
+"""Find out which papers of an input are new or changed, in about 25 bytes per stored paper, and explain it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from sciprism.papers.records import Paper
 
+MAX_QUOTED = 200
+"""Characters of a title in a message."""
 RECENT = 1 << 16
 """New papers looked up in a dictionary before they are merged into the sorted arrays."""
 
@@ -61,6 +63,30 @@ def hash_paper(paper: Paper, text: str) -> PaperHashes:
     """Return the hashes of a paper and its encoded text; UnicodeEncodeError for a lone surrogate."""
     record = json.dumps(paper.to_json(), sort_keys=True, ensure_ascii=False)
     return PaperHashes(hash64(paper.id), hash64(text), hash64(record + "\n" + text))
+
+
+def describe_repetition(known: Paper) -> str:
+    """Say what a record is whose paper came before in the input, with another text."""
+    return f"it came before with another text, {describe_paper(known)}; keep one, or the last with --corrections"
+
+
+def describe_paper(paper: Paper) -> str:
+    """Name a known paper by its title and the place where it was read."""
+    where = paper.place or "its file was not recorded"
+    return f"{quote_title(paper)} ({where})"
+
+
+def advise_ids(paper: Paper, known: Paper, of_this_input: bool) -> str:
+    """Say how each of two papers gets an id of its own."""
+    if of_this_input and paper.place and known.place and paper.place.file == known.place.file:
+        return "change the id of one in the file"
+    replace = "" if of_this_input else "; if it is the same paper, replace the stored one with --replace"
+    return f"give each its own id, with --ids-per-file or --id-prefix TEXT for instance{replace}"
+
+
+def quote_title(paper: Paper) -> str:
+    """Quote the beginning of a paper's title, else of its abstract."""
+    return repr((paper.title or paper.abstract)[:MAX_QUOTED])
 
 
 class KnownPapers:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, computed_field
 from sciprism.checksums import lost_checksum, read_sealed, seal_json
 from sciprism.errors import InputError
 from sciprism.files import write_atomically
-from sciprism.store.matrix import Dtype
+from sciprism.store.shard_files import Dtype
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder

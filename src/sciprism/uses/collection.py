@@ -13,9 +13,8 @@ from sciprism.errors import InputError
 from sciprism.papers.read import read_papers
 from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, DeleteReport, EmbedReport, Filter, StoredCollection, delete, embed
-from sciprism.store.filters import check_filter
-from sciprism.store.live_papers import iterate_papers, iterate_vectors, list_ids
 from sciprism.store.manifest import EncoderRecord
+from sciprism.store.paper_lookup import check_filter, iterate_papers, iterate_vectors, list_ids
 from sciprism.uses.rankings import Hit
 from sciprism.uses.search import choose_paper_space, search, similar, similar_to_papers
 

@@ -15,7 +15,7 @@ from sciprism.files import write_atomically
 from sciprism.index import vector_searches
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
-from sciprism.store.live_papers import iterate_vectors, list_ids, number_papers
+from sciprism.store.paper_lookup import iterate_vectors, list_ids, number_papers
 
 if TYPE_CHECKING:
     import pyarrow as pa

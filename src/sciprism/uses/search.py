@@ -14,7 +14,7 @@ from sciprism.index import lexical, reciprocal_rank_fusion, vector_searches
 from sciprism.papers.cleaning import is_blank
 from sciprism.papers.records import Paper
 from sciprism.store import Filter, StoredCollection
-from sciprism.store.named_papers import find_copies, find_paper
+from sciprism.store.paper_lookup import find_copies, find_paper
 from sciprism.uses.rankings import Ranking, build_rankings, find_nearest_sentences, read_papers
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.errors import InputError
 from sciprism.evaluation.systems import Distance, EncodingInput, SearchTimes, resolve_distance
 from sciprism.index import exact
-from sciprism.store.matrix import Matrix
+from sciprism.store.shard_files import Matrix
 
 MAX_DOCUMENTS = 1 << 14
 """Maximum number of documents per query: more would not fit in memory for large query sets."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -16,10 +15,10 @@ from sciprism.checksums import hash_bytes, read_sealed, seal_json
 from sciprism.errors import InputError
 from sciprism.files import explain_write_errors, sync_folder
 from sciprism.papers.division import InputShare, PartNumber, Weight, divide_files
-from sciprism.papers.input_file import FilePath, InputFile, ReadOptions
-from sciprism.papers.input_paths import Paths, file_size, find_file, tag_content
+from sciprism.papers.input_file import FilePath, InputFile
+from sciprism.papers.input_paths import file_size, find_file, tag_content
 from sciprism.papers.read import list_paper_files
-from sciprism.store.layout import (
+from sciprism.store.collection import (
     DEFAULT_DTYPE,
     DEFAULT_FORMATS,
     DEFAULT_SHARD_SIZE,
@@ -27,8 +26,9 @@ from sciprism.store.layout import (
     group_by_space,
     record_encoder,
 )
+from sciprism.store.embed_files import PartInput
 from sciprism.store.manifest import PLAN_NAME, EncoderRecord, SpaceRecord
-from sciprism.store.matrix import Dtype
+from sciprism.store.shard_files import Dtype
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
@@ -39,22 +39,6 @@ SAMPLES = 16
 SAMPLE = 1 << 16
 """Bytes of each."""
 REMEDY = "restore it from a copy, or delete the folder and embed all parts again"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartInput:
-    """The input of all parts, the same for every worker: files, and how they are read.
-
-    abstracts, missing_abstract: files of abstracts, and what becomes of a paper without one. skip_bad: skip and count
-    records that cannot be used; it may differ between workers.
-    """
-
-    paths: Paths
-    reader: str = ""
-    options: ReadOptions = field(default_factory=ReadOptions)
-    abstracts: Sequence[str] = ()
-    missing_abstract: str = "title"
-    skip_bad: bool = False
 
 
 class _PlanModel(BaseModel):

@@ -16,21 +16,12 @@ from uuid import uuid4
 from sciprism.errors import InputError, RunFailedError
 from sciprism.files import explain_write_errors
 from sciprism.papers.division import PartNumber
-from sciprism.store.layout import CollectionLayout
+from sciprism.store.collection import CollectionLayout
+from sciprism.store.embed_files import PartInput
 from sciprism.store.manifest import MANIFEST_NAME, PLAN_NAME
-from sciprism.store.parts.journal import JOURNAL_NAME
-from sciprism.store.parts.plan import (
-    PartInput,
-    PartsPlan,
-    build_plan,
-    ensure_plan,
-    list_differences,
-    list_files,
-    read_plan,
-)
+from sciprism.store.parts.plan import PartsPlan, build_plan, ensure_plan, list_differences, list_files, read_plan
 from sciprism.store.parts.ray_cluster import RayCluster, RayNode, check_nodes, find_last_line, run_on_nodes
-from sciprism.store.parts.state import PARTS_FOLDER, read_state
-from sciprism.store.parts.status import PartsStatus, read_status
+from sciprism.store.parts.state import JOURNAL_NAME, PARTS_FOLDER, PartsStatus, read_state, read_status
 from sciprism.store.parts.worker import PartReport, embed_part, refuse_collection
 
 if TYPE_CHECKING:

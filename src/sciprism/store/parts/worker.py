@@ -15,14 +15,15 @@ from sciprism.files import lock_file, lock_folder
 from sciprism.papers.abstracts import AbstractCompletion, AbstractIndex
 from sciprism.papers.division import PartNumber
 from sciprism.papers.input_paths import read_stamp, tag_content
-from sciprism.papers.read import ReadReport, list_paper_files, read_changes
+from sciprism.papers.read import ReadReport, list_paper_files
 from sciprism.papers.records import Deletion, Paper
+from sciprism.store.collection import CollectionLayout
 from sciprism.store.embed import MAX_REASONS, EmbedReport, embed, explain_deletion
-from sciprism.store.layout import CollectionLayout
+from sciprism.store.embed_files import PartInput
 from sciprism.store.manifest import MANIFEST_NAME, PLAN_NAME, read_manifest
-from sciprism.store.parts.journal import JOURNAL_NAME
-from sciprism.store.parts.plan import PartInput, PartsPlan, build_plan, ensure_plan
+from sciprism.store.parts.plan import PartsPlan, build_plan, ensure_plan
 from sciprism.store.parts.state import (
+    JOURNAL_NAME,
     PARTS_FOLDER,
     PartInputRecord,
     PartReporter,
@@ -34,7 +35,7 @@ from sciprism.store.parts.state import (
     read_state,
     write_part_input,
 )
-from sciprism.store.shards import BATCH
+from sciprism.store.writing import BATCH
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
@@ -228,15 +229,7 @@ class _Worker:
         return known.papers
 
     def _read(self, report: ReadReport) -> Iterator[Paper]:
-        source = self._source
-        for record in read_changes(
-            source.paths,
-            reader=source.reader,
-            options=source.options,
-            skip_bad=source.skip_bad,
-            report=report,
-            share=self._share,
-        ):
+        for record in self._source.read(report, self._share):
             if isinstance(record, Deletion):
                 raise explain_deletion(record)
             yield record

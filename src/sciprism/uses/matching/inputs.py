@@ -16,8 +16,8 @@ from sciprism.files import cache_folder
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
-from sciprism.store.live_papers import iterate_papers, iterate_vectors
 from sciprism.store.manifest import is_collection
+from sciprism.store.paper_lookup import iterate_papers, iterate_vectors
 from sciprism.uses.collection import load_encoder
 from sciprism.uses.matching.conflicts import Conflict, ConflictInput, find_conflicts, list_unchecked
 from sciprism.uses.matching.pair_files import PairReader

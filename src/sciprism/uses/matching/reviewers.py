@@ -16,8 +16,8 @@ from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.papers.rows import detect_layout, normalise_header, read_rows
 from sciprism.store import StoredCollection
-from sciprism.store.live_papers import iterate_papers
 from sciprism.store.manifest import is_collection
+from sciprism.store.paper_lookup import iterate_papers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
 from sciprism.store.manifest import is_collection
-from sciprism.store.paper_table import has_no_abstract
+from sciprism.store.shard_files import has_no_abstract
 from sciprism.uses.collection import Collection, load_encoder
 from sciprism.uses.search import choose_paper_space
 

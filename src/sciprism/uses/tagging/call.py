@@ -18,7 +18,7 @@ from sciprism.formats import Format
 from sciprism.papers import read_labels, read_papers
 from sciprism.papers.records import Label, Paper
 from sciprism.store import StoredCollection
-from sciprism.store.live_papers import iterate_papers, iterate_vectors
+from sciprism.store.paper_lookup import iterate_papers, iterate_vectors
 from sciprism.uses.collection import load_encoder
 from sciprism.uses.tagging.storage import FACTS_FILE, is_tagger, load_tagger
 from sciprism.uses.tagging.suggestions import PaperTags, TagChoice

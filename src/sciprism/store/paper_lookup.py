@@ -1,22 +1,66 @@
-"""Papers of a collection by id, DOI, title or the beginning of an id, and those nearest to a name that none has."""
+"""Find papers of a collection: all in order, one by a name, copies of others; and say why none passes a filter."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
 from sciprism.papers.cleaning import normalise_doi
 from sciprism.papers.duplicates import identify, is_same_paper
 from sciprism.papers.records import Paper
 from sciprism.registry import rank_similar
+from sciprism.store.collection import StoredCollection
+from sciprism.store.shard_files import Filter
 
 if TYPE_CHECKING:
     from sciprism.store.collection import StoredCollection
 
-SHOWN = 3
+READ_ROWS = 4096
+"""Papers that are read at once."""
+
+
+def list_ids(stored: StoredCollection) -> list[str]:
+    """List the ids of all papers."""
+    parts = zip(stored.columns("id"), _rows_by_shard(stored), strict=True)
+    return [ids[row] for (ids,), rows in parts for row in rows]
+
+
+def iterate_papers(stored: StoredCollection) -> Iterator[list[Paper]]:
+    """Yield all papers in parts."""
+    for start in range(0, len(stored.live), READ_ROWS):
+        yield stored.papers(stored.live[start : start + READ_ROWS])
+
+
+def iterate_vectors(stored: StoredCollection, space: str) -> Iterator[Floats]:
+    """Yield the vectors of all papers shard by shard, float32 (b, d)."""
+    for matrix, rows in zip(stored.vectors(space), _rows_by_shard(stored), strict=True):
+        yield matrix.take(rows)
+
+
+def number_papers(stored: StoredCollection) -> Rows:
+    """Return row -> the number of its paper among all papers, -1 for a row without one."""
+    numbers = np.full(stored.rows, -1, np.int64)
+    numbers[stored.live] = np.arange(len(stored.live))
+    return numbers
+
+
+def _rows_by_shard(stored: StoredCollection) -> Iterator[Rows]:
+    """Yield the rows of papers, numbered in their shard."""
+    first = 0
+    for shard in stored.manifest.shards:
+        start, stop = np.searchsorted(stored.live, (first, first + shard.rows))
+        yield stored.live[start:stop] - first
+        first += shard.rows
+
+
+NEAREST = 3
 """Papers that a message names."""
 MAX_TITLE = 80
 """Characters of a title in a message."""
@@ -55,7 +99,7 @@ def find_copies(collection: StoredCollection, papers: Sequence[Paper]) -> list[i
             by_name.setdefault(name, []).append(number)
     found: list[int | None] = [None] * len(papers)
     identities = [identify(paper) for paper in papers]
-    for ids, titles, systems in _names(collection):
+    for ids, titles, systems in _iterate_names(collection):
         for id, title, known in zip(ids, titles, systems, strict=True):
             names = _list_names(id, title, dict(known or ()))
             numbers = {number for name in names for number in by_name.get(name, ()) if found[number] is None}
@@ -71,11 +115,11 @@ def find_copies(collection: StoredCollection, papers: Sequence[Paper]) -> list[i
 def describe_unknown(collection: StoredCollection, name: str, what: str = "the id") -> str:
     """Return that no paper has a name, with the papers whose id or title is nearest; one shard is read at a time."""
     best: dict[str, tuple[float, str]] = {}
-    for ids, titles, _ in _names(collection):
+    for ids, titles, _ in _iterate_names(collection):
         for column in (ids, titles):
-            for score, position in rank_similar(name, column, SHOWN):
+            for score, position in rank_similar(name, column, NEAREST):
                 best[ids[position]] = max(best.get(ids[position], (0.0, "")), (score, titles[position]))
-        best = dict(sorted(best.items(), key=lambda item: -item[1][0])[:SHOWN])
+        best = dict(sorted(best.items(), key=lambda item: -item[1][0])[:NEAREST])
     near = "; ".join(f"{id!r} ({shorten(title, MAX_TITLE, placeholder=' ...')})" for id, (_, title) in best.items())
     return f"{collection.folder} has no paper with {what} {name!r}; the nearest: {near or 'none, it is empty'}"
 
@@ -89,11 +133,11 @@ class _Matches:
 
     def add(self, id: str) -> None:
         self.count += 1
-        if len(self.first) < SHOWN:
+        if len(self.first) < NEAREST:
             self.first.append(id)
 
     def __str__(self) -> str:
-        more = f" and {self.count - SHOWN:,} more" if self.count > SHOWN else ""
+        more = f" and {self.count - NEAREST:,} more" if self.count > NEAREST else ""
         return ", ".join(map(repr, self.first)) + more
 
 
@@ -111,7 +155,7 @@ def _find_names(collection: StoredCollection, name: str, doi: str) -> _NamedPape
     found, title = _NamedPapers(), _fold(name)
     if not (title or doi):
         return found
-    for ids, titles, systems in _names(collection):
+    for ids, titles, systems in _iterate_names(collection):
         for id, other, known in zip(ids, titles, systems, strict=True):
             if doi and doi == _find_doi(id, dict(known or ())):
                 found.of_doi.add(id)
@@ -132,7 +176,7 @@ def _find_doi(id: str, systems: Mapping[str, str]) -> str:
     return systems.get("doi") or normalise_doi(id)
 
 
-def _names(
+def _iterate_names(
     collection: StoredCollection,
 ) -> Iterator[tuple[list[str], list[str], list[list[tuple[str, str]]]]]:
     """Yield ids, titles and other systems' ids of the papers, shard by shard, without superseded rows."""
@@ -147,3 +191,40 @@ def _names(
 
 def _fold(title: str) -> str:
     return " ".join(title.casefold().split())
+
+
+MAX_VALUES = 5
+"""Venues or fields that a message names."""
+
+
+def check_filter(collection: StoredCollection, filter: Filter) -> None:
+    """Raise InputError for a condition that no paper meets, or that no paper meets together with the others."""
+    if not filter or _passes(collection, filter):
+        return
+    name = collection.folder
+    if not _passes(collection, replace(filter, venue="", field="")):
+        years = [year for (part,) in collection.columns("year") for year in part if year is not None]
+        span = f"its first year is {min(years)}, its last {max(years)}" if years else "none of its papers has a year"
+        raise InputError(f"no paper of {name} is from these years; {span}")
+    if not _passes(collection, Filter(venue=filter.venue)):
+        raise InputError(
+            f"no paper of {name} has a venue with {filter.venue!r} in it; {_list_values(collection, 'venue')}"
+        )
+    if not _passes(collection, Filter(field=filter.field)):
+        raise InputError(f"no paper of {name} has the field {filter.field!r}; {_list_values(collection, 'fields')}")
+    raise InputError(f"no paper of {name} meets all conditions together, though each is met by some; leave one out")
+
+
+def _passes(collection: StoredCollection, filter: Filter) -> bool:
+    mask = collection.mask(filter)
+    return mask is None or bool(mask.any())
+
+
+def _list_values(collection: StoredCollection, column: str) -> str:
+    """List the most frequent values of a column."""
+    counts: Counter[str] = Counter()
+    for (values,) in collection.columns(column):
+        for value in values:
+            counts.update(filter(None, value if isinstance(value, list) else [value]))
+    most = ", ".join(value for value, _ in counts.most_common(MAX_VALUES))
+    return f"it has {len(counts):,}, the most frequent: {most}" if counts else "its papers have none"

@@ -1,0 +1,215 @@
+"""Embed the papers of files: read and checked before a model is loaded or a paper encoded, then stored."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from sciprism.errors import InputError
+from sciprism.papers.abstracts import AbstractCompletion
+from sciprism.papers.division import InputShare
+from sciprism.papers.input_file import ReadOptions
+from sciprism.papers.input_paths import Paths
+from sciprism.papers.last_records import LastRecords
+from sciprism.papers.read import ReadReport, read_changes
+from sciprism.papers.records import Deletion, Paper
+from sciprism.store.collection import CollectionLayout, check_folder
+from sciprism.store.embed import EmbedReport, embed
+from sciprism.store.manifest import is_collection, read_manifest
+
+if TYPE_CHECKING:
+    from sciprism.encoders.encoder import Encoder
+
+Record = TypeVar("Record")
+Read = Callable[[ReadReport], Iterator[Paper | Deletion]]
+FilesProgress = Callable[[str, str, int, int | None, int], None]
+"""Is called with the work, what is counted, how many are done, of how many, and how many of them took time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartInput:
+    """Files of papers, and how they are read; of a run in parts the same for every worker.
+
+    abstracts, missing_abstract: files of abstracts, and what becomes of a paper without one. skip_bad: skip and count
+    records that cannot be used; it may differ between workers.
+    """
+
+    paths: Paths
+    reader: str = ""
+    options: ReadOptions = field(default_factory=ReadOptions)
+    abstracts: Sequence[str] = ()
+    missing_abstract: str = "title"
+    skip_bad: bool = False
+
+    @property
+    def is_piped(self) -> bool:
+        """Return whether a file is standard input or a pipe, which can be read only once."""
+        paths = [self.paths] if isinstance(self.paths, str | Path) else self.paths
+        return any(str(path) == "-" or Path(str(path)).is_fifo() for path in paths)
+
+    def read(self, report: ReadReport | None = None, share: InputShare | None = None) -> Iterator[Paper | Deletion]:
+        """Yield the records of all files, or of a share of them. Raises InputError at once for a missing file."""
+        return read_changes(
+            self.paths,
+            reader=self.reader,
+            options=self.options,
+            skip_bad=self.skip_bad,
+            report=report,
+            share=share,
+        )
+
+
+@dataclass(slots=True)
+class FilesReport:
+    """What became of the records of files: as they were read, completed with abstracts, and stored.
+
+    outdated: records of papers of which a later one counts. deletions: those that the input asks for.
+    """
+
+    read: ReadReport
+    completion: AbstractCompletion
+    stored: EmbedReport
+    outdated: int = 0
+    deletions: int = 0
+
+    def explain_nothing(self) -> str:
+        """Return why no record could be used; "" where one could."""
+        stored = self.stored
+        if stored.read > stored.bad or stored.deleted + stored.unknown_deletions:
+            return ""
+        skipped = self.read.skipped_count + stored.bad + self.completion.report.skipped
+        only = f", and {self.deletions:,} deletions are of no collection" if self.deletions else ""
+        return f"no paper of the input can be used: {skipped:,} skipped{only}; `sciprism inspect` says what files hold"
+
+
+def check_input(source: PartInput, folder: Path, *, corrections: bool) -> None:
+    """Raise InputError for a folder of other things, a missing file, or options that exclude each other."""
+    check_folder(folder)
+    if corrections and source.options.ids_per_file:
+        raise InputError(
+            "--ids-per-file: each file has ids of its own, and corrects no other; omit --corrections or it"
+        )
+    source.read()  # opens nothing, and names a missing file
+
+
+def embed_files(
+    source: PartInput,
+    encoder: Encoder,
+    folder: Path,
+    completion: AbstractCompletion,
+    *,
+    layout: CollectionLayout | None = None,
+    replace: bool = False,
+    prune: bool = False,
+    corrections: bool = False,
+    progress: FilesProgress = lambda *_: None,
+) -> FilesReport:
+    """Store the papers of files, as `embed` does, with abstracts joined by `completion`.
+
+    The files are read once before, unless they are pipes: a bad record is found now, not after an hour of encoding.
+    Raises InputError for `prune` where a record cannot be read: its paper would be deleted; and for deletions without
+    `corrections`.
+    """
+    report = FilesReport(ReadReport(), completion, EmbedReport())
+    last = _find_last_records(source, report.read, progress) if corrections else None
+    read: Read = (lambda report: last.select(source.read(report))) if last else source.read
+    total = _count_papers(source, read, report.read, completion, last, progress)
+    if prune and (source.is_piped or report.read.skipped_count):
+        skipped = f"{report.read.skipped_count:,} records cannot be read"
+        why = "a pipe can be read only once" if source.is_piped else skipped
+        raise InputError(f"--prune: {why}, so papers could leave that are there; nothing was changed")
+    if last:
+        report.outdated, report.deletions = last.outdated, last.deletions
+    if total != 0 or (report.deletions and is_collection(folder)):
+        report.read = ReadReport()
+        shown = _EncodedPapers(encoder, folder, total, progress)
+        encoder.on_batch = shown.add_texts
+        report.stored = embed(
+            completion.complete(read(report.read)),
+            encoder,
+            folder,
+            layout=layout,
+            skip_bad=source.skip_bad,
+            replace=replace,
+            prune=prune,
+            corrections=corrections,
+            progress=shown.update,
+        )
+    return report
+
+
+def _find_last_records(source: PartInput, report: ReadReport, progress: FilesProgress) -> LastRecords:
+    """Read the input once, and return which records count. Raises InputError for a pipe."""
+    if source.is_piped:
+        raise InputError("--corrections reads its input twice, and a pipe can be read only once; write it to a file")
+    records = enumerate(source.read(report), 1)
+    return LastRecords.of(_show(records, progress, "records"))
+
+
+def _count_papers(
+    source: PartInput,
+    read: Read,
+    report: ReadReport,
+    completion: AbstractCompletion,
+    last: LastRecords | None,
+    progress: FilesProgress,
+) -> int | None:
+    """Count the papers that will be stored, None of a pipe; InputError for what would be one later."""
+    if last and not completion.fails:
+        return last.papers
+    if source.is_piped:
+        return None
+    records = completion.complete(read(ReadReport() if last else report))
+    papers = enumerate((record for record in records if isinstance(record, Paper)), 1)
+    total = sum(1 for _ in _show(papers, progress, "papers"))
+    if last is None and report.deletions:
+        first = next(file.path for file in report.files if file.deletions)
+        raise InputError(
+            f"the input deletes {report.deletions:,} papers (the first in {first}): apply that, and that the last "
+            "record of a paper counts, with --corrections; nothing was changed"
+        )
+    return total
+
+
+def _show(numbered: Iterable[tuple[int, Record]], progress: FilesProgress, unit: str) -> Iterator[Record]:
+    for number, record in numbered:
+        yield record
+        progress("reading", unit, number, None, number)
+
+
+class _EncodedPapers:
+    """Counts the papers that are done, and moves with every batch of the encoder."""
+
+    def __init__(self, encoder: Encoder, folder: Path, total: int | None, progress: FilesProgress) -> None:
+        self._encoder, self._folder, self._total, self._progress = encoder, folder, total, progress
+        self._lock = threading.Lock()
+        self._report: EmbedReport | None = None
+        self._texts = 0
+
+    def update(self, report: EmbedReport) -> None:
+        """Take the counts of a run."""
+        self._report = report
+        self._show(report.encoded)
+
+    def add_texts(self, count: int) -> None:
+        """Count the texts of a batch; called from several threads."""
+        with self._lock:
+            self._texts += count
+            self._show(self._texts // self._passes)
+
+    @cached_property
+    def _passes(self) -> int:
+        """Return how often the model reads a paper: once for each path of the collection's spaces, or once for all."""
+        if self._encoder.method.one_pass:
+            return 1
+        return len({space.path for space in read_manifest(self._folder).spaces.values()})
+
+    def _show(self, encoded: int) -> None:
+        if self._report is not None:
+            encoded = max(encoded, self._report.encoded)
+            done = self._report.done - self._report.encoded + encoded
+            self._progress("embedding", "papers", done, self._total, encoded)

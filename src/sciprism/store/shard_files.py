@@ -1,0 +1,286 @@
+"""The files of a shard: papers as a Parquet table, read by rows, columns or a filter; vectors as mapped matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sciprism.arrays import Floats
+from sciprism.checksums import BLOCK, BlockChecks, Bytes, CheckedFile
+from sciprism.errors import DamagedFileError, InputError
+from sciprism.papers.cleaning import is_blank
+from sciprism.papers.records import Paper, Place
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+Dtype = Literal["float32", "float16", "int8"]
+HEADER = 128
+"""Bytes of a .npy file before its rows."""
+Checks = Callable[[Path], BlockChecks]
+"""Maps a file to its checksums."""
+DTYPES: tuple[Dtype, ...] = ("float32", "float16", "int8")
+
+
+def papers_file(shard: int) -> str:
+    """Return the file name of a shard's papers."""
+    return f"papers/{shard:06d}.parquet"
+
+
+def values_file(folder: str, shard: int) -> str:
+    """Return the file name of a shard's vectors in one space."""
+    return f"vectors/{folder}/{shard:06d}.npy"
+
+
+def scales_file(folder: str, shard: int) -> str:
+    """Return the file name of the scales of int8 vectors."""
+    return f"vectors/{folder}/{shard:06d}.scales.npy"
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixFile:
+    """A mapped file of rows: all its bytes, where the rows begin, the bytes of a row, and the checksums."""
+
+    content: Bytes
+    first: int
+    row_size: int
+    checks: BlockChecks
+
+    def check(self, rows: slice | NDArray[np.integer], count: int) -> None:
+        """Compare the blocks of some of `count` rows that were not compared before."""
+        if self.checks.complete:
+            return
+        if isinstance(rows, slice):
+            start, stop, _ = rows.indices(count)
+            self.checks.check(self.content, self.first + start * self.row_size, self.first + stop * self.row_size)
+        else:
+            starts = self.first + np.asarray(rows, np.int64) * self.row_size  # a row is shorter than a block
+            blocks = np.concatenate([starts, starts + self.row_size - 1]) // BLOCK
+            self.checks.check_blocks(self.content, np.unique(blocks).tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Rows (n, d) as float32, float16 or int8; int8 rows are multiplied by their scale (n,) when read.
+
+    file: the mapped file of the values, whose blocks are compared with their checksums when first read.
+    """
+
+    values: NDArray[np.generic]
+    scales: Floats | None = None
+    file: MatrixFile | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def dim(self) -> int:
+        """Return the width of a row."""
+        return int(self.values.shape[1])
+
+    def block(self, start: int, stop: int) -> Floats:
+        """Return rows start..stop as float32; float32 rows are a view of the file, not a copy."""
+        return self.take(slice(start, stop))
+
+    def stored(self, rows: slice | NDArray[np.integer]) -> NDArray[np.generic]:
+        """Return the given rows as they are stored, without scales."""
+        if self.file is not None:
+            self.file.check(rows, len(self))
+        return self.values[rows]
+
+    def take(self, rows: slice | NDArray[np.integer]) -> Floats:
+        """Return the given rows as float32, a copy unless they are a slice of float32 rows."""
+        values = self.stored(rows)
+        if values.dtype == np.float32:
+            return values.astype(np.float32, copy=False)
+        import torch  # widens several times faster than numpy
+
+        wide: Floats = torch.from_numpy(values).float().numpy()
+        if self.scales is not None:
+            wide *= self.scales[rows, None]
+        return wide
+
+
+def quantize(vectors: Floats, dtype: Dtype) -> Matrix:
+    """Return float32 rows in the stored precision; int8 rows get one scale each."""
+    if dtype == "float32":
+        return Matrix(vectors)
+    if dtype == "float16":
+        largest = float(np.abs(vectors).max(initial=0.0))
+        if largest > float(np.finfo(np.float16).max):
+            raise InputError(f"a vector holds {largest:g}, too large for float16; use float32 or int8")
+        return Matrix(vectors.astype(np.float16))
+    highest = np.abs(vectors).max(axis=1, initial=0.0)
+    scales = np.where(highest > 0, highest / 127, 1).astype(np.float32)
+    return Matrix(np.rint(vectors / scales[:, None]).astype(np.int8), scales)
+
+
+def open_matrix(values: Path, scales: Path | None, checks: Checks) -> Matrix:
+    """Map a stored matrix into memory; rows are read on first use. checks: the checksums of a file."""
+    try:
+        content = map_bytes(values)
+        checks(values).check(content, 0, HEADER)
+        first, shape, dtype = _parse_header(content[:HEADER].tobytes())
+        rows = content[first:].view(dtype).reshape(shape)
+        if scales is None:
+            factors = None
+        else:
+            whole: Bytes = np.fromfile(scales, np.uint8)
+            checks(scales).check(whole)
+            start, count, kind = _parse_header(whole[:HEADER].tobytes())
+            factors = whole[start:].view(kind).reshape(count)
+    except InputError:
+        raise
+    except (ValueError, EOFError) as error:
+        raise DamagedFileError(f"{values} is damaged ({error}); restore it from a copy, or embed anew") from None
+    return Matrix(rows, factors, MatrixFile(content, first, dtype.itemsize * shape[1], checks(values)))
+
+
+def map_bytes(path: Path) -> Bytes:
+    """Map a file's bytes, a private copy where they are written; torch keeps no file handle, as Python's mmap does."""
+    import torch
+
+    mapped = torch.from_file(str(path), shared=False, size=path.stat().st_size, dtype=torch.uint8)
+    content: Bytes = mapped.numpy()
+    return content
+
+
+@lru_cache
+def _parse_header(head: bytes) -> tuple[int, tuple[int, ...], np.dtype[Any]]:
+    """Return where the rows of a .npy file begin, their shape and type; nearly all shards have one header."""
+    file = BytesIO(head)
+    np.lib.format.read_magic(file)
+    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    return file.tell(), shape, dtype
+
+
+ROW_GROUP = 256
+"""Papers that are decompressed together: few, so that ten results of ten shards are read quickly."""
+
+FIELDS = ("id", "title", "abstract", "authors", "venue", "year", "fields", "keywords", "references", "ids")
+PLACE = {"file": "string", "record": "int64", "line": "int64"}
+"""Columns of the place where a paper was read."""
+LIST_FIELDS = ("authors", "fields", "keywords", "references")
+
+
+def build_schema() -> pa.Schema:
+    """Return the columns: the fields of Paper, whether it lacks an abstract, its hashes and its place."""
+    import pyarrow as pa
+
+    kinds = {
+        **dict.fromkeys(LIST_FIELDS, pa.list_(pa.string())),
+        "year": pa.int64(),
+        "ids": pa.map_(pa.string(), pa.string()),
+    }
+    columns = [(name, kinds.get(name, pa.string())) for name in FIELDS]
+    hashes = [(name, pa.uint64()) for name in ("id_hash", "text_hash", "record_hash")]
+    place = [(name, pa.type_for_alias(kind)) for name, kind in PLACE.items()]
+    return pa.schema([*columns, ("missing_abstract", pa.bool_()), *hashes, *place])
+
+
+def has_no_abstract(paper: Paper) -> bool:
+    """Return whether a paper is encoded by its title alone."""
+    return is_blank(paper.abstract)
+
+
+def write_papers(file: BinaryIO, papers: Sequence[Paper], hashes: NDArray[np.uint64]) -> None:
+    """Write papers with their hashes (n, 3) of id, text and record."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    columns: dict[str, Any] = {name: [getattr(paper, name) for paper in papers] for name in FIELDS}
+    columns["ids"] = [list(paper.ids.items()) for paper in papers]
+    columns["missing_abstract"] = [has_no_abstract(paper) for paper in papers]
+    for column, name in enumerate(("id_hash", "text_hash", "record_hash")):
+        columns[name] = np.ascontiguousarray(hashes[:, column])
+    for name in PLACE:
+        columns[name] = [paper.place and getattr(paper.place, name) for paper in papers]
+    table = pa.table(columns, schema=build_schema())
+    parquet.write_table(table, file, row_group_size=ROW_GROUP, compression="zstd")
+
+
+def read_papers_at(path: Path, checks: BlockChecks, rows: NDArray[np.integer]) -> list[Paper]:
+    """Read the papers of the given rows of one file, in the order given."""
+    with _open_table(path, checks) as file:
+        groups, group_of_row = np.unique(rows // ROW_GROUP, return_inverse=True)
+        table = file.read_row_groups(groups.tolist(), columns=[*FIELDS, *PLACE])
+        # every row group but a file's last is full, so a row's position follows from its group's rank
+        positions = group_of_row * ROW_GROUP + rows % ROW_GROUP
+        return [_build_paper(row) for row in table.take(positions).to_pylist()]
+
+
+def _build_paper(row: dict[str, Any]) -> Paper:
+    file, record, line = (row.pop(name) for name in PLACE)
+    place = None if file is None else Place(file, record, line)
+    lists = {name: tuple(row[name]) for name in LIST_FIELDS}
+    return Paper(**row | lists | {"ids": dict(row["ids"]), "place": place})
+
+
+def read_column(path: Path, checks: BlockChecks, name: str) -> pa.ChunkedArray:
+    """Read one column of one file."""
+    with _open_table(path, checks) as file:
+        return file.read(columns=[name]).column(0)
+
+
+@contextmanager
+def _open_table(path: Path, checks: BlockChecks) -> Iterator[parquet.ParquetFile]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with CheckedFile(path, checks) as content, parquet.ParquetFile(content) as file:
+            yield file
+    except InputError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise DamagedFileError(f"{path} is damaged ({error}); restore it from a copy, or embed anew") from error
+
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which papers a search may return: years inclusive, venue by part of its name, field by its whole name.
+
+    Case is ignored. A paper without a year passes no year bound.
+    """
+
+    year_from: int | None = None
+    year_to: int | None = None
+    venue: str = ""
+    field: str = ""
+
+    def __bool__(self) -> bool:
+        return self != Filter()
+
+    def passes(self, rows: int, column: Callable[[str], Any]) -> Mask:
+        """Mark the rows of a table that pass. column: name -> an Arrow column of the table."""
+        import pyarrow.compute as pc
+
+        passes = np.ones(rows, bool)
+        if self.year_from is not None or self.year_to is not None:
+            years = pc.fill_null(column("year"), np.iinfo(np.int64).min).to_numpy()
+            passes &= years != np.iinfo(np.int64).min
+            passes &= years >= (self.year_from if self.year_from is not None else years)
+            passes &= years <= (self.year_to if self.year_to is not None else years)
+        if self.venue:
+            venues = pc.utf8_lower(column("venue"))
+            passes &= pc.match_substring(venues, self.venue.lower()).to_numpy(zero_copy_only=False)
+        if self.field:
+            lists = column("fields").combine_chunks()
+            same = pc.equal(pc.utf8_lower(pc.list_flatten(lists)), self.field.lower())
+            owners = pc.list_parent_indices(lists).to_numpy()
+            has_field = np.zeros(len(passes), bool)
+            has_field[owners[same.to_numpy(zero_copy_only=False)]] = True
+            passes &= has_field
+        return passes

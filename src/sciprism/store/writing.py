@@ -1,0 +1,302 @@
+"""Write to a collection: shards, the vectors of one that is not full yet, deleted rows; the manifest commits each."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+from zipfile import BadZipFile
+
+import numpy as np
+
+from sciprism.arrays import Floats, Rows
+from sciprism.checksums import hash_blocks, hash_bytes
+from sciprism.errors import InputError
+from sciprism.files import lock_folder, sha256, write_atomically
+from sciprism.papers.records import Paper
+from sciprism.store.collection import DELETED_FOLDER, StoredCollection
+from sciprism.store.known_papers import KnownPapers, PaperHashes, PaperStatus
+from sciprism.store.manifest import FileChecksum, Manifest, RowsRecord, ShardRecord
+from sciprism.store.shard_files import (
+    Matrix,
+    has_no_abstract,
+    papers_file,
+    quantize,
+    scales_file,
+    values_file,
+    write_papers,
+)
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from sciprism.encoders.encoder import Encoder
+    from sciprism.encoders.packing import PackedBatch
+    from sciprism.formats import Format
+
+BATCH = 256
+"""Papers per call of the encoder. Batches start with the shard, so its bytes depend on its papers alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingRow:
+    """A paper to be stored; if only its details changed, the vectors of its old row are reused."""
+
+    paper: Paper
+    hashes: PaperHashes
+    status: PaperStatus
+
+
+def load_known_papers(collection: StoredCollection) -> KnownPapers:
+    """Read the hashes of all stored papers."""
+    hashes = np.stack([collection.column("text_hash"), collection.column("record_hash")], axis=1)
+    known = KnownPapers()
+    missing = collection.column("missing_abstract")
+    known.load(collection.column("id_hash"), hashes, missing, collection.deleted_rows, collection.repeated_rows)
+    return known
+
+
+class ShardWriter:
+    """Appends shards to a collection; on_encoded gets the number of papers after each batch."""
+
+    def __init__(self, collection: StoredCollection, encoder: Encoder, on_encoded: Callable[[int], None]) -> None:
+        self.manifest = collection.manifest
+        self._stored = collection
+        self._folder = collection.folder
+        self._encoder = encoder
+        self._on_encoded = on_encoded
+        self._unfinished = UnfinishedBatches(collection.folder)
+
+    def write(self, rows: Sequence[PendingRow]) -> None:
+        """Encode and commit one shard."""
+        number = len(self.manifest.shards)
+        hashes = np.array([(r.hashes.id, r.hashes.text, r.hashes.record) for r in rows], np.uint64)
+        papers = [row.paper for row in rows]
+        write_atomically(self._folder / papers_file(number), lambda file: write_papers(file, papers, hashes))
+        files = [papers_file(number)]
+        with self._unfinished.use(self._encoder):
+            by_path = self._encode([row.paper for row in rows if row.status.kind != "updated"])
+        for name, space in self.manifest.spaces.items():
+            matrix = self._build_matrix(rows, name, by_path[space.path])
+            parts = [(values_file(space.folder, number), matrix.values)]
+            if matrix.scales is not None:
+                parts.append((scales_file(space.folder, number), matrix.scales))
+            for file_name, array in parts:
+                save = partial(np.save, arr=array, allow_pickle=False)
+                write_atomically(self._folder / file_name, save)
+                files.append(file_name)
+        self._commit(rows, files)
+        self._unfinished.clear()
+
+    def clear_unfinished(self) -> None:
+        """Delete saved vectors that no shard needs any more."""
+        self._unfinished.clear()
+
+    def _commit(self, rows: Sequence[PendingRow], names: list[str]) -> None:
+        replaced = [row.status for row in rows if row.status.row >= 0]
+        record = ShardRecord(
+            rows=len(rows),
+            missing_abstracts=sum(has_no_abstract(row.paper) for row in rows),
+            superseded=len(replaced),
+            superseded_missing_abstracts=sum(old.missing_abstract for old in replaced),
+            files={
+                name: FileChecksum(size=path.stat().st_size, sha256=sha256(path), blocks=hash_blocks(path))
+                for name, path in ((name, self._folder / name) for name in names)
+            },
+        )
+        shards = [*self.manifest.shards, record]
+        self.manifest = self.manifest.model_copy(update={"shards": shards, "input": None})
+        self.manifest.write(self._folder)
+
+    def _build_matrix(self, rows: Sequence[PendingRow], name: str, vectors: Floats) -> Matrix:
+        """Quantize the vectors of new texts, and copy those of updated rows from their old rows."""
+        space = self.manifest.spaces[name]
+        reused = np.array([row.status.kind == "updated" for row in rows])
+        new = quantize(vectors, self.manifest.dtype)
+        if not reused.any():
+            return new
+        old = self._stored.read_rows(name, np.array([row.status.row for row in rows])[reused])
+        values = np.empty((len(rows), space.dim), new.values.dtype)
+        values[~reused], values[reused] = new.values, old.values
+        if new.scales is None or old.scales is None:
+            return Matrix(values)
+        scales = np.empty(len(rows), np.float32)
+        scales[~reused], scales[reused] = new.scales, old.scales
+        return Matrix(values, scales)
+
+    def _encode(self, papers: list[Paper]) -> dict[str, Floats]:
+        """Return the vectors of papers by the encoder's paths that the spaces need."""
+        formats = {space.path: cast("Format", space.formats[0]) for space in self.manifest.spaces.values()}
+        found = {path: np.empty((len(papers), self._encoder.dim), np.float32) for path in formats}
+        for start in range(0, len(papers), BATCH):
+            batch = papers[start : start + BATCH]
+            vectors = self._encoder.encode_all(batch, formats=tuple(formats.values()))
+            for path, format in formats.items():
+                found[path][start : start + len(batch)] = vectors[format]
+            self._on_encoded(len(batch))
+        return found
+
+
+UNFINISHED_FOLDER = "unfinished"
+SAVE_SECONDS = 20.0
+"""Seconds of encoding after which new vectors are saved; with the batch at work, less than 30."""
+
+Compute = Callable[["PackedBatch"], "Tensor"]
+
+
+class UnfinishedBatches:
+    """The vectors of the encoder's batches since the last shard, by a checksum of their tokens.
+
+    A batch that a run had saved before it was interrupted is not computed again: the same bytes go into the shard
+    as without an interruption. A damaged file is left out, and its batches are computed again.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / UNFINISHED_FOLDER
+        self._known: dict[str, Floats] | None = None
+        self._new: dict[str, Floats] = {}
+        self._saved = time.monotonic()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def use(self, encoder: Any) -> Iterator[None]:
+        """Let an encoder compute only batches that are not saved; what it computes is saved now and then.
+
+        And when it is interrupted.
+        """
+        if self._known is None:
+            self._known = dict(_read_saved(self._folder))
+        encoder.around_batches = self._wrap
+        try:
+            yield
+        except KeyboardInterrupt:
+            with self._lock:
+                self._save()
+            raise
+        finally:
+            encoder.around_batches = None
+
+    def clear(self) -> None:
+        """Delete what was saved: its shard is committed."""
+        self._known, self._new = {}, {}
+        if self._folder.exists():
+            shutil.rmtree(self._folder)
+
+    def _wrap(self, compute: Compute) -> Compute:
+        import torch
+
+        def run(batch: PackedBatch) -> Tensor:
+            key = _hash_batch(batch)
+            known = (self._known or {}).get(key)
+            if known is not None:
+                return torch.from_numpy(known)
+            vectors = compute(batch)
+            with self._lock:
+                self._new[key] = vectors.cpu().numpy()
+                if time.monotonic() - self._saved > SAVE_SECONDS:
+                    self._save()
+            return vectors
+
+        return run
+
+    def _save(self) -> None:
+        if self._new:
+            content = io.BytesIO()
+            np.savez(content, **cast("dict[str, Any]", self._new))  # its option allow_pickle is of numpy 2
+            number = len(list(self._folder.glob("*.npz")))
+            write_atomically(self._folder / f"{number:06d}.npz", lambda file: file.write(content.getvalue()))
+            self._known = (self._known or {}) | self._new
+            self._new = {}
+        self._saved = time.monotonic()
+
+
+def count_unfinished(folder: Path) -> int:
+    """Return how many vectors of a collection are saved whose shard is not committed."""
+    return sum(len(vectors) for _, vectors in _read_saved(folder / UNFINISHED_FOLDER))
+
+
+def _read_saved(folder: Path) -> Iterator[tuple[str, Floats]]:
+    for path in sorted(folder.glob("*.npz")):
+        try:
+            with np.load(path, allow_pickle=False) as saved:
+                yield from [(key, saved[key]) for key in saved.files]
+        except (OSError, ValueError, EOFError, KeyError, BadZipFile, zlib.error):
+            continue
+
+
+def _hash_batch(batch: PackedBatch) -> str:
+    content = batch.ids.cpu().numpy().tobytes() + repr((batch.lengths, batch.routes)).encode()
+    return hash_bytes(content)
+
+
+MAX_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteReport:
+    """Papers deleted, ids that the collection has not, and its papers afterwards."""
+
+    deleted: int
+    unknown: tuple[str, ...]
+    papers: int
+
+
+def delete(folder: Path | str, ids: Iterable[str], *, missing_ok: bool = False) -> DeleteReport:
+    """Delete the papers of some ids, all or none: an interruption leaves the collection as it was.
+
+    Raises InputError, and deletes nothing, where an id is unknown; with missing_ok such ids are reported.
+    Indexes stay valid. The rows keep their place on disk until the papers are embedded into a new folder.
+    """
+    folder = Path(folder)
+    StoredCollection.open(folder)  # before a lock makes the folder
+    with lock_folder(folder):
+        collection = StoredCollection.open(folder)
+        rows = {id: collection.find_row(id) for id in dict.fromkeys(ids)}
+        unknown = tuple(id for id, row in rows.items() if row is None)
+        if unknown and not missing_ok:
+            shown = ", ".join(map(repr, unknown[:MAX_NAMED])) + (" ..." if len(unknown) > MAX_NAMED else "")
+            raise InputError(
+                f"{folder} has no paper with the id {shown} ({len(unknown)} of {len(rows)}); nothing was deleted; "
+                "--missing-ok ignores ids that are not there"
+            )
+        found = np.array([row for row in rows.values() if row is not None], np.int64)
+        manifest = mark_deleted(collection, found)
+        if len(found):
+            manifest.write(folder)
+            remove_former(collection, manifest)
+    return DeleteReport(len(found), unknown, manifest.papers)
+
+
+def mark_deleted(collection: StoredCollection, rows: Rows) -> Manifest:
+    """Write the file of all deleted rows, these too; return the manifest that commits it once it is written."""
+    if not len(rows):
+        return collection.manifest
+    before = collection.manifest.deleted
+    every = np.union1d(collection.deleted_rows, rows)
+    number = int(Path(before.file).stem) + 1 if before else 0
+    missing = int(collection.column("missing_abstract")[every].sum())
+    record = write_rows(collection.folder, f"{DELETED_FOLDER}/{number:06d}.npy", every, missing)
+    return collection.manifest.model_copy(update={"deleted": record})
+
+
+def write_rows(folder: Path, name: str, rows: Rows, missing_abstracts: int) -> RowsRecord:
+    """Write a file of numbers of rows, and return its record for the manifest."""
+    path = folder / name
+    write_atomically(path, partial(np.save, arr=rows, allow_pickle=False))
+    checksum = FileChecksum(size=path.stat().st_size, sha256=sha256(path), blocks=hash_blocks(path))
+    return RowsRecord(rows=len(rows), missing_abstracts=missing_abstracts, file=name, checksum=checksum)
+
+
+def remove_former(collection: StoredCollection, manifest: Manifest) -> None:
+    """Remove the file of deleted rows that a newer one replaced."""
+    before = collection.manifest.deleted
+    if before and manifest.deleted and before.file != manifest.deleted.file:
+        (collection.folder / before.file).unlink(missing_ok=True)
