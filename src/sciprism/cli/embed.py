@@ -43,6 +43,7 @@ from sciprism.errors import InputError, InterruptedRunError
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
     from sciprism.papers import ReadReport
+    from sciprism.papers.input_file import ReadOptions
     from sciprism.store import CollectionLayout, EmbedReport
     from sciprism.store.embed_files import FilesReport, PartInput
     from sciprism.store.manifest import EncoderRecord
@@ -95,35 +96,34 @@ def embed(
 
     Example: sciprism embed refs.bib more.ris -o vecs/
     """
-    from sciprism.papers.division import PartNumber
-    from sciprism.store.embed_files import PartInput
-    from sciprism.store.parts.state import part_folder
-
     _use_threads(0 if ray else threads)
-    source = PartInput(
+    reading = build_read_options(columns, encoding, id_prefix, ids_per_file)
+    source = _describe_input(files, reader, reading, skip_bad, (abstracts, missing_abstract))
+    wanted, rules = WantedModel(model, pooling, precision, formats, dtype), MergeRules(replace, prune, corrections)
+    cluster = WantedCluster(ray, parts, threads, gpus_per_part, no_merge)
+    if cluster.is_asked(part) or part:
+        rules.refuse_for_parts()
+        return _embed_parts(source, output, wanted, cluster, part, as_json)
+    return _embed_all(source, output, wanted, rules, as_json)
+
+
+def _describe_input(
+    files: list[str], reader: str, options: ReadOptions, skip_bad: bool, abstracts: tuple[list[str] | None, str]
+) -> PartInput:
+    from sciprism.store.embed_files import PartInput
+
+    return PartInput(
         paths=tuple(files),
         reader=reader,
-        options=build_read_options(columns, encoding, id_prefix, ids_per_file),
-        abstracts=tuple(abstracts or ()),
-        missing_abstract=missing_abstract,
+        options=options,
+        abstracts=tuple(abstracts[0] or ()),
+        missing_abstract=abstracts[1],
         skip_bad=skip_bad,
     )
-    wanted, rules = WantedModel(model, pooling, precision, formats, dtype), _Rules(replace, prune, corrections)
-    if (cluster := WantedCluster(ray, parts, threads, gpus_per_part, no_merge)).is_asked(part):
-        rules.refuse_for_parts()
-        with explain_interruption(output):
-            embed_on_cluster(source, output, wanted, cluster, as_json)
-    elif part:
-        rules.refuse_for_parts()
-        number = PartNumber.parse(part)
-        with explain_interruption(part_folder(output, number)):
-            embed_one_part(source, output, number, wanted, as_json)
-    else:
-        _embed_all(source, output, wanted, rules, as_json)
 
 
 @dataclass(frozen=True, slots=True)
-class _Rules:
+class MergeRules:
     """What becomes of papers that a collection has already."""
 
     replace: bool
@@ -140,7 +140,22 @@ class _Rules:
                 )
 
 
-def _embed_all(source: PartInput, output: Path, wanted: WantedModel, rules: _Rules, as_json: bool) -> None:
+def _embed_parts(
+    source: PartInput, output: Path, wanted: WantedModel, cluster: WantedCluster, part: str, as_json: bool
+) -> None:
+    from sciprism.papers.division import PartNumber
+    from sciprism.store.parts.state import part_folder
+
+    if not part:
+        with explain_interruption(output):
+            embed_on_cluster(source, output, wanted, cluster, as_json)
+        return
+    number = PartNumber.parse(part)
+    with explain_interruption(part_folder(output, number)):
+        embed_one_part(source, output, number, wanted, as_json)
+
+
+def _embed_all(source: PartInput, output: Path, wanted: WantedModel, rules: MergeRules, as_json: bool) -> None:
     from sciprism.store.embed_files import check_input, embed_files
 
     check_input(source, output, corrections=rules.corrections)

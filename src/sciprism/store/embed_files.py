@@ -118,28 +118,26 @@ def embed_files(
     last = _find_last_records(source, report.read, progress) if corrections else None
     read: Read = (lambda report: last.select(source.read(report))) if last else source.read
     total = _count_papers(source, read, report.read, completion, last, progress)
-    if prune and (source.is_piped or report.read.skipped_count):
-        skipped = f"{report.read.skipped_count:,} records cannot be read"
-        why = "a pipe can be read only once" if source.is_piped else skipped
-        raise InputError(f"--prune: {why}, so papers could leave that are there; nothing was changed")
+    if prune:
+        _refuse_gaps(source, report.read)
     if last:
         report.outdated, report.deletions = last.outdated, last.deletions
     if total != 0 or (report.deletions and is_collection(folder)):
         report.read = ReadReport()
         shown = _EncodedPapers(encoder, folder, total, progress)
         encoder.on_batch = shown.add_texts
-        report.stored = embed(
-            completion.complete(read(report.read)),
-            encoder,
-            folder,
-            layout=layout,
-            skip_bad=source.skip_bad,
-            replace=replace,
-            prune=prune,
-            corrections=corrections,
-            progress=shown.update,
-        )
+        papers = completion.complete(read(report.read))
+        rules = {"replace": replace, "prune": prune, "corrections": corrections, "skip_bad": source.skip_bad}
+        report.stored = embed(papers, encoder, folder, layout=layout, progress=shown.update, **rules)
     return report
+
+
+def _refuse_gaps(source: PartInput, report: ReadReport) -> None:
+    """Raise InputError for an input that may lack papers: they would be deleted."""
+    if source.is_piped or report.skipped_count:
+        skipped = f"{report.skipped_count:,} records cannot be read"
+        why = "a pipe can be read only once" if source.is_piped else skipped
+        raise InputError(f"--prune: {why}, so papers could leave that are there; nothing was changed")
 
 
 def _find_last_records(source: PartInput, report: ReadReport, progress: FilesProgress) -> LastRecords:
