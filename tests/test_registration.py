@@ -126,25 +126,24 @@ register_suite("toy", (Task(name="toy", format="search", protocol=ToyProtocol(),
     "reader": '''
 import re
 from sciprism.papers import Paper
-from sciprism.papers.readers.registry import FileFormat, paper_readers
-PATTERNS = (re.compile(r"\\Atoy papers"),)
+from sciprism.papers.readers.registry import paper_readers
+@paper_readers.reader("toy", "Toys", (".toy",), patterns=(re.compile(r"\\Atoy papers"),))
 def read_toy(file, options):
     """Yield one title a line."""
     for line, text in file.lines():
         if line > 1:
             yield Paper(id=str(line), title=text)
-paper_readers.register("toy")(FileFormat(about="Toys", suffixes=(".toy",), patterns=PATTERNS, read=read_toy))
 ''',
     "label_reader": '''
+import re
 from sciprism.papers import Label
 from sciprism.papers.readers.registry import label_readers
-from sciprism.papers.readers.registry import FileFormat
-from toys.reader import PATTERNS, read_toy
+from toys.reader import read_toy
+@label_readers.reader("toy", "Toys", (".toy",), patterns=(re.compile(r"\\Atoy papers"),))
 def read_toy_labels(file, options):
     """Yield one name a line."""
     for paper in read_toy(file, options):
         yield Label(id=paper.id, name=paper.title)
-label_readers.register("toy")(FileFormat(about="Toys", suffixes=(".toy",), patterns=PATTERNS, read=read_toy_labels))
 ''',
     "index": '''
 import numpy as np

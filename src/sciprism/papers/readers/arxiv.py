@@ -7,11 +7,10 @@ abstract is still there, or says why. One without abstract is a deletion.
 from __future__ import annotations
 
 import re
-from functools import partial
 
 from sciprism.papers.cleaning import decode_latex
 from sciprism.papers.json_rows import JsonObject, get_first, get_path, list_texts, parse_year
-from sciprism.papers.readers.registry import json_format, paper_readers, read_objects
+from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Deletion, Paper
 
 _KEYS = re.compile(r'"(authors_parsed|journal-ref|report-no|update_date)"\s*:')
@@ -24,14 +23,20 @@ _WITHDRAWN = re.compile(
 _BETWEEN_AUTHORS = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+")
 
 
+def _find_withdrawal(row: JsonObject) -> str:
+    return "withdrawn paper" if _WITHDRAWN.search(str(row.get("comments") or "")) else ""
+
+
+@paper_readers.json_objects(
+    "arxiv",
+    "arXiv metadata, one record a line, as in the snapshot of all of arXiv",
+    (_KEYS,),
+    find_notice=_find_withdrawal,
+)
 def _build_record(row: JsonObject) -> Paper | Deletion:
     if _find_withdrawal(row) and not str(row.get("abstract") or "").strip() and row.get("id"):
         return Deletion(str(row["id"]))
     return _build_paper(row)
-
-
-def _find_withdrawal(row: JsonObject) -> str:
-    return "withdrawn paper" if _WITHDRAWN.search(str(row.get("comments") or "")) else ""
 
 
 def _build_paper(row: JsonObject) -> Paper:
@@ -68,13 +73,3 @@ def _parse_authors(row: JsonObject) -> tuple[str, ...]:
         listed = _AFFILIATION.sub("", " ".join(decode_latex(listed).split()))
         return list_texts(list(filter(None, map(str.strip, _BETWEEN_AUTHORS.split(listed)))))
     return list_texts(listed)
-
-
-paper_readers.register("arxiv")(
-    json_format(
-        "arXiv metadata, one record a line, as in the snapshot of all of arXiv",
-        (_KEYS,),
-        _build_record,
-        read=partial(read_objects, _build_record, find_notice=_find_withdrawal),
-    )
-)

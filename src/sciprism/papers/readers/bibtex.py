@@ -15,7 +15,7 @@ from typing import Any
 from sciprism.papers.bibliographic_fields import find_year, split_keywords
 from sciprism.papers.cleaning import decode_latex, normalise_arxiv
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
-from sciprism.papers.readers.registry import FileFormat, paper_readers
+from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 
 _OPENING = re.compile(r"(?<![\w.])@\s*([A-Za-z][\w-]*)\s*([{(])")
@@ -51,6 +51,7 @@ _ESCAPE = re.compile(r"\\([_%&#$~])")
 _WRAPPING = re.compile(r"\\url\s*|[{}]")
 
 
+@paper_readers.reader("bibtex", "BibTeX and BibLaTeX", (".bib", ".bibtex", ".biblatex"), patterns=(_RECOGNISED,))
 def read_bibtex(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield the entries that are papers; an unclosed one is a BadRecord, and those after it are still read.
 
@@ -265,13 +266,3 @@ def _collect_ids(fields: Mapping[str, str]) -> dict[str, str]:
 def _verbatim(text: str) -> str:
     """Return a link or an identifier without LaTeX's escapes; dashes and tildes stay."""
     return _WRAPPING.sub("", _ESCAPE.sub(r"\1", text)).strip()
-
-
-paper_readers.register("bibtex")(
-    FileFormat(
-        about="BibTeX and BibLaTeX",
-        suffixes=(".bib", ".bibtex", ".biblatex"),
-        patterns=(_RECOGNISED,),
-        read=read_bibtex,
-    )
-)

@@ -7,7 +7,7 @@ from typing import Any
 
 from sciprism.papers.bibliographic_fields import find_noted_ids, find_year, split_keywords
 from sciprism.papers.json_rows import JsonObject, get_first, list_texts
-from sciprism.papers.readers.registry import json_format, paper_readers
+from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 
 _MARK = re.compile(
@@ -17,6 +17,12 @@ _MARK = re.compile(
 _SYSTEMS = ("DOI", "PMID", "PMCID", "ISBN", "URL")
 
 
+@paper_readers.json_objects(
+    "csl_json",
+    "CSL-JSON, as Zotero, Mendeley, Paperpile and pandoc write it",
+    (_MARK,),
+    suffixes=(".csl.json", ".csljson", ".json", ".jsonl", ".ndjson"),
+)
 def _build_paper(row: JsonObject) -> Paper:
     people, words = get_first(row, "author", "editor"), get_first(row, "keyword", "categories")
     return Paper(
@@ -65,13 +71,3 @@ def _collect_ids(row: JsonObject) -> dict[str, str]:
     if number.lower().startswith("arxiv:"):
         ids.setdefault("arxiv", number)
     return ids
-
-
-paper_readers.register("csl_json")(
-    json_format(
-        "CSL-JSON, as Zotero, Mendeley, Paperpile and pandoc write it",
-        (_MARK,),
-        _build_paper,
-        suffixes=(".csl.json", ".csljson", ".json", ".jsonl", ".ndjson"),
-    )
-)

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 from sciprism.papers.bibliographic_fields import Fields, find_year, first_value, reorder_name, split_list
 from sciprism.papers.cleaning import normalise_doi
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
-from sciprism.papers.readers.registry import FileFormat, paper_readers
+from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
 
@@ -28,6 +28,9 @@ _FIELD = re.compile(r"^%([ATDJXB]) \S", re.MULTILINE)
 _LINES = ("A", "E", "Y", "K")  # whose lines are values of their own
 
 
+@paper_readers.reader(
+    "endnote_xml", "EndNote XML, as EndNote, Zotero, Mendeley and others write it", (".xml",), patterns=(_XML,)
+)
 def read_endnote_xml(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield every record of an XML file, whose text is in elements `style`; a fault of the file is one BadRecord."""
     # EndNote writes control characters of abstracts as they are, which XML does not allow.
@@ -89,6 +92,12 @@ def _collect_xml_ids(record: Element) -> dict[str, str]:
     return {system: value for system, value in ids.items() if value}
 
 
+@paper_readers.reader(
+    "enw",
+    'EndNote\'s tagged text (`.enw`, "refer"), as EndNote, Google Scholar, Zotero and publishers write it',
+    (".enw", ".refer"),
+    check=lambda head: _TYPE.search(head) is not None or len(set(_FIELD.findall(head))) > 2,
+)
 def read_enw(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each %0 to the next; without %0, records end at empty lines."""
     for line, fields in _read_records(file):
@@ -160,21 +169,3 @@ def _collect_tagged_ids(fields: Fields) -> dict[str, str]:
         "url": first_value(fields, "U"),
     }
     return {system: value for system, value in ids.items() if value}
-
-
-paper_readers.register("endnote_xml")(
-    FileFormat(
-        about="EndNote XML, as EndNote, Zotero, Mendeley and others write it",
-        suffixes=(".xml",),
-        patterns=(_XML,),
-        read=read_endnote_xml,
-    )
-)
-paper_readers.register("enw")(
-    FileFormat(
-        about='EndNote\'s tagged text (`.enw`, "refer"), as EndNote, Google Scholar, Zotero and publishers write it',
-        suffixes=(".enw", ".refer"),
-        check=lambda head: _TYPE.search(head) is not None or len(set(_FIELD.findall(head))) > 2,
-        read=read_enw,
-    )
-)

@@ -12,20 +12,23 @@ from typing import Any
 
 from sciprism.papers.bibliographic_fields import split_keywords, split_names
 from sciprism.papers.json_rows import JsonObject, get_first, get_path, list_texts, parse_year
-from sciprism.papers.readers.registry import KEYED_RECORDS, json_format, paper_readers
+from sciprism.papers.readers.registry import KEYED_RECORDS, paper_readers, without
 from sciprism.papers.records import ID_SYSTEMS, Paper
 
 _IDS = ("id", "paper_id", "corpus_id", "pmid", "doi")
 _ID = re.compile(rf'"({"|".join(_IDS)})"\s*:')
 _TEXT = re.compile(r'"(title|abstract|text)"\s*:')
 _BEIR = (re.compile(r'"_id"\s*:'), re.compile(r'"text"\s*:'))
-_OTHER_FORMATS = re.compile(
+_OTHER_FORMATS = without(
     r'"(_id|abstract_inverted_index|referenced_works|authorships|paperId|corpusid|externalIds|outCitations'
     r'|authors_parsed|update_date|container-title|issued|invitations?|tcdate)"\s*:|"content"\s*:\s*\{'
     rf"|{KEYED_RECORDS}"
 )
 
 
+@paper_readers.json_objects(
+    "jsonl", "Papers as `Paper.to_json` writes them, and JSON of others with similar keys", (_ID, _TEXT, _OTHER_FORMATS)
+)
 def _build_paper(row: JsonObject) -> Paper:
     ids = row.get("ids")
     if ids is not None and not isinstance(ids, dict):
@@ -54,6 +57,7 @@ def _parse_list(value: Any, split: Callable[[str], tuple[str, ...]] = split_keyw
     return split(value) if isinstance(value, str) else list_texts(value, "name", "id")
 
 
+@paper_readers.json_objects("beir", "The `corpus.jsonl` of a retrieval test collection in BEIR's layout", _BEIR)
 def _build_beir_paper(row: JsonObject) -> Paper:
     about = row.get("metadata")
     about = about if isinstance(about, dict) else {}
@@ -75,16 +79,3 @@ def _build_beir_paper(row: JsonObject) -> Paper:
             "ids": {system: value for system, value in ids.items() if value},
         }
     )
-
-
-paper_readers.register("jsonl")(
-    json_format(
-        "Papers as `Paper.to_json` writes them, and JSON of others with similar keys",
-        (_ID, _TEXT),
-        _build_paper,
-        excluded=_OTHER_FORMATS,
-    )
-)
-paper_readers.register("beir")(
-    json_format("The `corpus.jsonl` of a retrieval test collection in BEIR's layout", _BEIR, _build_beir_paper)
-)

@@ -8,13 +8,19 @@ from dataclasses import replace
 from xml.etree.ElementTree import Element
 
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
-from sciprism.papers.readers.registry import FileFormat, label_readers
+from sciprism.papers.readers.registry import label_readers
 from sciprism.papers.records import Label
 from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
 
 _START = re.compile(r"<DescriptorRecord(Set)?\b")
 
 
+@label_readers.reader(
+    "mesh",
+    "MeSH descriptors in the XML of the National Library of Medicine (`desc2024.xml`)",
+    (".xml",),
+    patterns=(_START,),
+)
 def read_mesh(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRecord]:
     """Yield every descriptor: entry terms are synonyms, scope notes definitions, tree numbers codes.
 
@@ -47,13 +53,3 @@ def _build_label(record: Element, number: int) -> Label | BadRecord:
         definition=text_of(record, "ConceptList/Concept[@PreferredConceptYN='Y']/ScopeNote"),
         codes=texts_of(record, "TreeNumberList/TreeNumber"),
     )
-
-
-label_readers.register("mesh")(
-    FileFormat(
-        about="MeSH descriptors in the XML of the National Library of Medicine (`desc2024.xml`)",
-        suffixes=(".xml",),
-        patterns=(_START,),
-        read=read_mesh,
-    )
-)

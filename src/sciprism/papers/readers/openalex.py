@@ -14,7 +14,7 @@ from typing import Any
 
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.json_rows import JsonObject, get_first, get_path, list_texts, parse_year
-from sciprism.papers.readers.registry import FileFormat, paper_readers, read_objects
+from sciprism.papers.readers.registry import JSON_SUFFIXES, paper_readers, read_objects
 from sciprism.papers.records import Deletion, Paper
 from sciprism.papers.rows import detect_layout, normalise_header, read_rows
 
@@ -104,9 +104,16 @@ def _as_list(row: JsonObject, key: str) -> list[Any]:
     return [] if value is None else [value]
 
 
+@paper_readers.reader(
+    "openalex",
+    "OpenAlex works: pages of the API, or one work a line as in the snapshot",
+    JSON_SUFFIXES,
+    patterns=(_WORKS,),
+    build=_build_paper,
+)
 def read_openalex(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
     """Yield every work of a file, or the deletion of every work that was merged into another."""
-    return _read_merged(file) if _MERGED.match(file.head()) else read_objects(_build_paper, file, options)
+    return _read_merged(file) if _MERGED.match(file.head()) else read_objects(file, _build_paper)
 
 
 def _read_merged(file: InputFile) -> Iterator[Deletion | BadRecord]:
@@ -120,14 +127,3 @@ def _read_merged(file: InputFile) -> Iterator[Deletion | BadRecord]:
             continue
         number += 1
         yield BadRecord(number, file.record_line, fault) if work is None else Deletion(work[1].upper())
-
-
-paper_readers.register("openalex")(
-    FileFormat(
-        about="OpenAlex works: pages of the API, or one work a line as in the snapshot",
-        suffixes=(".jsonl", ".json", ".ndjson"),
-        patterns=(_WORKS,),
-        read=read_openalex,
-        build=_build_paper,
-    )
-)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 from sciprism.papers.bibliographic_fields import split_keywords, split_names
 from sciprism.papers.cleaning import normalise_arxiv
 from sciprism.papers.json_rows import JsonLayout, JsonObject, get_first, get_path, list_texts, parse_year
-from sciprism.papers.readers.registry import json_format, paper_readers, read_objects
+from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 
 # Archives of reviewers' papers hold only id and content.
@@ -27,6 +26,13 @@ def _find_omission(note: JsonObject) -> str:
     return "reply" if is_reply else ""
 
 
+@paper_readers.json_objects(
+    "openreview",
+    "OpenReview notes as versions 1 and 2 of its API give them: reviews and comments (replies) are no papers",
+    _KEYS,
+    layout=JsonLayout(("notes",)),
+    find_omission=_find_omission,
+)
 def _build_paper(note: JsonObject) -> Paper:
     content = note.get("content")
     if not isinstance(content, dict):
@@ -59,13 +65,3 @@ def _parse_date(milliseconds: Any) -> int | None:
         return datetime.fromtimestamp(milliseconds / 1000, UTC).year
     except (ValueError, OverflowError, OSError):
         return None
-
-
-paper_readers.register("openreview")(
-    json_format(
-        "OpenReview notes as versions 1 and 2 of its API give them: reviews and comments (replies) are no papers",
-        _KEYS,
-        _build_paper,
-        read=partial(read_objects, _build_paper, layout=JsonLayout(("notes",)), find_omission=_find_omission),
-    )
-)

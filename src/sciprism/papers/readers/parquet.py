@@ -19,7 +19,7 @@ from sciprism.errors import InputError
 from sciprism.papers.division import BLOCK_RECORDS
 from sciprism.papers.input_file import NOT_WANTED, BadRecord, FilePath, InputFile, ReadOptions, copy_file
 from sciprism.papers.json_rows import MAX_REASON_CHARS, JsonObject
-from sciprism.papers.readers.registry import FileFormat, paper_readers
+from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.readers.tables import build_paper, known_headers
 from sciprism.papers.records import Deletion, Paper
 from sciprism.papers.remote.objects import RemoteObject
@@ -37,6 +37,12 @@ _TEXTS = ("title", "abstract", "text", "display_name")
 """Columns whose values are never JSON, though they may begin like it."""
 
 
+@paper_readers.reader(
+    "parquet",
+    "Parquet files of papers: our own columns, a table's, or those of a JSON format such as OpenAlex works",
+    (".parquet",),
+    patterns=(re.compile(rf"\A{_MAGIC}"),),
+)
 def read_parquet(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
     """Yield one paper from each row; the names of the columns say which format the rows have.
 
@@ -162,13 +168,3 @@ def _join(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return "" if value is None or isinstance(value, dict) else str(value)
-
-
-paper_readers.register("parquet")(
-    FileFormat(
-        about="Parquet files of papers: our own columns, a table's, or those of a JSON format such as OpenAlex works",
-        suffixes=(".parquet",),
-        patterns=(re.compile(rf"\A{_MAGIC}"),),
-        read=read_parquet,
-    )
-)

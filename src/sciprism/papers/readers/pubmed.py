@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element
 
 from sciprism.papers.bibliographic_fields import Fields, find_year, first_value, reorder_name
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
-from sciprism.papers.readers.registry import FileFormat, paper_readers
+from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Deletion, Paper
 from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
 
@@ -31,6 +31,12 @@ _TAGGED = re.compile(r"([A-Z][A-Z0-9]{1,3}) {0,2}- ?(.*)")
 _CITATION = re.compile(r"^PMID ?- ?\d", re.MULTILINE)
 
 
+@paper_readers.reader(
+    "pubmed_xml",
+    "PubMed XML of the baseline and update files and of `efetch`: articles, chapters, deletions",
+    (".xml",),
+    patterns=(_XML,),
+)
 def read_pubmed_xml(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
     """Yield every article, chapter and deleted PMID; ids and references are PMIDs."""
     for record in read_xml_records(file, ("PubmedArticle", "PubmedBookArticle", *_DELETIONS)):
@@ -109,6 +115,12 @@ def _first(element: Element, *paths: str) -> str:
     return next(filter(None, (text_of(element, path) for path in paths)), "")
 
 
+@paper_readers.reader(
+    "nbib",
+    'MEDLINE text, as PubMed saves citations (`.nbib`, and `.txt` for the format "PubMed")',
+    (".nbib", ".medline"),
+    patterns=(_CITATION,),
+)
 def read_nbib(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each PMID to the next; the id is the PMID."""
     for line, fields in _read_citations(file):
@@ -158,21 +170,3 @@ def _build_tagged_paper(fields: Fields) -> Paper:
         keywords=tuple(dict.fromkeys(filter(None, headings + words))),
         ids={system: value for system, value in ids.items() if value},
     )
-
-
-paper_readers.register("pubmed_xml")(
-    FileFormat(
-        about="PubMed XML of the baseline and update files and of `efetch`: articles, chapters, deletions",
-        suffixes=(".xml",),
-        patterns=(_XML,),
-        read=read_pubmed_xml,
-    )
-)
-paper_readers.register("nbib")(
-    FileFormat(
-        about='MEDLINE text, as PubMed saves citations (`.nbib`, and `.txt` for the format "PubMed")',
-        suffixes=(".nbib", ".medline"),
-        patterns=(_CITATION,),
-        read=read_nbib,
-    )
-)

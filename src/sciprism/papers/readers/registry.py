@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Generic, TypeVar
 
 from sciprism.papers.input_file import NOT_WANTED, BadRecord, InputFile, ReadOptions
@@ -14,77 +13,105 @@ from sciprism.papers.records import Deletion, Label, Paper
 from sciprism.registry import Registry
 
 Record = TypeVar("Record")
+Read = Callable[[InputFile, ReadOptions], Iterator[Record | Deletion | BadRecord]]
+Build = Callable[[JsonObject], Record | Deletion]
 
 KEYED_RECORDS = r'\A\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{[^{}]*"(?:title|abstract)"\s*:'
 """Pattern of the head of one object, id -> record with a title or an abstract."""
+JSON_SUFFIXES = (".jsonl", ".json", ".ndjson")
 _JSON = re.compile(r"\A\s*[{\[]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class FileFormat(Generic[Record]):
-    """A file format, registered in `paper_readers` or `label_readers` under its name.
+    """A file format, in `paper_readers` or `label_readers` under its name.
 
     about: whose files they are, for the reference. suffixes: of their names, without .gz. read: yields every record in
-    file order, the unusable ones as BadRecord; never raises for content. The head of such a file, its first few
-    thousand characters, has all `patterns`, not the `excluded` one, and passes the `check`. reads_parts: `read` reads
-    the part that `InputFile.part` names. build: of a format of JSON objects, makes the record of one; its ValueError
-    says what is wrong with the object.
+    file order, the unusable ones as BadRecord; never raises for content. patterns, check: the head of such a file, its
+    first few thousand characters, has all patterns and passes the check. reads_parts: `read` reads the part that
+    `InputFile.part` names. build: of a format of JSON objects, makes the record of one; its ValueError says what is
+    wrong with the object.
     """
 
     about: str
     suffixes: tuple[str, ...]
-    read: Callable[[InputFile, ReadOptions], Iterator[Record | Deletion | BadRecord]]
+    read: Read[Record]
     patterns: tuple[re.Pattern[str], ...] = ()
-    excluded: re.Pattern[str] | None = None
     check: Callable[[str], bool] | None = None
     reads_parts: bool = False
-    build: Callable[[JsonObject], Record | Deletion] | None = None
+    build: Build[Record] | None = None
 
     def recognises(self, head: str) -> bool:
         """Say whether the head of a file looks like this format."""
-        if not all(pattern.search(head) for pattern in self.patterns):
-            return False
-        return not (self.excluded and self.excluded.search(head)) and (self.check is None or self.check(head))
+        return all(each.search(head) for each in self.patterns) and (self.check is None or self.check(head))
 
 
-paper_readers: Registry[FileFormat[Paper]] = Registry("paper reader")
-label_readers: Registry[FileFormat[Label]] = Registry("label reader")
+class FormatRegistry(Registry[FileFormat[Record]]):
+    """File formats by name; its decorators register the function that reads a format, with what recognises it."""
+
+    def reader(
+        self,
+        name: str,
+        about: str,
+        suffixes: tuple[str, ...],
+        *,
+        patterns: tuple[re.Pattern[str], ...] = (),
+        check: Callable[[str], bool] | None = None,
+        reads_parts: bool = False,
+        build: Build[Record] | None = None,
+    ) -> Callable[[Read[Record]], Read[Record]]:
+        """Register a function that yields the records of a file; the arguments are those of `FileFormat`."""
+
+        def register(read: Read[Record]) -> Read[Record]:
+            self.register(name)(FileFormat(about, suffixes, read, patterns, check, reads_parts, build))
+            return read
+
+        return register
+
+    def json_objects(
+        self,
+        name: str,
+        about: str,
+        patterns: tuple[re.Pattern[str], ...],
+        *,
+        suffixes: tuple[str, ...] = JSON_SUFFIXES,
+        layout: JsonLayout = ANY_LAYOUT,
+        find_omission: Callable[[JsonObject], str] | None = None,
+        find_notice: Callable[[JsonObject], str] | None = None,
+    ) -> Callable[[Build[Record]], Build[Record]]:
+        """Register a function that makes a record of a JSON object.
+
+        find_omission: says what an object is that is no record ("reply"), else ""; such objects are counted.
+        find_notice: says what is counted of an object that is a record ("withdrawn paper"), else "".
+        """
+
+        def register(build: Build[Record]) -> Build[Record]:
+            def read(file: InputFile, options: ReadOptions) -> Iterator[Record | Deletion | BadRecord]:
+                return read_objects(file, build, layout, find_omission, find_notice)
+
+            self.register(name)(FileFormat(about, suffixes, read, (_JSON, *patterns), build=build))
+            return build
+
+        return register
 
 
-def json_format(
-    about: str,
-    patterns: tuple[re.Pattern[str], ...],
-    build: Callable[[JsonObject], Record | Deletion],
-    *,
-    suffixes: tuple[str, ...] = (".jsonl", ".json", ".ndjson"),
-    excluded: re.Pattern[str] | None = None,
-    read: Callable[[InputFile, ReadOptions], Iterator[Record | Deletion | BadRecord]] | None = None,
-) -> FileFormat[Record]:
-    """Return a format of JSON objects, each a record. read: where it differs from `read_objects`."""
-    return FileFormat(
-        about=about,
-        suffixes=suffixes,
-        patterns=(_JSON, *patterns),
-        excluded=excluded,
-        read=read or partial(read_objects, build),
-        build=build,
-    )
+paper_readers: FormatRegistry[Paper] = FormatRegistry("paper reader")
+label_readers: FormatRegistry[Label] = FormatRegistry("label reader")
+
+
+def without(pattern: str) -> re.Pattern[str]:
+    """Return a pattern of texts in which another does not occur."""
+    return re.compile(rf"\A(?![\s\S]*?(?:{pattern}))")
 
 
 def read_objects(
-    build: Callable[[JsonObject], Record],
     file: InputFile,
-    options: ReadOptions,
-    *,
+    build: Build[Record],
     layout: JsonLayout = ANY_LAYOUT,
     find_omission: Callable[[JsonObject], str] | None = None,
     find_notice: Callable[[JsonObject], str] | None = None,
-) -> Iterator[Record | BadRecord]:
-    """Yield a record for every object of a file.
-
-    find_omission: says what an object is that is no record ("reply"), else ""; such objects are counted. find_notice:
-    says what is counted of an object that is a record ("withdrawn paper"), else "".
-    """
+) -> Iterator[Record | Deletion | BadRecord]:
+    """Yield a record for every object of a file; the arguments are those of `FormatRegistry.json_objects`."""
     wanted = None if find_omission else file.wanted  # an omitted object has no number
     for number, line, value, reason in read_json_values(file, layout):
         if wanted and not wanted(number):

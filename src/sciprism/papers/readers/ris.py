@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from sciprism.papers.bibliographic_fields import Fields, find_year, first_value, reorder_name, split_list
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
-from sciprism.papers.readers.registry import FileFormat, paper_readers
+from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 
 # The standard has two spaces before the dash. Dialects with fewer spaces are read only for known tags, as an
@@ -24,16 +24,17 @@ _VENUES = ("JF", "T2", "JO", "BT", "JA", "J1", "J2", "C3", "PB")
 _PARAGRAPHS = ("AB", "N2", "N1")
 
 
+def _is_ris(head: str) -> bool:
+    """Look for a type line, or for several tagged lines that are not MEDLINE's."""
+    return bool(_TYPE.search(head) or (len(_FIELD.findall(head)) > 1 and not _MEDLINE.search(head)))
+
+
+@paper_readers.reader("ris", "RIS in the dialects of reference managers and publishers", (".ris",), check=_is_ris)
 def read_ris(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each TY to the next or to ER; text outside records is ignored."""
     for line, fields in _read_records(file):
         file.record_line = line
         yield _build_paper(fields)
-
-
-def _is_ris(head: str) -> bool:
-    """Look for a type line, or for several tagged lines that are not MEDLINE's."""
-    return bool(_TYPE.search(head) or (len(_FIELD.findall(head)) > 1 and not _MEDLINE.search(head)))
 
 
 def _read_records(file: InputFile) -> Iterator[tuple[int, Fields]]:
@@ -105,13 +106,3 @@ def _collect_ids(fields: Fields) -> dict[str, str]:
     if (pmcid := first_value(fields, "C2")).startswith("PMC"):
         ids["pmcid"] = pmcid
     return ids
-
-
-paper_readers.register("ris")(
-    FileFormat(
-        about="RIS in the dialects of reference managers and publishers",
-        suffixes=(".ris",),
-        check=_is_ris,
-        read=read_ris,
-    )
-)

@@ -8,10 +8,9 @@ there, and only names are read.
 from __future__ import annotations
 
 import re
-from functools import partial
 
 from sciprism.papers.json_rows import JsonLayout, JsonObject, get_first, get_path, list_texts, parse_year
-from sciprism.papers.readers.registry import KEYED_RECORDS, json_format, paper_readers, read_objects
+from sciprism.papers.readers.registry import KEYED_RECORDS, paper_readers
 from sciprism.papers.records import ID_SYSTEMS, Paper
 
 _KEYS = re.compile(
@@ -22,6 +21,11 @@ _SYSTEMS = {"doi": "doi", "arxiv": "arxiv", "pubmed": "pmid", "pubmedcentral": "
 _HASH = re.compile("[0-9a-f]{40}")
 
 
+@paper_readers.json_objects(
+    "semantic_scholar",
+    "Semantic Scholar papers: responses of the API, the bulk data sets, and the older research corpus",
+    (_KEYS,),
+)
 def _build_paper(answer: JsonObject) -> Paper:
     inner = get_first(answer, "citedPaper", "citingPaper")
     # The API writes corpusId and fieldsOfStudy, the bulk files corpusid and fieldsofstudy.
@@ -52,6 +56,13 @@ def _build_paper(answer: JsonObject) -> Paper:
     )
 
 
+@paper_readers.json_objects(
+    "specter",
+    "SPECTER's `metadata.json`, also SciDocs' `paper_metadata_*.json`: one JSON object, id -> paper",
+    (re.compile(KEYED_RECORDS),),
+    suffixes=(".json",),
+    layout=JsonLayout(keyed=True),
+)
 def _build_specter_paper(row: JsonObject) -> Paper:
     number = get_first(row, "id", "paper_id")
     ids = {system: row[system] for system in ID_SYSTEMS if row.get(system)}
@@ -72,21 +83,3 @@ def _build_specter_paper(row: JsonObject) -> Paper:
             "ids": ids,
         }
     )
-
-
-paper_readers.register("semantic_scholar")(
-    json_format(
-        "Semantic Scholar papers: responses of the API, the bulk data sets, and the older research corpus",
-        (_KEYS,),
-        _build_paper,
-    )
-)
-paper_readers.register("specter")(
-    json_format(
-        "SPECTER's `metadata.json`, also SciDocs' `paper_metadata_*.json`: one JSON object, id -> paper",
-        (re.compile(KEYED_RECORDS),),
-        _build_specter_paper,
-        suffixes=(".json",),
-        read=partial(read_objects, _build_specter_paper, layout=JsonLayout(keyed=True)),
-    )
-)

@@ -17,7 +17,7 @@ from xml.parsers import expat
 
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
-from sciprism.papers.readers.registry import FileFormat, label_readers
+from sciprism.papers.readers.registry import label_readers
 from sciprism.papers.records import Label
 
 if TYPE_CHECKING:
@@ -28,6 +28,12 @@ _XML = re.compile(r"\s*<(\?xml|!DOCTYPE|!--|rdf:)")
 _MAX_ENTITY_CHARS = 300  # vocabularies abbreviate IRIs by entities
 
 
+@label_readers.reader(
+    "skos",
+    "SKOS vocabularies in RDF/XML, Turtle or N-Triples",
+    (".rdf", ".ttl", ".nt", ".skos", ".xml", ".owl"),
+    patterns=(_RDF,),
+)
 def read_skos(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRecord]:
     """Yield every skos:Concept that has a name, before the first fault of the file; needs rdflib."""
     try:
@@ -197,13 +203,3 @@ class _Languages:
         wanted = self.wanted.lower().replace("_", "-")
         regional = bool(wanted) and language.startswith(f"{wanted}-")
         return bool(wanted) and language != wanted, not regional, language != "en", language != "", language
-
-
-label_readers.register("skos")(
-    FileFormat(
-        about="SKOS vocabularies in RDF/XML, Turtle or N-Triples",
-        suffixes=(".rdf", ".ttl", ".nt", ".skos", ".xml", ".owl"),
-        patterns=(_RDF,),
-        read=read_skos,
-    )
-)

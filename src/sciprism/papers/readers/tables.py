@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from sciprism.errors import InputError
 from sciprism.papers.bibliographic_fields import find_year, split_keywords, split_list, split_names
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
-from sciprism.papers.readers.registry import FileFormat, paper_readers
+from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import ID_SYSTEMS, Paper
 from sciprism.papers.rows import cell_getter, detect_layout, find_columns, guess_columns, normalise_header, read_rows
 
@@ -59,6 +59,18 @@ _MAX_CELLS = 100_000_000  # each takes a place in memory, even if it is empty
 _MAX_BYTES = 1 << 32
 
 
+def _is_table(head: str) -> bool:
+    """Look for a header line with a title and another known field."""
+    columns = guess_paper_columns(detect_layout(head, guess_paper_columns).headers)
+    return "title" in columns and len(columns) > 1
+
+
+@paper_readers.reader(
+    "tables",
+    "Tables with a header line (CSV, TSV ...) of Zotero, Scopus, Lens and others, or your own",
+    (".csv", ".tsv", ".tab"),
+    check=_is_table,
+)
 def read_table(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each row; the header or `options.columns` says which field a column holds.
 
@@ -76,12 +88,6 @@ def read_table(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRec
             yield BadRecord(number, file.record_line, fault)
         else:
             yield build_paper(cell_getter(cells, columns))
-
-
-def _is_table(head: str) -> bool:
-    """Look for a header line with a title and another known field."""
-    columns = guess_paper_columns(detect_layout(head, guess_paper_columns).headers)
-    return "title" in columns and len(columns) > 1
 
 
 def known_headers(headers: Sequence[str]) -> Mapping[str, str]:
@@ -116,6 +122,13 @@ def build_paper(text: Callable[[str], str]) -> Paper:
     )
 
 
+@paper_readers.reader(
+    "excel",
+    "Excel and OpenDocument workbooks: the first sheet with a title column, or the one of `FILE.xlsx#SHEET`",
+    (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"),
+    patterns=(_WORKBOOK,),
+    reads_parts=True,
+)
 def read_workbook(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each row of a sheet, all of which is in memory; columns are found as in other tables.
 
@@ -202,22 +215,3 @@ def _text(cell: Any) -> str:
     if isinstance(cell, date | datetime):
         return cell.isoformat()
     return str(cell).strip()
-
-
-paper_readers.register("tables")(
-    FileFormat(
-        about="Tables with a header line (CSV, TSV ...) of Zotero, Scopus, Lens and others, or your own",
-        suffixes=(".csv", ".tsv", ".tab"),
-        check=_is_table,
-        read=read_table,
-    )
-)
-paper_readers.register("excel")(
-    FileFormat(
-        about="Excel and OpenDocument workbooks: the first sheet with a title column, or the one of `FILE.xlsx#SHEET`",
-        suffixes=(".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"),
-        patterns=(_WORKBOOK,),
-        read=read_workbook,
-        reads_parts=True,
-    )
-)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from sciprism.papers.bibliographic_fields import split_list
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.json_rows import JsonObject, get_first, list_texts
-from sciprism.papers.readers.registry import FileFormat, json_format, label_readers
+from sciprism.papers.readers.registry import label_readers, without
 from sciprism.papers.records import Label
 from sciprism.papers.rows import cell_getter, detect_layout, find_columns, guess_columns, read_rows
 
@@ -26,6 +26,9 @@ _MAPLE = re.compile(r"\A(?:[A-Z]?\d+\t[^\t\n]+(?:\t[^\t\n]*)*(?:\n|$))+")
 _DEPTH = re.compile(r"\d{1,2}")
 
 
+@label_readers.json_objects(
+    "jsonl", "Labels as `Label.to_json` writes them, and others", (*_KEYS, without(_MICOL.pattern))
+)
 def _build_label(row: JsonObject) -> Label:
     return Label.from_json(
         {
@@ -39,6 +42,7 @@ def _build_label(row: JsonObject) -> Label:
     )
 
 
+@label_readers.json_objects("micol", "Labels of the MICoL release", (re.compile(r'"label"\s*:'), _MICOL))
 def _build_micol_label(row: JsonObject) -> Label:
     """Build the label of an object whose first name is the label's."""
     name, *synonyms = [*list_texts(row.get("name")), ""]
@@ -52,6 +56,18 @@ def _build_micol_label(row: JsonObject) -> Label:
     )
 
 
+def _is_label_table(head: str) -> bool:
+    """Look for a header line that names a label and another known field."""
+    columns = _guess_columns(detect_layout(head, _guess_columns).headers)
+    return "name" in columns and len(columns) > 1
+
+
+@label_readers.reader(
+    "tables",
+    "Vocabularies as tables with a header line: CSV or TSV, one label in each row",
+    (".csv", ".tsv", ".tab"),
+    check=_is_label_table,
+)
 def read_label_table(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRecord]:
     """Yield one label from each row; in a table without ids the names are the ids.
 
@@ -76,16 +92,16 @@ def read_label_table(file: InputFile, options: ReadOptions) -> Iterator[Label | 
         )
 
 
-def _is_label_table(head: str) -> bool:
-    """Look for a header line that names a label and another known field."""
-    columns = _guess_columns(detect_layout(head, _guess_columns).headers)
-    return "name" in columns and len(columns) > 1
-
-
 def _guess_columns(headers: Sequence[str]) -> dict[str, int]:
     return guess_columns(headers, _HEADERS)
 
 
+@label_readers.reader(
+    "maple",
+    "Labels of the MAPLE release: `labels.txt` and `labels_mesh.txt`, tab-separated, no header",
+    (".txt",),
+    patterns=(_MAPLE,),
+)
 def read_maple(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRecord]:
     """Yield the label of every line that is not empty.
 
@@ -103,27 +119,3 @@ def read_maple(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRec
             yield Label(id=identifier, name=texts[0], synonyms=tuple(synonyms))
         else:
             yield BadRecord(number, line, f"{text[:100]!r} is not an id, a tab and a name")
-
-
-label_readers.register("jsonl")(
-    json_format("Labels as `Label.to_json` writes them, and others", _KEYS, _build_label, excluded=_MICOL)
-)
-label_readers.register("micol")(
-    json_format("Labels of the MICoL release", (re.compile(r'"label"\s*:'), _MICOL), _build_micol_label)
-)
-label_readers.register("tables")(
-    FileFormat(
-        about="Vocabularies as tables with a header line: CSV or TSV, one label in each row",
-        suffixes=(".csv", ".tsv", ".tab"),
-        check=_is_label_table,
-        read=read_label_table,
-    )
-)
-label_readers.register("maple")(
-    FileFormat(
-        about="Labels of the MAPLE release: `labels.txt` and `labels_mesh.txt`, tab-separated, no header",
-        suffixes=(".txt",),
-        patterns=(_MAPLE,),
-        read=read_maple,
-    )
-)

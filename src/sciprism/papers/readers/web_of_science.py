@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from sciprism.papers.bibliographic_fields import Fields, find_year, first_value, reorder_name, split_list
 from sciprism.papers.cleaning import normalise_doi
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
-from sciprism.papers.readers.registry import FileFormat, paper_readers
+from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 
 _TAGGED = re.compile(r"([A-Z][A-Z0-9])(?: (.*))?$")
@@ -17,6 +17,12 @@ _OUTSIDE = ("FN", "VR", "EF")  # of the file, not of a record
 _DOI = re.compile(r"\bDOI \[?(10\.[^\s,\]]+)")
 
 
+@paper_readers.reader(
+    "web_of_science",
+    "Web of Science plain text (`savedrecs.txt`, `.ciw`): lines of a tag of two letters, from PT to ER",
+    (".ciw", ".isi"),
+    patterns=(_START,),
+)
 def read_web_of_science(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each PT to the next or to ER; the id is Web of Science's own."""
     for line, fields in _read_records(file):
@@ -75,13 +81,3 @@ def _build_paper(fields: Fields) -> Paper:
 
 def _join(fields: Fields, tag: str) -> str:
     return " ".join(filter(None, fields.get(tag, ())))
-
-
-paper_readers.register("web_of_science")(
-    FileFormat(
-        about="Web of Science plain text (`savedrecs.txt`, `.ciw`): lines of a tag of two letters, from PT to ER",
-        suffixes=(".ciw", ".isi"),
-        patterns=(_START,),
-        read=read_web_of_science,
-    )
-)

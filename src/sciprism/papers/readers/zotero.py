@@ -21,7 +21,7 @@ from sciprism.errors import InputError
 from sciprism.papers.bibliographic_fields import find_noted_ids, find_year
 from sciprism.papers.cleaning import normalise_arxiv
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions, copy_file
-from sciprism.papers.readers.registry import FileFormat, paper_readers
+from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
 
@@ -69,6 +69,13 @@ _PEOPLE = (f"{_BIB}authors", f"{_BIB}editors", f"{_Z}inventors", f"{_BIB}contrib
 _IDENTIFIER = re.compile(r"\s*(DOI|ISBN|PMID|PMCID)[\s:]+(\S+)", re.IGNORECASE)
 
 
+@paper_readers.reader(
+    "zotero",
+    "The library of Zotero 5 to 7, `zotero.sqlite`, read from a copy: Zotero may be open",
+    (".sqlite",),
+    patterns=(re.compile(r"\ASQLite format 3\x00"),),
+    reads_parts=True,
+)
 def read_zotero(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield every item of all libraries but feeds, or of the part that is named, which InputError says is unknown.
 
@@ -230,6 +237,12 @@ def _list_names(wanted: str, paths: list[str]) -> str:
     return f"{meant or ';'} it has: {'; '.join(sorted(paths)[:MAX_LISTED])}{more}"
 
 
+@paper_readers.reader(
+    "zotero_rdf",
+    "Zotero RDF, as Zotero exports it; notes (memos) and attachments are no papers",
+    (".rdf",),
+    patterns=(re.compile(re.escape(_NAMESPACE)), re.compile("<")),
+)
 def read_zotero_rdf(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield every item, after a pass that collects the journals and collections to which items refer."""
     if file.path.is_file():
@@ -328,22 +341,3 @@ def _name_people(item: Element) -> tuple[str, ...]:
         given = text_of(person, f"{_FOAF}givenName") or text_of(person, f"{_FOAF}givenname")
         names.append(" ".join(filter(None, (given, text_of(person, f"{_FOAF}surname")))))
     return tuple(filter(None, names))
-
-
-paper_readers.register("zotero")(
-    FileFormat(
-        about="The library of Zotero 5 to 7, `zotero.sqlite`, read from a copy: Zotero may be open",
-        suffixes=(".sqlite",),
-        patterns=(re.compile(r"\ASQLite format 3\x00"),),
-        read=read_zotero,
-        reads_parts=True,
-    )
-)
-paper_readers.register("zotero_rdf")(
-    FileFormat(
-        about="Zotero RDF, as Zotero exports it; notes (memos) and attachments are no papers",
-        suffixes=(".rdf",),
-        patterns=(re.compile(re.escape(_NAMESPACE)), re.compile("<")),
-        read=read_zotero_rdf,
-    )
-)
