@@ -15,11 +15,9 @@ from evidence.claim import Claim, ClaimQuestion, ContrastSide, ScoreContrast
 from evidence.verdict import CONTRADICTS, Verdict, combine_all, combine_any, combine_mixed, decide
 from sciprism.errors import InputError
 from sciprism.files import write_json
-from sciprism.reproduce.estimates import ScoreSample
-from sciprism.reproduce.result_folder import ResultFolder, read_models, read_records
-from sciprism.reproduce.scores import SuiteScores
+from sciprism.reproduce.estimates import ScoreSample, SuiteScores
+from sciprism.reproduce.result_folder import ResultFolder, find_untrained_stage, read_models, read_records
 from sciprism.reproduce.table import GroupedSuite, Reproduction, TaskScore, select_scores
-from sciprism.reproduce.untrained import find_untrained_stage
 
 FILE = "claims.json"
 UNITS = {"points": 100.0, "%": 100.0}

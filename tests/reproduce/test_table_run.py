@@ -15,8 +15,7 @@ from sciprism.evaluation.published import parse_published
 from sciprism.evaluation.suites import suites
 from sciprism.evaluation.systems import EncodingInput
 from sciprism.evaluation.systems.dense import DenseSystem
-from sciprism.reproduce.instructed_encoder import InstructedEncoder
-from sciprism.reproduce.models import TableSystems, read_model_names, resolve_run
+from sciprism.reproduce.models import InstructedEncoder, TableSystems, read_model_names, resolve_run
 from sciprism.reproduce.papers import reproductions
 from sciprism.reproduce.printing import format_table, table_to_json
 from sciprism.reproduce.result_folder import read_models

@@ -9,8 +9,8 @@ from sciprism.evaluation.results import TaskResult, write_result
 from sciprism.evaluation.stored_results import pack_results
 from sciprism.reproduce.papers import reproductions
 from sciprism.reproduce.printing import format_table, table_to_json
+from sciprism.reproduce.result_folder import find_untrained_stage
 from sciprism.reproduce.run import read_table
-from sciprism.reproduce.untrained import find_untrained_stage
 
 RESULTS = Path(__file__).parents[2] / "results"
 START = {"stage": "distil", "step": 0}

@@ -15,8 +15,8 @@ Squared distances from the value to the limits add up (Zou and Donner 2008).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -33,8 +33,10 @@ from sciprism.evaluation.intervals import (
 )
 from sciprism.evaluation.report.resampling import Resampler
 from sciprism.evaluation.report.system_results import StoredResult
+from sciprism.evaluation.results import seed_folder
 from sciprism.evaluation.student_t import quantile
-from sciprism.reproduce.table import TaskScore
+from sciprism.reproduce.result_folder import ResultFolder
+from sciprism.reproduce.table import GroupedSuite, TaskScore
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,16 +107,16 @@ def build_sample(
     return ScoreSample(shares @ np.array(values), sum_samples(sampled, shares.tolist()), items, tuple(parts))
 
 
-def estimate_mean(found: ScoreSample, *, level: float = LEVEL) -> Estimate:
+def estimate_mean(sample: ScoreSample, *, level: float = LEVEL) -> Estimate:
     """Return a row's score with its interval."""
-    error = _standard_error(found.seeds)
-    low, high = add_errors(found.value, score_interval(found.samples, level), [error], level)
-    return Estimate(found.value, low, high, found.n, (len(found.seeds),), error[0])
+    error = _standard_error(sample.seeds)
+    low, high = add_errors(sample.value, score_interval(sample.samples, level), [error], level)
+    return Estimate(sample.value, low, high, sample.n, (len(sample.seeds),), error[0])
 
 
-def to_error(found: ScoreSample) -> ScoreSample:
+def to_error(sample: ScoreSample) -> ScoreSample:
     """Return the error, 1 - score: a change relative to it is the relative error reduction."""
-    return replace(found, seeds=1 - found.seeds, samples=sum_samples([found.samples], [-1]))
+    return replace(sample, seeds=1 - sample.seeds, samples=sum_samples([sample.samples], [-1]))
 
 
 def estimate_difference(a: ScoreSample, b: ScoreSample, *, relative: bool = False, level: float = LEVEL) -> Estimate:
@@ -133,8 +135,8 @@ def estimate_difference(a: ScoreSample, b: ScoreSample, *, relative: bool = Fals
     value = ratio - 1 if relative else a.value - b.value
     if a.parts and [*_sources(a)] == [*_sources(b)] and np.array_equal(a.seeds, b.seeds):
         return Estimate(0.0, 0.0, 0.0, a.n, (len(a.seeds), len(b.seeds)))  # the same runs: nothing is estimated
-    found = sample_difference(sum_samples((a.samples, b.samples), (1 / base, -ratio / base)))
-    half = quantile(found.freedom, level) * math.sqrt(found.variance)
+    difference = sample_difference(sum_samples((a.samples, b.samples), (1 / base, -ratio / base)))
+    half = quantile(difference.freedom, level) * math.sqrt(difference.variance)
     low, high = add_errors(value, (value - half, value + half), errors, level)
     return Estimate(value, low, high, a.n, (len(a.seeds), len(b.seeds)))
 
@@ -159,3 +161,47 @@ def _standard_error(seeds: Doubles) -> tuple[float, int]:
     """Return the standard error of a mean over seeds and its degrees of freedom; 0 for one seed."""
     count = len(seeds)
     return (float(np.std(seeds, ddof=1)) / math.sqrt(count), count - 1) if count > 1 else (0.0, 0)
+
+
+SystemsOfTask = Callable[[str], Sequence[str]]
+"""Task -> the systems of a row there, one per seed; a task may have several runs of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteScores:
+    """The scores of one suite's results; all samples share their resampled items."""
+
+    suite: GroupedSuite
+    results: ResultFolder
+    resampler: Resampler = field(default_factory=Resampler)
+
+    def sample(
+        self,
+        scores: Sequence[TaskScore],
+        systems: SystemsOfTask,
+        variant: str = "",
+        weights: Sequence[float] = (),
+    ) -> ScoreSample | str:
+        """Return the mean of some scores over a row's systems, or a word for why there is none."""
+        tasks = self.suite.tasks_by_name()
+        if variant:
+            scores = [replace(score, task=f"{score.task}-{variant}") for score in scores]
+        runs_by_score: list[Sequence[StoredResult]] = []  # per score, over seeds
+        for score in scores:
+            task = tasks[score.task]
+            names = [seed_folder(name, seed) for name in systems(score.task) for seed in range(task.seeds)]
+            statuses = [self.results.status(name, task) for name in names] or ["not run"]
+            worst = next((word for word in ("failed", "not served", "not run") if word in statuses), "")
+            if worst:
+                return worst
+            runs_by_score.append([run for name in names if (run := self.results.run(name, task))])
+        if len({len(runs) for runs in runs_by_score}) > 1:
+            return "seeds differ"
+        return build_sample(scores, list(zip(*runs_by_score, strict=True)), self.resampler, weights)
+
+    def contrast(
+        self, score: ScoreSample, base: ScoreSample, *, relative: bool = False, level: float = 0.95
+    ) -> Estimate | str:
+        """Return the difference of two samples, or why they do not compare."""
+        reason = find_mismatch(score, base, self.resampler)
+        return reason or estimate_difference(score, base, relative=relative, level=level)

@@ -64,7 +64,7 @@ class MissingDataRecorder(DataRoot):
     def _look_for(self, path: Path) -> tuple[Any, ...]:
         inside = self.folder and path.is_relative_to(self.folder)
         name = str(path.relative_to(self.folder) if self.folder and inside else path)
-        if not path.exists() and not any(name.startswith(known) for known in self.missing):
+        if not path.exists() and not any(name.startswith(missing) for missing in self.missing):
             self.missing[name] = ""
         return ()
 
@@ -75,16 +75,16 @@ def list_missing_data(tasks: Sequence[Task], folder: Path | None) -> list[str]:
     Each layout reads a data root in which every file is empty, so that it names all its files; its complaints
     about empty data are ignored. Errors inside files appear when the task runs.
     """
-    found: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+    sources: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for task in tasks:
         data_root = MissingDataRecorder(folder)
         with suppress(Exception):  # the data are empty on purpose
             task.data.read(data_root)
         for name, obtain in data_root.missing.items():
-            names, needed = found.setdefault(obtain, ({}, {}))
+            names, needed = sources.setdefault(obtain, ({}, {}))
             names[name] = needed[task.name] = None
     where = f"in {folder}" if folder else "(no folder was given)"
     return [
         f"data missing {where}: {', '.join(names)}; needed by {', '.join(needed)}" + (f"; {obtain}" if obtain else "")
-        for obtain, (names, needed) in found.items()
+        for obtain, (names, needed) in sources.items()
     ]

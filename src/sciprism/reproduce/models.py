@@ -2,20 +2,87 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from pathlib import Path
+from typing import Any, Protocol, cast
 
+from sciprism.arrays import Floats
 from sciprism.encoders.ensemble import joins
+from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.errors import InputError
 from sciprism.evaluation.systems import System
-from sciprism.evaluation.systems.dense import DenseSystem
+from sciprism.evaluation.systems.dense import DenseSystem, display_name
 from sciprism.evaluation.systems.loading import SystemOptions, load_system
 from sciprism.files import cache_folder
-from sciprism.reproduce.instructed_encoder import InstructedEncoder
+from sciprism.formats import Format, Role
 from sciprism.reproduce.table import AlternativeInstruction, ModelRow, Reproduction, TableModel
+from sciprism.text.template import FIELDS, Item
+
+
+class InstructableEncoder(EncoderProtocol, Protocol):
+    """An encoder that takes an instruction: a text that says what its vectors are for."""
+
+    def encode(
+        self,
+        items: Sequence[Item],
+        *,
+        format: Format,
+        role: Role,
+        fields: Sequence[str],
+        instruction: str | None = None,
+    ) -> Floats:
+        """Return vectors for an instruction; None: the format's own."""
+        ...
+
+
+class InstructedEncoder:
+    """An encoder with one instruction for every format and role; InputError if it takes none."""
+
+    def __init__(self, encoder: EncoderProtocol, instruction: AlternativeInstruction) -> None:
+        if "instruction" not in signature(encoder.encode).parameters:
+            raise InputError(f"{encoder.name} takes no instructions; name a model of the method instruction")
+        self.encoder = cast(InstructableEncoder, encoder)
+        self.instruction = instruction
+        self.encode([])  # a method without instructions raises InputError here
+        self.name = f"{display_name(encoder)} ({instruction.key} instruction)"
+        self.distance, self.dim, self.texts = encoder.distance, encoder.dim, encoder.texts
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a hash of the model's fingerprint and the instruction."""
+        return hashlib.sha256(f"{self.encoder.fingerprint} {self.instruction.text}".encode()).hexdigest()[:16]
+
+    def describe(self) -> dict[str, Any]:
+        """Return the model's description, with the instruction."""
+        return dict(self.encoder.describe()) | {
+            "instruction": self.instruction.text,
+            "fingerprint": self.fingerprint,
+        }
+
+    def space(self, format: Format, role: Role) -> str:
+        """Return the space, which depends on the instruction."""
+        return f"{self.encoder.space(format, role)}|{self.instruction.text}"
+
+    def path(self, format: Format, role: Role) -> str:
+        """Return the path, which depends on the instruction."""
+        return f"{self.encoder.path(format, role)}|{self.instruction.text}"
+
+    def encode(
+        self,
+        items: Sequence[Item],
+        *,
+        format: Format = "proximity",
+        role: Role = "paper",
+        fields: Sequence[str] = FIELDS,
+    ) -> Floats:
+        """Return one row per item, encoded with the instruction."""
+        return self.encoder.encode(items, format=format, role=role, fields=fields, instruction=self.instruction.text)
+
 
 ModelNames = Mapping[str, tuple[str, ...]]
 """Key of a model, or `key:task`, -> names of models: one, or the same recipe with several seeds."""
@@ -23,25 +90,25 @@ MODEL_FOLDERS = ("model", "best")
 """Folders of a stage's models in a run folder; such models are named after run and stage."""
 
 
-def read_model_names(words: Iterable[str], known: Mapping[str, TableModel]) -> dict[str, tuple[str, ...]]:
+def read_model_names(words: Iterable[str], models: Mapping[str, TableModel]) -> dict[str, tuple[str, ...]]:
     """Read `KEY=NAME` (repeated for several seeds) and TOML files of `key = "name"` or a list of names.
 
     Paths in a file are relative to its folder. Raises InputError for keys that no row has.
     """
-    found: dict[str, list[str]] = {}
+    names_by_key: dict[str, list[str]] = {}
     for word in words:
         key, _, name = word.partition("=")
         if name:
-            found.setdefault(key, []).append(name)
+            names_by_key.setdefault(key, []).append(name)
         elif word.endswith(".toml"):
             for key, names in _read_model_file(Path(word)).items():
-                found.setdefault(key, []).extend(names)
+                names_by_key.setdefault(key, []).extend(names)
         else:
             raise InputError(f"--models {word!r} is neither KEY=NAME nor a .toml file")
-    unknown = sorted(key for key in found if key.partition(":")[0] not in known)
+    unknown = sorted(key for key in names_by_key if key.partition(":")[0] not in models)
     if unknown:
-        raise InputError(f"unknown model {unknown[0]!r}; this table's paper has {', '.join(known)}")
-    return {key: tuple(dict.fromkeys(names)) for key, names in found.items()}
+        raise InputError(f"unknown model {unknown[0]!r}; this table's paper has {', '.join(models)}")
+    return {key: tuple(dict.fromkeys(names)) for key, names in names_by_key.items()}
 
 
 def _read_model_file(path: Path) -> dict[str, list[str]]:
@@ -51,13 +118,13 @@ def _read_model_file(path: Path) -> dict[str, list[str]]:
         raise InputError(f"the file of models {path} is missing") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: {error}") from None
-    found = {}
+    names_by_key = {}
     for key, value in rows.items():
         names = [value] if isinstance(value, str) else value
         if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
             raise InputError(f"{path}, {key}: expected a model's name or a list of them, got {value!r:.60}")
-        found[key] = [_resolve_path(name, path.parent) for name in names]
-    return found
+        names_by_key[key] = [_resolve_path(name, path.parent) for name in names]
+    return names_by_key
 
 
 def _resolve_path(name: str, folder: Path) -> str:
@@ -89,10 +156,10 @@ class TableSystems:
         if not names:
             self._add_missing(row.model, model, "")
         loaded = [self._load_once(name, row, pooling) for name in names]
-        found = [system for system in loaded if system is not None]
-        if len({system.fingerprint for system in found}) < len(found):
+        systems = [system for system in loaded if system is not None]
+        if len({system.fingerprint for system in systems}) < len(systems):
             raise InputError(f"two of the models of {row.model} are identical: {', '.join(names)}")
-        return tuple(found) if len(found) == len(loaded) else ()
+        return tuple(systems) if len(systems) == len(loaded) else ()
 
     def _load_once(self, name: str, row: ModelRow, pooling: str) -> System | None:
         key = name, pooling, row.instruction.key if row.instruction else ""

@@ -79,11 +79,11 @@ def _read_model(key: str, model: Values, templates: Mapping[str, Values]) -> Tab
     values = _fill_in(model, templates)
     changes = "".join(f" --set {quote(change)}" for change in values.get("changes", ()))
     obtain = values.get("obtain", "").format(**{"default": "", **values, "key": key, "changes": changes})
-    known = {field.name for field in fields(TableModel)}
-    unused = [name for name in {*values} - known if f"{{{name}}}" not in values.get("obtain", "")]
+    declared = {field.name for field in fields(TableModel)}
+    unused = [name for name in {*values} - declared if f"{{{name}}}" not in values.get("obtain", "")]
     if unused:
         raise InputError(f"model {key}: unknown key {unused[0]!r}")
-    return _check(TableModel, {name: value for name, value in values.items() if name in known} | {"obtain": obtain})
+    return _check(TableModel, {name: value for name, value in values.items() if name in declared} | {"obtain": obtain})
 
 
 def _fill_in(values: Values, templates: Mapping[str, Values]) -> dict[str, Any]:

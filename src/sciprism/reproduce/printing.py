@@ -121,13 +121,14 @@ def table_to_json(filled: FilledTable, title: str) -> dict[str, Any]:
     }
 
 
-def format_percent(found: Estimate, *, signed: bool, spread: str = "") -> str:
+def format_percent(estimate: Estimate, *, signed: bool, spread: str = "") -> str:
     """Return a score and its interval times 100: 71.23 [70.1, 72.3]; spread: text in between."""
-    if isnan(found.value):
+    if isnan(estimate.value):
         return "undefined"
     sign = "+" if signed else ""
     value, low, high = (
-        f"{100 * number:{sign}.{digits}f}" for number, digits in ((found.value, 2), (found.low, 1), (found.high, 1))
+        f"{100 * number:{sign}.{digits}f}"
+        for number, digits in ((estimate.value, 2), (estimate.low, 1), (estimate.high, 1))
     )
     return f"{value}{spread} [{low}, {high}]"
 

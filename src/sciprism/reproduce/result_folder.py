@@ -1,17 +1,21 @@
-"""Stored results of a table, by system and task, and the file that maps models to systems."""
+"""A folder of results: stored scores by system and task, which systems are which row, and what training came to."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sciprism.encoders.provenance import UNNAMED, untrained_stage
 from sciprism.errors import InputError
-from sciprism.evaluation import results, stored_results
+from sciprism.evaluation import stored_results
 from sciprism.evaluation.provenance import explain_other_scoring
 from sciprism.evaluation.report.system_results import StoredResult
+from sciprism.evaluation.results import folder_name
+from sciprism.evaluation.stored_results import read_system
 from sciprism.evaluation.task import Task
 from sciprism.files import write_json
 from sciprism.reproduce.table import GroupedSuite
@@ -32,18 +36,18 @@ class ResultFolder:
 
     def run(self, system: str, task: Task) -> StoredResult | None:
         """Return the result of a system (by name or folder) at a task in its current declaration, if any."""
-        key = results.folder_name(system), task.name
+        key = folder_name(system), task.name
         if key not in self._read:
             path = self.folder / key[0] / self.suite.suite_of(task.name).name
-            found = stored_results.find_result(path, task.name)
-            holds = found and found.key == task.key and not explain_other_scoring(found, task)
-            self._read[key] = StoredResult(found, path) if found and holds else None
+            result = stored_results.find_result(path, task.name)
+            current = result and result.key == task.key and not explain_other_scoring(result, task)
+            self._read[key] = StoredResult(result, path) if result and current else None
         return self._read[key]
 
     def status(self, system: str, task: Task) -> str:
         """Return "done", "failed", "not served" or "not run"."""
-        found = self.run(system, task)
-        return found.result.status if found else "not run"
+        stored = self.run(system, task)
+        return stored.result.status if stored else "not run"
 
 
 def read_models(folder: Path) -> dict[str, tuple[str, ...]]:
@@ -73,14 +77,37 @@ def read_records(path: Path, what: str, values: str, kind: type = object) -> dic
     return rows
 
 
-def write_models(folder: Path, found: Mapping[str, Sequence[str]]) -> None:
+def write_models(folder: Path, systems: Mapping[str, Sequence[str]]) -> None:
     """Record which systems belong to which row.
 
     Recorded systems stay: a table made with one of three seeds removes none. New ones are appended; a list
     with all recorded ones sets the order. Remove a system by hand.
     """
     rows = read_models(folder)
-    for key, names in found.items():
-        known = rows.get(key, ())
-        rows[key] = tuple(names) if set(known) <= set(names) else tuple(dict.fromkeys((*known, *names)))
+    for key, names in systems.items():
+        recorded = rows.get(key, ())
+        rows[key] = tuple(names) if set(recorded) <= set(names) else tuple(dict.fromkeys((*recorded, *names)))
     write_json(folder / MODELS_FILE, dict(sorted(rows.items())))
+
+
+def find_untrained_stage(folder: Path, system: str) -> str:
+    """Return the stage of which a system's model kept step 0, "" if it learned, was not trained, or is not known.
+
+    folder: of results, packed or not. system: by its name or its folder, as in `models.json`. Its stored results
+    say it; where they say nothing of training, the summaries of runs in the folder do. Of an ensemble,
+    "STAGE of MEMBER". Stages before may have learned.
+    """
+    name = folder_name(system)
+    facts = [result.system for result in read_system(folder / name)]
+    if any(system_facts.get("provenance") or system_facts.get("members") for system_facts in facts):
+        return next(filter(None, map(untrained_stage, facts)), "")
+    run = re.sub(r"--(as|seed)-[a-z0-9]+", "", name)
+    return next((stage for names, stage in _untrained_runs(folder) if run in names), "")
+
+
+def _untrained_runs(folder: Path) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield the names that a run's model may have in results, and the stage of which it kept step 0."""
+    for key, summary in read_runs(folder):
+        if summary.get("dev_best_step") == 0:
+            run, stage = folder_name("-".join(key.rsplit(", seed ", 1))), summary.get("stage") or UNNAMED
+            yield (run, f"{run}-{stage}"), stage

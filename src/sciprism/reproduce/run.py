@@ -16,11 +16,10 @@ from sciprism.evaluation.scoring import ProgressCallback, TaskData, TaskDataSour
 from sciprism.evaluation.selection import SelectedTasks
 from sciprism.evaluation.systems import System
 from sciprism.evaluation.task import Published
-from sciprism.reproduce.estimates import Estimate, ScoreSample, estimate_mean, to_error
+from sciprism.reproduce.estimates import Estimate, ScoreSample, SuiteScores, estimate_mean, to_error
 from sciprism.reproduce.missing_data import list_missing_data
 from sciprism.reproduce.models import ModelNames, TableSystems, model_keys
-from sciprism.reproduce.result_folder import ResultFolder, read_models, write_models
-from sciprism.reproduce.scores import SuiteScores
+from sciprism.reproduce.result_folder import ResultFolder, find_untrained_stage, read_models, write_models
 from sciprism.reproduce.table import (
     GroupedSuite,
     ModelRow,
@@ -29,7 +28,6 @@ from sciprism.reproduce.table import (
     TableColumn,
     build_columns,
 )
-from sciprism.reproduce.untrained import find_untrained_stage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,8 +181,8 @@ def read_table(paper: Reproduction, name: str, suite: GroupedSuite, only: Sequen
 
     The folder's models.json says which systems are in which row; InputError if it has none of the table.
     """
-    known = read_models(folder)
-    present = [row.model for row in paper.table(name).rows if known.get(row.key)]
+    recorded = read_models(folder)
+    present = [row.model for row in paper.table(name).rows if recorded.get(row.key)]
     if lacking := sorted(set(only) - set(present)) or ["the table"] * (not present):
         raise InputError(
             f"{folder} holds no results of {lacking[0]} (models.json lists the models); --results names another folder"
@@ -193,26 +191,24 @@ def read_table(paper: Reproduction, name: str, suite: GroupedSuite, only: Sequen
     plan = TablePlan(table, suite, build_columns(table, suite), TableSystems(paper, {}))
     tasks = suite.tasks_by_name()
 
-    def names(row: ModelRow) -> SystemNames:
-        folders = known.get(row.key, ())
-        suffix = f"--as-{row.encoded_format}"
-        scored = {
-            task: [folder for folder in folders if results.run(folder, tasks[task])] or folders
-            for task in plan.tasks_of(row)
-        }
-        return {task: [each.removesuffix(suffix) for each in found] for task, found in scored.items()}
+    def list_systems(row: ModelRow) -> SystemNames:
+        folders, systems = recorded.get(row.key, ()), {}
+        for task in plan.tasks_of(row):
+            scored = [folder for folder in folders if results.run(folder, tasks[task])] or folders
+            systems[task] = [folder.removesuffix(f"--as-{row.encoded_format}") for folder in scored]
+        return systems
 
-    return fill_table(plan, results, names)
+    return fill_table(plan, results, list_systems)
 
 
 def record_models(plan: TablePlan, folder: Path) -> None:
     """Record which systems belong to which model, for `read_table` and the claims."""
-    found: dict[str, dict[str, None]] = {}
+    folders_of: dict[str, dict[str, None]] = {}
     for row in plan.table.rows:
         for names in plan.names(row).values():
             folders = (folder_name(name, row.encoded_format) for name in names)
-            found.setdefault(row.key, {}).update(dict.fromkeys(folders))
-    write_models(folder, {key: tuple(names) for key, names in found.items()})
+            folders_of.setdefault(row.key, {}).update(dict.fromkeys(folders))
+    write_models(folder, {key: tuple(names) for key, names in folders_of.items()})
 
 
 def fill_table(plan: TablePlan, results: ResultFolder, names: Callable[[ModelRow], SystemNames]) -> FilledTable:
@@ -224,7 +220,8 @@ def fill_table(plan: TablePlan, results: ResultFolder, names: Callable[[ModelRow
         if not row.model:
             return "published only"
         folders = {
-            task: [folder_name(name, row.encoded_format) for name in found] for task, found in systems[row.name].items()
+            task: [folder_name(name, row.encoded_format) for name in task_names]
+            for task, task_names in systems[row.name].items()
         }
         return scores.sample(column.scores, lambda task: folders[task], row.variant, column.weights)
 
@@ -240,7 +237,8 @@ def fill_table(plan: TablePlan, results: ResultFolder, names: Callable[[ModelRow
             )
         )
     models = tuple(
-        tuple(dict.fromkeys(name for found in systems[row.name].values() for name in found)) for row in plan.table.rows
+        tuple(dict.fromkeys(name for task_names in systems[row.name].values() for name in task_names))
+        for row in plan.table.rows
     )
     times = tuple(_collect_times(plan, row, systems[row.name], results) for row in plan.table.rows)
     untrained = tuple(
@@ -256,14 +254,14 @@ def fill_table(plan: TablePlan, results: ResultFolder, names: Callable[[ModelRow
 
 def _collect_times(plan: TablePlan, row: ModelRow, systems: SystemNames, results: ResultFolder) -> SearchTimes:
     """Return a row's search times: of its first model without cached vectors, else of the first."""
-    tasks, found = plan.suite.tasks_by_name(), {}
+    tasks, seconds = plan.suite.tasks_by_name(), {}
     for task in plan.suite.groups.get(plan.table.timed_group, ()):
         names = [folder_name(name, row.encoded_format) for name in systems.get(task, ())]
         details = [run.result.details for name in names if (run := results.run(name, tasks[task]))]
-        times = [each["seconds"] for each in details if "seconds" in each]
+        times = [detail["seconds"] for detail in details if "seconds" in detail]
         if times:
-            found[task] = next((one for one in times if isinstance(one["per query"], float)), times[0])
-    return found
+            seconds[task] = next((one for one in times if isinstance(one["per query"], float)), times[0])
+    return seconds
 
 
 def _build_cell(score: ScoreSample | str, base: ScoreSample | str, table: PaperTable, scores: SuiteScores) -> TableCell:

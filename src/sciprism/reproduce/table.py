@@ -162,7 +162,7 @@ class GroupedSuite:
 
     def suite_of(self, task: str) -> Suite:
         """Return the suite under whose name the results of a task are stored."""
-        return next((s for s in self.other_suites if task in {each.name for each in s.tasks}), self.suite)
+        return next((s for s in self.other_suites if task in {other.name for other in s.tasks}), self.suite)
 
     def describe_departures(self) -> str:
         """Return where the laptop recipes depart from the paper's settings, as one sentence; "" for nowhere."""
@@ -191,9 +191,11 @@ def describe_data(suite: GroupedSuite, group: str) -> str:
     tasks = suite.groups.get(group, ())
     if not tasks:
         return "no task"
-    found = {suite.name if suite.suite_of(task) == suite.suite else suite.suite_of(task).name: None for task in tasks}
+    suite_names = {
+        suite.name if suite.suite_of(task) == suite.suite else suite.suite_of(task).name: None for task in tasks
+    }
     more = f" and {len(tasks) - MAX_LISTED} more" if len(tasks) > MAX_LISTED else ""
-    count = f"{len(tasks)} task{'s' if len(tasks) > 1 else ''} of {', '.join(found)}"
+    count = f"{len(tasks)} task{'s' if len(tasks) > 1 else ''} of {', '.join(suite_names)}"
     listed = f"{count}: {', '.join(tasks[:MAX_LISTED])}{more}"
     return "; ".join(filter(None, (suite.remarks.get(group, ""), listed)))
 
