@@ -1,10 +1,11 @@
-"""Vocabularies learned from texts."""
+"""Vocabularies learned from texts; tokenizers compared: counts, whole terms, shared tokens."""
 
 import pytest
+from tokenizers import Tokenizer, models
 
 from sciprism.errors import InputError
 from sciprism.text.tokenizer import read_tokenizer
-from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary, split_into_tokens
+from sciprism.text.vocabulary import compare_tokenizers, learn_vocabulary, save_vocabulary, split_into_tokens
 
 TEXTS = ["The phosphorylated protein binds.", "A phosphorylated kinase", "Kinase binds the protein"] * 20
 
@@ -54,3 +55,36 @@ def test_nothing_to_learn_from():
         learn_vocabulary(["", " "])
     with pytest.raises(InputError, match="at least 261 tokens"):
         learn_vocabulary(TEXTS, vocab_size=100)
+
+
+def test_counts_by_hand(learned):
+    """Two texts of three and two words; bytes alone need a token for each letter and space."""
+    bytes_only = learn_vocabulary(["x"], vocab_size=261)
+    texts = ["the phosphorylated kinase", "kinase binds"]
+    found = compare_tokenizers(
+        {"ours": learned, "bytes": bytes_only},
+        {"biology": texts},
+        terms=["Kinase", "phosphatase"],
+        sentences=["Kinase binds"],
+        lowercase=True,
+    )
+    ours, plain = found.counts["ours", "biology"], found.counts["bytes", "biology"]
+    assert (ours.texts, ours.words, ours.tokens, ours.fertility) == (2, 5, 5, 1.0)
+    assert plain.tokens == sum(map(len, texts))
+    assert found.whole_terms == {"ours": 0.5, "bytes": 0.0}
+    assert found.shared_tokens["ours", "bytes"] == found.vocab_sizes["bytes"] == 261
+    assert found.splits["ours", "Kinase binds"] == ["kinase", "binds"]
+
+
+def test_vocabularies_of_two_kinds_share_what_means_the_same():
+    """A word begins bare in WordPiece and behind a space in byte-level BPE; kinase, ase and é agree."""
+    pieces = {token: n for n, token in enumerate(["[UNK]", "kinase", "##ase", "ase", "star", "##é"])}
+    letters = {token: n for n, token in enumerate(["Ġkinase", "ase", "Ġase", "star", "Ã©", "Ã", "©", "<s>"])}
+    kinds = {
+        "pieces": Tokenizer(models.WordPiece(pieces, unk_token="[UNK]")),
+        "letters": Tokenizer(models.BPE(letters, [])),
+    }
+    found = compare_tokenizers(kinds, {})
+    assert found.vocab_sizes == {"pieces": 6, "letters": 8}
+    assert found.shared_tokens["pieces", "letters"] == found.shared_tokens["letters", "pieces"] == 4
+    assert found.shared_tokens["letters", "letters"] == 8

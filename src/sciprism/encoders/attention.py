@@ -55,10 +55,10 @@ def attend_padded(
 ) -> Tensor:
     """Return what `attend_packed` does, with all texts padded to the longest: few calls, which a GPU waits for."""
     query_rows, queried = _padding(queries, query.device)
-    key_rows, known = _padding(keys, key.device)
+    key_rows, present = _padding(keys, key.device)
     q = _pad(query, query_rows, queried)
-    k, v = _pad(key, key_rows, known), _pad(value, key_rows, known)
-    out = attend_dense(q, k, v, dropout, known[:, None, None])
+    k, v = _pad(key, key_rows, present), _pad(value, key_rows, present)
+    out = attend_dense(q, k, v, dropout, present[:, None, None])
     return gather_rows(out.transpose(1, 2).flatten(0, 1), query_rows)
 
 
@@ -90,10 +90,10 @@ def _has_varlen() -> bool:
     return find_spec("torch.nn.attention.varlen") is not None
 
 
-def _pad(x: Tensor, rows: Tensor, known: Tensor) -> Tensor:
+def _pad(x: Tensor, rows: Tensor, present: Tensor) -> Tensor:
     """Return the rows of each text, (T, H, D), padded with zeros as `_padding` says: (texts, H, L, D)."""
-    padded = x.new_zeros(known.numel(), *x.shape[1:]).index_copy(0, rows, x)
-    return padded.view(*known.shape, *x.shape[1:]).transpose(1, 2)
+    padded = x.new_zeros(present.numel(), *x.shape[1:]).index_copy(0, rows, x)
+    return padded.view(*present.shape, *x.shape[1:]).transpose(1, 2)
 
 
 @lru_cache(maxsize=16)
@@ -103,8 +103,8 @@ def _padding(lengths: Lengths, device: torch.device) -> tuple[Tensor, Tensor]:
     The latter is (texts, L), of booleans. Both are cached as `_bounds` are.
     """
     with torch.inference_mode(False):
-        known = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
-        return known.flatten().nonzero().squeeze(1).to(device), known.to(device)
+        present = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+        return present.flatten().nonzero().squeeze(1).to(device), present.to(device)
 
 
 @lru_cache(maxsize=16)
@@ -141,11 +141,11 @@ class CrossAttention:
         query, key, value = (t.reshape(*t.shape[:3], heads, width) for t in (query, key, value))
         if self._order is None:
             return self._groups[0](text, query, key, value)
-        found = [
+        outputs = [
             group(text, *(t[:, rows] for t in (query, key, value)))
             for group, rows in zip(self._groups, self._rows, strict=True)
         ]
-        return torch.cat(found, dim=1)[:, self._order]
+        return torch.cat(outputs, dim=1)[:, self._order]
 
 
 def group_by_length(lengths: Sequence[int]) -> list[list[int]]:

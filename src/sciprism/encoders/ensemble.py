@@ -87,9 +87,9 @@ class Ensemble:
 
     def texts(self, items: Sequence[Item], role: Role = "paper", fields: Sequence[str] = FIELDS) -> list[str]:
         """Return the text that is encoded of each item, or the members' texts where they differ."""
-        found = [member.texts(items, role, fields) for member in self.members]
+        member_texts = [member.texts(items, role, fields) for member in self.members]
         # the separator occurs in no text
-        return [_join_names(texts, "\x1e") for texts in zip(*found, strict=True)]
+        return [_join_names(texts, "\x1e") for texts in zip(*member_texts, strict=True)]
 
     def encode(
         self,
@@ -113,5 +113,5 @@ class Ensemble:
 
 def _join_names(names: Iterable[str], between: str = " + ") -> str:
     """Return the name that all share, else all of them, joined."""
-    found = tuple(names)
-    return found[0] if len(set(found)) == 1 else between.join(found)
+    listed = tuple(names)
+    return listed[0] if len(set(listed)) == 1 else between.join(listed)

@@ -38,7 +38,7 @@ def export(encoder: Encoder, folder: str | Path, *, format: Format | None = None
     if folder.is_dir() and any(folder.iterdir()):
         raise InputError(f"{folder} is not empty; name a new folder")
     formats = encoder.formats if format is None else (format,)
-    routes = {encoder.route(each, role) for each in formats for role in ROLES}
+    routes = {encoder.route(served, role) for served in formats for role in ROLES}
     plain = to_plain_transformer(encoder.model, routes.pop()) if len(routes) == 1 else None
     written = encoder
     shown = Path(encoder.name).name if Path(encoder.name).is_dir() else encoder.name
@@ -146,5 +146,5 @@ def _format_model_card(
     if chosen is None:
         return card
     format, search = chosen
-    other = next((each for each in formats if each != format), format)
+    other = next((another for another in formats if another != format), format)
     return card + FORMAT_NOTE.format(format=format, search=search, other=other)

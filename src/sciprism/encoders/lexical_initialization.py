@@ -47,8 +47,8 @@ def add_lexical_features(
         raise InputError(f"{len(texts)} texts are too few to measure {encoder.dim} dimensions; give at least as many")
     part = LexicalFeatures(model.config.vocabulary, encoder.dim, width)
     weight, centre, words = _fit_words(encoder, texts, width, seed)
-    found = {"weight": weight, "centre": centre, "words.weight": words, "share": torch.tensor([float(share)])}
-    part.load_state_dict(found | {"dense.weight": _principal_directions(encoder, texts, encoder.dim - width)})
+    weights = {"weight": weight, "centre": centre, "words.weight": words, "share": torch.tensor([float(share)])}
+    part.load_state_dict(weights | {"dense.weight": _principal_directions(encoder, texts, encoder.dim - width)})
     model = deepcopy(encoder.model)
     model.config = replace(model.config, lexical=width)
     model.lexical = part
@@ -72,11 +72,11 @@ def _fit_words(encoder: Encoder, texts: Sequence[Item], width: int, seed: int) -
     added = encoder.tokenizer.get_added_tokens_decoder()
     weight[[number for number, token in added.items() if token.special]] = 0
     table = encoder.model.embeddings.word.weight.detach().cpu().double().numpy()
-    known = table[(counts > 0) & (weight > 0)]
-    variances, directions = np.linalg.eigh(np.cov(known.T))
+    occurring = table[(counts > 0) & (weight > 0)]
+    variances, directions = np.linalg.eigh(np.cov(occurring.T))
     white = directions / np.sqrt(np.maximum(variances, VARIANCE_FLOOR * variances.mean()))
     rotation, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((table.shape[1], width)))
-    return _to_tensor(weight), _to_tensor(known.mean(axis=0)), _to_tensor((white @ rotation).T)
+    return _to_tensor(weight), _to_tensor(occurring.mean(axis=0)), _to_tensor((white @ rotation).T)
 
 
 def _principal_directions(encoder: Encoder, texts: Sequence[Item], count: int) -> Tensor:

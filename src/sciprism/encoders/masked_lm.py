@@ -42,8 +42,8 @@ def read_head(folder: Path | None, config: TransformerConfig) -> MaskedLMHead | 
     if folder is None:
         return None
     head = MaskedLMHead(config)
-    own = folder / FILE
-    weights = load_file(own) if own.exists() else read_weights(folder)
+    head_file = folder / FILE
+    weights = load_file(head_file) if head_file.exists() else read_weights(folder)
     for layout in LAYOUTS:
         names = {
             name: theirs + name.removeprefix(ours)

@@ -118,8 +118,8 @@ def copy_weights(ours: Transformer, tokenizer: Tokenizer, other: Encoder, layers
             f"of {other.name}, which has {_format_size(other_config)}"
         )
     with torch.no_grad():
-        for own, number in zip(ours.blocks, layers, strict=True):
-            own.load_state_dict(_prune_inner_units(theirs.blocks[number - 1].state_dict(), config.intermediate))
+        for block, number in zip(ours.blocks, layers, strict=True):
+            block.load_state_dict(_prune_inner_units(theirs.blocks[number - 1].state_dict(), config.intermediate))
         ours.embeddings.norm.load_state_dict(theirs.embeddings.norm.state_dict())
         _copy_rows(ours.embeddings.segment.weight, theirs.embeddings.segment.weight)
         _copy_rows(
@@ -152,9 +152,13 @@ def _prune_inner_units(state: Mapping[str, Tensor], count: int) -> dict[str, Ten
     """Return a block with `count` of its inner units: those with the largest norm in times norm out."""
     inner, outer = "feed_forward.expand.weight", "feed_forward.contract.weight"
     strength = state[inner].norm(dim=1) * state[outer].norm(dim=0)
-    kept = strength.topk(count).indices.sort().values
+    strongest = strength.topk(count).indices.sort().values
     bias = "feed_forward.expand.bias"
-    return dict(state) | {inner: state[inner][kept], bias: state[bias][kept], outer: state[outer][:, kept]}
+    return dict(state) | {
+        inner: state[inner][strongest],
+        bias: state[bias][strongest],
+        outer: state[outer][:, strongest],
+    }
 
 
 def _format_size(config: TransformerConfig) -> str:
@@ -174,14 +178,14 @@ def _map_word_rows(tokenizer: Tokenizer, other: Tokenizer, table: Tensor) -> Ten
     words = classify_tokens(tokenizer)
     text_of = decode_vocabulary(tokenizer)
     plain = [(text_of[token], number) for token, number in tokens.items() if not words.special[number]]
-    found = other.encode_batch_fast([text.strip() for text, _ in plain], add_special_tokens=False)
-    for (text, number), encoding in zip(plain, found, strict=True):
+    encodings = other.encode_batch_fast([text.strip() for text, _ in plain], add_special_tokens=False)
+    for (text, number), encoding in zip(plain, encodings, strict=True):
         piece = None if words.word_starts[number] else inner.get(f"{WORDPIECE_PREFIX}{text}")
         ids = encoding.ids if piece is None else [piece]
         if ids:
             rows[number] = table[ids].mean(dim=0)
     for role in ROBERTA_TOKENS:
-        own, theirs = find_special_id(tokenizer, role), find_special_id(other, role)
-        if own is not None and theirs is not None:
-            rows[own] = table[theirs]
+        our_id, their_id = find_special_id(tokenizer, role), find_special_id(other, role)
+        if our_id is not None and their_id is not None:
+            rows[our_id] = table[their_id]
     return rows

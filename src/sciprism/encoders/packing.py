@@ -59,16 +59,16 @@ class PackedBatch:
     @cached_property
     def by_route(self) -> tuple[tuple[str, slice, PackedBatch], ...]:
         """Return for each route its name, the slice of its tokens, and a batch of its texts."""
-        found = []
+        parts = []
         text = 0
         for route, group in groupby(self.routes):
             end = text + len(list(group))
             tokens = slice(self.bounds[text], self.bounds[end])
             types = None if self.types is None else self.types[tokens]
             part = PackedBatch(self.ids[tokens], self.lengths[text:end], self.routes[text:end], types)
-            found.append((route, tokens, part))
+            parts.append((route, tokens, part))
             text = end
-        return tuple(found)
+        return tuple(parts)
 
 
 def pack(

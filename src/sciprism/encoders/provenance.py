@@ -1,4 +1,4 @@
-"""What a model says of its training: which stage kept its start, since no step improved the dev score."""
+"""What a model says of its training: whether a stage kept the model that it began with."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 KEPT_START = "kept_start"
-"""Key in the provenance of a model that is step 0 of its stage."""
+"""Key in the provenance of a model that is step 0 of its stage: no step improved the dev score."""
 UNNAMED = "unnamed"
 
 
@@ -16,20 +16,20 @@ def training_facts(stage: str, step: int) -> dict[str, Any]:
 
 
 def untrained_stage(facts: Mapping[str, Any]) -> str:
-    """Return the stage of which a model kept step 0, "" if it learned or was not trained.
+    """Return the stage of which a model is step 0; "" for one that learned in its last stage or was not trained.
 
-    facts: what `describe()` of an encoder, an ensemble or a system returns. Of an ensemble, "STAGE of MEMBER"
-    for each member that kept its start. Stages before may have learned. Version 0.1 states the step alone.
+    facts: what `describe()` of an encoder, an ensemble or a system returns. Of an ensemble, "STAGE of MEMBER" for
+    each such member.
     """
     provenance = facts.get("provenance") or {}
-    if provenance.get(KEPT_START, provenance.get("step") == 0):
+    if provenance.get("step") == 0:
         return str(provenance.get("stage") or UNNAMED)
-    inner = [*facts.get("members", ()), *filter(None, [facts.get("encoder")])]
-    found = ((untrained_stage(member), member.get("name")) for member in inner)
-    return ", ".join(f"{stage} of {name}" for stage, name in found if stage)
+    parts = [*facts.get("members", ()), *filter(None, [facts.get("encoder")])]
+    stages = ((untrained_stage(part), part.get("name")) for part in parts)
+    return ", ".join(f"{stage} of {name}" for stage, name in stages if stage)
 
 
 def describe_untrained(stage: str) -> str:
-    """Say in words that a model kept step 0 of a stage."""
-    kept = f"its training kept step 0 of stage {stage}"
-    return f"{kept}: no step improved its dev score, so it is that stage's untrained start"
+    """Say in words that a model is step 0 of a stage."""
+    start = f"its training kept step 0 of stage {stage}"
+    return f"{start}: no step improved its dev score, so it is that stage's untrained start"

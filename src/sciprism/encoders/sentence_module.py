@@ -41,8 +41,8 @@ class SciprismModule(nn.Module):
 
     def __init__(self, encoder: Encoder, *, format: Format, search_format: Format) -> None:
         super().__init__()
-        for each in (format, search_format):
-            encoder.route(each)  # refuses a format that it lacks
+        for served in (format, search_format):
+            encoder.route(served)  # refuses a format that it lacks
         self.encoder = encoder
         self.model = encoder.model
         self.tokenizer = encoder.tokenizer
@@ -54,13 +54,12 @@ class SciprismModule(nn.Module):
         """Load a saved module from a folder or a hub; the signature is the library's."""
         from sentence_transformers.util import load_dir_path
 
-        known = ("token", "cache_folder", "revision", "local_files_only")
-        folder = load_dir_path(model_name_or_path, subfolder, **{k: rest[k] for k in known if k in rest})
+        passed_on = ("token", "cache_folder", "revision", "local_files_only")
+        folder = load_dir_path(model_name_or_path, subfolder, **{k: rest[k] for k in passed_on if k in rest})
         if folder is None:
             raise InputError(f"{model_name_or_path} has no folder {subfolder!r}")
-        config = read_json(Path(folder) / CONFIG)  # without search_format: of version 0.1
-        format = config["format"]
-        return cls(Encoder.load(folder), format=format, search_format=config.get("search_format", format))
+        config = read_json(Path(folder) / CONFIG)
+        return cls(Encoder.load(folder), format=config["format"], search_format=config["search_format"])
 
     def save(self, output_path: str, *_: Any, **__: Any) -> None:
         """Write the encoder's folder and this module's format; the library writes `modules.json`."""

@@ -34,8 +34,8 @@ def split_sentences(text: str) -> list[str]:
     """Split at a mark before a capital or a digit, unless it ends an abbreviation or an initial."""
     sentences, start = [], 0
     for end in _END.finditer(text):
-        found = _LAST_WORD.search(text[max(start, end.start() - MAX_WORD_CHARS) : end.start() + 1])
-        word = found[1] if found else ""
+        last = _LAST_WORD.search(text[max(start, end.start() - MAX_WORD_CHARS) : end.start() + 1])
+        word = last[1] if last else ""
         is_initial = len(word) == 1 and word.isalpha() and word.isupper()
         if is_initial or word.lower() in ABBREVIATIONS:
             continue
@@ -141,9 +141,9 @@ class _DocumentEncoder:
 
     def __call__(self, texts: list[str]) -> list[EncodedDocument]:
         sentences = [split_sentences(text) for text in texts]
-        spaced = [s if n == 0 else f" {s}" for each in sentences for n, s in enumerate(each)]
+        spaced = [s if n == 0 else f" {s}" for document in sentences for n, s in enumerate(document)]
         encoded = iter(self._tokenizer.encode_batch_fast(spaced, add_special_tokens=False))
-        ids = [[next(encoded).ids for _ in each] for each in sentences]
+        ids = [[next(encoded).ids for _ in document] for document in sentences]
         return [
             EncodedDocument(np.fromiter(chain.from_iterable(parts), np.uint32), [len(p) for p in parts if p])
             for parts in ids

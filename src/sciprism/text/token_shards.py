@@ -93,7 +93,7 @@ class TokenShardWriter:
             shutil.rmtree(self._draft, ignore_errors=True)
             return
         self._flush()
-        counts = {name: asdict(each) for name, each in self.sources.items()}
+        counts = {name: asdict(source) for name, source in self.sources.items()}
         results = {"shards": self._shards, "sources": counts, "dropped": self.dropped.to_json()}
         write_json(self._draft / MANIFEST, self._facts | results)
         with explain_write_errors(self._folder):
@@ -167,7 +167,7 @@ class TokenShards(Sequence[Ids]):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return [self[each] for each in range(*index.indices(len(self)))]
+            return [self[number] for number in range(*index.indices(len(self)))]
         position = index + len(self) if index < 0 else index
         if not 0 <= position < len(self):
             raise IndexError(f"block {index} of {len(self)}")
@@ -179,9 +179,9 @@ class TokenShards(Sequence[Ids]):
 
     def check(self) -> None:
         """Compare every file with its checksum; raises InputError naming the first that changed."""
-        for each in (part for shard in self._shards for part in shard):
-            path = self.folder / each["file"]
-            if sha256(path) != each["sha256"]:
+        for file in (part for shard in self._shards for part in shard):
+            path = self.folder / file["file"]
+            if sha256(path) != file["sha256"]:
                 raise InputError(f"{path}: changed since it was written; {REMEDY}")
 
     def _map_shard(self, row: Mapping[str, Any]) -> tuple[NDArray[Any], NDArray[Any]]:

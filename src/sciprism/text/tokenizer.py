@@ -122,8 +122,10 @@ def read_json(path: Path, missing: Any = None, kind: type = dict) -> Any:
 def _find_special(tokenizer: Tokenizer, special: dict[str, str]) -> dict[str, str]:
     """Return the roles whose token exists, under the given, BERT's or RoBERTa's name."""
     names = {role: (token, BERT_TOKENS[role], ROBERTA_TOKENS[role]) for role, token in special.items()}
-    known = {role: [n for n in each if tokenizer.token_to_id(n) is not None] for role, each in names.items()}
-    return {role: each[0] for role, each in known.items() if each}
+    present = {
+        role: [n for n in candidates if tokenizer.token_to_id(n) is not None] for role, candidates in names.items()
+    }
+    return {role: candidates[0] for role, candidates in present.items() if candidates}
 
 
 def _build_wordpiece(folder: Path, config: dict[str, Any], special: dict[str, str]) -> Tokenizer:
@@ -213,7 +215,7 @@ def _split_merge(token: bytes, ranks: dict[bytes, int]) -> tuple[bytes, bytes]:
 
 def encode_texts(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
     """Return the token ids of each text, without special tokens."""
-    return [each.ids for each in tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
+    return [encoding.ids for encoding in tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
 
 def batch_texts(texts: Iterable[str]) -> Iterator[list[str]]:

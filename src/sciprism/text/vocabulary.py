@@ -180,7 +180,7 @@ class TokenizerComparison:
             name: {
                 "size": size,
                 "terms_whole": self.whole_terms.get(name),
-                "domains": {domain: asdict(each) for (mine, domain), each in self.counts.items() if mine == name},
+                "domains": {domain: asdict(counts) for (mine, domain), counts in self.counts.items() if mine == name},
                 "shared_tokens": {other: n for (mine, other), n in self.shared_tokens.items() if mine == name},
                 "splits": {text: parts for (mine, text), parts in self.splits.items() if mine == name},
             }
@@ -202,27 +202,27 @@ def compare_tokenizers(
     sentences, for all tokenizers.
     """
     fold = str.lower if lowercase else str
-    found = TokenizerComparison()
+    comparison = TokenizerComparison()
     for domain, texts in domains.items():
         for batch in batch_texts(map(fold, texts)):
             words = sum(len(text.split()) for text in batch)
             for name, tokenizer in tokenizers.items():
-                counts = found.counts.setdefault((name, domain), TokenCounts())
+                counts = comparison.counts.setdefault((name, domain), TokenCounts())
                 counts.texts += len(batch)
                 counts.words += words
                 counts.tokens += sum(map(len, encode_texts(tokenizer, batch)))
     vocabularies = {name: _token_meanings(tokenizer) for name, tokenizer in tokenizers.items()}
     for name, tokenizer in tokenizers.items():
-        found.vocab_sizes[name] = tokenizer.get_vocab_size()
+        comparison.vocab_sizes[name] = tokenizer.get_vocab_size()
         bare = encode_texts(tokenizer, [fold(term) for term in terms])
         spaced = encode_texts(tokenizer, [f" {fold(term)}" for term in terms])
         whole = sum(min(map(len, both)) == 1 for both in zip(bare, spaced, strict=True))
-        found.whole_terms[name] = whole / max(1, len(terms))
+        comparison.whole_terms[name] = whole / max(1, len(terms))
         for other in tokenizers:
-            found.shared_tokens[name, other] = len(vocabularies[name] & vocabularies[other])
+            comparison.shared_tokens[name, other] = len(vocabularies[name] & vocabularies[other])
         for sentence in sentences:
-            found.splits[name, sentence] = split_into_tokens(tokenizer, fold(sentence))
-    return found
+            comparison.splits[name, sentence] = split_into_tokens(tokenizer, fold(sentence))
+    return comparison
 
 
 def _token_meanings(tokenizer: Tokenizer) -> set[tuple[bool, str]]:

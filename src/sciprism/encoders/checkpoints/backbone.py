@@ -265,18 +265,20 @@ def _read_safetensors(path: Path) -> dict[str, Tensor]:
     try:
         return load_file(path)
     except (SafetensorError, OSError) as error:
-        raise InputError(f"{path}: {_wrong(path) or f'damaged or not safetensors: {error}'}") from error
+        raise InputError(
+            f"{path}: {describe_wrong_path(path, binary=True) or f'damaged or not safetensors: {error}'}"
+        ) from error
 
 
 def _read_pickled(path: Path) -> dict[str, Tensor]:
     state = path.stat()
     key = hashlib.sha256(f"{path.resolve()}|{state.st_size}|{state.st_mtime_ns}".encode()).hexdigest()[:32]
     cache = cache_folder() / "converted"
-    for known in sorted(cache.glob(f"{key}-*.safetensors")):
-        if known.stem == f"{key}-{hash_file(known)}":
-            return _read_safetensors(known)
-        warnings.warn(DamagedCacheWarning(f"{known} is damaged; {path} is converted again"), stacklevel=2)
-        known.unlink(missing_ok=True)
+    for converted in sorted(cache.glob(f"{key}-*.safetensors")):
+        if converted.stem == f"{key}-{hash_file(converted)}":
+            return _read_safetensors(converted)
+        warnings.warn(DamagedCacheWarning(f"{converted} is damaged; {path} is converted again"), stacklevel=2)
+        converted.unlink(missing_ok=True)
     loaded = read_torch_file(path)
     if not isinstance(loaded, dict):
         raise InputError(f"{path}: holds a {type(loaded).__name__}, not named tensors")
@@ -291,19 +293,15 @@ def _read_pickled(path: Path) -> dict[str, Tensor]:
 
 def _list_others(folder: Path) -> str:
     """Return the files with weights under other names, in subfolders too, and how a model gets the right ones."""
-    found = [path for path in sorted(folder.glob("**/*")) if path.suffix in OTHER_WEIGHTS and path.is_file()]
-    if not found:
+    others = [path for path in sorted(folder.glob("**/*")) if path.suffix in OTHER_WEIGHTS and path.is_file()]
+    if not others:
         return "; there are no other weight files in it: was the download complete?"
-    names = [f"{path.relative_to(folder).as_posix()} ({OTHER_WEIGHTS[path.suffix]})" for path in found]
+    names = [f"{path.relative_to(folder).as_posix()} ({OTHER_WEIGHTS[path.suffix]})" for path in others]
     more = f" and {len(names) - MAX_LISTED:,} more" if len(names) > MAX_LISTED else ""
     return (
         f"; it holds other weights: {', '.join(names[:MAX_LISTED])}{more}; rename a file of the same layout, "
         "or save the model as safetensors with the library that wrote it"
     )
-
-
-def _wrong(path: Path) -> str:
-    return describe_wrong_path(path, binary=True)
 
 
 def write_compact(state: dict[str, Tensor], folder: Path) -> None:
@@ -321,13 +319,13 @@ def write_compact(state: dict[str, Tensor], folder: Path) -> None:
 
 def dequantize(tensors: dict[str, Tensor], path: Path) -> dict[str, Tensor]:
     """Return float32 weights; path: the file's, for error messages."""
-    found = {}
+    weights = {}
     for name, weight in tensors.items():
         if weight.dtype == torch.int8:
             scale = tensors.get(name + SCALE)
             if scale is None or scale.shape != weight.shape[:-1]:
                 raise InputError(f"{path}: {name} has no scale for each of its rows; damaged")
-            found[name] = weight.float() * scale[..., None]
+            weights[name] = weight.float() * scale[..., None]
         elif not (name.endswith(SCALE) and name.removesuffix(SCALE) in tensors):
-            found[name] = weight
-    return found
+            weights[name] = weight
+    return weights

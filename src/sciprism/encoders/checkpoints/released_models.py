@@ -57,15 +57,8 @@ CODES: dict[Format, str] = {
 
 # The last word of an adapter's name -> its route.
 FORMAT_WORDS: dict[str, Format] = {
-    "clf": "classification",
-    "classification": "classification",
-    "prx": "proximity",
-    "proximity": "proximity",
-    "qry": "search",
     "query": "search",
-    "search": "search",
-    "rgn": "regression",
-    "regression": "regression",
+    **{word: route for route, code in CODES.items() for word in (route, code.strip("[]").lower())},
 }
 
 # The base that adapters name -> its present name.

@@ -75,12 +75,12 @@ def _read_modules(folder: Path) -> list[tuple[str, str]]:
     rows = read_json(folder / "modules.json", kind=list)
     try:
         rows = sorted(rows, key=lambda row: int(row["idx"]))
-        found = [(row["type"].rsplit(".", 1)[-1], str(row.get("path") or "")) for row in rows]
+        modules = [(row["type"].rsplit(".", 1)[-1], str(row.get("path") or "")) for row in rows]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{folder}/modules.json: every module needs idx, type and path") from error
-    if not found:
+    if not modules:
         raise InputError(f"{folder}/modules.json: names no modules")
-    return found
+    return modules
 
 
 def _read_pooling(folder: Path) -> str:
@@ -101,11 +101,11 @@ def _read_prompts(config: dict[str, Any]) -> dict[str, str]:
     if not isinstance(prompts, dict) or not all(isinstance(prompt, str) for prompt in prompts.values()):
         raise InputError(f"the folder's prompts are {prompts!r}, not names and texts")
     default = prompts.get(config.get("default_prompt_name") or "", "")
-    found = {}
+    chosen = {}
     for role, names in PROMPTS.items():
         named = [prompts[name] for name in names if name in prompts]
-        found[role] = next(filter(None, named), "") if named else default  # an empty one is stated too
-    return {role: prompt for role, prompt in found.items() if prompt}
+        chosen[role] = next(filter(None, named), "") if named else default  # an empty one is stated too
+    return {role: prompt for role, prompt in chosen.items() if prompt}
 
 
 def write_settings(folder: Path, settings: EncoderSettings, dim: int) -> None:

@@ -142,18 +142,18 @@ class Facets(Method):
             raise InputError(f"maps after block {max(after)}: the model has only {count}")
         if self.reserved_positions:
             model.embeddings.front = FacetTokens(self.reserved_positions, hidden)
-        kept = self.start == "kept"
+        keeps_start = self.start == "kept"
         for number in after:
-            maps = self._maps(hidden, kept, tanh=False)
-            model.blocks[number - 1].facets = maps.initialize("zero" if kept else "identity")
+            maps = self._maps(hidden, keeps_start, tanh=False)
+            model.blocks[number - 1].facets = maps.initialize("zero" if keeps_start else "identity")
         if self.top:
-            maps = self._maps(hidden, kept, tanh=self.tanh).initialize("zero" if kept else "random")
+            maps = self._maps(hidden, keeps_start, tanh=self.tanh).initialize("zero" if keeps_start else "random")
             last = model.blocks[-1]
             inner = last.facets
             last.facets = StackedMaps([inner, maps]) if isinstance(inner, FacetMaps) else maps
 
-    def _maps(self, hidden: int, kept: bool, *, tanh: bool) -> FacetMaps:
-        return FacetMaps(self.facets, hidden, reparameterise=self.reparameterise, around=float(kept), tanh=tanh)
+    def _maps(self, hidden: int, keeps_start: bool, *, tanh: bool) -> FacetMaps:
+        return FacetMaps(self.facets, hidden, reparameterise=self.reparameterise, around=float(keeps_start), tanh=tanh)
 
     def initialize(self, model: Transformer, first_token: int) -> None:
         """Start the further tokens near CLS where `start` is "kept"."""

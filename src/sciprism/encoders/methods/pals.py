@@ -32,8 +32,8 @@ class ProjectedAttention(nn.Module):
     def __init__(self, projections: Projections, size: int, heads: int, dropout: float) -> None:
         super().__init__()
         self.attention = SelfAttention(size, heads, dropout)
-        for each in (self.attention.query, self.attention.key, self.attention.value):
-            initialize_weights(each)
+        for linear in (self.attention.query, self.attention.key, self.attention.value):
+            initialize_weights(linear)
         self._projections = (projections,)  # a tuple hides it from torch
 
     def forward(self, x: Tensor, batch: PackedBatch) -> Tensor:

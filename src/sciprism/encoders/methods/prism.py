@@ -90,15 +90,17 @@ class FormatLayer(nn.ModuleDict):
         attend: AttentionFunction,
     ) -> Tensor:
         """Map the tokens' states, (R, b, K, hidden), to the next layer's."""
-        modules = [each for each in map(self.__getitem__, routes) if isinstance(each, FormatModules)]
+        modules = [module for module in map(self.__getitem__, routes) if isinstance(module, FormatModules)]
         by_route = states.flatten(1, 2)
         query, key, value = (t.view_as(states) for t in _attention_of(block).project(by_route.flatten(0, 1)))
-        queries = [each.query(x) for each, x in zip(modules, by_route, strict=True) if each.query is not None]
+        queries = [module.query(x) for module, x in zip(modules, by_route, strict=True) if module.query is not None]
         if queries:
             query = torch.stack(queries).view_as(states)
         mixed = attend(query, key, value).flatten(1, 2)
-        found = [each.after_attention(x, m, block, batch) for each, x, m in zip(modules, by_route, mixed, strict=True)]
-        return torch.stack(found).view_as(states)
+        outputs = [
+            module.after_attention(x, m, block, batch) for module, x, m in zip(modules, by_route, mixed, strict=True)
+        ]
+        return torch.stack(outputs).view_as(states)
 
 
 class FormatTokens:
@@ -265,7 +267,7 @@ class PrismMethod(PerFormat):
         """Return the vectors of the tokens on each text's own route, (B, K, hidden)."""
         bounds = pairwise(accumulate((len(part.lengths) for _, _, part in batch.by_route), initial=0))
         requests = [((route,), slice(*ends)) for (route, _, _), ends in zip(batch.by_route, bounds, strict=True)]
-        return torch.cat([each[0] for each in self._token_vectors(model, batch, requests, pool)])
+        return torch.cat([vectors[0] for vectors in self._token_vectors(model, batch, requests, pool)])
 
     def _token_vectors(
         self, model: Transformer, batch: PackedBatch, requests: Sequence[FormatRequest], pool: Pool

@@ -10,34 +10,32 @@ from sciprism.papers.cleaning import clean_paper, clean_text
 from sciprism.papers.json_rows import get_path, list_texts, read_json_objects
 from sciprism.papers.records import Paper
 from sciprism.text.documents.document import (
+    JSON_SUFFIXES,
     Document,
     DocumentFile,
-    document_readers,
+    is_json,
     join_paragraphs,
     normalise_licence,
+    register_reader,
 )
 
 _BIBCODE = re.compile(r'"bibcode"\s*:')
 
 
-class AdsReader:
-    """Read title, abstract and body of each record."""
+def _recognises(head: str) -> bool:
+    return is_json(head) and _BIBCODE.search(head) is not None
 
-    suffixes: tuple[str, ...] = (".jsonl", ".json", ".ndjson")
 
-    def recognises(self, head: str) -> bool:
-        """Look for a bibcode."""
-        return head.lstrip()[:1] in ("{", "[") and _BIBCODE.search(head) is not None
-
-    def read(self, file: DocumentFile) -> Iterator[Document]:
-        """Yield each record; a file may be a response, `{"response": {"docs": [..]}}`."""
-        for location, value in read_json_objects(file.input_file, file.dropped):
-            docs = get_path(value, "response", "docs")
-            for row in docs if isinstance(docs, list) else [value]:
-                try:
-                    yield _build_document(row)
-                except ValueError as error:
-                    file.drop_record(location, str(error))
+@register_reader("ads", JSON_SUFFIXES, _recognises)
+def read_ads(file: DocumentFile) -> Iterator[Document]:
+    """Yield title, abstract and body of each record; a file may be a response, `{"response": {"docs": [..]}}`."""
+    for location, value in read_json_objects(file.input_file, file.dropped):
+        docs = get_path(value, "response", "docs")
+        for row in docs if isinstance(docs, list) else [value]:
+            try:
+                yield _build_document(row)
+            except ValueError as error:
+                file.drop_record(location, str(error))
 
 
 def _build_document(row: Any) -> Document:
@@ -58,6 +56,3 @@ def _build_document(row: Any) -> Document:
     language = " ".join(list_texts(row.get("language"))[:1])
     text = join_paragraphs(paper.title, paper.abstract, body)
     return Document(id=paper.id, text=text, paper=paper, language=language, licence=licence)
-
-
-document_readers.register("ads")(AdsReader())

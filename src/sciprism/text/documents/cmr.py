@@ -10,33 +10,34 @@ from sciprism.papers.cleaning import clean_paper
 from sciprism.papers.json_rows import get_first, get_path, read_json_objects
 from sciprism.papers.records import Paper
 from sciprism.text.documents.document import (
+    JSON_SUFFIXES,
     Document,
     DocumentFile,
-    document_readers,
+    is_json,
     join_paragraphs,
     normalise_licence,
+    register_reader,
 )
 
 _KEYS = (re.compile(r'"EntryTitle"\s*:'), re.compile(r'"(Abstract|umm)"\s*:'))
 
 
-class CmrReader:
-    """Read title and abstract of each collection: a UMM-C object, alone or as `umm` next to its `meta`."""
+def _recognises(head: str) -> bool:
+    return is_json(head) and all(key.search(head) for key in _KEYS)
 
-    suffixes: tuple[str, ...] = (".jsonl", ".json", ".ndjson", ".umm_json")
 
-    def recognises(self, head: str) -> bool:
-        """Look for the fields of UMM-C."""
-        return head.lstrip()[:1] in ("{", "[") and all(key.search(head) for key in _KEYS)
+@register_reader("cmr", (*JSON_SUFFIXES, ".umm_json"), _recognises)
+def read_cmr(file: DocumentFile) -> Iterator[Document]:
+    """Yield title and abstract of each collection: a UMM-C object, alone or as `umm` next to its `meta`.
 
-    def read(self, file: DocumentFile) -> Iterator[Document]:
-        """Yield each collection of the file, or of the `items` of a response."""
-        for location, value in read_json_objects(file.input_file, file.dropped):
-            umm = value.get("umm", value)
-            if isinstance(umm, Mapping):
-                yield _build_document(value, umm, location)
-            else:
-                file.drop_record(location, "umm is not an object")
+    A file may be a response with `items`.
+    """
+    for location, value in read_json_objects(file.input_file, file.dropped):
+        umm = value.get("umm", value)
+        if isinstance(umm, Mapping):
+            yield _build_document(value, umm, location)
+        else:
+            file.drop_record(location, "umm is not an object")
 
 
 def _build_document(row: Mapping[str, Any], umm: Mapping[str, Any], location: str) -> Document:
@@ -61,6 +62,3 @@ def _build_document(row: Mapping[str, Any], umm: Mapping[str, Any], location: st
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
-
-
-document_readers.register("cmr")(CmrReader())

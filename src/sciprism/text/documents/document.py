@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
@@ -77,28 +77,41 @@ class DocumentFile:
         self.dropped.add(NOT_READ, f"{location}: {reason}"[:300])
 
 
-class DocumentReader(Protocol):
-    """Read one kind of file; stateless, registered in `document_readers` under its name."""
+@dataclass(frozen=True, slots=True)
+class DocumentReader:
+    """A kind of document files.
 
-    @property
-    def suffixes(self) -> tuple[str, ...]:
-        """Return the suffixes of file names, without .gz and .bz2."""
-        ...
+    suffixes: of their names, without .gz and .bz2. recognises: says whether the decompressed beginning of a file
+    with such a suffix looks like this kind. read: yields the documents in file order, counts unusable records by
+    reason, and never raises for content; a truncated file raises InputError or OSError at its end.
+    """
 
-    def recognises(self, head: str) -> bool:
-        """Say whether the decompressed beginning of a file with such a suffix looks like this kind."""
-        ...
-
-    def read(self, file: DocumentFile) -> Iterator[Document]:
-        """Yield the documents in file order; count unusable records by reason; never raise for content.
-
-        A truncated file raises InputError or OSError at its end.
-        """
-        ...
+    suffixes: tuple[str, ...]
+    recognises: Callable[[str], bool]
+    read: Callable[[DocumentFile], Iterator[Document]]
 
 
+ReadDocuments = Callable[[DocumentFile], Iterator[Document]]
+JSON_SUFFIXES = (".jsonl", ".json", ".ndjson")
 document_readers: Registry[DocumentReader] = Registry("kind of document")
 """The first reader that recognises a file reads it."""
+
+
+def register_reader(
+    kind: str, suffixes: tuple[str, ...], recognises: Callable[[str], bool]
+) -> Callable[[ReadDocuments], ReadDocuments]:
+    """Register a function that reads files of a kind."""
+
+    def add(read: ReadDocuments) -> ReadDocuments:
+        document_readers.register(kind)(DocumentReader(suffixes, recognises, read))
+        return read
+
+    return add
+
+
+def is_json(head: str) -> bool:
+    """Return whether the beginning of a file looks like JSON."""
+    return head.lstrip()[:1] in ("{", "[")
 
 
 # ---- reading ----
@@ -120,10 +133,10 @@ def read_documents(
     if path.is_dir() and is_s2orc(path):
         yield from map(build_document, read_s2orc(path, dropped=dropped))
         return
-    files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
-    for each in files:
-        if not each.name.startswith(".") and (chosen := _find_kind(each, kind, dropped, alone=each == path)):
-            yield from _read_file(DocumentFile(open_input_file(each), tuple(columns), dropped), chosen)
+    files = sorted(filter(Path.is_file, path.rglob("*"))) if path.is_dir() else [path]
+    for file in files:
+        if not file.name.startswith(".") and (file_kind := _find_kind(file, kind, dropped, alone=file == path)):
+            yield from _read_file(DocumentFile(open_input_file(file), tuple(columns), dropped), file_kind)
 
 
 def _find_kind(path: Path, kind: str, dropped: DropReport, *, alone: bool) -> str:
@@ -139,12 +152,12 @@ def _find_kind(path: Path, kind: str, dropped: DropReport, *, alone: bool) -> st
     name = path.name.lower().removesuffix(".gz").removesuffix(".bz2")
     if kind and (alone or name.endswith(document_readers[kind].suffixes)):
         return kind
-    for found, reader in document_readers.items() if not kind else ():
+    for candidate, reader in document_readers.items() if not kind else ():
         if name.endswith(reader.suffixes) and reader.recognises(head):
-            return found
+            return candidate
     if alone:
-        known = ", ".join(f"{n} ({' '.join(r.suffixes)})" for n, r in document_readers.items())
-        raise InputError(f"{path}: of no known kind; known: {known}; name one with --kind")
+        kinds = ", ".join(f"{n} ({' '.join(r.suffixes)})" for n, r in document_readers.items())
+        raise InputError(f"{path}: of no known kind; known: {kinds}; name one with --kind")
     dropped.add(UNKNOWN, str(path))
     return ""
 
@@ -205,12 +218,12 @@ def normalise_licence(text: str) -> str:
     >>> normalise_licence("https://creativecommons.org/licenses/by-nc-sa/4.0/")
     'CC BY-NC-SA'
     """
-    found = _COMMONS.search(text) or _CC.search(text)
-    if found is None:
+    licence = _COMMONS.search(text) or _CC.search(text)
+    if licence is None:
         return " ".join(text.split())
-    if found[1].lower() in ("zero", "0"):
+    if licence[1].lower() in ("zero", "0"):
         return "CC0"
-    return "CC " + "-".join(re.split(r"[\s-]+", found[1].upper()))
+    return "CC " + "-".join(re.split(r"[\s-]+", licence[1].upper()))
 
 
 def build_paper(text: str, name: str) -> Paper:

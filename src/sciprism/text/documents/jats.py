@@ -17,9 +17,9 @@ from sciprism.text.documents.document import (
     Document,
     DocumentFile,
     PackedInputFile,
-    document_readers,
     join_paragraphs,
     normalise_licence,
+    register_reader,
 )
 
 _START = re.compile(r"<(\w+:)?article\b")
@@ -35,29 +35,28 @@ MAX_ARTICLE_BYTES = 1 << 28
 """Of an article in an archive."""
 
 
-class JatsReader:
-    """Read title, abstract and body, without references, tables, figures and formulas."""
+def _recognises(head: str) -> bool:
+    return _START.search(head) is not None or head[257:262] == "ustar"  # an article, or an archive
 
-    suffixes: tuple[str, ...] = (".xml", ".nxml", ".tar", ".tgz")
 
-    def recognises(self, head: str) -> bool:
-        """Look for an article or an archive."""
-        return _START.search(head) is not None or head[257:262] == "ustar"
+@register_reader("jats", (".xml", ".nxml", ".tar", ".tgz"), _recognises)
+def read_jats(file: DocumentFile) -> Iterator[Document]:
+    """Yield title, abstract and body of each article of a file, or of every XML file of an archive.
 
-    def read(self, file: DocumentFile) -> Iterator[Document]:
-        """Yield the articles of a file, or of every XML file of an archive."""
-        if not file.path.name.lower().endswith((".tar", ".tgz", ".tar.gz", ".tar.bz2")):
-            yield from _read_articles(file, file.input_file)
-            return
-        with tarfile.open(file.path, "r|*") as archive:
-            for member in archive:
-                if not member.isfile() or not member.name.lower().endswith((".xml", ".nxml")):
-                    continue
-                if member.size > MAX_ARTICLE_BYTES or (stream := archive.extractfile(member)) is None:
-                    file.drop_record(f"{file.path.name}, {member.name}", f"{member.size:,} bytes")
-                    continue
-                content = partial(io.BytesIO, stream.read())
-                yield from _read_articles(file, PackedInputFile(file.path / member.name, content))
+    References, tables, figures and formulas are left out.
+    """
+    if not file.path.name.lower().endswith((".tar", ".tgz", ".tar.gz", ".tar.bz2")):
+        yield from _read_articles(file, file.input_file)
+        return
+    with tarfile.open(file.path, "r|*") as archive:
+        for member in archive:
+            if not member.isfile() or not member.name.lower().endswith((".xml", ".nxml")):
+                continue
+            if member.size > MAX_ARTICLE_BYTES or (stream := archive.extractfile(member)) is None:
+                file.drop_record(f"{file.path.name}, {member.name}", f"{member.size:,} bytes")
+                continue
+            content = partial(io.BytesIO, stream.read())
+            yield from _read_articles(file, PackedInputFile(file.path / member.name, content))
 
 
 def _read_articles(file: DocumentFile, input_file: InputFile) -> Iterator[Document]:
@@ -88,8 +87,8 @@ def _build_document(article: Element, name: str) -> Document:
         for item in meta.iterfind("article-id")
         if (kind := item.get("pub-id-type", "")) in _SYSTEMS
     }
-    abstracts = [each for each in meta.iterfind("abstract") if not each.get("abstract-type")]
-    abstract = [text for each in abstracts for text in _read_paragraphs(each)]
+    abstracts = [section for section in meta.iterfind("abstract") if not section.get("abstract-type")]
+    abstract = [text for section in abstracts for text in _read_paragraphs(section)]
     paper = clean_paper(
         Paper(
             id=next((f"{system}:{ids[system]}" for system in _ID_ORDER if system in ids), name),
@@ -124,21 +123,18 @@ def _strip_markup(article: Element) -> None:
 def _read_paragraphs(element: Element) -> Iterator[str]:
     """Yield headings and paragraphs in order; a paragraph inside another is part of the outer one."""
     inner: set[Element] = set()
-    for found in element.iter():
-        if found.tag in ("title", "p") and found not in inner:
-            inner.update(found.iter())
-            yield text_of(found)
+    for part in element.iter():
+        if part.tag in ("title", "p") and part not in inner:
+            inner.update(part.iter())
+            yield text_of(part)
 
 
 def _find_licence(meta: Element) -> str:
     """Return the licence by its link, text or type, preferring Creative Commons."""
     statements = []
-    for found in meta.iterfind("permissions/license"):
-        links = [value for each in found.iter() for key, value in each.attrib.items() if key.endswith("href")]
-        statements += [*links, text_of(found), found.get("license-type", "")]
-    statements += [text_of(each) for each in meta.iterfind("permissions//license_ref")]
-    plain = [normalise_licence(each) for each in statements if each.strip()]
-    return next((each for each in plain if each.startswith("CC")), plain[0] if plain else "")[:200]
-
-
-document_readers.register("jats")(JatsReader())
+    for licence in meta.iterfind("permissions/license"):
+        links = [value for entry in licence.iter() for key, value in entry.attrib.items() if key.endswith("href")]
+        statements += [*links, text_of(licence), licence.get("license-type", "")]
+    statements += [text_of(entry) for entry in meta.iterfind("permissions//license_ref")]
+    plain = [normalise_licence(entry) for entry in statements if entry.strip()]
+    return next((entry for entry in plain if entry.startswith("CC")), plain[0] if plain else "")[:200]

@@ -3,45 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
-from sciprism.text.documents.document import Document, DocumentFile, build_paper, document_readers
+from sciprism.text.documents.document import Document, DocumentFile, build_paper, register_reader
 
 MAX_DOCUMENT_CHARS = 1 << 24
 """A longer document is split, so that memory stays constant."""
+Separator = Literal["blank line", "line", "file"]
 SPLIT = f"text split after {MAX_DOCUMENT_CHARS:,} characters"
 
 
-@dataclass(frozen=True, slots=True)
-class PlainTextReader:
-    """Read plain text. separator: what separates documents."""
-
-    separator: Literal["blank line", "line", "file"]
-    suffixes: tuple[str, ...] = (".txt",)
-
-    def recognises(self, head: str) -> bool:  # noqa: ARG002 (the readers' signature)
-        """Accept every text if blank lines separate documents; the other kinds must be named."""
-        return self.separator == "blank line"
-
-    def read(self, file: DocumentFile) -> Iterator[Document]:
-        """Yield each document, named by the number of its first line."""
-        lines: list[str] = []
-        size = first = 0
-        for number, line in file.input_file.lines():
-            blank = not line.strip()
-            ends = self.separator == "line" or (blank and self.separator == "blank line")
-            if lines and (ends or size >= MAX_DOCUMENT_CHARS):
-                if size >= MAX_DOCUMENT_CHARS:
-                    file.dropped.add(SPLIT, file.input_file.locate(0, first))
-                yield _build_document(file, lines, first)
-                lines, size = [], 0
-            if lines or not blank:
-                first = first if lines else number
-                lines.append(line)
-                size += len(line)
-        if lines:
+def read_plain_text(separator: Separator, file: DocumentFile) -> Iterator[Document]:
+    """Yield each document, named by the number of its first line. separator: what separates documents."""
+    lines: list[str] = []
+    size = first = 0
+    for number, line in file.input_file.lines():
+        blank = not line.strip()
+        ends = separator == "line" or (blank and separator == "blank line")
+        if lines and (ends or size >= MAX_DOCUMENT_CHARS):
+            if size >= MAX_DOCUMENT_CHARS:
+                file.dropped.add(SPLIT, file.input_file.locate(0, first))
             yield _build_document(file, lines, first)
+            lines, size = [], 0
+        if lines or not blank:
+            first = first if lines else number
+            lines.append(line)
+            size += len(line)
+    if lines:
+        yield _build_document(file, lines, first)
 
 
 def _build_document(file: DocumentFile, lines: list[str], first: int) -> Document:
@@ -49,6 +39,7 @@ def _build_document(file: DocumentFile, lines: list[str], first: int) -> Documen
     return Document(id=name, text=text, paper=build_paper(text, name))
 
 
-document_readers.register("text")(PlainTextReader("blank line"))
-document_readers.register("text-line")(PlainTextReader("line"))
-document_readers.register("text-file")(PlainTextReader("file"))
+# texts separated by blank lines are recognised; the other kinds must be named
+register_reader("text", (".txt",), lambda _: True)(partial(read_plain_text, "blank line"))
+register_reader("text-line", (".txt",), lambda _: False)(partial(read_plain_text, "line"))
+register_reader("text-file", (".txt",), lambda _: False)(partial(read_plain_text, "file"))

@@ -10,12 +10,14 @@ from sciprism.errors import InputError
 from sciprism.papers.json_rows import get_first, read_json_objects
 from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper
 from sciprism.text.documents.document import (
+    JSON_SUFFIXES,
     Document,
     DocumentFile,
     build_paper,
-    document_readers,
+    is_json,
     join_paragraphs,
     normalise_licence,
+    register_reader,
 )
 
 TEXTS = ("text", "body", "content", "contents", "abstract")
@@ -26,19 +28,11 @@ BATCH_ROWS = 256
 """Rows of a Parquet file in memory."""
 
 
-class JsonRowReader:
-    """Read the text of each object: its title and the first of `TEXTS`, or the columns given."""
-
-    suffixes: tuple[str, ...] = (".jsonl", ".json", ".ndjson")
-
-    def recognises(self, head: str) -> bool:
-        """Look for JSON."""
-        return head.lstrip()[:1] in ("{", "[")
-
-    def read(self, file: DocumentFile) -> Iterator[Document]:
-        """Yield the text of each row."""
-        for location, row in read_json_objects(file.input_file, file.dropped):
-            yield build_row_document(row, file.columns, location)
+@register_reader("rows", JSON_SUFFIXES, is_json)
+def read_json_rows(file: DocumentFile) -> Iterator[Document]:
+    """Yield the text of each object: its title and the first of `TEXTS`, or the columns given."""
+    for location, row in read_json_objects(file.input_file, file.dropped):
+        yield build_row_document(row, file.columns, location)
 
 
 def build_row_document(row: Mapping[str, Any], columns: tuple[str, ...], location: str) -> Document:
@@ -64,32 +58,20 @@ def _text(value: Any) -> str:
     return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 
-class ParquetReader:
-    """Read the columns that `JsonRowReader` reads, a batch of rows at a time."""
+@register_reader("parquet", (".parquet",), lambda head: head.startswith("PAR1"))
+def read_parquet_rows(file: DocumentFile) -> Iterator[Document]:
+    """Yield what `read_json_rows` does; raises InputError for a damaged file and for missing columns."""
+    import pyarrow
+    from pyarrow.parquet import ParquetFile
 
-    suffixes: tuple[str, ...] = (".parquet",)
-
-    def recognises(self, head: str) -> bool:
-        """Look for Parquet's magic bytes."""
-        return head.startswith("PAR1")
-
-    def read(self, file: DocumentFile) -> Iterator[Document]:
-        """Yield the text of each row; raises InputError for a damaged file and for missing columns."""
-        import pyarrow
-        from pyarrow.parquet import ParquetFile
-
-        try:
-            with ParquetFile(file.path) as table:
-                names = table.schema_arrow.names
-                if missing := [column for column in file.columns if column not in names]:
-                    raise InputError(f"{file.path}: no column {missing[0]!r}; it has {', '.join(names)}")
-                wanted = [name for name in names if name in _READ or name in file.columns]
-                batches = table.iter_batches(BATCH_ROWS, columns=wanted)
-                for number, row in enumerate((row for batch in batches for row in batch.to_pylist()), 1):
-                    yield build_row_document(row, file.columns, file.input_file.locate(number, None))
-        except pyarrow.ArrowException as error:
-            raise InputError(f"{file.path}: the Parquet file is damaged ({error}); fetch it again") from error
-
-
-document_readers.register("rows")(JsonRowReader())
-document_readers.register("parquet")(ParquetReader())
+    try:
+        with ParquetFile(file.path) as table:
+            names = table.schema_arrow.names
+            if missing := [column for column in file.columns if column not in names]:
+                raise InputError(f"{file.path}: no column {missing[0]!r}; it has {', '.join(names)}")
+            wanted = [name for name in names if name in _READ or name in file.columns]
+            batches = table.iter_batches(BATCH_ROWS, columns=wanted)
+            for number, row in enumerate((row for batch in batches for row in batch.to_pylist()), 1):
+                yield build_row_document(row, file.columns, file.input_file.locate(number, None))
+    except pyarrow.ArrowException as error:
+        raise InputError(f"{file.path}: the Parquet file is damaged ({error}); fetch it again") from error

@@ -142,9 +142,9 @@ def convert(files: ModelFiles, locate: LocateModel) -> Path | None:
         source = _find_set(files, locate)
     if source is None:
         return None
-    found = [*source.adapters.values(), *source.fusions.values()]
+    modules = [*source.adapters.values(), *source.fusions.values()]
     routes = (source.formats, tuple(source.adapters), tuple(source.fusions))
-    facts = (source.base[0], describe_files(source.base[1], *(path for _, path in found)), routes)
+    facts = (source.base[0], describe_files(source.base[1], *(path for _, path in modules)), routes)
     return convert_once(source.title, facts, lambda draft: _write(draft, source))
 
 
@@ -173,13 +173,13 @@ def _find_modules(folder: Path, kind: AdapterHubKind) -> dict[Format, tuple[str,
     """Return the folders of a kind inside a folder, by route."""
     if not folder.is_dir():
         return {}
-    found: dict[Format, tuple[str, Path]] = {}
+    modules: dict[Format, tuple[str, Path]] = {}
     for path in sorted(path for path in folder.iterdir() if (path / kind.config).exists()):
         route = _route_of(path, kind)
-        if route in found:
-            raise InputError(f"{path}: {found[route][0]} serves {route} too; remove one of them")
-        found[route] = path.name, path
-    return found
+        if route in modules:
+            raise InputError(f"{path}: {modules[route][0]} serves {route} too; remove one of them")
+        modules[route] = path.name, path
+    return modules
 
 
 def _route_of(path: Path, kind: AdapterHubKind) -> Format:
@@ -189,8 +189,8 @@ def _route_of(path: Path, kind: AdapterHubKind) -> Format:
     routes = {format_in_name(name.removesuffix("_fusion")), format_in_name(module)} - {None}
     if len(routes) == 1:
         return cast(Format, routes.pop())
-    known = ", ".join(f"{code} or {route}" for route, code in CODES.items())
-    raise InputError(f"{path}: the folder is called {name}, its module {module}; name both by what it serves: {known}")
+    labels = ", ".join(f"{code} or {route}" for route, code in CODES.items())
+    raise InputError(f"{path}: the folder is called {name}, its module {module}; name both by what it serves: {labels}")
 
 
 def _check_complete(folder: Path, adapters: Collection[Format], fusions: Collection[Format]) -> None:
@@ -324,9 +324,9 @@ def _sort_weights(path: Path, kind: AdapterHubKind) -> tuple[str, dict[tuple[int
     """Return the module's name, its weights, and the names of weights of heads."""
     weights, names, heads = {}, set(), []
     for key, tensor in read_tensors(path).items():
-        found = kind.pattern.fullmatch(key)
-        if found:
-            layer, name, part, what = found.groups()
+        match = kind.pattern.fullmatch(key)
+        if match:
+            layer, name, part, what = match.groups()
             names.add(name)
             weights[int(layer), f"{kind.parts[part]}.{what}"] = tensor
         elif key.startswith("heads."):

@@ -23,7 +23,7 @@ def convert_once(source: str | Path, facts: object, write: Callable[[Path], None
 
     source: the name of what is converted, for the folder's name and for messages. facts: all that decides the
     content. The folder is written atomically, also by several processes. A damaged one is made again, with a
-    warning, and so is one of version 0.1, which has no checksums.
+    warning.
     """
     key = hashlib.sha256(f"{facts}|{LAYOUT}".encode()).hexdigest()[:16]
     stem = re.sub(r"[^\w.-]+", "-", Path(source).stem).strip("-")
@@ -50,7 +50,7 @@ def convert_once(source: str | Path, facts: object, write: Callable[[Path], None
 
 
 def _is_intact(folder: Path) -> bool:
-    """Compare a folder with its checksums; False where it has none, or differs, which is a warning."""
+    """Return whether a folder has checksums and agrees with them; warn where it differs."""
     try:
         check_folder(folder)
     except DamagedFileError:

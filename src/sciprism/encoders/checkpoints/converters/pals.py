@@ -67,7 +67,7 @@ def _write(draft: Path, folder: Path, title: str) -> None:
 
 def published_pal_names(layers: int) -> dict[str, str]:
     """Map our names of the PALs' weights to the published ones, without aliases."""
-    found = {}
+    names = {}
     for route, number in NUMBERS.items():
         modules = {
             f"shared.{route}.down": f"encoder.mult_aug_dense.{number}",
@@ -78,8 +78,8 @@ def published_pal_names(layers: int) -> dict[str, str]:
             theirs = f"encoder.layer.{layer}.multi_layers.{number}.attn"
             modules.update({f"{ours}.{part}": f"{theirs}.{part}" for part in ("query", "key", "value")})
         for ours, theirs in modules.items():
-            found.update({f"{ours}.{what}": f"{theirs}.{what}" for what in ("weight", "bias")})
-    return found
+            names.update({f"{ours}.{what}": f"{theirs}.{what}" for what in ("weight", "bias")})
+    return names
 
 
 def _merge_aliases(path: Path, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -89,11 +89,11 @@ def _merge_aliases(path: Path, weights: Mapping[str, Tensor]) -> dict[str, Tenso
     if numbers != set(NUMBERS.values()):
         order = ", ".join(sorted(CODES.values()))
         raise InputError(f"{path}: has PALs for {len(numbers)} codes; known: {len(CODES)}, for {order}")
-    found: dict[str, Tensor] = {}
+    merged: dict[str, Tensor] = {}
     for name, tensor in weights.items():
         match = ALIAS.fullmatch(name)
-        own = f"encoder.mult_aug_{match[2]}.{match[1]}.{match[3]}" if match else name
-        if own in found and not torch.equal(found[own], tensor):
-            raise InputError(f"{path}: {name} differs from {own}, which its layers should share")
-        found[own] = tensor
-    return found
+        shared_name = f"encoder.mult_aug_{match[2]}.{match[1]}.{match[3]}" if match else name
+        if shared_name in merged and not torch.equal(merged[shared_name], tensor):
+            raise InputError(f"{path}: {name} differs from {shared_name}, which its layers should share")
+        merged[shared_name] = tensor
+    return merged

@@ -130,27 +130,27 @@ def _read_parameters(path: Path, node: Any) -> dict[str, Any]:
     """Return the encoder's parameters; unsupported values are an InputError."""
     entries = _dict_entries(node)
     entries |= _dict_entries(entries.get("encoder"))  # their place in later files of DPR
-    found = {str(key): _node_value(value) for key, value in entries.items()}
+    parameters = {str(key): _node_value(value) for key, value in entries.items()}
 
     def refuse(key: str, why: str) -> None:
-        raise InputError(f"{path}: {key} is {found[key]!r}; {why}")
+        raise InputError(f"{path}: {key} is {parameters[key]!r}; {why}")
 
-    if found.get("projection_dim") not in (None, 0):
+    if parameters.get("projection_dim") not in (None, 0):
         refuse("projection_dim", "projections of the vectors are not supported")
-    if found.get("factor_rep"):
+    if parameters.get("factor_rep"):
         refuse("factor_rep", "factored vectors are not supported")
-    if found.get("q_rep_method") not in (None, "cls", "start_end_sum", "start_end_concat"):
+    if parameters.get("q_rep_method") not in (None, "cls", "start_end_sum", "start_end_concat"):
         refuse("q_rep_method", "known: cls, and start_end_sum and start_end_concat at the positions [0, 0]")
-    if found.get("q_rep_token_pos") not in (None, [0, 0], (0, 0)):
+    if parameters.get("q_rep_token_pos") not in (None, [0, 0], (0, 0)):
         refuse("q_rep_token_pos", "only [0, 0], the vector at [CLS], is supported")
-    if found.get("use_moe"):
-        if found.get("use_infer_expert"):
+    if parameters.get("use_moe"):
+        if parameters.get("use_infer_expert"):
             refuse("use_infer_expert", "experts that a gate chooses are not supported")
-        if found.get("num_expert") not in (None, len(EXPERTS)):
+        if parameters.get("num_expert") not in (None, len(EXPERTS)):
             refuse("num_expert", f"known: {len(EXPERTS)}, for {', '.join(EXPERTS)}")
-        if not found.get("shared_encoder", True):
+        if not parameters.get("shared_encoder", True):
             refuse("shared_encoder", "with experts the published code builds two different encoders from it")
-    return found
+    return parameters
 
 
 def _dict_entries(node: Any) -> dict[Any, Any]:
@@ -198,12 +198,12 @@ def _find_experts(
             raise InputError(f"{path}: incomplete: use_moe is set, but no layer has experts")
         return "", 0
     every = layers[0] + 1
-    found = f"mod{every}:{'+'.join(sorted(kinds))}"
+    layout = f"mod{every}:{'+'.join(sorted(kinds))}"
     regular = layers == [n for n in range(config.layers) if (n + 1) % every == 0]
-    if len(kinds) > 1 or not regular or parameters.get("use_moe") is False or moe_type not in (None, found):
+    if len(kinds) > 1 or not regular or parameters.get("use_moe") is False or moe_type not in (None, layout):
         stated = f"moe_type {moe_type!r}" if parameters.get("use_moe", True) else "use_moe False"
         where = ", ".join(str(n + 1) for n in layers)
-        raise InputError(f"{path}: states {stated}, but the layers {where} of {config.layers} have experts ({found})")
+        raise InputError(f"{path}: states {stated}, but the layers {where} of {config.layers} have experts ({layout})")
     return kinds.pop(), every
 
 
@@ -235,18 +235,18 @@ def _build_model(
 
 def _split_towers(path: Path, weights: dict[str, Any], wanted: Collection[str]) -> list[dict[str, Any]]:
     """Return the weights of both towers by name; a missing or unknown one is an InputError."""
-    towers, known = [], set(UNUSED)
+    towers, expected = [], set(UNUSED)
     for tower in TOWERS:
-        found = [name for name in weights if name.startswith(f"{tower}.") and name.endswith(ANCHOR)]
-        if len(found) != 1:
-            raise InputError(f"{path}: expected one {tower}...{ANCHOR}, found {len(found)}")
-        prefix = found[0].removesuffix(ANCHOR)
+        anchors = [name for name in weights if name.startswith(f"{tower}.") and name.endswith(ANCHOR)]
+        if len(anchors) != 1:
+            raise InputError(f"{path}: expected one {tower}...{ANCHOR}, found {len(anchors)}")
+        prefix = anchors[0].removesuffix(ANCHOR)
         if missing := [prefix + name for name in wanted if prefix + name not in weights]:
             raise InputError(f"{path}: {len(missing)} weights are missing, the first is {missing[0]}")
         towers.append({name: weights[prefix + name] for name in wanted})
-        known |= {prefix + name for name in wanted}
-        known |= {name for name in weights if name.startswith(tuple(prefix + extra for extra in EXTRA))}
-    if unknown := [name for name in weights if name not in known]:
+        expected |= {prefix + name for name in wanted}
+        expected |= {name for name in weights if name.startswith(tuple(prefix + extra for extra in EXTRA))}
+    if unknown := [name for name in weights if name not in expected]:
         raise InputError(f"{path}: {len(unknown)} weights are unknown here, the first is {unknown[0]}")
     return towers
 
