@@ -17,7 +17,7 @@ from sciprism.store import StoredCollection
 @pytest.fixture
 def command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sciprism.papers.remote.failures.BACKOFF", 0.0)
+    monkeypatch.setattr("sciprism.papers.remote.object_file.BACKOFF", 0.0)
     return lambda *words: run(monkeypatch, capsys, *words)
 
 

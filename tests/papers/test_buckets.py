@@ -15,7 +15,7 @@ from fake_encoder import FakeEncoder
 from sciprism.errors import InputError
 from sciprism.papers import ReadReport, read_papers
 from sciprism.papers.abstracts import AbstractCompletion, AbstractIndex
-from sciprism.papers.remote.failures import TRIES
+from sciprism.papers.remote.object_file import TRIES
 from sciprism.papers.remote.objects import RemoteObject, find_remote
 from sciprism.store import embed
 from sciprism.store.parts import merge, read_status
@@ -62,7 +62,7 @@ def flaky() -> Iterator[FileServer]:
             AWS_DEFAULT_REGION="us-east-1",
         ),
     ):
-        patch.setattr("sciprism.papers.remote.failures.BACKOFF", 0.0)
+        patch.setattr("sciprism.papers.remote.object_file.BACKOFF", 0.0)
         yield server
 
 

@@ -23,7 +23,7 @@ from build_servers import FileServer, serve_files, use_environment
 from fake_encoder import some_papers
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.papers import Paper, ReadReport, read_papers
-from sciprism.papers.remote.failures import TRIES
+from sciprism.papers.remote.object_file import TRIES
 from sciprism.papers.remote.objects import RemoteObject, find_remote, open_store
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -34,7 +34,7 @@ LINES = "".join(json.dumps(paper.to_json()) + "\n" for paper in PAPERS).encode()
 @pytest.fixture(scope="module")
 def server() -> Iterator[FileServer]:
     with serve_files() as running, use_environment(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sciprism.papers.remote.failures.BACKOFF", 0.0)
+        patch.setattr("sciprism.papers.remote.object_file.BACKOFF", 0.0)
         yield running
 
 
@@ -93,7 +93,7 @@ def test_errors_of_the_server_are_tried_again(server: FileServer, status: int) -
 
 def test_a_server_that_asks_for_a_pause_gets_it(server: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr("sciprism.papers.remote.failures.time.sleep", pauses.append)
+    monkeypatch.setattr("sciprism.papers.remote.object_file.time.sleep", pauses.append)
     server.restart({"/a.jsonl": LINES}, statuses=[503, 429], headers={"Retry-After": "7"})
     assert read(f"{server.address}/a.jsonl") == PAPERS and pauses == [7.0, 7.0]
 
@@ -173,7 +173,7 @@ def test_a_host_that_does_not_answer(server: FileServer) -> None:
 def test_a_scheme_that_is_not_read_and_a_package_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"ftp://host/a.gz: no address that can be read; known: s3://, gs://, http://"):
         read("ftp://me:x@host/a.gz")
-    for scheme, module in (("s3", "s3fs"), ("gs", "gcsfs"), ("https", "aiohttp")):
+    for scheme, module in (("s3", "s3fs"), ("gs", "gcsfs"), ("https", "requests")):
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, module, None)
             patch.delitem(sys.modules["fsspec.registry"]._registry, scheme, raising=False)

@@ -29,8 +29,7 @@ from sciprism.papers.remote.address import (
     show_address,
     split_path,
 )
-from sciprism.papers.remote.failures import MissingObjectError
-from sciprism.papers.remote.object_file import ObjectVersion
+from sciprism.papers.remote.object_file import MissingObjectError, ObjectVersion
 from sciprism.papers.remote.objects import RemoteObject, open_store
 
 MAX_NAMED = 3

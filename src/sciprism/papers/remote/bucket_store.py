@@ -1,20 +1,54 @@
-"""Objects of S3 and Google Cloud Storage, by fsspec: what they are, what lies in folders, and their bytes."""
+"""Objects of S3 and Google Cloud Storage, by fsspec: what they are, what lies in folders, their bytes, their errors."""
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, ClassVar
 
 from sciprism.errors import InputError, MissingExtraError
-from sciprism.papers.remote.address import show_address, split_path
-from sciprism.papers.remote.bucket_failures import explain_failure
-from sciprism.papers.remote.failures import MissingObjectError, changed, retry
-from sciprism.papers.remote.object_file import BytesBody, ObjectBody, ObjectVersion, pull
+from sciprism.papers.remote.address import scheme_of, show_address, split_path
+from sciprism.papers.remote.object_file import (
+    CONTINUES,
+    MissingObjectError,
+    NoPermissionError,
+    ObjectBody,
+    ObjectVersion,
+    TransientError,
+    changed,
+    retry,
+)
 
 CONNECT_SECONDS = 20
 READ_SECONDS = 60
+RENEW = {
+    "s3": "renew them (aws sso login, or a new AWS_SESSION_TOKEN)",
+    "gs": "renew them (gcloud auth application-default login)",
+}
+CHOOSE = {
+    "s3": "choose others with AWS_PROFILE, or with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "gs": "choose others with GOOGLE_APPLICATION_CREDENTIALS, or gcloud auth application-default login",
+}
+GRANT = {
+    "s3": "ask for s3:GetObject and s3:ListBucket",
+    "gs": "ask for storage.objects.get and storage.objects.list",
+}
+
+_EXPIRED = {"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "RequestExpired"}
+_WRONG = {"InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "AuthFailure", "InvalidClientTokenId"}
+_REFUSED = {"AccessDenied", "AllAccessDisabled", "AccountProblem", "InvalidObjectState", "Forbidden", "401", "403"}
+_CHANGED = {"PreconditionFailed", "412", "InvalidRange", "416"}
+_THROTTLED = {"SlowDown", "RequestTimeout", "Throttling", "ThrottlingException", "RequestLimitExceeded", "408", "429"}
+_CREDENTIAL_ERRORS = re.compile(r"Credential|Token|Profile|SSO|GoogleAuthError|RefreshError")
+_CONNECTION_ERRORS = re.compile(
+    r"Timeout|Connect|Connection|HTTPClientError|Payload|IncompleteRead|ResponseStreaming|ServerDisconnected|Proxy|"
+    r"ResponseParserError|ChunkedEncoding|TransportError|ChecksumError"
+)
+_FORBIDDEN = "Forbidden"
+"""The word of an OSError with which gcsfs reports status 403."""
 
 
 class BucketStore:
@@ -78,10 +112,7 @@ class BucketStore:
         except InputError:
             raise
         except Exception as error:  # noqa: BLE001 (each library has its own; unknown ones are raised again)
-            raise self._explain(error, address) from None
-
-    def _explain(self, error: Exception, address: str) -> Exception:
-        return explain_failure(error, address, anonymous=self.anonymous) or error
+            raise _explain_failure(error, address, anonymous=self.anonymous) or error from None
 
 
 class S3Store(BucketStore):
@@ -134,17 +165,22 @@ class S3Store(BucketStore):
         if version.tag:
             options["IfMatch"] = f'"{version.tag}"'
 
-        async def fetch() -> tuple[int, bytes, Exception | None]:
+        async def fetch() -> tuple[int, bytes]:
             answer = await self._files._call_s3("get_object", self._files.req_kw, **options)
+            content = b""
             try:
-                return int(answer["ContentLength"]), *await pull(answer["Body"].read, stop - start)
+                while piece := await answer["Body"].read(stop - start - len(content)):
+                    content += piece
+            except Exception:  # noqa: BLE001 (a dropped connection: what came is used, and the rest asked for again)
+                pass
             finally:
                 answer["Body"].close()
+            return int(answer["ContentLength"]), content
 
-        length, content, failure = sync(self._files.loop, fetch)
+        length, content = sync(self._files.loop, fetch)
         if start + length != stop:
             raise changed(show_address(address))
-        return BytesBody(start, stop, content, failure and self._explain(failure, address))
+        return _hold(start, stop, content)
 
 
 class GoogleStore(BucketStore):
@@ -172,10 +208,81 @@ class GoogleStore(BucketStore):
         content: bytes = self._files.cat_file(pinned, start=start, end=stop)
         if start + len(content) > stop:
             raise changed(show_address(address))
-        return BytesBody(start, stop, content)
+        return _hold(start, stop, content)
+
+
+def _hold(start: int, stop: int, content: bytes) -> ObjectBody:
+    stream = io.BytesIO(content)
+    return ObjectBody(start, stop, stream.read, stream.close)
 
 
 def _has_credentials(profile: str | None) -> bool:
     """Say whether the variables, files and roles of AWS give credentials; without, public buckets can be read."""
     session = import_module("botocore.session").Session(profile=profile)
     return session.get_credentials() is not None
+
+
+def _explain_failure(error: BaseException, address: str, *, anonymous: bool) -> Exception | None:
+    """Return what to raise for an error of fsspec and the libraries below it, None where it is no known one."""
+    shown, scheme = show_address(address), scheme_of(address)
+    code, text = _find_code(error)
+    status = int(code) if code.isdecimal() else 0
+    if code in _THROTTLED or status >= 500 or _has_server_status(error):
+        return TransientError(f"the store answers {code or 'an error'}" + (f" ({text})" if text else ""))
+    if code in _CHANGED:
+        return changed(shown)
+    if code in _EXPIRED or "has expired" in text:
+        return InputError(f"{shown}: the credentials have expired; {RENEW[scheme]}: {CONTINUES}")
+    if code in _WRONG:
+        return InputError(f"{shown}: the store does not know the credentials ({code}); {CHOOSE[scheme]}: {CONTINUES}")
+    if code in _REFUSED or isinstance(error, PermissionError) or _FORBIDDEN in text:
+        return _refuse(shown, scheme, anonymous)
+    if code == "NoSuchBucket" or isinstance(error, FileNotFoundError) or code in ("NoSuchKey", "404"):
+        bucket, *key = split_path(address)
+        if code == "NoSuchBucket" or not key:
+            return MissingObjectError(f"{shown}: no bucket {bucket!r}; check its name")
+        return MissingObjectError(f"{shown}: no such object or folder; check the name, or list the bucket {bucket!r}")
+    names = [kind.__name__ for each in _chain(error) for kind in type(each).__mro__]
+    if any(map(_CREDENTIAL_ERRORS.search, names)):
+        reason = " ".join(str(error).split())
+        return InputError(f"{shown}: the credentials cannot be used ({reason}); {CHOOSE[scheme]}: {CONTINUES}")
+    if any(map(_CONNECTION_ERRORS.search, names)):
+        return TransientError(f"the store cannot be reached ({' '.join(str(error).split()) or type(error).__name__})")
+    if code or isinstance(error, OSError):
+        return InputError(f"{shown}: the store refuses the request ({' '.join(f'{code} {text or error}'.split())})")
+    return None
+
+
+def _refuse(shown: str, scheme: str, anonymous: bool) -> NoPermissionError:
+    if anonymous:
+        advice = CHOOSE[scheme].replace("choose others", "name them")
+        return NoPermissionError(f"{shown}: not public, and no credentials were found; {advice}: {CONTINUES}")
+    return NoPermissionError(f"{shown}: no permission; {GRANT[scheme]}, or {CHOOSE[scheme]}: {CONTINUES}")
+
+
+def _find_code(error: BaseException) -> tuple[str, str]:
+    """Return the code and the words of the store's answer, empty where the error is of another kind."""
+    for each in _chain(error):
+        answer = getattr(each, "response", None)
+        if isinstance(answer, dict) and isinstance(answer.get("Error"), dict):
+            return str(answer["Error"].get("Code", "")), str(answer["Error"].get("Message", ""))
+        code = getattr(each, "code", None)
+        if isinstance(code, int | str) and hasattr(each, "message"):  # gcsfs
+            return str(code), " ".join(str(each.message).split())
+    return "", " ".join(str(error).split()) if isinstance(error, OSError) else ""
+
+
+def _has_server_status(error: BaseException) -> bool:
+    """Say whether the status of an answer is 429 or above 499, whatever its code."""
+    for each in _chain(error):
+        answer = getattr(each, "response", None)
+        status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) if isinstance(answer, dict) else 0
+        if status == 429 or status >= 500:
+            return True
+    return False
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__

@@ -3,19 +3,75 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Awaitable, Callable
+import random
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, TypeVar
 
+from sciprism.errors import InputError
 from sciprism.papers.remote.address import show_address
-from sciprism.papers.remote.failures import TransientError, retry
 
+Result = TypeVar("Result")
+
+TRIES = 6
+"""Tries in a row without a single byte, until reading is given up."""
+BACKOFF = 0.5
+"""Seconds before the second try; exponential backoff, with random jitter of up to 50%."""
+MAX_PAUSE = 60.0
+"""Longest pause that a server may ask for, in seconds."""
+CONTINUES = "nothing is lost, and the same command continues"
 FIRST_BLOCK = 1 << 16
 """Bytes of the first request: enough for the head of a file. Further ones grow while reading goes straight on."""
 LARGEST_BLOCK = 1 << 22
 SKIPPED = 1 << 18
 """Bytes that are skipped at once, where a server sends an object from its start only."""
+
+
+class TransientError(Exception):
+    """A failure after which another try may succeed: a dropped connection, a throttle, an error of the server.
+
+    pause: seconds that the server asks for.
+    """
+
+    def __init__(self, reason: str, pause: float = 0.0) -> None:
+        super().__init__(reason)
+        self.pause = pause
+
+
+class MissingObjectError(InputError):
+    """Report an address at which there is nothing."""
+
+
+class NoPermissionError(InputError):
+    """Report an object that may not be read with these credentials."""
+
+
+def changed(shown: str) -> InputError:
+    """Return the error for an object that is not the one whose reading was begun."""
+    return InputError(
+        f"{shown} has changed while it was read; run the command again when it is complete, "
+        "and name a new folder if another part was begun with the former one"
+    )
+
+
+def retry(action: Callable[[], Result], locate: Callable[[], str]) -> Result:
+    """Return the result of an action, which is tried again after transient failures, with growing pauses.
+
+    locate: names address and byte. Raises InputError after `TRIES` tries.
+    """
+    for number in range(1, TRIES + 1):
+        try:
+            return action()
+        except TransientError as failure:
+            if number == TRIES:
+                raise InputError(
+                    f"{locate()}: {failure}, {TRIES} times in a row; check the network and try again later: {CONTINUES}"
+                ) from None
+            pause = BACKOFF * 2 ** (number - 1) * random.uniform(1.0, 1.5)
+            time.sleep(max(pause, min(failure.pause, MAX_PAUSE)))
+    raise AssertionError("unreachable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,70 +88,32 @@ class ObjectVersion:
     ranged: bool = True
 
 
-class ObjectBody(Protocol):
-    """The bytes start..stop of an object, read once; `start` may lie before what was asked for, `stop` be unknown."""
+class ObjectBody(NamedTuple):
+    """The bytes start..stop of an object, read once; `start` may lie before what was asked for, `stop` be unknown.
+
+    read: returns at most so many bytes, none at the end or where the connection drops. close: releases the connection.
+    """
 
     start: int
     stop: int | None
-
-    def read(self, count: int) -> bytes:
-        """Return at most `count` bytes, none at the end. Raises TransientError where the connection drops."""
-        ...
-
-    def close(self) -> None:
-        """Release the connection."""
-        ...
+    read: Callable[[int], bytes]
+    close: Callable[[], None]
 
 
-class OpensObjects(Protocol):
-    """Opens a range of an object of a known version."""
-
-    def open(self, address: str, version: ObjectVersion, start: int, stop: int | None) -> ObjectBody:
-        """Ask for the bytes start..stop. Raises TransientError, or InputError where another try is useless."""
-        ...
-
-
-class BytesBody:
-    """A range that was fetched; failure: what ended it early, raised after the bytes that came."""
-
-    def __init__(self, start: int, stop: int, content: bytes, failure: Exception | None = None) -> None:
-        self.start = start
-        self.stop: int | None = stop
-        self._content, self._failure = io.BytesIO(content), failure
-
-    def read(self, count: int) -> bytes:
-        """Return at most `count` bytes, none at the end."""
-        content = self._content.read(count)
-        if not content and self._failure is not None:
-            raise self._failure
-        return content
-
-    def close(self) -> None:
-        """Release the bytes."""
-        self._content.close()
-
-
-async def pull(read: Callable[[int], Awaitable[bytes]], count: int) -> tuple[bytes, Exception | None]:
-    """Return the next `count` bytes of an answer, or fewer at its end; and the error that ended it, with what came."""
-    pieces: list[bytes] = []
-    try:
-        while count and (piece := await read(count)):
-            pieces.append(piece)
-            count -= len(piece)
-    except Exception as error:  # noqa: BLE001 (of any kind of connection: the caller raises it again)
-        return b"".join(pieces), error
-    return b"".join(pieces), None
+OpenRange = Callable[[str, ObjectVersion, int, int | None], ObjectBody]
+"""Asks for the bytes start..stop of an address; raises TransientError, or InputError where another try is useless."""
 
 
 class ObjectFile(io.RawIOBase):
     """An object of one version, read by blocks; memory holds no more than a block.
 
-    Raises InputError where an object changes, and where `TRIES` tries in a row yield no byte.
+    open_range: `open` of the store of this object. Raises InputError where an object changes, and where `TRIES` tries
+    in a row yield no byte.
     """
 
-    def __init__(self, store: OpensObjects, address: str, version: ObjectVersion) -> None:
+    def __init__(self, open_range: OpenRange, address: str, version: ObjectVersion) -> None:
         super().__init__()
-        self._store, self._address, self._version = store, address, version
+        self._open_range, self._address, self._version = open_range, address, version
         self._position = 0
         self._body: ObjectBody | None = None
         self._block = FIRST_BLOCK
@@ -165,7 +183,7 @@ class ObjectFile(io.RawIOBase):
         """Open the object at the position; what comes before it is read and dropped."""
         stop, size = self._position + max(count, self._block), self._version.size
         self._block = min(2 * self._block, LARGEST_BLOCK)
-        body = self._store.open(self._address, self._version, self._position, size and min(stop, size))
+        body = self._open_range(self._address, self._version, self._position, size and min(stop, size))
         try:
             _skip(body, self._position - body.start)
         except BaseException:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -19,13 +19,18 @@ from sciprism.papers.remote.address import (
     scheme_of,
     show_address,
 )
-from sciprism.papers.remote.failures import MissingObjectError, NoPermissionError
-from sciprism.papers.remote.object_file import ObjectFile, ObjectVersion, OpensObjects
+from sciprism.papers.remote.object_file import (
+    MissingObjectError,
+    NoPermissionError,
+    ObjectBody,
+    ObjectFile,
+    ObjectVersion,
+)
 
 BUFFER = 1 << 16
 
 
-class ObjectStore(OpensObjects, Protocol):
+class ObjectStore(Protocol):
     """Where objects are: a store of buckets, or web servers."""
 
     def find(self, address: str) -> ObjectVersion | None:
@@ -40,6 +45,10 @@ class ObjectStore(OpensObjects, Protocol):
         """Return address -> version of the objects that a pattern matches, None of folders (a slash at their end)."""
         ...
 
+    def open(self, address: str, version: ObjectVersion, start: int, stop: int | None) -> ObjectBody:
+        """Ask for the bytes start..stop of an object, as `OpenRange` does."""
+        ...
+
 
 @cache
 def open_store(scheme: str) -> ObjectStore:
@@ -47,8 +56,7 @@ def open_store(scheme: str) -> ObjectStore:
     from sciprism.papers.remote.bucket_store import GoogleStore, S3Store
     from sciprism.papers.remote.http_store import HttpStore
 
-    stores: dict[str, Callable[[], ObjectStore]] = {"s3": S3Store, "gs": GoogleStore}
-    return stores.get(scheme, HttpStore)()
+    return S3Store() if scheme == "s3" else GoogleStore() if scheme == "gs" else HttpStore()
 
 
 @dataclass(frozen=True)
@@ -75,7 +83,7 @@ class RemoteObject:
 
     def open(self, mode: Literal["rb"] = "rb", buffering: int = -1) -> Any:  # noqa: ARG002 (as `Path` has it)
         """Open the bytes, raw without buffering. Raises InputError for an object that has changed or is gone."""
-        raw = ObjectFile(open_store(scheme_of(self.address)), self.address, self.version)
+        raw = ObjectFile(open_store(scheme_of(self.address)).open, self.address, self.version)
         return raw if buffering == 0 else io.BufferedReader(raw, BUFFER)
 
     def find_version(self) -> ObjectVersion:
