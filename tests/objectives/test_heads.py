@@ -5,8 +5,7 @@ import math
 import pytest
 import torch
 
-from sciprism.objectives.classification import classification, multi_label
-from sciprism.objectives.regression import regression
+from sciprism.objectives.heads import classification, multi_label, regression
 
 
 def test_one_label_by_hand():

@@ -143,18 +143,18 @@ def test_a_damaged_run_is_one_message_and_status_2(runs, tmp_path, monkeypatch, 
 
 
 def test_a_checkpoint_is_read_once(runs, tmp_path, monkeypatch):
-    from sciprism.training import checkpoint
+    from sciprism.training import run_folder
 
     read = []
-    load = checkpoint.load_file
-    monkeypatch.setattr(checkpoint, "load_file", lambda path: read.append(path.parent.name) or load(path))
+    load = run_folder.load_file
+    monkeypatch.setattr(run_folder, "load_file", lambda path: read.append(path.parent.name) or load(path))
     resume(runs[1], copy_run(runs[0] / "interrupted", tmp_path / "run"))
     assert read == ["checkpoint"]
 
 
 def test_there_are_two_checkpoints_at_most(runs, tmp_path, monkeypatch):
     """Counted whenever weights are about to be written."""
-    from sciprism.training import checkpoint
+    from sciprism.training import run_folder
 
     counts = []
 
@@ -163,8 +163,8 @@ def test_there_are_two_checkpoints_at_most(runs, tmp_path, monkeypatch):
         counts.append(1 + sum((stage / name).exists() for name in (*CHECKPOINTS, ".checkpoint.old")))
         write(tensors, path)
 
-    write = checkpoint.save_file
-    monkeypatch.setattr(checkpoint, "save_file", count)
+    write = run_folder.save_file
+    monkeypatch.setattr(run_folder, "save_file", count)
     run_recipe(read_recipe(runs[1], ["stages.0.checkpoint_every=1"]), tmp_path / "run", device="cpu")
     assert counts == [1, 2, 2, 2, 2, 2]
 

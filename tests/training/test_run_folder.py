@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from sciprism.errors import InputError
-from sciprism.training.checkpoint import Checkpoint
-from sciprism.training.run_folder import RunFolder, StageFolder
+from sciprism.training.run_folder import Checkpoint, RunFolder, StageFolder
 
 FACTS = {
     "versions": {"torch": "2"},
@@ -26,7 +25,7 @@ def test_a_checkpoint_is_read_as_written(tmp_path):
     folder = tmp_path / "checkpoint"
     written = {"optimizer.pt", "state.json", "weights.safetensors"}
     assert {path.name for path in folder.iterdir()} == written | {"checksums.json"}
-    assert stage.load().optimizer == optimizer
+    assert stage.checkpoints.load().optimizer == optimizer
     found, wrong = stage.recover()
     assert (found.step, found.optimizer, found.state["state"], wrong) == (3, optimizer, {"best": 0.5}, "")
 

@@ -24,9 +24,9 @@ def in_batch_contrastive(
     """
     candidates = positives if negatives is None else torch.cat([positives, negatives])
     scores = queries @ candidates.T / temperature
-    own = torch.arange(len(queries), device=queries.device)
+    targets = torch.arange(len(queries), device=queries.device)
     if known_positives is not None:
         others = known_positives.clone()
-        others[own, own] = False
+        others[targets, targets] = False
         scores = scores.masked_fill(others, -torch.inf)
-    return F.cross_entropy(scores, own)
+    return F.cross_entropy(scores, targets)

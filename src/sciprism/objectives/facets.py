@@ -25,17 +25,17 @@ def facet_contrast(
     """
     candidates = torch.cat([positives, negatives])
     size = len(queries)
-    own = torch.arange(size, device=queries.device)
+    targets = torch.arange(size, device=queries.device)
     whole, pair = queries.sum(dim=1) @ candidates.sum(dim=1).T, _best_pairs(queries, candidates)
     if not in_batch_negatives:
-        whole, pair = (torch.stack([s[own, own], s[own, own + size]], dim=1) for s in (whole, pair))
-        own = torch.zeros_like(own)
+        whole, pair = (torch.stack([s[targets, targets], s[targets, targets + size]], dim=1) for s in (whole, pair))
+        targets = torch.zeros_like(targets)
     weight = best_pair_weight
     if mix == "logits":
-        return F.cross_entropy((1 - weight) * whole + weight * pair, own)
+        return F.cross_entropy((1 - weight) * whole + weight * pair, targets)
     if mix != "losses":
         raise ValueError(f"unknown mix {mix!r}; known: losses, logits")
-    return (1 - weight) * F.cross_entropy(whole, own) + weight * F.cross_entropy(pair, own)
+    return (1 - weight) * F.cross_entropy(whole, targets) + weight * F.cross_entropy(pair, targets)
 
 
 def _best_pairs(queries: Tensor, candidates: Tensor) -> Tensor:

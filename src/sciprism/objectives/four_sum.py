@@ -24,14 +24,14 @@ def four_sum_contrastive(
     """
     queries, positives = queries.float(), positives.float()
     passages = positives if negatives is None else torch.cat([positives, negatives.float()])
-    own = torch.eye(len(queries), dtype=torch.bool, device=queries.device)
+    same_pair = torch.eye(len(queries), dtype=torch.bool, device=queries.device)
     forward = queries @ passages.T / temperature
     backward = forward[:, : len(queries)].T
-    between_queries = (queries @ queries.T / temperature).masked_fill(own, -torch.inf)
+    between_queries = (queries @ queries.T / temperature).masked_fill(same_pair, -torch.inf)
     between_passages = positives @ passages.T / temperature
-    same = torch.cat([own, own.new_zeros(len(own), len(passages) - len(own))], dim=1)
+    same = torch.cat([same_pair, same_pair.new_zeros(len(same_pair), len(passages) - len(same_pair))], dim=1)
     between_passages = between_passages.masked_fill(same, -torch.inf)
     if not count_pair_twice:
-        backward = backward.masked_fill(own, -torch.inf)
+        backward = backward.masked_fill(same_pair, -torch.inf)
     scores = torch.cat([forward, backward, between_queries, between_passages], dim=1)
     return (scores.logsumexp(dim=1) - forward.diagonal()).mean()

@@ -27,16 +27,16 @@ class _CrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, states: Tensor, table: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
         """Return the loss; keep the gradients of what needs one."""
-        wanted = [bool(each) for each in ctx.needs_input_grad[:3]]
+        wanted = [bool(needs) for needs in ctx.needs_input_grad[:3]]
         pairs = zip((states, table, bias), wanted, strict=True)
-        grads = [torch.zeros_like(each) if want else None for each, want in pairs]
+        grads = [torch.zeros_like(tensor) if want else None for tensor, want in pairs]
         loss = torch.zeros((), device=states.device)
         for start in range(0, len(states), ROWS):
             x, right = states[start : start + ROWS], targets[start : start + ROWS, None]
             scores = torch.addmm(bias, x, table.T).float()
-            own = scores.gather(1, right)
+            target_scores = scores.gather(1, right)
             total = scores.logsumexp(dim=1, keepdim=True)
-            loss = loss + (total - own).sum()
+            loss = loss + (total - target_scores).sum()
             if any(wanted):
                 _add(grads, scores.sub_(total).exp_(), x, table, right, start)
         ctx.grads = grads
@@ -47,7 +47,7 @@ class _CrossEntropy(torch.autograd.Function):
         """Return the gradients, scaled by that of the loss."""
         grads = ctx.grads
         ctx.grads = None
-        return (*(None if each is None else each.mul_(above[0]) for each in grads), None)
+        return (*(None if gradient is None else gradient.mul_(above[0]) for gradient in grads), None)
 
 
 def _add(

@@ -31,9 +31,9 @@ def relation_distillation(
 
 def _divergence(teacher: Tensor, student: Tensor, heads: int) -> Tensor:
     with torch.no_grad():
-        wanted = _relations(teacher, heads)
-    found = _relations(student, heads)
-    return F.kl_div(found, wanted, reduction="sum", log_target=True) / (heads * len(teacher))
+        of_teacher = _relations(teacher, heads)
+    of_student = _relations(student, heads)
+    return F.kl_div(of_student, of_teacher, reduction="sum", log_target=True) / (heads * len(teacher))
 
 
 def _relations(states: Tensor, heads: int) -> Tensor:

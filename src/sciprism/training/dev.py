@@ -33,18 +33,18 @@ def reciprocal_ranks(encoder: Encoder, batch: Batch, *, more_candidates: Iterabl
     columns = {key: column for column, key in enumerate(candidates)}
     queries = encoder.encode([e.query for e in examples], format=batch.format, role=batch.query)
     vectors = encoder.encode(list(candidates.values()), format=batch.format, role=batch.candidate)
-    known: dict[str, set[int]] = defaultdict(set)
+    positives_of: dict[str, set[int]] = defaultdict(set)
     for example in examples:
-        known[item_key(example.query)].update(columns[item_key(item)] for item in example.positives)
-    found = []
+        positives_of[item_key(example.query)].update(columns[item_key(item)] for item in example.positives)
+    ranks = []
     for example, row in zip(examples, _scores(queries, vectors, encoder.distance), strict=True):
-        right = [columns[item_key(item)] for item in example.positives]
-        best = row[right].max()
+        own_columns = [columns[item_key(item)] for item in example.positives]
+        best = row[own_columns].max()
         query = item_key(example.query)
-        others = np.ones(len(row), bool)
-        others[[*known[query], columns.get(query, right[0])]] = False
-        found.append(1 / (1 + int(np.sum(~(row[others] < best)))))
-    return found
+        is_rival = np.ones(len(row), bool)
+        is_rival[[*positives_of[query], columns.get(query, own_columns[0])]] = False
+        ranks.append(1 / (1 + int(np.sum(~(row[is_rival] < best)))))
+    return ranks
 
 
 def normalize_rows(vectors: Floats) -> Floats:

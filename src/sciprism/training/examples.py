@@ -120,26 +120,26 @@ def from_row(
     query_row = {"title": title, "text": text, "passage_id": row.get("question_id", "")}
     return Example(
         query=question if query == "query" else _item(query_row, query),
-        positives=tuple(_item(each, candidate) for each in positives),
-        negatives=tuple(_item(each, candidate) for each in negatives),
+        positives=tuple(_item(context, candidate) for context in positives),
+        negatives=tuple(_item(context, candidate) for context in negatives),
         answers=answers,
     )
 
 
 def _triplet(row: Mapping[str, Any], papers: PaperLookup) -> Example:
     """Return the example of three ids; the negative may be missing."""
-    found = []
+    texts = []
     for key in ["query", "positive"] + ["negative"] * (row.get("negative") is not None):
         try:
-            found.append(papers[str(row.get(key))])
+            texts.append(papers[str(row.get(key))])
         except KeyError:
             raise ValueError(f"its {key} {row.get(key)!r:.60} is not a paper of {papers.path.name}") from None
-    return Example(found[0], (found[1],), tuple(found[2:]))
+    return Example(texts[0], (texts[1],), tuple(texts[2:]))
 
 
 def write_examples(examples: Iterable[Example], path: Path) -> int:
     """Write examples as JSON lines, atomically; return how many."""
-    return write_lines(path, (json.dumps(to_row(each), ensure_ascii=False) for each in examples))
+    return write_lines(path, (json.dumps(to_row(example), ensure_ascii=False) for example in examples))
 
 
 def read_examples(path: Path, *, query: Role, candidate: Role) -> Iterator[Example]:
@@ -192,14 +192,14 @@ def _context(item: Item) -> dict[str, str]:
     return {"title": item, "text": "", "passage_id": ""}
 
 
-def _answers(found: Any) -> tuple[str | float, ...]:
-    if found is not None and not isinstance(found, list):
-        raise ValueError(f"answers: expected a list of names or numbers, got {found!r:.60}")
-    for each in found or ():
-        number = isinstance(each, int | float) and not isinstance(each, bool)
-        if not isinstance(each, str) and not (number and abs(each) <= sys.float_info.max):
-            raise ValueError(f"answers: expected names or finite numbers, got {each!r:.60}")
-    return tuple(found or ())
+def _answers(answers: Any) -> tuple[str | float, ...]:
+    if answers is not None and not isinstance(answers, list):
+        raise ValueError(f"answers: expected a list of names or numbers, got {answers!r:.60}")
+    for answer in answers or ():
+        number = isinstance(answer, int | float) and not isinstance(answer, bool)
+        if not isinstance(answer, str) and not (number and abs(answer) <= sys.float_info.max):
+            raise ValueError(f"answers: expected names or finite numbers, got {answer!r:.60}")
+    return tuple(answers or ())
 
 
 def _item(row: Any, role: Role) -> Item:

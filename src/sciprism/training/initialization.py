@@ -39,8 +39,8 @@ def build_encoder(recipe: Recipe, stage: Stage, models: Models, processes: Proce
         encoder.truncate_to(length)
     encoder.model.gradient_checkpointing = stage.gradient_checkpointing
     for name, parameter in encoder.model.named_parameters():
-        own = encoder.method.owns_parameter(name)
-        chosen = {"all": True, "method": own, "heads": False}[stage.train]
+        of_method = encoder.method.owns_parameter(name)
+        chosen = {"all": True, "method": of_method, "heads": False}[stage.train]
         parameter.requires_grad_(encoder.method.trainable(name) and chosen)
     if stage.train != "heads" and not any(parameter.requires_grad for parameter in encoder.model.parameters()):
         raise InputError(
@@ -55,9 +55,9 @@ def build_encoder(recipe: Recipe, stage: Stage, models: Models, processes: Proce
 def _load(recipe: Recipe, stage: Stage, models: Models, processes: Processes) -> Encoder:
     """Return the model of the stage before or of an earlier one, the backbone, or that of a folder."""
     model = recipe.model
-    known = {name: str(folder) for name, folder in models.items()}
-    known |= {"previous": [model.backbone, *known.values()][-1], "backbone": model.backbone}
-    return Encoder.start(known.get(stage.initialize_from, stage.initialize_from), **_settings(recipe, stage, processes))
+    names = {name: str(folder) for name, folder in models.items()}
+    names |= {"previous": [model.backbone, *names.values()][-1], "backbone": model.backbone}
+    return Encoder.start(names.get(stage.initialize_from, stage.initialize_from), **_settings(recipe, stage, processes))
 
 
 def _create(recipe: Recipe, stage: Stage, models: Models, processes: Processes) -> Encoder:
@@ -66,7 +66,7 @@ def _create(recipe: Recipe, stage: Stage, models: Models, processes: Processes) 
     assert new is not None
     begin = None
     if new.copy_from is not None and (
-        new.copy_from in models or new.copy_from not in [each.name for each in recipe.stages]
+        new.copy_from in models or new.copy_from not in [stage_before.name for stage_before in recipe.stages]
     ):
         other = Encoder.load(models.get(new.copy_from, new.copy_from), device=str(processes.device))
         begin = partial(copy_weights, other=other, layers=new.copied_layers)
@@ -106,7 +106,7 @@ def build_early(recipe: Recipe, stage: Stage, models: Models, processes: Process
         return build_encoder(recipe, stage, models, processes), True
     if stage.architecture is not None:
         return build_encoder(recipe, stage, {}, processes), False
-    before = next(each.method for each in recipe.stages if each.name == missing[0])
+    before = next(other.method for other in recipe.stages if other.name == missing[0])
     starts_from = methods[stage.method].starts_from
     if before not in (starts_from, stage.method):
         raise InputError(f"stage {stage.name}: a model of {before} cannot become one of {stage.method}")

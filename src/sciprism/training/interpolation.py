@@ -27,18 +27,18 @@ def interpolation_weight(name: str, weights: InterpolationWeights) -> float:
 
 def check_interpolation(encoder: Encoder, weights: InterpolationWeights) -> None:
     """Refuse names of modules without trained weights."""
-    trained = [name for name, each in encoder.model.named_parameters() if each.requires_grad]
-    known = {part for name in trained for part in name.split(".")}
-    if lost := sorted(set(weights) - known if isinstance(weights, Mapping) else ()):
-        raise InputError(f"interpolation: no module {lost[0]!r} has weights that are trained")
+    trained = [name for name, parameter in encoder.model.named_parameters() if parameter.requires_grad]
+    modules = {part for name in trained for part in name.split(".")}
+    if unknown := sorted(set(weights) - modules if isinstance(weights, Mapping) else ()):
+        raise InputError(f"interpolation: no module {unknown[0]!r} has weights that are trained")
 
 
 def copy_start_weights(encoder: Encoder, weights: InterpolationWeights) -> dict[str, Tensor]:
     """Return copies of the weights that training changes and interpolation needs."""
     return {
-        name: each.detach().clone()
-        for name, each in encoder.model.named_parameters()
-        if each.requires_grad and interpolation_weight(name, weights) < 1
+        name: parameter.detach().clone()
+        for name, parameter in encoder.model.named_parameters()
+        if parameter.requires_grad and interpolation_weight(name, weights) < 1
     }
 
 

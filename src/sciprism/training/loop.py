@@ -26,7 +26,6 @@ from sciprism.errors import InputError, RunFailedError
 from sciprism.files import create_draft, replace_folder, write_lines
 from sciprism.seeding import derive_seed
 from sciprism.training.batches import Batch, split_parts
-from sciprism.training.checkpoint import Checkpoint
 from sciprism.training.learners.blocks import BlockLearner
 from sciprism.training.learners.learner import Learner, LearnerContext, check_objective, learners
 from sciprism.training.optimizers import build_optimizer, learning_rate, set_learning_rate
@@ -34,6 +33,7 @@ from sciprism.training.passes import PassSettings
 from sciprism.training.plan import StagePlan
 from sciprism.training.processes import Processes, defer_interrupts
 from sciprism.training.recipe import Stage
+from sciprism.training.run_folder import Checkpoint
 from sciprism.training.sources import StageSource
 from sciprism.training.steps import BlockStep, JointStep
 from sciprism.training.weighting import check_weighting, weightings
@@ -77,11 +77,6 @@ class DivergenceCheck:
                 f"{WINDOW} losses of {source} up to step {step} average {sum(last) / WINDOW:.3g}, "
                 f"the first {sum(first) / WINDOW:.3g}"
             )
-
-    def check_gradient(self, norm: float, step: int) -> None:
-        """Raise DivergedError for a norm that is not finite."""
-        if not math.isfinite(norm):
-            raise DivergedError(f"the gradient at step {step} is {norm}")
 
 
 PREFETCHED_STEPS = 32
@@ -132,9 +127,9 @@ def _build_step(
     settings = PassSettings(
         chunk_tokens=stage.chunk_tokens, precision=stage.precision, gradient_caching=stage.gradient_caching
     )
-    blocks = [each for each in learners if isinstance(each, BlockLearner)]
-    if blocks:
-        return BlockStep(encoder, blocks, processes=processes, settings=settings)
+    block_learners = [learner for learner in learners if isinstance(learner, BlockLearner)]
+    if block_learners:
+        return BlockStep(encoder, block_learners, processes=processes, settings=settings)
     weighting = weightings[str(stage.weighting["name"])](check_weighting(stage.weighting), len(learners))
     weighting = weighting.to(processes.device)
     return JointStep(encoder, learners, weighting=weighting, processes=processes, settings=settings)
@@ -201,11 +196,11 @@ class TrainingLoop:
 
     def _prefetch(self) -> None:
         """Give learners that prefetch their batches of the coming steps, now and then."""
-        wanting = [number for number, learner in enumerate(self.learners) if learner.prefetches]
+        wanting = [position for position, learner in enumerate(self.learners) if learner.prefetches]
         if not wanting or self.step % PREFETCHED_STEPS:
             return
         accumulated, last = self.stage.gradient_accumulation, min(self.step + PREFETCHED_STEPS, self.steps)
-        coming = [pair for each in range(self.step * accumulated, last * accumulated) for pair in self.batches(each)]
+        coming = [pair for n in range(self.step * accumulated, last * accumulated) for pair in self.batches(n)]
         for wanted in wanting:
             self.learners[wanted].prefetch([batch for source, batch in coming if source == wanted])
 
@@ -221,8 +216,8 @@ class TrainingLoop:
         for part in range(accumulated):
             batches = self.batches(self.step * accumulated + part)
             used += [batch for _, batch in batches]
-            found = self.batch_step(batches, scale / accumulated)
-            for (source, batch), loss in zip(batches, found, strict=True):
+            batch_losses = self.batch_step(batches, scale / accumulated)
+            for (source, batch), loss in zip(batches, batch_losses, strict=True):
                 name = self.sources[source].name
                 losses.setdefault(name, []).append(loss)
                 with self._save_batches_if_diverged([batch]):
@@ -245,9 +240,9 @@ class TrainingLoop:
         self.scaler.unscale_(self.optimizer)
         trained = [p for p in self.modules.parameters() if p.grad is not None]
         norm = float(nn.utils.clip_grad_norm_(trained, self.stage.optimizer.max_grad_norm or math.inf))
-        if not self.scaler.is_enabled():  # with float16 such a step is skipped and the scale lowered
+        if not (math.isfinite(norm) or self.scaler.is_enabled()):  # float16 skips such a step and lowers the scale
             with self._save_batches_if_diverged(used):
-                self.divergence.check_gradient(norm, self.step + 1)
+                raise DivergedError(f"the gradient at step {self.step + 1} is {norm}")
         self.scaler.step(self.optimizer)
         self.scaler.update()
         return norm
@@ -280,8 +275,8 @@ class TrainingLoop:
             self.encoder.prepare()
             scores = {name: learner.score(batch) for learner, name, batch in self.dev}
             with self.encoder.at_max_length():  # a task's score is that of the saved model
-                found = self.hooks.evaluate(self.encoder, names) if (names := self.stage.evaluation.tasks) else {}
-            tasks = {name: float(score) for name, score in found.items()}
+                task_scores = self.hooks.evaluate(self.encoder, names) if (names := self.stage.evaluation.tasks) else {}
+            tasks = {name: float(score) for name, score in task_scores.items()}
             row: dict[str, Any] = {"step": self.step, "dev_scores": scores, "tasks": tasks}
             if scores:
                 row["dev"] = mean = sum(scores.values()) / len(scores)
@@ -319,23 +314,23 @@ class TrainingLoop:
         """Load the last whole checkpoint, if there is one, and drop metrics of later steps."""
         name, first = self.stage.name, self.processes.first
         # The first reads it while it recovers the folder, the others then.
-        found, wrong = self.processes.on_first(self.folder.recover) or (self.folder.load(), "")
-        if wrong:
-            self.hooks.on_message(f"{name}: {wrong}; the checkpoint before it is used")
-        if found is not None:
+        checkpoint, problem = self.processes.on_first(self.folder.recover) or (self.folder.checkpoints.load(), "")
+        if problem:
+            self.hooks.on_message(f"{name}: {problem}; the checkpoint before it is used")
+        if checkpoint is not None:
             try:
-                self.modules.load_state_dict(found.weights)
-                self.optimizer.load_state_dict(found.optimizer["optimizer"])
-                self.scaler.load_state_dict(found.optimizer["scaler"])
-                self.state, self.step = LoopState(**found.state["state"]), found.step
-                self.divergence = DivergenceCheck.from_json(found.state["drift"])
+                self.modules.load_state_dict(checkpoint.weights)
+                self.optimizer.load_state_dict(checkpoint.optimizer["optimizer"])
+                self.scaler.load_state_dict(checkpoint.optimizer["scaler"])
+                self.state, self.step = LoopState(**checkpoint.state["state"]), checkpoint.step
+                self.divergence = DivergenceCheck.from_json(checkpoint.state["drift"])
             except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
-                wrong = f"{self.folder.checkpoints.last} is damaged or of another model: {error}"
-                raise InputError(f"{wrong}. {self.folder.remedy}") from error
+                problem = f"{self.folder.checkpoints.last} is damaged or of another model: {error}"
+                raise InputError(f"{problem}. {self.folder.remedy}") from error
         if first:
             if self.state.best > -math.inf:
                 self.folder.check_best()  # now, not after the last step
-            if wrong := self.folder.restore_metrics(found):
-                self.hooks.on_message(f"{name}: {wrong}")
-            if found is not None:
+            if problem := self.folder.restore_metrics(checkpoint):
+                self.hooks.on_message(f"{name}: {problem}")
+            if checkpoint is not None:
                 self.hooks.on_message(f"{name}: resumes after step {self.step:,} of {self.steps:,}")

@@ -140,9 +140,9 @@ def build_optimizer(
 
 
 def _share(name: str, decay: float, layers: int) -> float:
-    found = _BLOCK.search(name)
-    if found:
-        depth = int(found[1]) + 1
+    block = _BLOCK.search(name)
+    if block:
+        depth = int(block[1]) + 1
     elif "embeddings." in name:
         depth = 0
     else:

@@ -61,7 +61,7 @@ class EncoderPass:
         self._vectors = encoder.facets if by_facet else encoder.vectors
         self._settings = settings
         self._seed = seed
-        lengths = [len(each) for each in sequences]
+        lengths = [len(ids) for ids in sequences]
         tokens = even_budget(lengths, settings.chunk_tokens, count_threads(encoder.device))
         self._chunks = _split_into_chunks(lengths, routes, tokens)
         self._batches = [
@@ -92,10 +92,10 @@ class EncoderPass:
             with torch.set_grad_enabled(keep_graphs):
                 return self._compute(number)
 
-        found = _map(work, range(len(self._chunks)), self._encoder.device)
-        self._graphs = found if keep_graphs else []
+        chunk_vectors = _map(work, range(len(self._chunks)), self._encoder.device)
+        self._graphs = chunk_vectors if keep_graphs else []
         order = torch.tensor([i for chunk in self._chunks for i in chunk], device=self._encoder.device)
-        rows = torch.cat([vectors.detach() for vectors in found])
+        rows = torch.cat([vectors.detach() for vectors in chunk_vectors])
         vectors = torch.empty_like(rows)
         vectors[order] = rows
         return vectors.requires_grad_()
@@ -129,8 +129,8 @@ def add_gradients(
             total = [_add(old, new) for old, new in zip(total, gradients(number), strict=True)]
         return total
 
-    for found in _map(work, shares, device):
-        for parameter, gradient in zip(parameters, found, strict=True):
+    for totals in _map(work, shares, device):
+        for parameter, gradient in zip(parameters, totals, strict=True):
             total = _add(parameter.grad, gradient)
             # The fused AdamW reads a gradient in its parameter's layout, whatever its strides are.
             parameter.grad = None if total is None else total.contiguous()
@@ -149,12 +149,12 @@ def _map(work: Callable[[T], R], items: Sequence[T], device: torch.device) -> li
 
 def _split_into_chunks(lengths: Sequence[int], routes: Sequence[str], tokens: int) -> list[list[int]]:
     """Return the texts of each chunk, at most `tokens` of one route and of similar lengths."""
-    found = []
+    groups = []
     for _, group in groupby(sorted(range(len(lengths)), key=lambda i: routes[i]), key=lambda i: routes[i]):
         members = list(group)
         chunks = token_batches([lengths[i] for i in members], tokens)
-        found += [[members[i] for i in chunk] for chunk in chunks]
-    return found
+        groups += [[members[i] for i in chunk] for chunk in chunks]
+    return groups
 
 
 def _add(old: Tensor | None, new: Tensor | None) -> Tensor | None:

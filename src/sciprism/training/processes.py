@@ -48,17 +48,17 @@ class Processes:
         """Call a function in the first process alone; others get None. Its InputError is raised in all."""
         if not self._state:
             return call()
-        found, error = None, ""
+        result, error = None, ""
         if self.first:
             try:
-                found = call()
+                result = call()
             except InputError as refused:
                 error = str(refused)
         shared = [error]
         dist.broadcast_object_list(shared, src=0, device=self.device)
         if shared[0]:
             raise InputError(shared[0])
-        return found
+        return result
 
     def gather(self, rows: Tensor) -> Tensor:
         """Return the rows (n, ...) of all processes, in the order of their ranks; n may differ.

@@ -50,11 +50,6 @@ class ModelSettings(RecipeTable):
         None, ge=0, lt=1, description="Of hidden states and attention. Default: the backbone's."
     )
 
-    def resolve_paths(self, folder: Path) -> ModelSettings:
-        """Return the settings with the paths of tokenizer and backbone, if it is there, below a folder."""
-        tokenizer = self.tokenizer and folder / self.tokenizer
-        return self.model_copy(update={"backbone": resolve_model(self.backbone, folder), "tokenizer": tokenizer})
-
 
 class Architecture(RecipeTable):
     """The size of a new model, with random weights or weights copied from another one."""
@@ -94,11 +89,6 @@ class Architecture(RecipeTable):
         return same_width and layers and lexical and other.intermediate <= self.intermediate
 
 
-def resolve_model(name: str | None, folder: Path) -> str | None:
-    """Return the path of a model in the folder, or else the name as it is."""
-    return str(folder / name) if name and (folder / name / "config.json").is_file() else name
-
-
 class SourceSpec(RecipeTable):
     """Training examples of one task: a DPR-style file and the roles of its texts; or a folder of tokens."""
 
@@ -125,17 +115,6 @@ class SourceSpec(RecipeTable):
     hard_negatives: int | None = Field(
         None, ge=0, description="Of each example, at most, for this source. Default: the objective's."
     )
-
-    def resolve_paths(self, folder: Path) -> SourceSpec:
-        """Return the source with its paths below a folder."""
-        dev = None if self.dev is None else folder / self.dev
-        objective = None if self.objective is None else resolve_teacher(self.objective, folder)
-        return self.model_copy(update={"file": folder / self.file, "dev": dev, "objective": objective})
-
-
-def resolve_teacher(objective: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return an objective with the path of its teacher, if that is in the folder."""
-    return {key: resolve_model(value, folder) if key == "teacher" else value for key, value in objective.items()}
 
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
@@ -256,14 +235,6 @@ class Stage(RecipeTable):
                 if isinstance(name, str) and name:
                     yield name
 
-    def resolve_paths(self, folder: Path) -> Stage:
-        """Return the stage with the paths of its sources, and of models among them, below a folder."""
-        new = self.architecture
-        copied = new and new.model_copy(update={"copy_from": resolve_model(new.copy_from, folder)})
-        sources = tuple(source.resolve_paths(folder) for source in self.sources)
-        objective = resolve_teacher(self.objective, folder)
-        return self.model_copy(update={"architecture": copied, "sources": sources, "objective": objective})
-
 
 def check_unique(what: str, names: Sequence[str]) -> None:
     """Raise ValueError for two stages or sources of one name."""
@@ -303,8 +274,3 @@ class Recipe(RecipeTable):
         copied = self.stages[names.index(wanted.copy_from)].architecture
         if copied is not None and not copied.can_be_copied_to(wanted):
             raise ValueError(f"stage {stage.name}: its architecture cannot be built from layers of {wanted.copy_from}")
-
-    def resolve_paths(self, folder: Path) -> Recipe:
-        """Return the recipe with the paths of its sources, and of models among them, below a folder."""
-        stages = tuple(stage.resolve_paths(folder) for stage in self.stages)
-        return self.model_copy(update={"model": self.model.resolve_paths(folder), "stages": stages})

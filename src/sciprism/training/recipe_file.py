@@ -27,6 +27,8 @@ TABLES: dict[str, type[RecipeTable]] = {
     "evaluation": Evaluation,
 }
 """Key of a table, or of a list of tables -> what is in it. The recipe itself has the key "recipe"."""
+FILE_KEYS, MODEL_KEYS = ("file", "dev", "tokenizer"), ("backbone", "copy_from", "teacher")
+"""Keys of files that lie among the sources, and of models that may."""
 
 
 def read_recipe(path: Path, changes: Sequence[str] = (), *, sources: Path | None = None) -> Recipe:
@@ -40,10 +42,9 @@ def read_recipe(path: Path, changes: Sequence[str] = (), *, sources: Path | None
     path = find_recipe(path)
     tables = _apply_changes(read_tables(path), changes)
     try:
-        recipe = Recipe.model_validate(tables)
+        return Recipe.parse(_resolve_paths(tables, path.parent if sources is None else sources))
     except ValidationError as error:
         raise InputError(_format_errors(path, error)) from error
-    return recipe.resolve_paths(path.parent if sources is None else sources)
 
 
 def _apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
@@ -58,6 +59,16 @@ def _apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, 
         if change not in of_defaults:
             _set_value(recipe, change)
     return recipe
+
+
+def _resolve_paths(value: Any, folder: Path, key: str = "") -> Any:
+    """Return a recipe's value with the paths of its sources, and of models in the folder, below the folder."""
+    if isinstance(value, dict):
+        return {name: _resolve_paths(inner, folder, name) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_resolve_paths(item, folder, key) for item in value]
+    is_model = key in MODEL_KEYS and isinstance(value, str) and (folder / value / "config.json").is_file()
+    return str(folder / value) if isinstance(value, str) and value and (key in FILE_KEYS or is_model) else value
 
 
 def _list_settings(recipe: Mapping[str, Any]) -> str:
@@ -105,8 +116,8 @@ def _find_item(items: Any, step: str, change: str) -> Any:
         if isinstance(item, dict) and step in (str(number), name_item(item)):
             return item
     names = [name_item(item) for item in items if isinstance(item, dict)]
-    known = f"it has {', '.join(names)}, or a number from 0" if names else "that is no list of stages or sources"
-    raise InputError(f"--set {change!r}: the recipe has no {step!r}; {known}")
+    choices = f"it has {', '.join(names)}, or a number from 0" if names else "that is no list of stages or sources"
+    raise InputError(f"--set {change!r}: the recipe has no {step!r}; {choices}")
 
 
 def _format_errors(path: Path, error: ValidationError) -> str:

@@ -76,7 +76,7 @@ class _StageRun:
         if loop.processes.first:
             self._write_model()
             plot_curves(self.folder)
-            self.folder.finish()
+            write_checksums(self.folder.folder)  # of the metrics and their plot, which no longer change
             line = f"{self.stage.name}: {loop.step:,} steps, {state.examples:,} examples"
             if self.folder.best.exists():
                 line += f"; the model is that of step {state.best_step:,}{self._say_choice()}"
@@ -113,8 +113,8 @@ class _StageRun:
         """Return the dev score of each source, or domain, at the best step."""
         rows = [row for row in self.folder.rows() if "dev" in row and row["step"] == self.loop.state.best_step]
         scores = rows[-1]["dev_scores"] if rows else {}
-        found = [(learner, name) for learner, name, _ in self.loop.dev if name in scores]
-        return ", ".join(f"{name} {learner.format_score(scores[name])}" for learner, name in found)
+        scored = [(learner, name) for learner, name, _ in self.loop.dev if name in scores]
+        return ", ".join(f"{name} {learner.format_score(scores[name])}" for learner, name in scored)
 
 
 WINDOW = 20

@@ -16,25 +16,119 @@ from its end on.
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from pydantic import ValidationError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from sciprism.checksums import CHECKSUMS_NAME, check_folder, hash_bytes, hash_file, write_checksums
 from sciprism.encoders.provenance import untrained_stage
 from sciprism.errors import InputError
-from sciprism.files import PARTIAL_SUFFIX, recover_folder, write_atomically, write_json
+from sciprism.files import PARTIAL_SUFFIX, create_draft, recover_folder, sync_folder, write_atomically, write_json
 from sciprism.text.tokenizer import read_json
-from sciprism.training.checkpoint import BEFORE, LAST, Checkpoint, Checkpoints
 from sciprism.training.recipe import Recipe
 
 RECIPE, RUN, METRICS = "recipe.json", "run.json", "metrics.jsonl"
 TEST_PAPERS = "test_papers"
 """Key of run.json: of each source the number of its papers in tests, null where nobody has checked."""
+LAST, BEFORE = "checkpoint", "previous_checkpoint"
+WEIGHTS, OPTIMIZER, STATE = "weights.safetensors", "optimizer.pt", "state.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The state of a stage: steps taken, and all that the next one depends on."""
+
+    step: int
+    weights: dict[str, Tensor]
+    optimizer: dict[str, Any]
+    state: dict[str, Any]
+
+
+class Checkpoints:
+    """The last checkpoint in the folder of a stage, and the one before it, each with checksums.
+
+    There are two at most, also while one is written. At every moment one of them is whole: the one before is
+    removed, the next one is written next to the last, and then both are renamed.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.last, self._before = folder / LAST, folder / BEFORE
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Write a checkpoint; the last one becomes the one before it."""
+        shutil.rmtree(self._before, ignore_errors=True)
+        draft = create_draft(self.last)
+        save_file({k: v.contiguous() for k, v in checkpoint.weights.items()}, draft / WEIGHTS)
+        torch.save(checkpoint.optimizer, draft / OPTIMIZER)
+        state = {"step": checkpoint.step, **checkpoint.state}
+        (draft / STATE).write_text(json.dumps(state), encoding="utf-8")
+        write_checksums(draft)
+        for path in draft.iterdir():
+            with path.open("rb+") as file:
+                os.fsync(file.fileno())
+        sync_folder(draft)
+        if self.last.exists():
+            self.last.rename(self._before)
+        draft.rename(self.last)
+        sync_folder(self.last.parent)
+
+    def keep_last(self) -> None:
+        """Remove the one before the last."""
+        shutil.rmtree(self._before, ignore_errors=True)
+
+    def recover(self) -> tuple[Checkpoint | None, str]:
+        """Make the last whole checkpoint the last one; return it, and what is wrong with a later one, "" for nothing.
+
+        None where there is no checkpoint. Raises InputError where there are some and none is whole.
+        """
+        recover_folder(self.last)
+        if not (self.last.exists() or self._before.exists()):
+            return None, ""
+        try:
+            return _read_checkpoint(self.last), ""
+        except InputError as error:
+            wrong = str(error)
+        try:
+            checkpoint = _read_checkpoint(self._before)
+        except InputError as error:
+            raise InputError(f"no checkpoint is whole: {wrong}; {error}") from error
+        shutil.rmtree(self.last, ignore_errors=True)
+        self._before.rename(self.last)
+        return checkpoint, wrong
+
+    def load(self) -> Checkpoint | None:
+        """Return the last checkpoint; None where there is none. InputError for damage."""
+        return _read_checkpoint(self.last) if self.last.exists() else None
+
+
+def _read_checkpoint(folder: Path) -> Checkpoint:
+    """Return a checkpoint, whose checksums are compared."""
+    if not folder.exists():
+        raise InputError(f"{folder} is missing")
+    try:
+        check_folder(folder)
+        state = json.loads((folder / STATE).read_text(encoding="utf-8"))
+        optimizer = torch.load(folder / OPTIMIZER, map_location="cpu", weights_only=True)
+        checkpoint = Checkpoint(state.pop("step"), load_file(folder / WEIGHTS), optimizer, state)
+        if not isinstance(checkpoint.step, int):
+            raise InputError(f"{folder / STATE}: the step is {checkpoint.step!r}")
+    except InputError as error:
+        raise InputError(str(error).partition("; ")[0]) from error
+    except (PermissionError, InterruptedError, MemoryError):
+        raise
+    except Exception as error:  # readers of three formats; each raises its own errors
+        text = next(iter(str(error).splitlines()), "")
+        raise InputError(f"{folder} is damaged: {type(error).__name__}: {text}") from error
+    return checkpoint
 
 
 class StageFolder:
@@ -63,10 +157,6 @@ class StageFolder:
         except InputError as error:
             raise InputError(f"{error}. {self.remedy}") from error
 
-    def finish(self) -> None:
-        """Write the checksums of the metrics and their plot, which no longer change."""
-        write_checksums(self.folder)
-
     def close(self) -> None:
         """Flush TensorBoard's writer."""
         if self._board is not None:
@@ -77,10 +167,6 @@ class StageFolder:
         content = self._read_metrics()
         metrics = {"size": len(content), "checksum": hash_bytes(content)}
         self.checkpoints.save(replace(checkpoint, state={**checkpoint.state, "metrics": metrics}))
-
-    def load(self) -> Checkpoint | None:
-        """Return the last checkpoint; None where there is none. InputError for damage."""
-        return self.checkpoints.load()
 
     def check_best(self, checksum: str = "") -> None:
         """Raise InputError where the best model is damaged, or is another one than the checksum is of."""
@@ -105,19 +191,19 @@ class StageFolder:
         """Drop the metrics of steps that will be repeated; return what is wrong with the others, "" for nothing."""
         content = self._read_metrics()
         if checkpoint is None:
-            known, wrong = b"", ""
+            retained, problem = b"", ""
         else:
             saved = checkpoint.state["metrics"]
-            known, wrong = content[: saved["size"]], ""
-            if hash_bytes(known) != saved["checksum"]:
-                known, lost = _select_rows(content, checkpoint.step)
-                wrong = (
+            retained, problem = content[: saved["size"]], ""
+            if hash_bytes(retained) != saved["checksum"]:
+                retained, lost = _select_rows(content, checkpoint.step)
+                problem = (
                     f"{self.metrics} is damaged before step {checkpoint.step:,}: {lost} of its lines cannot be read "
                     "and are dropped, others may be missing or wrong, and so the curve; the model is right"
                 )
-        if known != content:
-            write_atomically(self.metrics, lambda file: file.write(known))
-        return wrong
+        if retained != content:
+            write_atomically(self.metrics, lambda file: file.write(retained))
+        return problem
 
     def _read_metrics(self) -> bytes:
         return self.metrics.read_bytes() if self.metrics.exists() else b""
@@ -162,9 +248,9 @@ def _select_rows(content: bytes, last: int) -> tuple[bytes, int]:
     """Return the lines of steps up to the last one, and the number of those that hold no row."""
     lines = content.splitlines(keepends=True)
     rows = [StageFolder.read_row(line) for line in lines]
-    kept = b"".join(line for line, row in zip(lines, rows, strict=True) if row is not None and row["step"] <= last)
+    retained = b"".join(line for line, row in zip(lines, rows, strict=True) if row is not None and row["step"] <= last)
     lost = sum(row is None and line.endswith(b"\n") for line, row in zip(lines, rows, strict=True))
-    return kept, lost
+    return retained, lost
 
 
 class RunFolder:

@@ -164,10 +164,10 @@ class ExampleSource(StageSource):
         if not path.is_file():
             raise InputError(f"source {self.name}: the dev file {path} does not exist")
         read = read_examples(path, query=self.spec.query, candidate=self.spec.candidate)
-        found = sample(filter(self.learner.fits, read), count, "dev")
-        if not found:
+        examples = sample(filter(self.learner.fits, read), count, "dev")
+        if not examples:
             raise InputError(f"source {self.name}: the dev file {path} holds no example with {self.learner.requires}")
-        return found
+        return examples
 
     def _batch(self, examples: Sequence[Example], seed: int) -> Batch:
         spec = self.spec
@@ -214,8 +214,8 @@ class TokenSource(StageSource):
         if spec.dev is not None:
             if not spec.dev.is_dir():
                 raise InputError(f"source {self.name}: the dev folder {spec.dev} does not exist")
-            domains = {f"{self.name}/{each.name}": each for each in sorted(spec.dev.iterdir()) if each.is_dir()}
-            self._dev = {name: TokenShards(each) for name, each in (domains or {self.name: spec.dev}).items()}
+            domains = {f"{self.name}/{folder.name}": folder for folder in sorted(spec.dev.iterdir()) if folder.is_dir()}
+            self._dev = {name: TokenShards(folder) for name, folder in (domains or {self.name: spec.dev}).items()}
 
     def __len__(self) -> int:
         return len(self._shards)

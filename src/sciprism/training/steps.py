@@ -39,8 +39,8 @@ class JointStep:
     ) -> None:
         self.encoder, self.processes, self.settings = encoder, processes, settings
         self.learners, self.weighting = learners, weighting
-        self.by_facet = any(each.by_facet for each in learners)
-        heads = nn.ModuleDict({str(number): each.modules for number, each in enumerate(learners)})
+        self.by_facet = any(learner.by_facet for learner in learners)
+        heads = nn.ModuleDict({str(number): learner.modules for number, learner in enumerate(learners)})
         self.modules = nn.ModuleDict({"heads": heads, "weighting": weighting})
 
     def __call__(self, batches: Sequence[tuple[int, Batch]], scale: float) -> list[float]:
@@ -54,13 +54,14 @@ class JointStep:
         for (learner, batch), groups in zip(pairs, vectors, strict=True):
             with seeded_dropout(derive_seed(batch.seed, "loss"), self.encoder.device):
                 losses.append(self._loss(learner, batch, groups))
-            own = float(losses[-1].detach())
-            shown.append(own if learner.gathers else self.processes.sum(own))
+            loss = float(losses[-1].detach())
+            shown.append(loss if learner.gathers else self.processes.sum(loss))
         norms = [1.0] * len(batches)
         if self.weighting.by_gradients:
             norms = [gradient_norm(loss, groups, self.processes) for loss, groups in zip(losses, vectors, strict=True)]
         sources = [source for source, _ in batches]
-        weights = self.weighting(*(torch.tensor(each, device=self.encoder.device) for each in (sources, shown, norms)))
+        device = self.encoder.device
+        weights = self.weighting(*(torch.tensor(values, device=device) for values in (sources, shown, norms)))
         total = torch.stack([w * loss for w, loss in zip(weights, losses, strict=True)]).sum()
         (total * scale).backward()  # type: ignore[no-untyped-call]
         encoder_pass.backward()
@@ -99,8 +100,9 @@ class JointStep:
         slices = iter([encoder_pass.vectors[start:end] for start, end in pairwise(bounds)])
         vectors = [[next(slices) for _ in range(count)] for count in counts]
         if self.by_facet:  # the other learners get the sum of the facets
-            for (learner, _), found in zip(batches, vectors, strict=True):
-                found[:] = found if learner.by_facet else [each.sum(dim=1) for each in found]
+            for number, (learner, _) in enumerate(batches):
+                if not learner.by_facet:
+                    vectors[number] = [facets.sum(dim=1) for facets in vectors[number]]
         return encoder_pass, vectors
 
 
@@ -110,12 +112,12 @@ def gradient_norm(loss: Tensor, vectors: Sequence[Tensor], processes: Processes)
     The norm for a mean over n vectors is proportional to 1 / sqrt(n): without the factor a source would gain
     weight for its size.
     """
-    found: Sequence[Tensor | None] = ()
+    gradients: Sequence[Tensor | None] = ()
     if loss.requires_grad:  # a process without examples of a source has no graph
-        found = torch.autograd.grad(loss, vectors, retain_graph=True, allow_unused=True)
-    own = sum(float(each.square().sum()) for each in found if each is not None)
+        gradients = torch.autograd.grad(loss, vectors, retain_graph=True, allow_unused=True)
+    squares = sum(float(gradient.square().sum()) for gradient in gradients if gradient is not None)
     count = processes.sum(sum(map(len, vectors)))
-    return math.sqrt(processes.sum(own) * count)
+    return math.sqrt(processes.sum(squares) * count)
 
 
 class BlockStep:
@@ -145,8 +147,8 @@ class BlockStep:
         """Return the loss over the blocks of all processes, of which this one may have none."""
         device = self.encoder.device
         blocks = prepare_blocks(learner, batch)
-        own = np.array([block.weights for block in blocks]).reshape(-1, learner.loss_count).sum(axis=0)
-        weights = torch.tensor([self.processes.sum(each) for each in own], device=device)
+        totals = np.array([block.weights for block in blocks]).reshape(-1, learner.loss_count).sum(axis=0)
+        weights = torch.tensor([self.processes.sum(total) for total in totals], device=device)
         chunks = [
             [blocks[i] for i in chunk]
             for chunk in token_batches([len(b.ids) for b in blocks], self.settings.chunk_tokens)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import torch
 from pydantic import Field
@@ -13,12 +13,6 @@ from sciprism.registry import Registry
 from sciprism.training.recipe_tables import NamedTable
 
 
-class NoWeightingSettings(NamedTable):
-    """Settings of equal weights."""
-
-    name: Literal["none"] = "none"
-
-
 class Weighting(nn.Module):
     """Equal weights: the sum of the losses (SciRepEval).
 
@@ -26,7 +20,7 @@ class Weighting(nn.Module):
     number. by_gradients: whether gradient norms are needed.
     """
 
-    settings_type: ClassVar[type[NamedTable]] = NoWeightingSettings
+    settings_type: ClassVar[type[NamedTable]] = NamedTable
     by_gradients = False
     weights: Tensor
     first: Tensor
@@ -60,7 +54,6 @@ weightings.register("none")(Weighting)
 class LossBalancedSettings(NamedTable):
     """Settings of loss-balanced weights."""
 
-    name: Literal["loss-balanced"]
     alpha: float = Field(0.5, ge=0, description="Exponent of the ratio of a source's loss to its first one.")
 
 
@@ -77,7 +70,6 @@ class LossBalanced(Weighting):
 class GradNormSettings(NamedTable):
     """Settings of GradNorm."""
 
-    name: Literal["grad-norm"]
     alpha: float = Field(1.5, ge=0, description="How much longer the gradient of a slow source is. 0: equal lengths.")
     lr: float = Field(0.025, gt=0, description="Learning rate of the weights.")
 

@@ -32,15 +32,15 @@ MIN_SPREAD = 0.01
 def check_whitening(encoder: Encoder, stage: Stage) -> None:
     """Refuse formats without scales of their own, and different numbers for formats that share a space."""
     shares = stage.whitening
-    if lost := sorted(set(shares) - set(encoder.formats)):
-        raise InputError(f"whitening: {lost[0]!r} is no format of the model, {', '.join(encoder.formats)}")
+    if unknown := sorted(set(shares) - set(encoder.formats)):
+        raise InputError(f"whitening: {unknown[0]!r} is no format of the model, {', '.join(encoder.formats)}")
     if shares and not encoder.method.scales(encoder.model):
         raise InputError("whitening needs the method prism with options = { scaled = true }")
     for formats in _formats_by_space(encoder, shares):
         if len({shares.get(format) for format in formats}) > 1:
             raise InputError(f"whitening: {' and '.join(formats)} share a space; give both one number")
-        own = [spec for spec in stage.sources if spec.format in formats]
-        if all("paper" not in (spec.query, spec.candidate) for spec in own):
+        specs = [spec for spec in stage.sources if spec.format in formats]
+        if all("paper" not in (spec.query, spec.candidate) for spec in specs):
             raise InputError(f"whitening: no source of {' or '.join(formats)} holds papers to measure")
 
 
@@ -51,23 +51,23 @@ def whiten(encoder: Encoder, sources: Sequence[StageSource], shares: Mapping[For
     """
     scales = encoder.method.scales(encoder.model)
     for formats in _formats_by_space(encoder, shares):
-        own = (each for each in sources if isinstance(each, ExampleSource) and each.spec.format in formats)
-        papers = list(chain.from_iterable(map(sample_papers, own)))
+        measured = (source for source in sources if isinstance(source, ExampleSource) and source.spec.format in formats)
+        papers = list(chain.from_iterable(map(sample_papers, measured)))
         vectors = encoder.encode(papers, format=formats[0])
         if encoder.distance == "cosine":
             vectors = normalize_rows(vectors)
         scale = torch.from_numpy(whitening_scale(vectors, shares[formats[0]], kept=encoder.model.config.lexical))
         with torch.no_grad():
-            for route in {encoder.route(*each) for each in product(formats, ROLES)}:
+            for route in {encoder.route(format, role) for format, role in product(formats, ROLES)}:
                 scales[route].mul_(scale.to(encoder.device))
 
 
 def _formats_by_space(encoder: Encoder, shares: Mapping[Format, float]) -> list[list[Format]]:
     """Return the formats to whiten, grouped with all that share their space."""
-    found: dict[str, list[Format]] = defaultdict(list)
+    by_space: dict[str, list[Format]] = defaultdict(list)
     for format in encoder.formats:
-        found[encoder.space(format)].append(format)
-    return [formats for formats in found.values() if not set(shares).isdisjoint(formats)]
+        by_space[encoder.space(format)].append(format)
+    return [formats for formats in by_space.values() if not set(shares).isdisjoint(formats)]
 
 
 def sample_papers(source: ExampleSource) -> Iterator[Item]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -42,7 +42,7 @@ class Decoder(nn.Module):
 
     def __init__(self, encoder: Transformer) -> None:
         super().__init__()
-        rate = next(each.dropout for each in encoder.modules() if isinstance(each, SelfAttention))
+        rate = next(module.dropout for module in encoder.modules() if isinstance(module, SelfAttention))
         self.block = Block(replace(encoder.config, dropout=encoder.embeddings.dropout.rate, attention_dropout=rate))
         initialize_linears(self.block)
 
@@ -51,8 +51,8 @@ class Decoder(nn.Module):
         block, attention = self.block, self.block.attention
         assert isinstance(attention, Attention)
         q, k, v = (
-            each.view(len(each), attention.heads, -1).transpose(0, 1)
-            for each in (attention.query(queries), attention.key(keys), attention.value(keys))
+            states.view(len(states), attention.heads, -1).transpose(0, 1)
+            for states in (attention.query(queries), attention.key(keys), attention.value(keys))
         )
         rate = attention.dropout if self.training else 0.0
         parts = [
@@ -68,7 +68,6 @@ class Decoder(nn.Module):
 class AutoEncodingSettings(NamedTable):
     """Settings of auto-encoding."""
 
-    name: Literal["auto-encoding"]
     head_from: str = Field(
         "", description="Earlier stage or folder with the initial masked-LM head, if the model has none."
     )
@@ -100,15 +99,15 @@ class AutoEncodingLearner(MaskedLMLearner):
 
     def load_head(self) -> MaskedLMHead | None:
         """Return the head in the model's folder, or that of the stage or folder `head_from`."""
-        found, named = super().load_head(), self.objective.head_from
-        if found is not None or not named:
-            return found
-        other = self.context.load_model(named)
+        head, source = super().load_head(), self.objective.head_from
+        if head is not None or not source:
+            return head
+        other = self.context.load_model(source)
         folder = other.folder if isinstance(other, Encoder) else None
-        found = read_head(folder, self.context.encoder.model.config)
-        if found is None:
-            raise InputError(f"auto-encoding: the model head_from = {named} has no masked-LM head")
-        return found
+        head = read_head(folder, self.context.encoder.model.config)
+        if head is None:
+            raise InputError(f"auto-encoding: the model head_from = {source} has no masked-LM head")
+        return head
 
     def prepare_block(self, ids: Ids, rng: np.random.Generator) -> AutoEncodingBlock:
         """Return a block with whole words masked, and what each of the decoder's rows may not see."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field, model_validator
@@ -14,8 +14,7 @@ from sciprism.encoders.cached_encoder import CachedEncoder
 from sciprism.errors import InputError
 from sciprism.files import cache_folder
 from sciprism.formats import Format, Role
-from sciprism.objectives.similarity import similarity_distillation
-from sciprism.objectives.vectors import vector_distillation
+from sciprism.objectives.distillation import similarity_distillation, vector_distillation
 from sciprism.text.template import FIELDS, Item
 from sciprism.training.batches import Batch
 from sciprism.training.learners.learner import LearnerContext, learners
@@ -38,6 +37,8 @@ class DistillationSettings(NamedTable):
 class DistillationLearner(PairLearner):
     """Queries, positives and hard negatives with a teacher's vectors."""
 
+    settings: ClassVar[type[NamedTable]] = DistillationSettings
+
     def __init__(self, objective: Any, context: LearnerContext) -> None:
         super().__init__(objective, context)
         teacher = context.load_model(objective.teacher, objective.teacher_max_length, objective.teacher_precision)
@@ -58,24 +59,16 @@ class DistillationLearner(PairLearner):
     def teacher_vectors(self, batch: Batch) -> list[Tensor]:
         """Return the teacher's vectors of each group of texts."""
         device = self.context.encoder.device
-        found = [
+        groups = [
             self.teacher.encode(items, format=batch.format, role=role, fields=FIELDS)
             for items, role in self.select_texts(batch)
         ]
-        return [torch.from_numpy(each.copy()).to(device) for each in found]
-
-
-class VectorSettings(DistillationSettings):
-    """Settings of the distillation of vectors, those of hard negatives included."""
-
-    name: Literal["vectors"]
+        return [torch.from_numpy(vectors.copy()).to(device) for vectors in groups]
 
 
 @learners.register("vectors")
 class VectorLearner(DistillationLearner):
     """1 - cosine to the teacher's vector, over queries, a positive of each, hard negatives."""
-
-    settings = VectorSettings
 
     def __init__(self, objective: Any, context: LearnerContext) -> None:
         super().__init__(objective, context)
@@ -97,7 +90,6 @@ class VectorLearner(DistillationLearner):
 class SimilaritySettings(DistillationSettings):
     """Settings of the distillation of similarities."""
 
-    name: Literal["similarity"]
     temperature: float = Field(0.02, gt=0, description="Divides the student's similarities.")
     teacher_temperature: float = Field(0.02, gt=0, description="Divides the teacher's similarities.")
     distillation_temperature: float = Field(

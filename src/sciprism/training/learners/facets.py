@@ -18,7 +18,6 @@ from sciprism.training.recipe_tables import NamedTable
 class FacetsSettings(NamedTable):
     """Settings of the contrast of facets."""
 
-    name: Literal["facets"]
     best_pair_weight: float = Field(
         0.1, ge=0, le=1, description="Of the best pair of facets, the paper's lambda; the sums have the rest."
     )
@@ -47,7 +46,7 @@ class FacetsLearner(NegativePairLearner):
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the loss. vectors: of queries, positives, negatives, each (B, K, D)."""
         settings = self.objective
-        parts = [self.context.processes.gather(each) for each in vectors] if self.gathers else vectors
+        parts = [self.context.processes.gather(group) for group in vectors] if self.gathers else vectors
         return facet_contrast(
             *parts,
             best_pair_weight=settings.best_pair_weight,

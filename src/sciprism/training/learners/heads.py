@@ -6,7 +6,7 @@ A head is trained with the encoder and dropped after training.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -16,8 +16,7 @@ from torch import Tensor, nn
 from sciprism.encoders.layers import Dropout, initialize_weights
 from sciprism.errors import InputError
 from sciprism.metrics.regression import kendall_tau
-from sciprism.objectives.classification import classification, multi_label
-from sciprism.objectives.regression import regression
+from sciprism.objectives.heads import classification, multi_label, regression
 from sciprism.objectives.supervised_contrastive import supervised_contrastive
 from sciprism.training.batches import Batch
 from sciprism.training.examples import Example
@@ -40,23 +39,10 @@ class HeadSettings(NamedTable):
 class ClassificationSettings(HeadSettings):
     """Settings of a classification head."""
 
-    name: Literal["classification"]
     contrastive_weight: float = Field(
         0.0, ge=0, le=1, description="Of a supervised contrastive loss in the sum (SciRepEval's option: 0.9)."
     )
     temperature: float = Field(0.3, gt=0, description="Of the supervised contrastive loss.")
-
-
-class MultiLabelSettings(HeadSettings):
-    """Settings of a multi-label head."""
-
-    name: Literal["multi-label"]
-
-
-class RegressionSettings(HeadSettings):
-    """Settings of a regression head."""
-
-    name: Literal["regression"]
 
 
 class RunningStandardizer(nn.Module):
@@ -88,6 +74,8 @@ class RunningStandardizer(nn.Module):
 
 class HeadLearner(Learner):
     """A linear map of the queries' vectors; candidates are ignored."""
+
+    settings: ClassVar[type[NamedTable]] = HeadSettings
 
     def __init__(self, objective: Any, context: LearnerContext) -> None:
         super().__init__(objective, context)
@@ -123,9 +111,9 @@ class HeadLearner(Learner):
         vectors = self.context.encoder.encode(items, format=batch.format, role=batch.query)
         self.modules.eval()
         with torch.inference_mode():
-            found = self.predict(torch.from_numpy(vectors).to(self.context.encoder.device)).cpu()
+            outputs = self.predict(torch.from_numpy(vectors).to(self.context.encoder.device)).cpu()
         self.modules.train()
-        return found
+        return outputs
 
     def score(self, batch: Batch) -> float:
         """Return the accuracy; labels unknown in training are wrong."""
@@ -161,7 +149,6 @@ class ClassificationLearner(HeadLearner):
 class MultiLabelLearner(HeadLearner):
     """Any labels of each paper, by binary cross-entropy."""
 
-    settings = MultiLabelSettings
     requires: ClassVar[str] = "labels as its answers"
 
     @staticmethod
@@ -182,7 +169,6 @@ class MultiLabelLearner(HeadLearner):
 class RegressionLearner(HeadLearner):
     """A number of each paper, by squared error."""
 
-    settings = RegressionSettings
     requires: ClassVar[str] = "a number as its answer"
 
     def __init__(self, objective: Any, context: LearnerContext) -> None:

@@ -24,7 +24,6 @@ from sciprism.training.recipe_tables import NamedTable
 class LabelRankingSettings(NamedTable):
     """Settings of label ranking."""
 
-    name: Literal["label-ranking"]
     temperature: float = Field(1.0, gt=0, description="Divides the similarities.")
     similarity: Literal["dot", "cosine"] = Field("dot", description="Of two vectors.")
     max_labels: int = Field(
@@ -55,7 +54,7 @@ class LabelRankingLearner(Learner):
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the mean over the papers. vectors: of papers (B, D), and of the step's labels (L, D)."""
         cosine = self.objective.similarity == "cosine"
-        papers, labels = (F.normalize(each, dim=-1) if cosine else each for each in vectors)
+        papers, labels = (F.normalize(rows, dim=-1) if cosine else rows for rows in vectors)
         columns = {key: column for column, key in enumerate(self._sample_labels(batch))}
         positives = torch.zeros(len(batch), len(columns), dtype=torch.bool)
         for row, example in zip(positives, batch.examples, strict=True):
@@ -74,6 +73,6 @@ class LabelRankingLearner(Learner):
         limit = self.objective.max_labels
         if not 0 < limit < len(self.labels):
             return self.labels
-        own = {item_key(item): item for example in batch.examples for item in example.positives}
-        others = sample([key for key in self.labels if key not in own], max(0, limit - len(own)), batch.seed)
-        return own | {key: self.labels[key] for key in others}
+        of_batch = {item_key(item): item for example in batch.examples for item in example.positives}
+        others = sample([key for key in self.labels if key not in of_batch], max(0, limit - len(of_batch)), batch.seed)
+        return of_batch | {key: self.labels[key] for key in others}

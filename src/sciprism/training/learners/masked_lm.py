@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -57,18 +57,18 @@ def _choose_words(ids: Ids, classes: TokenClasses, probability: float, rng: np.r
     ordered = sizes[order]
     chosen = np.zeros(order.shape, bool)
     np.put_along_axis(chosen, order, ordered.cumsum(axis=1) - ordered < wanted[:, None], axis=1)
-    found = np.zeros((times, len(ids)), bool)
-    found[:, able] = chosen[:, word - word[:1]]
-    return found
+    chosen_tokens = np.zeros((times, len(ids)), bool)
+    chosen_tokens[:, able] = chosen[:, word - word[:1]]
+    return chosen_tokens
 
 
 def mask_tokens(ids: Ids, positions: Positions, classes: TokenClasses, rng: np.random.Generator) -> Ids:
     """Return a copy with 8 of 10 of the positions masked, 1 replaced by a random token, 1 unchanged."""
     kind = rng.random(len(positions))
     tokens = np.where(kind < RANDOM_SHARE, rng.choice(classes.regular_ids, len(positions)), classes.mask_id)
-    found = ids.copy()
-    found[positions] = np.where(kind >= 1 - KEEP_SHARE, ids[positions], tokens)
-    return found
+    masked = ids.copy()
+    masked[positions] = np.where(kind >= 1 - KEEP_SHARE, ids[positions], tokens)
+    return masked
 
 
 def sample_row_masks(ids: Ids, classes: TokenClasses, probability: float, rng: np.random.Generator) -> Hidden:
@@ -86,7 +86,6 @@ def sample_row_masks(ids: Ids, classes: TokenClasses, probability: float, rng: n
 class MaskedLMSettings(NamedTable):
     """Settings of masked language modelling."""
 
-    name: Literal["masked-lm"]
     mask_probability: float = Field(0.15, gt=0, lt=1, description="Share of the tokens that are predicted.")
     whole_words: bool = Field(False, description="Mask all tokens of a word or none.")
 

@@ -44,7 +44,7 @@ class PairLearner(Learner):
     def gather(self, vectors: Sequence[Tensor]) -> list[Tensor]:
         """Return the vectors of all processes, scaled to length 1 where the similarity is the cosine."""
         cosine = self.objective.similarity == "cosine"
-        return [self.context.processes.gather(F.normalize(each, dim=-1) if cosine else each) for each in vectors]
+        return [self.context.processes.gather(F.normalize(group, dim=-1) if cosine else group) for group in vectors]
 
 
 class NegativePairLearner(PairLearner):
@@ -61,7 +61,6 @@ class NegativePairLearner(PairLearner):
 class ContrastSettings(NamedTable):
     """Settings of in-batch contrast."""
 
-    name: Literal["contrast"]
     temperature: float = Field(1.0, gt=0, description="Divides the similarities.")
     similarity: Literal["dot", "cosine"] = Field("dot", description="Of two vectors; `dot` as published.")
     hard_negatives: int = Field(1, ge=0, description="Of each example, at most.")
@@ -78,8 +77,8 @@ class ContrastLearner(PairLearner):
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the loss over all processes. vectors: of queries (B, D), positives (B, D), negatives."""
         parts = self.gather(vectors)
-        known = self._known_positives(batch) if self.objective.mask_known else None
-        return in_batch_contrastive(*parts, temperature=self.objective.temperature, known_positives=known)
+        known_positives = self._known_positives(batch) if self.objective.mask_known else None
+        return in_batch_contrastive(*parts, temperature=self.objective.temperature, known_positives=known_positives)
 
     def _known_positives(self, batch: Batch) -> Tensor:
         """Return which candidates of all processes are positives of which queries, or the query itself."""
@@ -102,7 +101,6 @@ def _item_id(item: Item) -> int:
 class FourSumSettings(NamedTable):
     """Settings of the four-sum contrast."""
 
-    name: Literal["four-sum"]
     temperature: float = Field(0.02, gt=0, description="Divides the similarities.")
     similarity: Literal["dot", "cosine"] = Field("cosine", description="Of two vectors; `cosine` as published.")
     hard_negatives: int = Field(0, ge=0, description="Of each example, at most.")
@@ -128,7 +126,6 @@ class FourSumLearner(PairLearner):
 class TripletSettings(NamedTable):
     """Settings of the triplet margin loss."""
 
-    name: Literal["triplet"]
     margin: float = Field(1.0, gt=0, description="By how much the positive should be nearer.")
     distance: Literal["euclidean", "cosine", "dot"] = Field("euclidean", description="Between two vectors.")
     hard_negatives: int = Field(1, ge=1, description="Of each example, at most.")

@@ -25,7 +25,6 @@ RelationType = Literal["query", "key", "value"]
 class RelationSettings(NamedTable):
     """Settings of the distillation of relations."""
 
-    name: Literal["relations"]
     teacher: str = Field(description="An earlier stage, a folder, or the name of a sciprism model.")
     relation_heads: int = Field(48, ge=1, description="Heads into which the widths of both models are split.")
     teacher_layer: int = Field(0, ge=0, description="Layer of the teacher, from 1. 0: the last.")
@@ -50,10 +49,10 @@ class RelationLearner(BlockLearner):
             raise InputError(f"relations: {objective.teacher} and its student have different vocabularies")
         self.teacher = teacher
         self.layers = _layer(teacher, objective.teacher_layer), _layer(student, objective.student_layer)
-        for each in (teacher, student):
-            if each.dim % objective.relation_heads:
+        for encoder in (teacher, student):
+            if encoder.dim % objective.relation_heads:
                 raise InputError(
-                    f"relations: {objective.relation_heads} relation_heads do not divide the width {each.dim}"
+                    f"relations: {objective.relation_heads} relation_heads do not divide the width {encoder.dim}"
                 )
 
     def prepare_block(self, ids: Ids, rng: np.random.Generator) -> TokenBlock:
@@ -71,8 +70,8 @@ class RelationLearner(BlockLearner):
         return (mean * len(blocks)).reshape(1)
 
     def _states(self, encoder: Encoder, batch: PackedBatch, layer: int) -> list[Tensor]:
-        found = dict(zip(("query", "key", "value"), encoder.model.projections(batch, layer), strict=True))
-        return [found[kind] for kind in self.objective.relation_types]
+        states = dict(zip(("query", "key", "value"), encoder.model.projections(batch, layer), strict=True))
+        return [states[kind] for kind in self.objective.relation_types]
 
 
 def _layer(encoder: Encoder, number: int) -> int:

@@ -1,4 +1,4 @@
-"""Classification losses over logits: one label of a text, or several (SciRepEval, section 4)."""
+"""Losses of heads over the vectors: one label of a text, several, or a number (SciRepEval, section 4)."""
 
 from __future__ import annotations
 
@@ -14,3 +14,8 @@ def classification(logits: Tensor, labels: Tensor) -> Tensor:
 def multi_label(logits: Tensor, labels: Tensor) -> Tensor:
     """Return the mean over texts and classes of the binary cross-entropy. labels: (B, C) of 0 and 1."""
     return F.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype))
+
+
+def regression(predictions: Tensor, numbers: Tensor) -> Tensor:
+    """Return the mean squared error. predictions, numbers: (B,)."""
+    return F.mse_loss(predictions, numbers.to(predictions.dtype))
