@@ -21,8 +21,7 @@ import pytest
 from build_commands import run
 from build_databases import ENCODER, SERVERS, WordSumEncoder, build_collection, local_address, random_papers
 from sciprism.databases import RemoteCollection, push
-from sciprism.databases.address import parse_address
-from sciprism.databases.registry import open_database
+from sciprism.databases.address import open_database, parse_address
 from sciprism.errors import InputError, RunFailedError
 from sciprism.index import lexical
 from sciprism.papers.records import Paper

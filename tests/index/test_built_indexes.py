@@ -78,7 +78,7 @@ def test_lexical_search_ranks_by_words(tmp_path: Path) -> None:
 
 def test_the_lexical_index_is_that_of_bm25s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Made batch by batch, it has the postings that bm25s makes of all texts at once."""
-    monkeypatch.setattr("sciprism.index.postings.BATCH", 100)
+    monkeypatch.setattr("sciprism.index.lexical.BATCH", 100)
     random = np.random.default_rng(0)
     words = [f"w{number}" for number in range(300)]
     texts = [" ".join(random.choice(words, random.integers(0, 40))) for _ in range(730)]

@@ -1,14 +1,17 @@
-"""Addresses of collections in vector databases, and what the environment says about the connection."""
+"""Addresses of collections in vector databases, what the environment says about the connection, and the databases."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from sciprism.databases.database import VectorDatabase
 from sciprism.errors import InputError
+from sciprism.registry import Registry
 
 FORMS = "KIND://HOST:PORT/NAME for a server, or KIND:///FOLDER/NAME for a folder on this machine"
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
@@ -31,8 +34,15 @@ class Address:
     def __str__(self) -> str:
         if self.path is not None:
             return f"{self.kind}://{self.path.as_posix()}/{self.name}"
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.kind}://{host}{'' if self.port is None else f':{self.port}'}/{self.name}"
+        return f"{self.kind}://{self._host}{'' if self.port is None else f':{self.port}'}/{self.name}"
+
+    def url(self, tls: bool, default_port: int) -> str:
+        """Return the server's address for HTTP."""
+        return f"{'https' if tls else 'http'}://{self._host}:{self.port or default_port}"
+
+    @property
+    def _host(self) -> str:
+        return f"[{self.host}]" if ":" in self.host else self.host
 
 
 def is_address(text: str) -> bool:
@@ -96,3 +106,13 @@ def read_credentials(host: str, key_variable: str, tls_variable: str) -> Credent
     if not Path(tls).is_file():
         raise InputError(f"{tls_variable} is {tls!r}: write 1, 0, or a file of certificates (PEM)")
     return Credentials(key, tls=True, certificates=tls)
+
+
+databases: Registry[Callable[[Address], VectorDatabase]] = Registry("kind of database")
+"""Kind -> a function that connects to the database of an address."""
+
+
+def open_database(text: str) -> tuple[Address, VectorDatabase]:
+    """Connect to the database of an address; the caller closes it (`with`)."""
+    address = parse_address(text)
+    return address, databases[address.kind](address)

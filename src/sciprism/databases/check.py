@@ -10,8 +10,7 @@ import numpy as np
 from sciprism.arrays import Floats, Rows
 from sciprism.databases.address import Address
 from sciprism.databases.database import FoundRow, RowFilter, VectorDatabase
-from sciprism.databases.record import RemoteRecord
-from sciprism.databases.words import weigh_words
+from sciprism.databases.record import RemoteRecord, weigh_words
 from sciprism.errors import RunFailedError
 from sciprism.index import lexical, vector_searches
 from sciprism.store import StoredCollection

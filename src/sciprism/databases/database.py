@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Floats
+from sciprism.databases.term_weights import SparseVector
 from sciprism.errors import InputError, RunFailedError
 from sciprism.index.exact import Distance
-from sciprism.index.term_weights import SparseVector
 
 P = ParamSpec("P")
 R = TypeVar("R")

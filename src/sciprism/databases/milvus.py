@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import Any
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from sciprism.arrays import Floats
+from sciprism.databases.address import Address, databases, read_credentials
 from sciprism.databases.database import (
+    CONTINUES,
     HNSW_CONSTRUCTION,
     HNSW_LINKS,
     HNSW_SEARCH,
@@ -24,12 +28,21 @@ from sciprism.databases.database import (
     explained,
     foreign_table,
     rank_by_words,
+    shorten_error,
 )
-from sciprism.databases.milvus_connection import MAX_TEXT, TIMEOUT, MilvusConnection
-from sciprism.databases.registry import databases
-from sciprism.errors import InputError
-from sciprism.index.term_weights import TERMS, SparseVector
+from sciprism.databases.term_weights import TERMS, SparseVector
+from sciprism.errors import InputError, MissingExtraError, RunFailedError
+from sciprism.files import explain_write_errors
 
+if TYPE_CHECKING:
+    from pymilvus import MilvusClient
+
+PORT = 19530
+TIMEOUT = 60.0
+"""Seconds that a server may take for one request."""
+MAX_TEXT = 65_535
+"""Bytes of a text that Milvus stores."""
+NO_PERMISSION = ("auth check failure", "unauthenticated", "permission deny", "invalid token", "privilege")
 METRICS = {"cosine": "COSINE", "dot": "IP", "euclidean": "L2"}
 NO_TERM = {TERMS: 1.0}
 """The lexical weights of a text without words, since Milvus stores no empty vector; no query has this term."""
@@ -38,8 +51,81 @@ MAX_FIELDS = 4096
 
 
 @databases.register("milvus")
-class MilvusDatabase(MilvusConnection):
+class MilvusDatabase:
     """Tables in a Milvus server (key: MILVUS_TOKEN, TLS: MILVUS_TLS), or in a `.db` file of milvus-lite."""
+
+    def __init__(self, address: Address) -> None:
+        try:
+            from pymilvus.exceptions import MilvusException
+        except ImportError:
+            raise MissingExtraError("milvus", "a Milvus database") from None
+        self.address = address
+        self.failures: tuple[type[Exception], ...] = (MilvusException, OSError)
+        for name in ("pymilvus", "milvus_lite", "grpc._server"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)  # they log what they raise, or work around
+        self._client = self._connect()
+
+    @explained
+    def _connect(self) -> MilvusClient:
+        from pymilvus import MilvusClient
+
+        if (path := self.address.path) is not None:
+            if path.suffix != ".db":
+                raise InputError(f"{self.address}: the file of milvus-lite must end with .db, such as papers.db/NAME")
+            if find_spec("milvus_lite") is None:
+                raise MissingExtraError("milvus", "a Milvus database in a file")
+            with explain_write_errors(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+            return MilvusClient(str(path), dedicated=True)
+        how = read_credentials(self.address.host, "MILVUS_TOKEN", "MILVUS_TLS")
+        more: dict[str, Any] = {"server_pem_path": how.certificates} if how.certificates else {}
+        return MilvusClient(self.address.url(how.tls, PORT), token=how.key, timeout=TIMEOUT, dedicated=True, **more)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+        if self.address.path is not None:
+            from milvus_lite.server_manager import server_manager_instance  # type: ignore[import-untyped]
+
+            server_manager_instance.release_server(str(self.address.path))
+
+    @explained
+    def read_texts(self, table: str, keys: Sequence[str]) -> dict[str, str]:
+        """Return the texts of some keys."""
+        if not self._client.has_collection(table, timeout=TIMEOUT):
+            return {}
+        self._client.load_collection(table)
+        found = self._client.get(table, list(keys), output_fields=["key", "text"], timeout=TIMEOUT)
+        return {row["key"]: row["text"] for row in found}
+
+    @explained
+    def write_texts(self, table: str, texts: Mapping[str, str]) -> None:
+        """Store texts by key; Milvus asks each table for a vector, which is not used here."""
+        from pymilvus import DataType
+
+        if not self._client.has_collection(table, timeout=TIMEOUT):
+            schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
+            schema.add_field("key", DataType.VARCHAR, is_primary=True, max_length=100)
+            schema.add_field("text", DataType.VARCHAR, max_length=MAX_TEXT)
+            schema.add_field("unused", DataType.FLOAT_VECTOR, dim=2)
+            indexes = self._client.prepare_index_params()
+            indexes.add_index("unused", index_type="FLAT", metric_type="L2")
+            self._client.create_collection(
+                table, schema=schema, index_params=indexes, consistency_level="Strong", timeout=TIMEOUT
+            )
+        rows = [{"key": key, "text": text, "unused": [0.0, 0.0]} for key, text in texts.items()]
+        self._client.upsert(table, rows, timeout=TIMEOUT)
+
+    @explained
+    def delete_texts(self, table: str, keys: Sequence[str]) -> None:
+        """Delete texts."""
+        self._client.delete(table, ids=list(keys), timeout=TIMEOUT)
+
+    def explain(self, error: Exception) -> InputError | RunFailedError:
+        """Return the message of an error of the client."""
+        return _explain(self.address, error)
 
     @explained
     def describe(self, table: str) -> TableSchema | None:
@@ -47,7 +133,7 @@ class MilvusDatabase(MilvusConnection):
         if not self._client.has_collection(table, timeout=TIMEOUT):
             return None
         fields = {field["name"]: field for field in self._client.describe_collection(table, timeout=TIMEOUT)["fields"]}
-        wanted = {field.name for field in self._build_schema(2).fields}
+        wanted = {field.name for field in _build_schema(self._client, 2).fields}
         if missing := sorted(wanted - fields.keys()):
             raise foreign_table(self.address, table, f"lacks {', '.join(missing)}")
         index = self._client.describe_index(table, VECTOR, timeout=TIMEOUT) or {}
@@ -63,30 +149,10 @@ class MilvusDatabase(MilvusConnection):
         indexes = self._client.prepare_index_params()
         indexes.add_index(VECTOR, **_build_index(layout))
         indexes.add_index(WORDS, index_type="SPARSE_INVERTED_INDEX", metric_type="IP")
-        schema = self._build_schema(layout.dim)
+        schema = _build_schema(self._client, layout.dim)
         self._client.create_collection(
             table, schema=schema, index_params=indexes, consistency_level="Strong", timeout=TIMEOUT
         )
-
-    def _build_schema(self, dim: int) -> Any:
-        from pymilvus import DataType
-
-        schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
-        schema.add_field("key", DataType.INT64, is_primary=True)
-        schema.add_field(VECTOR, DataType.FLOAT_VECTOR, dim=dim)
-        schema.add_field(WORDS, DataType.SPARSE_FLOAT_VECTOR)
-        for name in ("id", "title", "venue", "text_hash", "fingerprint", "paper"):
-            schema.add_field(name, DataType.VARCHAR, max_length=MAX_TEXT)
-        schema.add_field("year", DataType.INT64, nullable=True)
-        schema.add_field("version", DataType.INT64)
-        schema.add_field(
-            "fields",
-            DataType.ARRAY,
-            element_type=DataType.VARCHAR,
-            max_capacity=MAX_FIELDS,
-            max_length=MAX_TEXT,
-        )
-        return schema
 
     @explained
     def set_approximate(self, table: str, layout: TableSchema) -> None:
@@ -184,6 +250,46 @@ class MilvusDatabase(MilvusConnection):
         )
         for hits in found:
             yield [(int(hit["entity"]["key"]), float(hit["distance"]), hit["entity"]["paper"]) for hit in hits]
+
+
+def _explain(address: Address, error: Exception) -> InputError | RunFailedError:
+    """Return the message of an error of the client."""
+    details = getattr(error.__cause__, "details", str)  # what a server says that refuses a connection
+    words = shorten_error(details() or getattr(error, "message", "") or error)
+    low = words.lower()
+    if any(each in low for each in NO_PERMISSION):
+        return InputError(f"{address} refuses the key ({words}); set MILVUS_TOKEN to a valid KEY or USER:PASSWORD")
+    if "no space left" in low or "disk quota" in low or "disk full" in low:
+        return RunFailedError(f"{address}: the disk is full ({words}); {CONTINUES}")
+    if address.path is not None and "open local milvus failed" in low:
+        return InputError(f"{address} cannot be opened: another process uses it, or the file is damaged")
+    if any(each in low for each in ("connecting", "to connect", "unavailable", "deadline", "timeout")):
+        return RunFailedError(
+            f"{address} cannot be reached ({words}); see that the server runs, and that MILVUS_TLS says "
+            f"whether it expects TLS; {CONTINUES}"
+        )
+    return RunFailedError(f"{address} failed: {words}; {CONTINUES}")
+
+
+def _build_schema(client: MilvusClient, dim: int) -> Any:
+    from pymilvus import DataType
+
+    schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
+    schema.add_field("key", DataType.INT64, is_primary=True)
+    schema.add_field(VECTOR, DataType.FLOAT_VECTOR, dim=dim)
+    schema.add_field(WORDS, DataType.SPARSE_FLOAT_VECTOR)
+    for name in ("id", "title", "venue", "text_hash", "fingerprint", "paper"):
+        schema.add_field(name, DataType.VARCHAR, max_length=MAX_TEXT)
+    schema.add_field("year", DataType.INT64, nullable=True)
+    schema.add_field("version", DataType.INT64)
+    schema.add_field(
+        "fields",
+        DataType.ARRAY,
+        element_type=DataType.VARCHAR,
+        max_capacity=MAX_FIELDS,
+        max_length=MAX_TEXT,
+    )
+    return schema
 
 
 def _build_index(layout: TableSchema) -> dict[str, Any]:

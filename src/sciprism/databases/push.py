@@ -11,24 +11,24 @@ from typing import Any
 import numpy as np
 
 from sciprism.arrays import Rows
-from sciprism.databases.address import Address
+from sciprism.databases.address import Address, open_database
 from sciprism.databases.check import SpaceCheck, check_space
 from sciprism.databases.database import Hashes, TableSchema, VectorDatabase
 from sciprism.databases.record import (
+    TERM_MAP,
     LexicalRecord,
     RemoteRecord,
     TextMap,
     check_table,
     choose_buckets,
+    name_term,
     read_record,
     write_record,
 )
-from sciprism.databases.registry import open_database
 from sciprism.databases.rows import PaperHashColumns, RowBuilder, read_hashes
-from sciprism.databases.words import KIND, name_term
+from sciprism.databases.term_weights import TermStatistics, read_frequencies, read_statistics
 from sciprism.errors import InputError
 from sciprism.index import lexical
-from sciprism.index.term_weights import TermStatistics, read_frequencies, read_statistics
 from sciprism.store import StoredCollection
 
 BATCH = 256
@@ -215,7 +215,7 @@ class _Push:
             terms, counts = read_frequencies(self.stored)
             often = counts >= RARE
             pairs = zip(terms[often].tolist(), counts[often].tolist(), strict=True)
-            maps[KIND] = {name_term(term): count for term, count in pairs}
+            maps[TERM_MAP] = {name_term(term): count for term, count in pairs}
         former = self.record.buckets
         buckets = {kind: choose_buckets(len(each)) for kind, each in maps.items()}
         for kind, each in maps.items():

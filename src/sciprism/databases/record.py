@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sciprism.databases.address import Address
 from sciprism.databases.database import TableSchema, VectorDatabase
+from sciprism.databases.term_weights import SparseVector, Terms, TermStatistics, weigh_queries
 from sciprism.errors import InputError
-from sciprism.index.term_weights import TermStatistics
 from sciprism.store.known_papers import hash64
 from sciprism.store.manifest import EncoderRecord, SpaceRecord
 
@@ -19,6 +20,10 @@ LAYOUT = 1
 RECORD = "record"
 BUCKET_ENTRIES = 256
 """Texts at most, on average, in a part of a map of terms, venues or fields: a part is small, and read on its own."""
+TERM_MAP = "term"
+"""The map of terms: the number of each, and how many papers have it."""
+UNLISTED = 1
+"""Papers that have a term that the map does not list; if none has it, its weight does not matter."""
 WRITTEN = 128
 """Texts that are written at once."""
 
@@ -150,3 +155,23 @@ class TextMap:
 def choose_buckets(entries: int) -> int:
     """Return a number of buckets, a power of two, so that each holds a few hundred texts."""
     return int(2 ** np.ceil(np.log2(max(1, entries / BUCKET_ENTRIES))))
+
+
+def name_term(term: int) -> str:
+    """Return the name of a term in the map."""
+    return f"{term:x}"
+
+
+def weigh_words(
+    database: VectorDatabase, name: str, record: RemoteRecord, queries: Sequence[str]
+) -> list[SparseVector]:
+    """Return the lexical weights of queries, from how many papers have each of their words."""
+    assert record.lexical is not None
+    frequencies = TextMap(database, name, TERM_MAP, record.buckets[TERM_MAP])
+
+    def find(terms: Terms) -> NDArray[np.uint32]:
+        names = [name_term(term) for term in terms.tolist()]
+        found = frequencies.read(names)
+        return np.array([found.get(name, UNLISTED) for name in names], np.uint32)
+
+    return weigh_queries(queries, record.lexical.documents, find)

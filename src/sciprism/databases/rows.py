@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from sciprism.arrays import Rows
 from sciprism.databases.database import Hashes, TableRows
+from sciprism.databases.term_weights import SparseVector, TermStatistics, weigh_documents
 from sciprism.index.lexical import join_text
-from sciprism.index.term_weights import SparseVector, TermStatistics, weigh_documents
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
 from sciprism.store.known_papers import hash64

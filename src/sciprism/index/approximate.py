@@ -19,14 +19,20 @@ from numpy.typing import NDArray
 from sciprism.arrays import Floats, Rows
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import explain_write_errors, sync_folder
-from sciprism.index import build_record, exact, graph, inverted_lists
-from sciprism.index.build_record import Settings
+from sciprism.index.build_record import RECORD_NAME, IndexChecks, Settings, hash_contents, read_record, write_record
 from sciprism.index.exact import EXTRA_CANDIDATES, normalize_for, rescore
-from sciprism.index.faiss_files import import_faiss
-from sciprism.index.graph import Graph
-from sciprism.index.inverted_lists import InvertedLists
+from sciprism.index.exact import search as search_exactly
+from sciprism.index.faiss_indexes import (
+    Graph,
+    InvertedLists,
+    build_graph,
+    build_lists,
+    count_graph_bytes,
+    import_faiss,
+    make_plan,
+)
 from sciprism.index.recall import K, TitleQueries, build_queries, choose_settings
-from sciprism.index.registry import vector_searches
+from sciprism.index.search_modes import vector_searches
 from sciprism.store import StoredCollection
 
 IndexKind = Literal["hnsw", "ivf"]
@@ -71,7 +77,7 @@ class BuiltIndex:
 
 def choose_kind(collection: StoredCollection, space: str, memory: float) -> IndexKind:
     """Return the kind for a collection: a graph below IVF_MIN_ROWS that fits half of the memory (GB), else lists."""
-    needed = graph.count_bytes(collection.rows, collection.manifest.spaces[space].dim)
+    needed = count_graph_bytes(collection.rows, collection.manifest.spaces[space].dim)
     return "hnsw" if collection.rows < IVF_MIN_ROWS and needed <= memory * 1e9 / 2 else "ivf"
 
 
@@ -117,11 +123,11 @@ def _build_space(
     kind = options.kind or choose_kind(collection, space, options.memory)
     path = _name_new(folder)
     if kind == "hnsw":
-        graph.build(collection, space, path, progress)
+        build_graph(collection, space, path, progress)
     else:
-        contents = build_record.hash_contents(collection)
-        plan = inverted_lists.make_plan(collection, space, contents, options.memory * 1e9)
-        inverted_lists.build(collection, plan, draft, path, progress)
+        contents = hash_contents(collection)
+        plan = make_plan(collection, space, contents, options.memory * 1e9)
+        build_lists(collection, plan, draft, path, progress)
     index = KINDS[kind](path)
     work = f"choosing settings ({space})"
     progress(work, "", 0, None)
@@ -143,7 +149,7 @@ def _commit(folder: Path, collection: StoredCollection, settings: Settings, path
     """Make the new files the index, in one step, and remove all others."""
     names = sorted(each.name for each in folder.glob(f"{path.stem}.*"))
     sync_folder(folder)
-    build_record.write_record(folder, collection, settings, names)
+    write_record(folder, collection, settings, names)
     shutil.rmtree(folder / DRAFT_NAME)
     _remove_others(folder, names)
 
@@ -151,7 +157,7 @@ def _commit(folder: Path, collection: StoredCollection, settings: Settings, path
 def _remove_others(folder: Path, names: Collection[str]) -> None:
     """Remove files that are no part of the index: those of a former one, or of a build that was killed."""
     for path in folder.iterdir():
-        if path.is_file() and path.name not in (build_record.RECORD_NAME, *names):
+        if path.is_file() and path.name not in (RECORD_NAME, *names):
             path.unlink()
 
 
@@ -163,7 +169,7 @@ def search(
     index, effort, depth = _load_index(collection, space)
     share = 1.0 if mask is None else np.count_nonzero(mask) / collection.rows
     if share < EXACT_BELOW_SHARE:
-        return exact.search(collection, space, queries, k, mask)
+        return search_exactly(collection, space, queries, k, mask)
     distance = collection.manifest.encoder.distance
     depth = min(max(k + EXTRA_CANDIDATES, -(-depth * k // K)), collection.rows)
     effort = min(
@@ -183,7 +189,7 @@ def _load_index(collection: StoredCollection, space: str) -> tuple[Graph | Inver
     """Return the index of a space, its effort and its depth."""
     import_faiss()
     folder = _index_folder(collection, space)
-    checks = build_record.IndexChecks(folder, collection, "approximate")
+    checks = IndexChecks(folder, collection, "approximate")
     kind = KINDS["ivf" if checks.settings["kind"] == "ivf" else "hnsw"]
     path = folder / checks.find_name(".faiss")
     try:
@@ -196,7 +202,7 @@ def _load_index(collection: StoredCollection, space: str) -> tuple[Graph | Inver
 def _name_new(folder: Path) -> Path:
     """Return a path for a new index, other than that of the index in use, after removing what a killed build left."""
     try:
-        used = list(build_record.read_record(folder, "").files)
+        used = list(read_record(folder, "").files)
     except (FileNotFoundError, DamagedFileError):
         used = []
     _remove_others(folder, used)

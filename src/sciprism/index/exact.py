@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows, inner_products
-from sciprism.index.registry import vector_searches
+from sciprism.index.search_modes import vector_searches
 from sciprism.parallel import map_threads
 from sciprism.store import Matrix, StoredCollection
 from sciprism.store.collection import ShardMatrices

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,111 @@ from numpy.typing import NDArray
 from sciprism.arrays import Floats, Rows
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import PARTIAL_SUFFIX, explain_write_errors
-from sciprism.index import build_record
-from sciprism.index.postings import PostingsBuilder
+from sciprism.index.build_record import RECORD_NAME, IndexChecks, delete_record, write_record
 from sciprism.store import StoredCollection
+
+BATCH = 1 << 16
+"""Documents whose terms are counted at once."""
+ZEROS = bytes(1 << 20)
+COUNT = np.dtype([("term", np.int32), ("document", np.int32), ("count", np.int32)])
+
+
+class PostingsBuilder:
+    """Counts the terms of documents, and then writes for each term the documents that have it, with their scores.
+
+    folder: of the index. Memory is that of one batch, of the lengths of all documents, and of a number for each term.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._path = folder / f"counts{PARTIAL_SUFFIX}"
+        self._file: BinaryIO = self._path.open("w+b")
+        self._waiting: list[Sequence[int]] = []
+        self._batches: list[int] = []
+        self._lengths = [np.zeros(0, np.int32)]
+        self._frequencies = np.zeros(0, np.int64)
+        self.documents = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+        self._path.unlink(missing_ok=True)
+
+    @property
+    def mean_length(self) -> float:
+        """The terms of a document, on average."""
+        return float(sum(int(part.sum()) for part in self._lengths) / self.documents)
+
+    def add(self, documents: Sequence[Sequence[int]]) -> None:
+        """Count documents, given as numbers of terms."""
+        self._waiting += documents
+        self.documents += len(documents)
+        if len(self._waiting) >= BATCH:
+            self._count()
+
+    def write(self, data: Path, indices: Path, terms: int, k1: float, b: float) -> NDArray[np.int64]:
+        """Write the scores and the documents by term, ascending, as arrays of numpy; return where each term begins.
+
+        A score is idf * tf / (tf + k1 (1 - b + b length / mean length)), as of Lucene and bm25s.
+        """
+        self._count()
+        found = _grow(self._frequencies, terms)
+        starts = np.concatenate([[0], np.cumsum(found)])
+        rarity = np.log(1 + (self.documents - found + 0.5) / (found + 0.5)).astype(np.float32)
+        lengths = k1 * ((1 - b) + b * np.concatenate(self._lengths) / self.mean_length)
+        scores, rows = _allocate(data, np.float32, starts[-1]), _allocate(indices, np.int32, starts[-1])
+        ends = starts[:-1].copy()
+        self._file.seek(0)
+        for size in self._batches:
+            batch = np.fromfile(self._file, COUNT, size)
+            term, document, count = (batch[name] for name in ("term", "document", "count"))
+            known, first, many = np.unique(term, return_index=True, return_counts=True)
+            places = np.repeat(ends[known] - first, many) + np.arange(size)
+            scores[places] = rarity[term] * (count / (lengths[document] + count))
+            rows[places] = document
+            ends[known] += many
+        for array in (scores, rows):
+            array.flush()
+        return starts
+
+    def _count(self) -> None:
+        """Write the counts of the documents that wait, by term and document."""
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return
+        first = self.documents - len(waiting)
+        lengths = np.fromiter(map(len, waiting), np.int32, len(waiting))
+        terms = np.fromiter(chain.from_iterable(waiting), np.int64, int(lengths.sum()))
+        owners = np.repeat(np.arange(len(waiting)), lengths)
+        pairs, counts = np.unique(terms * len(waiting) + owners, return_counts=True)
+        batch = np.empty(len(pairs), COUNT)
+        batch["term"], batch["document"] = np.divmod(pairs, len(waiting))
+        batch["document"] += first
+        batch["count"] = counts
+        self._file.write(batch.tobytes())  # unlike tofile, it says that a disk is full
+        self._batches.append(len(batch))
+        self._lengths.append(lengths)
+        found = np.bincount(batch["term"])
+        self._frequencies = _grow(self._frequencies, len(found))
+        self._frequencies[: len(found)] += found
+
+
+def _grow(numbers: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    return np.concatenate([numbers, np.zeros(max(0, size - len(numbers)), np.int64)])
+
+
+def _allocate(path: Path, dtype: Any, count: int) -> np.memmap[Any, Any]:
+    """Write an array of zeros and map it: a full disk fails here, with an error, not when a page is written."""
+    size = int(count) * np.dtype(dtype).itemsize
+    with path.open("wb") as file:
+        header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (int(count),)}
+        np.lib.format.write_array_header_1_0(file, header)
+        for start in range(0, size, len(ZEROS)):
+            file.write(ZEROS[: size - start])
+    return np.lib.format.open_memmap(path, "r+")
+
 
 POSTINGS = ("data.csc.index.npy", "indices.csc.index.npy")
 """Files of an index that are mapped: for each token the papers that have it, and their scores."""
@@ -30,7 +133,7 @@ def build(collection: StoredCollection, *, on_rows: Callable[[int], None] | None
     from bm25s.tokenization import Tokenizer
 
     folder = _index_folder(collection)
-    build_record.delete_record(folder)
+    delete_record(folder)
     tokenizer = Tokenizer(stopwords="english")
     with explain_write_errors(folder), PostingsBuilder(folder) as builder:
         has_words = False
@@ -46,7 +149,7 @@ def build(collection: StoredCollection, *, on_rows: Callable[[int], None] | None
         _save(index, builder, tokenizer.get_vocab_dict(), folder)
     settings = {"k1": index.k1, "b": index.b, "method": index.method}
     measured = {"mean_length": builder.mean_length, "documents": builder.documents}
-    build_record.write_record(folder, collection, settings | measured)
+    write_record(folder, collection, settings | measured)
 
 
 def _save(index: Any, builder: PostingsBuilder, vocabulary: dict[str, int], folder: Path) -> None:
@@ -98,12 +201,12 @@ def join_text(title: str, abstract: str) -> str:
 
 def is_built(collection: StoredCollection) -> bool:
     """Tell whether a collection has a lexical index, also one that is out of date."""
-    return (_index_folder(collection) / build_record.RECORD_NAME).is_file()
+    return (_index_folder(collection) / RECORD_NAME).is_file()
 
 
 def read_settings(collection: StoredCollection) -> dict[str, str | int | float]:
     """Return the settings of the index; InputError where there is none, or it is out of date."""
-    return build_record.IndexChecks(_index_folder(collection), collection, "lexical").settings
+    return IndexChecks(_index_folder(collection), collection, "lexical").settings
 
 
 def read_vocabulary(collection: StoredCollection) -> tuple[list[str], NDArray[np.integer]]:
@@ -136,7 +239,7 @@ def _read_texts(collection: StoredCollection) -> Iterator[list[str]]:
 class _Postings:
     """The two mapped files of an index, papers and scores by token; a token's part is compared before it is read."""
 
-    def __init__(self, index: Any, checks: build_record.IndexChecks) -> None:
+    def __init__(self, index: Any, checks: IndexChecks) -> None:
         self._starts = index.scores["indptr"]
         self._files = [
             (index.scores[name].itemsize, np.memmap(checks.folder / file, np.uint8, "r"), checks.open(file))
@@ -157,7 +260,7 @@ def _load_index(collection: StoredCollection) -> tuple[Any, _Postings]:
     import bm25s
 
     folder = _index_folder(collection)
-    checks = build_record.IndexChecks(folder, collection, "lexical")
+    checks = IndexChecks(folder, collection, "lexical")
     checks.check_whole(*POSTINGS)
     try:
         for name in POSTINGS:  # what they hold before their numbers

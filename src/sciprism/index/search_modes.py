@@ -1,13 +1,22 @@
-"""Fuse rankings of different searches by their ranks, since their scores do not compare."""
+"""The modes of search: a registry of searches by vectors, and the fusion of rankings of different searches."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
+from sciprism.registry import Registry
+from sciprism.store import StoredCollection
+
+VectorSearch = Callable[[StoredCollection, str, Floats, int, NDArray[np.bool_] | None], tuple[Floats, Rows]]
+"""Collection, space, query vectors (m, d), k and mask -> scores and rows (m, k), as `exact.topk`."""
+
+vector_searches: Registry[VectorSearch] = Registry("search mode")
+
 
 CONSTANT = 60
 """Smooths the lead of the first ranks; the value of Cormack, Clarke and Buettcher (SIGIR 2009)."""

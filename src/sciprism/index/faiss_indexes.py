@@ -1,12 +1,14 @@
-"""Inverted lists on disk (IVF with product quantization), for collections of any size.
+"""The two kinds of FAISS index: a graph of neighbours in memory (HNSW), and inverted lists on disk (IVF).
 
-A vector is in the list of its nearest centroid, as a code of what is left after the centroid. A search maps the lists
-and reads those of the centroids next to the query.
+A graph is fast for collections whose vectors fit in memory. Lists serve any size: a vector is in the list of its
+nearest centroid, as a code of what is left after the centroid (product quantization); a search maps the lists, and
+reads those of the centroids next to the query.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -19,12 +21,109 @@ import numpy as np
 
 from sciprism.arrays import Floats, Rows
 from sciprism.checksums import BLOCK, BlockChecks, Bytes
-from sciprism.files import write_atomically, write_json
+from sciprism.errors import DamagedFileError, InputError, MissingExtraError
+from sciprism.files import explain_write_errors, write_atomically, write_json
 from sciprism.index.build_record import IndexChecks, Settings
 from sciprism.index.exact import EXTRA_CANDIDATES, normalize_for
-from sciprism.index.faiss_files import import_faiss, metric_of, read_index, write_index
 from sciprism.index.recall import K, double
 from sciprism.store import StoredCollection
+
+
+def import_faiss() -> Any:
+    """Return the package; MissingExtraError where it is not installed."""
+    try:
+        import faiss
+    except ImportError:
+        raise MissingExtraError("scale", "approximate search") from None
+    return faiss
+
+
+def metric_of(distance: str) -> int:
+    """Return the metric of a distance; vectors of cosines are normalised."""
+    faiss = import_faiss()
+    metric: int = faiss.METRIC_L2 if distance == "euclidean" else faiss.METRIC_INNER_PRODUCT
+    return metric
+
+
+def write_index(index: Any, path: Path) -> None:
+    """Write an index under a temporary name, flush it to the disk, and rename it."""
+    part = path.with_name(path.name + ".part")
+    with explain_write_errors(path):
+        try:
+            import_faiss().write_index(index, str(part))
+        except RuntimeError as error:  # faiss has no other error
+            raise OSError(str(error)) from error
+        with part.open("rb+") as file:
+            os.fsync(file.fileno())
+        part.replace(path)
+
+
+def read_index(path: Path, flags: int = 0) -> Any:
+    """Read an index. Raises DamagedFileError where FAISS cannot."""
+    try:
+        return import_faiss().read_index(str(path), flags)
+    except RuntimeError:
+        raise DamagedFileError(f"{path} is missing or damaged") from None
+
+
+LINKS = 32
+"""Neighbours of a node of the graph."""
+MAX_EFFORT = 4096
+"""The most nodes that a search keeps: beyond that exact search is as fast."""
+
+
+def count_graph_bytes(rows: int, dim: int) -> int:
+    """Return the memory of a graph in bytes: its vectors in float32, and links in both directions."""
+    return rows * (4 * dim + 8 * LINKS + 32)
+
+
+def build_graph(
+    collection: StoredCollection, space: str, path: Path, progress: Callable[[str, str, int, int | None], None]
+) -> None:
+    """Build the graph of a space in memory, and write it to a file."""
+    faiss = import_faiss()
+    distance = collection.manifest.encoder.distance
+    index = faiss.IndexHNSWFlat(collection.manifest.spaces[space].dim, LINKS, metric_of(distance))
+    for shard in collection.vectors(space):
+        index.add(normalize_for(shard.block(0, len(shard)), distance))
+        progress(f"graph ({space})", "vectors", index.ntotal, collection.rows)
+    write_index(index, path)
+
+
+class Graph:
+    """A graph that was read into memory. Effort: the nodes that a search keeps (ef)."""
+
+    depths: tuple[int, ...] = (K + EXTRA_CANDIDATES,)
+    """Its scores are those of float32 vectors: few candidates need be scored again."""
+
+    def __init__(self, path: Path, checks: IndexChecks | None = None) -> None:
+        if checks is not None:
+            checks.check_whole()
+        self._index = read_index(path)
+        if not isinstance(self._index, import_faiss().IndexHNSW):
+            raise InputError(f"{path} holds no graph")
+        self.efforts = double(LINKS, min(MAX_EFFORT, max(LINKS, self._index.ntotal)))
+
+    @property
+    def settings(self) -> Settings:
+        """Return the links of a node."""
+        return {"links": LINKS}
+
+    def find(self, queries: Floats, depth: int, effort: int, selector: Any = None) -> Rows:
+        """Return the candidates of each query (m, d): rows (m, depth), nearest first, -1 for none."""
+        params = import_faiss().SearchParametersHNSW(efSearch=self.widen(effort, depth), sel=selector)
+        rows: Rows = self._index.search(queries, depth, params=params)[1]
+        return rows
+
+    def widen(self, effort: int, depth: int) -> int:
+        """Return the effort that so many candidates need, at least the given one."""
+        return max(effort, depth)
+
+    def cost(self, queries: Floats, depth: int, effort: int) -> float:
+        """Return what a search costs, to compare efforts; it is nearly the same for all queries."""
+        del queries
+        return float(self.widen(effort, depth))
+
 
 Progress = Callable[[str, str, int, int | None], None]
 
@@ -78,7 +177,7 @@ def make_plan(collection: StoredCollection, space: str, contents: str, memory: f
     return ListsPlan(contents, space, lists, code_parts, bits, samples, PART_ROWS, import_faiss().__version__)
 
 
-def build(collection: StoredCollection, plan: ListsPlan, draft: Path, path: Path, progress: Progress) -> None:
+def build_lists(collection: StoredCollection, plan: ListsPlan, draft: Path, path: Path, progress: Progress) -> None:
     """Build the lists of a space: centroids and code in `path`, the lists and their sizes next to it.
 
     Centroids and parts that an interrupted build left in the folder `draft` are used again.
@@ -92,7 +191,7 @@ def build(collection: StoredCollection, plan: ListsPlan, draft: Path, path: Path
         write_index(_train(collection, plan, progress), trained)
     parts = list(_write_parts(collection, plan, draft, progress))
     work = f"merging lists ({plan.space})"
-    _merge(trained, parts, path, lambda done: progress(work, "lists", done, plan.lists))
+    _merge_lists(trained, parts, path, lambda done: progress(work, "lists", done, plan.lists))
 
 
 class InvertedLists:
@@ -169,7 +268,7 @@ def _train(collection: StoredCollection, plan: ListsPlan, progress: Progress) ->
     faiss = import_faiss()
     distance = collection.manifest.encoder.distance
     dim, metric = collection.manifest.spaces[plan.space].dim, metric_of(distance)
-    sample = _sample(collection, plan, progress)
+    sample = _draw_sample(collection, plan, progress)
     work = f"training {plan.lists:,} lists ({plan.space})"
     centroids = sample[np.random.default_rng(0).choice(len(sample), plan.lists, replace=False)]
     options = {"niter": 1, "min_points_per_centroid": 1, "max_points_per_centroid": len(sample)}
@@ -191,7 +290,7 @@ def _train(collection: StoredCollection, plan: ListsPlan, progress: Progress) ->
     return index
 
 
-def _sample(collection: StoredCollection, plan: ListsPlan, progress: Progress) -> Floats:
+def _draw_sample(collection: StoredCollection, plan: ListsPlan, progress: Progress) -> Floats:
     """Return vectors (samples, d) that are evenly spaced through the collection."""
     wanted = np.linspace(0, collection.rows - 1, plan.samples).astype(np.int64)
     sample = np.empty((len(wanted), collection.manifest.spaces[plan.space].dim), np.float32)
@@ -240,7 +339,7 @@ def _read_blocks(collection: StoredCollection, space: str, shards: Sequence[int]
         yield np.concatenate(block)
 
 
-def _merge(trained: Path, parts: Sequence[Path], path: Path, on_merged: Callable[[int], None]) -> None:
+def _merge_lists(trained: Path, parts: Sequence[Path], path: Path, on_merged: Callable[[int], None]) -> None:
     """Write the lists of all parts to one file: of each list the codes, then the rows. Parts are mapped, not read."""
     faiss = import_faiss()
     indexes = [read_index(part, faiss.IO_FLAG_MMAP) for part in parts]
