@@ -185,10 +185,10 @@ def _print_worst(matching: Matching) -> None:
     """Print the worst-served submissions, and why each has its reviewers."""
     width = table_width()
     print("\nworst served:")
-    for paper, mean, own in matching.worst():
+    for paper, mean, pairs in matching.worst():
         head = f"{mean:.4f}  {paper}: "
-        print(head + shorten(own[0].title, max(width - len(head), 20), placeholder=" …"))
-        for pair in own:
+        print(head + shorten(pairs[0].title, max(width - len(head), 20), placeholder=" …"))
+        for pair in pairs:
             reason = shorten(f"{pair.reviewer} {pair.score:.4f}: {pair.reason}", MAX_REASON, placeholder=" …")
             print("\n".join(wrap(reason, width, initial_indent=" " * 8, subsequent_indent=" " * 10)))
 
@@ -202,6 +202,6 @@ def _describe_worst(result: dict[str, Any]) -> str:
 def _describe_moves(audit: dict[str, Any]) -> str:
     if "moved" not in (result := audit["result"]):
         return ""
-    gone = sum(each["count"] for reason, each in audit["dropped"].items() if reason.startswith("earlier pair"))
+    gone = sum(dropped["count"] for reason, dropped in audit["dropped"].items() if reason.startswith("earlier pair"))
     lost = f", {gone:,} have lost their reviewer or submission" if gone else ""
     return f"{result['moved']:,} earlier pairs; {result['kept of the earlier assignment']:,} stay{lost}"

@@ -89,17 +89,17 @@ def recommend(
     inputs = {"library": library, "new": new, "unwanted": unwanted or []}
     if output is not None:  # a wrong name is an error now, not after the work
         check_outputs(list_outputs(output), chain(*inputs.values()))
-    found = _rank(inputs, settings, model, _build_reading(columns, encoding, skip_bad))
-    files = write_recommendations(found, output) if output is not None else []
-    _report(found, inputs, files, as_json)
+    recommended = _rank(inputs, settings, model, _build_reading(columns, encoding, skip_bad))
+    files = write_recommendations(recommended, output) if output is not None else []
+    _report(recommended, inputs, files, as_json)
 
 
-def _report(found: Recommendations, inputs: dict[str, list[str]], files: list[Path], as_json: bool) -> None:
-    print_skipped(found.skipped, found.counts.skipped)
+def _report(recommended: Recommendations, inputs: dict[str, list[str]], files: list[Path], as_json: bool) -> None:
+    print_skipped(recommended.skipped, recommended.counts.skipped)
     if as_json:
-        print_json("sciprism.recommend/1", inputs | {"output": list(map(str, files))} | found.to_json())
+        print_json("sciprism.recommend/1", inputs | {"output": list(map(str, files))} | recommended.to_json())
     else:
-        _print(found, files)
+        _print(recommended, files)
 
 
 def _build_reading(columns: list[str] | None, encoding: str, skip_bad: bool) -> FileReading:
@@ -127,10 +127,11 @@ def _rank(
         raise InterruptedRunError(message) from None
 
 
-def _print(found: Recommendations, files: list[Path]) -> None:
+def _print(recommended: Recommendations, files: list[Path]) -> None:
     """Print the interests, the counts, and the list or its beginning."""
-    counts, names = found.counts, [hit.interest for hit in found.hits]
-    rows = [[each.name, f"{each.papers:,}", f"{names.count(each.name):,}"] for each in found.interests]
+    counts, names = recommended.counts, [hit.interest for hit in recommended.hits]
+    interests = recommended.interests
+    rows = [[interest.name, f"{interest.papers:,}", f"{names.count(interest.name):,}"] for interest in interests]
     print_table(["interest of the library"], ["papers", "recommended"], rows)
     left_out = {f"that the library has (by {reason})": count for reason, count in counts.owned.items()}
     left_out |= {"unwanted": counts.unwanted, "repeated": counts.repeated, "skipped": counts.skipped}
@@ -140,21 +141,21 @@ def _print(found: Recommendations, files: list[Path]) -> None:
     if missing := counts.library_without_abstract + counts.new_without_abstract:
         print(f"compared by the title alone, without abstract: {missing:,}")
     if files:
-        print(f"wrote {len(found.hits):,} papers to {', '.join(map(str, files))}")
-    if found.hits:
-        _print_hits(found, SHOWN if files else len(found.hits))
+        print(f"wrote {len(recommended.hits):,} papers to {', '.join(map(str, files))}")
+    if recommended.hits:
+        _print_hits(recommended, SHOWN if files else len(recommended.hits))
     else:
         print("no paper to recommend", file=sys.stderr)
 
 
-def _print_hits(found: Recommendations, count: int) -> None:
+def _print_hits(recommended: Recommendations, count: int) -> None:
     from rich.table import Table
     from rich.text import Text
 
     table = Table.grid(padding=(0, 2), expand=False)
     for justify in ("right", "right", "left"):
         table.add_column(justify=justify, overflow="fold")
-    for hit in found.hits[:count]:
+    for hit in recommended.hits[:count]:
         text = Text(hit.title or "(no title)", "bold")
         text.append(f"\n{describe_source(hit.authors, hit.venue, hit.year)}[{hit.id}]", "not bold dim")
         near = hit.because[0]

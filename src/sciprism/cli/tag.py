@@ -271,8 +271,8 @@ def print_suggestions(tagger: Tagger, read: PaperBlocks, choice: TagChoice, *, a
     """Print the tags of each paper, with probability and reason."""
     tagged = _suggest(tagger, read, choice)
     if as_json:
-        found = [each.to_json() for _, each in tagged]
-        print_json("sciprism.tag/1", {**_describe(tagger, choice), "papers": found})
+        papers = [each.to_json() for _, each in tagged]
+        print_json("sciprism.tag/1", {**_describe(tagger, choice), "papers": papers})
         return
     from rich.text import Text
 
@@ -333,10 +333,10 @@ def print_report_card(card: TagReportCard, read: TagReport, count: int) -> None:
     names = {"P@1": scores.precision_1, "P@5": scores.precision_5, "nDCG@5": scores.ndcg_5, "F1@5": scores.f1_5}
     values = [f"{value:.3f}" for value in (*names.values(), scores.f1)]
     print_table([], ["papers", *names, "F1"], [[f"{scores.papers:,}", *values]])
-    for title, found in (("suggested wrongly", card.most_wrong(count)), ("missed", card.most_missed(count))):
-        if found:
+    for title, errors in (("suggested wrongly", card.most_wrong(count)), ("missed", card.most_missed(count))):
+        if errors:
             print(f"Most often {title}:")
-            rows = ([each.label, f"{each.right:,}", f"{each.wrong:,}", f"{each.missed:,}"] for each in found)
+            rows = ([label.label, f"{label.right:,}", f"{label.wrong:,}", f"{label.missed:,}"] for label in errors)
             print_table(["label"], ["right", "wrong", "missed"], rows)
     _print_unused(read)
 

@@ -197,7 +197,7 @@ def read_tagged(
             table, named = {}, [list(getattr(paper, source.field)) for paper in papers]
     tags, report = resolve_tags(papers, named, vocabulary)
     report.unused = len(table) if source.table is not None else 0
-    usable = [number for number, each in enumerate(tags) if each]
+    usable = [number for number, labels in enumerate(tags) if labels]
     if not usable:
         where = f"--tags {source.table}" if source.table else f"the field {source.field} (--tags-in)"
         examples = ", ".join(repr(name) for name, _ in report.unknown.most_common(3))

@@ -106,9 +106,9 @@ class Collection:
         encoder = model if isinstance(model, Encoder) else Encoder.load(model or None)
         layout = CollectionLayout(formats=tuple(formats) if formats else None, dtype=cast("Any", dtype))
         embed(papers, encoder, folder, layout=layout)
-        found = cls(folder)
-        found._encoder = encoder
-        return found
+        collection = cls(folder)
+        collection._encoder = encoder
+        return collection
 
     def __repr__(self) -> str:
         manifest = self.stored.manifest

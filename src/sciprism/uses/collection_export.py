@@ -162,5 +162,5 @@ def flatten(value: Any) -> Any:
     """Return a value as one cell of CSV."""
     if not isinstance(value, list):
         return "" if value is None else value
-    cells = (f"{each[0]}={each[1]}" if isinstance(each, tuple) else each for each in value)
+    cells = (f"{item[0]}={item[1]}" if isinstance(item, tuple) else item for item in value)
     return SEPARATOR.join(f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in cells)

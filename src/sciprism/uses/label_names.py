@@ -56,11 +56,11 @@ class LabelNames:
 
         A paper's text is its title, a space and its abstract. One call for many texts is fastest.
         """
-        found: list[LabelRows] = []
+        rows: list[LabelRows] = []
         for start in range(0, len(texts), BLOCK):
             block = texts[start : start + BLOCK]
-            found += self._match_block([normalize(text) for text in block] if self._raw else block)
-        return found
+            rows += self._match_block([normalize(text) for text in block] if self._raw else block)
+        return rows
 
     def _match_block(self, texts: Sequence[str]) -> list[LabelRows]:
         """Match a block by an inverted index: token -> texts, intersected for each name.

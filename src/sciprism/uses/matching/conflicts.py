@@ -150,15 +150,15 @@ def _find_coauthors(given: ConflictInput) -> Found:
             if name.first and name.last:
                 by_block[name.block].append((row, name, author))
     for number, reviewer in enumerate(given.reviewers):
-        found: set[int] = set()
+        conflicting: set[int] = set()
         for paper in reviewer.papers:
             if paper.year is not None and paper.year < given.since:
                 continue
             for author in paper.authors:
                 name = _parse(author)
                 for row, other, text in by_block.get(name.block, ()):
-                    if row not in found and _may_be_equal(name.first, other.first):
-                        found.add(row)
+                    if row not in conflicting and _may_be_equal(name.first, other.first):
+                        conflicting.add(row)
                         yield row, number, f"{text} is an author of the reviewer's paper “{paper.title}”"
 
 

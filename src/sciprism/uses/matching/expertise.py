@@ -66,14 +66,14 @@ def build_profiles(
     numbers: list[int] = []
     weights: list[float] = []
     for reviewer in reviewers:
-        own: dict[int, Paper] = {}
+        written: dict[int, Paper] = {}
         for paper in reviewer.papers:
             row = rows.setdefault((paper.title, paper.abstract), len(papers))
             if row == len(papers):
                 papers.append(paper)
-            own.setdefault(row, paper)
-        numbers += own
-        weights += _weigh(reviewer, list(own.values()), year, half_life, authorship)
+            written.setdefault(row, paper)
+        numbers += written
+        weights += _weigh(reviewer, list(written.values()), year, half_life, authorship)
         starts.append(len(numbers))
     return papers, Profiles(np.array(starts, np.int64), np.array(numbers, np.int64), np.array(weights, np.float32))
 
@@ -145,10 +145,10 @@ class ExpertiseScorer:
 
     def similarities(self, submissions: Floats, reviewer: int) -> Doubles:
         """Return the weighted cosines (b, p) of submissions (b, d) with each of a reviewer's papers."""
-        own = self.profiles.of(reviewer)
-        papers = normalize_for(self.vectors[self.profiles.rows[own]], "cosine").astype(np.float64)
-        found: Doubles = normalize_for(submissions, "cosine").astype(np.float64) @ papers.T
-        return found * self.profiles.weights[own]
+        part = self.profiles.of(reviewer)
+        papers = normalize_for(self.vectors[self.profiles.rows[part]], "cosine").astype(np.float64)
+        cosines: Doubles = normalize_for(submissions, "cosine").astype(np.float64) @ papers.T
+        return cosines * self.profiles.weights[part]
 
     def _build_blocks(self) -> Iterator[_ReviewerBlock]:
         sizes = self.profiles.sizes
@@ -182,12 +182,12 @@ class ExpertiseScorer:
             here = slice(int(same[0]), int(same[-1]) + 1)
             shares = torch.from_numpy(self.scoring.shares(int(size)).astype(np.float32))
             if best is not None:
-                found = [values[:, here] for values in best[: len(shares)]]
+                highest = [values[:, here] for values in best[: len(shares)]]
             else:
                 columns = torch.from_numpy(offsets[:size, None] + same)  # (papers, reviewers)
-                found = list(similar[:, columns].topk(len(shares), dim=1).values.unbind(1))
-            total = found[0] * shares[0]
-            for values, share in zip(found[1:], shares[1:], strict=True):
+                highest = list(similar[:, columns].topk(len(shares), dim=1).values.unbind(1))
+            total = highest[0] * shares[0]
+            for values, share in zip(highest[1:], shares[1:], strict=True):
                 total += values * share
             scores[:, here] = total
         return scores

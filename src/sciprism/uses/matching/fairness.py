@@ -84,10 +84,10 @@ class ExchangeChains:
 
     def _raise_paper(self, state: _State, paper: int, goal: float) -> bool:
         """Raise one submission, to the goal where one chain does, else as far as one goes; False where none does."""
-        own = [pair for pair in self._own(state, paper) if not self._locked[pair]]
-        own.sort(key=lambda pair: self._values[pair])
+        assigned = [pair for pair in self._own(state, paper) if not self._locked[pair]]
+        assigned.sort(key=lambda pair: self._values[pair])
         for full in (True, False):  # first whole steps to the goal
-            for released in own:
+            for released in assigned:
                 least = goal - state.sums[paper] if full else SLACK
                 if self._find_chain(state, paper, released, least, goal):
                     return True
@@ -95,8 +95,8 @@ class ExchangeChains:
 
     def _own(self, state: _State, paper: int) -> list[int]:
         first, last = self._starts[paper], self._starts[paper + 1]
-        found: list[int] = (first + np.flatnonzero(state.chosen[first:last])).tolist()
-        return found
+        assigned: list[int] = (first + np.flatnonzero(state.chosen[first:last])).tolist()
+        return assigned
 
     def _find_chain(self, state: _State, paper: int, released: int, gain: float, goal: float) -> bool:
         """Exchange `released` for a pair better by `gain`, others following; False where no chain ends."""
@@ -138,8 +138,8 @@ class ExchangeChains:
         for group in self._required.groups:
             count = group.members[reviewers[state.chosen[part]]].sum() - group.members[self._pairs.reviewers[leaving]]
             fits &= group.members[reviewers] | (count >= min(group.minimum, self._required.needs[paper]))
-        found = np.flatnonzero(fits)
-        ordered: list[int] = (part.start + found[np.argsort(-self._values[part][found], kind="stable")]).tolist()
+        pairs = np.flatnonzero(fits)
+        ordered: list[int] = (part.start + pairs[np.argsort(-self._values[part][pairs], kind="stable")]).tolist()
         return ordered
 
     def _follow(self, state: _State, reviewer: int, came: dict[int, tuple[int, int]], released: int) -> bool:

@@ -82,14 +82,14 @@ class _Draft:
         seen = {paper}
         while waiting:
             current = waiting.popleft()
-            found = self._reviewers_for(current, unseen)
-            unseen[found] = False
-            reached.update(dict.fromkeys(found.tolist(), current))
-            spare = found[self.loads[found] < required.most[found]]
+            candidates = self._reviewers_for(current, unseen)
+            unseen[candidates] = False
+            reached.update(dict.fromkeys(candidates.tolist(), current))
+            spare = candidates[self.loads[candidates] < required.most[candidates]]
             if len(spare):
                 self._shift(paper, int(spare[np.argmin(self.loads[spare])]), reached, released)
                 return
-            for reviewer in found.tolist():
+            for reviewer in candidates.tolist():
                 for other in self.papers_of[reviewer]:
                     if other not in seen and reviewer not in self.locked[other]:
                         seen.add(other)
@@ -100,7 +100,7 @@ class _Draft:
     def complete_reviewer(self, reviewer: int) -> None:
         """Give a reviewer one more submission, which another reviewer gives up."""
         required = self.required
-        taken: dict[int, int] = {}  # submission -> the reviewer that can take it
+        takers: dict[int, int] = {}  # submission -> the reviewer that can take it
         lost: dict[int, int] = {reviewer: -1}  # reviewer -> the submission that it gives up
         unseen = np.ones(required.shape[0], bool)
         waiting = deque([reviewer])
@@ -108,21 +108,21 @@ class _Draft:
             current = waiting.popleft()
             for paper in self._papers_for(current, unseen).tolist():
                 unseen[paper] = False
-                taken[paper] = current
+                takers[paper] = current
                 for other in self.reviewers_of[paper] - self.locked[paper]:
                     if other in lost:
                         continue
                     lost[other] = paper
                     if self.loads[other] > required.least[other]:
-                        self._pass_on(reviewer, other, taken, lost)
+                        self._pass_on(reviewer, other, takers, lost)
                         return
                     waiting.append(other)
         raise InputError(explain_idle_reviewer(required, reviewer))
 
     def pairs(self) -> tuple[Rows, Rows]:
         """Return the submissions and reviewers of all pairs, in order."""
-        found = [(paper, reviewer) for paper, held in enumerate(self.reviewers_of) for reviewer in sorted(held)]
-        papers, reviewers = np.array(found, np.int64).reshape(-1, 2).T
+        assigned = [(paper, reviewer) for paper, held in enumerate(self.reviewers_of) for reviewer in sorted(held)]
+        papers, reviewers = np.array(assigned, np.int64).reshape(-1, 2).T
         return papers, reviewers
 
     def _reviewers_for(self, paper: int, unseen: Mask) -> Rows:
@@ -148,12 +148,12 @@ class _Draft:
             reviewer = released[current]
             self.remove(current, reviewer)
 
-    def _pass_on(self, first: int, reviewer: int, taken: dict[int, int], lost: dict[int, int]) -> None:
+    def _pass_on(self, first: int, reviewer: int, takers: dict[int, int], lost: dict[int, int]) -> None:
         """Follow a path back: each reviewer gives up its submission to the one before."""
         while reviewer != first:
             paper = lost[reviewer]
             self.remove(paper, reviewer)
-            reviewer = taken[paper]
+            reviewer = takers[paper]
             self.add(paper, reviewer)
 
 

@@ -143,7 +143,7 @@ def read_inputs(
     reviewer_rows = {reviewer.id: row for row, reviewer in enumerate(people)}
     reader = PairReader(paper_rows, reviewer_rows, skip_bad)
     stated = read_stated_pairs(files, reader)
-    years = [p.year for p in (*papers, *(p for each in people for p in each.papers)) if p.year is not None]
+    years = [p.year for p in (*papers, *(p for reviewer in people for p in reviewer.papers)) if p.year is not None]
     year = settings.year or max(years, default=0)
     conflict_input = ConflictInput(papers, authorships, people, year - settings.coauthor_years + 1)
     conflicts = drop_allowed(stated, find_conflicts(conflict_input, settings.conflicts))

@@ -118,7 +118,7 @@ class _Network:
         path: list[tuple[int, int]] = []
         while True:
             last = path[-1][0] if path else -1
-            edge = next((each for each in self._open[node] if each != last), -1)
+            edge = next((other for other in self._open[node] if other != last), -1)
             if edge < 0:
                 self._close(last)
                 return []

@@ -23,16 +23,16 @@ class PairTable:
     def __len__(self) -> int:
         return len(self.papers)
 
-    def take(self, kept: Rows) -> PairTable:
+    def take(self, rows: Rows) -> PairTable:
         """Return some of the pairs: a mask, or positions in ascending order."""
-        return PairTable(self.papers[kept], self.reviewers[kept], self.scores[kept])
+        return PairTable(self.papers[rows], self.reviewers[rows], self.scores[rows])
 
 
 def join_pairs(tables: list[PairTable], reviewers: int) -> PairTable:
     """Return the pairs of all tables in order, of a pair in several the first one's score."""
     keys = np.concatenate([table.papers * reviewers + table.reviewers for table in tables])
-    found, first = np.unique(keys, return_index=True)
-    papers, numbers = np.divmod(found, reviewers)
+    distinct, first = np.unique(keys, return_index=True)
+    papers, numbers = np.divmod(distinct, reviewers)
     return PairTable(papers, numbers, np.concatenate([table.scores for table in tables])[first])
 
 

@@ -49,8 +49,8 @@ class AssignedPair:
     def reason(self) -> str:
         """Return why, for a person: "wrote “A” (2019, 0.83); “B” (0.80); bid 1"."""
         near = "; ".join(
-            f"“{each.title}” ({', '.join(filter(None, (str(each.year or ''), f'{each.cosine:.2f}')))})"
-            for each in self.papers
+            f"“{paper.title}” ({', '.join(filter(None, (str(paper.year or ''), f'{paper.cosine:.2f}')))})"
+            for paper in self.papers
         )
         parts = [f"wrote {near}" if near else "", f"bid {self.bid:g}" if self.bid else "", *self.notes]
         return "; ".join(filter(None, parts)) or "no paper of the reviewer is known"
@@ -103,8 +103,10 @@ class Matching:
 
     def worst(self, count: int = WORST) -> list[tuple[str, float, list[AssignedPair]]]:
         """Return the submissions with the lowest mean value: id, mean, pairs."""
-        means = [(paper, float(np.mean([pair.value for pair in own])), own) for paper, own in self.by_paper().items()]
-        return sorted(means, key=lambda each: (each[1], each[0]))[:count]
+        means = [
+            (paper, float(np.mean([pair.value for pair in pairs])), pairs) for paper, pairs in self.by_paper().items()
+        ]
+        return sorted(means, key=lambda entry: (entry[1], entry[0]))[:count]
 
     def write(self, path: Path | str, *, bare: bool = False) -> Path:
         """Write the assignment as CSV or JSON (by suffix), next to it the conflicts and the audit; return its path.
@@ -207,11 +209,11 @@ def _describe_result(matching: Matching, solved: SolvedAssignment) -> dict[str, 
     result["worst-served submissions"] = [
         {
             "paper": paper,
-            "title": own[0].title,
+            "title": pairs[0].title,
             "mean value": _round(mean),
-            "reviewers": [{"reviewer": pair.reviewer, "score": pair.score, "reason": pair.reason} for pair in own],
+            "reviewers": [{"reviewer": pair.reviewer, "score": pair.score, "reason": pair.reason} for pair in pairs],
         }
-        for paper, mean, own in worst
+        for paper, mean, pairs in worst
     ]
     return result
 

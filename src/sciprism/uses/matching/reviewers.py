@@ -95,7 +95,7 @@ def read_authorships(paths: Iterable[Path]) -> dict[str, Authorship]:
 
     A table may have one row per author; the rows of a submission are joined.
     """
-    found: dict[str, Authorship] = {}
+    authorships: dict[str, Authorship] = {}
     for path in paths:
         name = path.name.removesuffix(".gz")
         if not path.is_file() or not name.endswith((*_TABLES, *_JSON)):
@@ -108,14 +108,14 @@ def read_authorships(paths: Iterable[Path]) -> dict[str, Authorship]:
                 new = {field: read_texts(first_of(record, keys)) for field, keys in _AUTHOR_KEYS.items()}
             except ValueError as error:
                 raise InputError(f"{where}: {error}") from None
-            emails = tuple(each for each in (*new["emails"], *new["ids"]) if "@" in each)
-            old = found.get(str(id), Authorship())
-            found[str(id)] = Authorship(
+            emails = tuple(address for address in (*new["emails"], *new["ids"]) if "@" in address)
+            old = authorships.get(str(id), Authorship())
+            authorships[str(id)] = Authorship(
                 ids=(*old.ids, *new["ids"]),
                 emails=(*old.emails, *emails),
                 institutions=(*old.institutions, *new["institutions"]),
             )
-    return found
+    return authorships
 
 
 def _read_table(file: InputFile) -> Iterator[Record]:
@@ -171,12 +171,12 @@ def read_reviewers(
             raise InputError(
                 f"{path} is a folder of reviewers' papers; --reviewer-papers belongs to a table of reviewers"
             )
-        found = [Reviewer(id=id, papers=own) for id, own in _read_folder(path, skip_bad, report).items()]
+        reviewers = [Reviewer(id=id, papers=written) for id, written in _read_folder(path, skip_bad, report).items()]
     else:
-        found = list(_read_reviewer_table(path, _PaperSource(papers, skip_bad, report)))
-    if not found:
+        reviewers = list(_read_reviewer_table(path, _PaperSource(papers, skip_bad, report)))
+    if not reviewers:
         raise InputError(f"{path} holds no reviewer")
-    return found
+    return reviewers
 
 
 def reviewer_id(path: Path) -> str:
@@ -229,16 +229,16 @@ class _PaperSource:
 
 
 def _read_folder(folder: Path, skip_bad: bool, report: ReadReport) -> dict[str, tuple[Paper, ...]]:
-    found: dict[str, tuple[Paper, ...]] = {}
-    for path in sorted(each for each in folder.iterdir() if each.is_file() and not each.name.startswith(".")):
+    papers_of: dict[str, tuple[Paper, ...]] = {}
+    for path in sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith(".")):
         if path.name.lower().startswith("readme"):
             continue
         id = reviewer_id(path)
-        if id in found:
+        if id in papers_of:
             raise InputError(f"{folder} holds two files of reviewer {id}; join them")
         empty = not path.stat().st_size
-        found[id] = () if empty else tuple(read_papers(path, skip_bad=skip_bad, report=report))
-    return found
+        papers_of[id] = () if empty else tuple(read_papers(path, skip_bad=skip_bad, report=report))
+    return papers_of
 
 
 def _read_reviewer_table(path: Path, papers: _PaperSource) -> Iterator[Reviewer]:

@@ -33,14 +33,14 @@ class Scoring:
     @classmethod
     def parse(cls, text: str) -> Scoring:
         """Parse `best`, `mean-3` or `percentile-75`; InputError for another text."""
-        found = _FORM.fullmatch(text.strip())
-        if found is None or float(found[2] or 0) > 100:
+        match = _FORM.fullmatch(text.strip())
+        if match is None or float(match[2] or 0) > 100:
             raise InputError(
                 f"scoring {text!r} is none of best, mean-K and percentile-P, such as mean-3 or percentile-75"
             )
-        if found[2] is not None:
-            return cls(0, float(found[2]))
-        return cls(int(found[1] or 1))
+        if match[2] is not None:
+            return cls(0, float(match[2]))
+        return cls(int(match[1] or 1))
 
     def depth(self, papers: int) -> int:
         """Return how many of the highest values of `papers` decide the score."""
@@ -156,7 +156,7 @@ class MatchFiles:
 
 def parse_requirement(text: str) -> tuple[str, str, int]:
     """Return column, value and minimum of a text such as `seniority=senior:1`."""
-    found = _REQUIREMENT.fullmatch(text)
-    if found is None:
+    match = _REQUIREMENT.fullmatch(text)
+    if match is None:
         raise InputError(f"requirement {text!r} is not COLUMN=VALUE:NUMBER, such as seniority=senior:1")
-    return found[1], found[2], int(found[3])
+    return match[1], match[2], int(match[3])

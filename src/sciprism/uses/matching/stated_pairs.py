@@ -73,17 +73,17 @@ def read_stated_pairs(files: MatchFiles, reader: PairReader) -> StatedPairs:
 
 def _read_kept(files: MatchFiles, reader: PairReader) -> PairValues:
     """Return the pairs of an earlier assignment, whatever their scores were."""
-    found: dict[tuple[int, int], str] = {}
+    places: dict[tuple[int, int], str] = {}
     if files.keep is None:
         return NO_PAIRS
     for where, paper, reviewer, _ in read_pair_rows(files.keep):
         if paper in reader.paper_rows and reviewer in reader.reviewer_rows:
-            found.setdefault((reader.paper_rows[paper], reader.reviewer_rows[reviewer]), where)
+            places.setdefault((reader.paper_rows[paper], reader.reviewer_rows[reviewer]), where)
         else:
             gone = "submission" if paper not in reader.paper_rows else "reviewer"
             reader.dropped.add(f"earlier pair whose {gone} is gone", f"{paper} {reviewer}")
-    rows = np.array(list(found), np.int64).reshape(-1, 2)
-    return PairValues(rows[:, 0], rows[:, 1], np.ones(len(rows)), list(found.values()))
+    rows = np.array(list(places), np.int64).reshape(-1, 2)
+    return PairValues(rows[:, 0], rows[:, 1], np.ones(len(rows)), list(places.values()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,7 +99,7 @@ class ForbiddenReport:
 def drop_allowed(stated: StatedPairs, conflicts: Iterable[Conflict]) -> list[Conflict]:
     """Return the conflicts without those on pairs that a file allows."""
     allowed = set(zip(stated.allowed.papers.tolist(), stated.allowed.reviewers.tolist(), strict=True))
-    return [each for each in conflicts if (each.paper, each.reviewer) not in allowed]
+    return [conflict for conflict in conflicts if (conflict.paper, conflict.reviewer) not in allowed]
 
 
 def join_forbidden(

@@ -187,10 +187,10 @@ class OwnedPapers:
 
 def is_near_copy(paper: Paper, other: Paper) -> bool:
     """Return whether two papers with near vectors have nearly the same text, or title where an abstract is missing."""
-    texts = [normalise_words(each.abstract) for each in (paper, other)]
+    texts = [normalise_words(one.abstract) for one in (paper, other)]
     if min(map(len, texts)) >= MIN_TEXT_WORDS:
         return _jaccard(*map(_find_shingles, texts)) >= MIN_SHARED_TEXT
-    titles = [normalise_words(each.title) for each in (paper, other)]
+    titles = [normalise_words(one.title) for one in (paper, other)]
     if min(map(len, titles)) < MIN_TITLE_WORDS or not _may_share_author(paper, other):
         return False
     return _jaccard(*map(set, titles)) >= MIN_SHARED_TITLE

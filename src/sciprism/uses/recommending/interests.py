@@ -80,19 +80,19 @@ def _choose_groups(vectors: Floats) -> Rows:
     best, chosen = 0.0, np.zeros(len(vectors), np.int64)
     for number in range(2, min(MAX_INTERESTS, len(rows) // 2) + 1):
         for start in STARTS:
-            found = _join_lone(compared, _group(compared, start(compared, number)))
-            fit = measure_silhouette(distances, found)
+            groups = _join_lone(compared, _group(compared, start(compared, number)))
+            fit = measure_silhouette(distances, groups)
             if fit > best:
                 whole = len(rows) == len(vectors)
-                best, chosen = fit, found if whole else _join_lone(vectors, _group(vectors, start(vectors, number)))
+                best, chosen = fit, groups if whole else _join_lone(vectors, _group(vectors, start(vectors, number)))
     return chosen
 
 
 def _group_as_asked(vectors: Floats, count: int) -> Rows:
     """Return the grouping of the start whose papers are nearest to their centres."""
     number = min(count, len(vectors))
-    found = [_group(vectors, start(vectors, number)) for start in STARTS]
-    return max(found, key=lambda groups: _measure_cohesion(vectors, groups))
+    groupings = [_group(vectors, start(vectors, number)) for start in STARTS]
+    return max(groupings, key=lambda groups: _measure_cohesion(vectors, groups))
 
 
 def measure_silhouette(distances: Doubles, groups: Rows) -> float:
@@ -105,13 +105,13 @@ def measure_silhouette(distances: Doubles, groups: Rows) -> float:
     members = np.equal.outer(groups, np.unique(groups)).astype(np.int64)
     sizes = members.sum(axis=0)
     sums = distances @ members
-    own = members.argmax(axis=1)
+    group_of = members.argmax(axis=1)
     rows = np.arange(len(groups))
-    inside = sums[rows, own] / np.maximum(sizes[own] - 1, 1)
+    inside = sums[rows, group_of] / np.maximum(sizes[group_of] - 1, 1)
     means = sums / sizes
-    means[rows, own] = np.inf
+    means[rows, group_of] = np.inf
     outside = means.min(axis=1)
-    values = np.where(sizes[own] > 1, (outside - inside) / np.maximum(np.maximum(inside, outside), 1e-12), 0.0)
+    values = np.where(sizes[group_of] > 1, (outside - inside) / np.maximum(np.maximum(inside, outside), 1e-12), 0.0)
     return float(values.mean())
 
 
@@ -120,22 +120,22 @@ def describe_interests(papers: Sequence[Paper], vectors: Floats, groups: Rows) -
     numbers = range(int(groups.max()) + 1)
     rows = [np.flatnonzero(groups == number) for number in numbers]
     terms = find_typical_terms(papers, rows)
-    central = [int(each[(vectors[each] @ vectors[each].sum(axis=0)).argmax()]) for each in rows]
-    found: list[Interest] = []
+    central = [int(members[(vectors[members] @ vectors[members].sum(axis=0)).argmax()]) for members in rows]
+    interests: list[Interest] = []
     for number in numbers:
         named = () if terms[number] in terms[:number] else terms[number]  # names differ
-        found.append(Interest(number + 1, named, papers[central[number]].title, len(rows[number])))
-    return found
+        interests.append(Interest(number + 1, named, papers[central[number]].title, len(rows[number])))
+    return interests
 
 
 def _group(vectors: Floats, centres: Floats) -> Rows:
     """Group unit vectors (n, d) by spherical k-means (Dhillon and Modha 2001) from centres (k, d) -> (n,)."""
     groups = np.full(len(vectors), -1)
     for _ in range(MAX_ROUNDS):
-        found = (vectors @ centres.T).argmax(axis=1)
-        if np.array_equal(found, groups):
+        nearest = (vectors @ centres.T).argmax(axis=1)
+        if np.array_equal(nearest, groups):
             break
-        groups, old = found, centres
+        groups, old = nearest, centres
         centres = _find_centres(vectors, groups, len(centres))
         lost = np.bincount(groups, minlength=len(centres)) == 0
         centres[lost] = old[lost]  # a centre without papers stays
@@ -215,7 +215,7 @@ def find_typical_terms(papers: Sequence[Paper], groups: Sequence[Rows]) -> list[
     is more frequent than in all papers.
     """
     terms = [_list_terms(paper) for paper in papers]
-    everywhere = Counter(term for found in terms for term in found)
+    everywhere = Counter(term for paper_terms in terms for term in paper_terms)
     typical = []
     for rows in groups:
         here = Counter(term for row in rows.tolist() for term in terms[row])
@@ -233,10 +233,10 @@ def _choose_terms(ranked: Iterable[str]) -> tuple[str, ...]:
     chosen: list[str] = []
     stems: set[str] = set()
     for term in ranked:
-        found = {word.rstrip("s") for word in term.split()}
-        if not found & stems:
+        words = {word.rstrip("s") for word in term.split()}
+        if not words & stems:
             chosen.append(term)
-            stems |= found
+            stems |= words
         if len(chosen) == TERMS:
             break
     return tuple(chosen)

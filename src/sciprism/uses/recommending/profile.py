@@ -116,8 +116,8 @@ class LibraryProfile:
                 near[np.arange(len(part)), np.arange(start, start + len(part))] = -np.inf  # itself
                 best = mean_of_best(near, min(self._settings.neighbours, len(rows) - 1))
                 floors[number] = np.fmin(floors[number], best.min())
-        known = floors[~np.isnan(floors)]
-        return np.where(np.isnan(floors), known.min() if len(known) else -np.inf, floors)
+        measured = floors[~np.isnan(floors)]
+        return np.where(np.isnan(floors), measured.min() if len(measured) else -np.inf, floors)
 
 
 def choose_papers(

@@ -118,7 +118,7 @@ def list_outputs(path: Path) -> list[Path]:
     return files
 
 
-def write_recommendations(found: Recommendations, path: Path) -> list[Path]:
+def write_recommendations(recommended: Recommendations, path: Path) -> list[Path]:
     """Write the list to a file by its suffix, or to three for a name without one; return the files.
 
     .csv: the columns of `COLUMNS`. .jsonl: an object per paper, with its abstract. .bib, .ris: with the reason as a
@@ -126,7 +126,7 @@ def write_recommendations(found: Recommendations, path: Path) -> list[Path]:
     """
     files = list_outputs(path)
     for file in files:
-        write_lines(file, _list_lines(found, file.suffix.lower()), errors="replace")
+        write_lines(file, _list_lines(recommended, file.suffix.lower()), errors="replace")
     return files
 
 
@@ -135,25 +135,27 @@ def describe_reason(hit: Recommendation) -> str:
     return "; ".join(f"{near.title or '(no title)'} ({near.id}, {near.similarity:.2f})" for near in hit.because)
 
 
-def _list_lines(found: Recommendations, suffix: str) -> Iterator[str]:
+def _list_lines(recommended: Recommendations, suffix: str) -> Iterator[str]:
     if suffix == ".csv":
-        yield from _list_rows(found)
+        yield from _list_rows(recommended)
     elif suffix == ".jsonl":
-        for hit in found.hits:
+        for hit in recommended.hits:
             yield json.dumps(hit.to_json() | {"abstract": hit.paper.abstract}, ensure_ascii=False)
     else:
-        entries = [(hit.paper, f"rank {hit.rank}, {hit.interest}; near {describe_reason(hit)}") for hit in found.hits]
+        entries = [
+            (hit.paper, f"rank {hit.rank}, {hit.interest}; near {describe_reason(hit)}") for hit in recommended.hits
+        ]
         yield from (format_bibtex if suffix == ".bib" else format_ris)(entries)
 
 
-def _list_rows(found: Recommendations) -> Iterator[str]:
+def _list_rows(recommended: Recommendations) -> Iterator[str]:
     def join(cells: list[object]) -> str:
         text = io.StringIO()
         csv.writer(text, lineterminator="").writerow(cells)
         return text.getvalue()
 
     yield join(list(COLUMNS))
-    for hit in found.hits:
+    for hit in recommended.hits:
         row = hit.to_json() | {
             "score": f"{hit.score:.4f}",
             "authors": "; ".join(hit.authors),

@@ -75,8 +75,8 @@ class LabelSide:
         """Return the largest share of the words of one of each label's names in each paper, (b, labels)."""
         present = torch.zeros(len(self.words), len(papers))
         for column, paper in enumerate(papers):
-            found = {self.words[word] for word in stems_of(f"{paper.title} {paper.abstract}") if word in self.words}
-            present[list(found), column] = 1
+            columns = {self.words[word] for word in stems_of(f"{paper.title} {paper.abstract}") if word in self.words}
+            present[list(columns), column] = 1
         shares = self.names.multiply(present).numpy()
         return torch.from_numpy(np.maximum.reduceat(shares, self.owners, axis=0).T.copy())
 
@@ -124,14 +124,14 @@ class EvidenceCollector:
             matches = self.find_names(papers)
         votes = near.vote(located) if near is not None and located is not None else None
         scores = self._score(papers, vectors, votes, sources, located)
-        ranks = {name: _rank(each) for name, each in scores.items()}
+        ranks = {name: _rank(values) for name, values in scores.items()}
         chosen = _choose(ranks, matches)
         if allowed is not None and not allowed.all():
             chosen = (chosen | _choose_allowed(scores, allowed)) & allowed
         owners, labels = np.nonzero(chosen)
         columns = self._compare_names(owners, labels, matches, scores["cosine"])
-        columns |= {name: each.numpy()[owners, labels] for name, each in scores.items()}
-        columns |= {f"{name} rank": np.log1p(each[owners, labels]) for name, each in ranks.items()}
+        columns |= {name: values.numpy()[owners, labels] for name, values in scores.items()}
+        columns |= {f"{name} rank": np.log1p(values[owners, labels]) for name, values in ranks.items()}
         if votes is not None:
             share = votes.first[owners, labels] / np.float32(max(1, votes.neighbours))
             columns |= {"near papers": share, "near": np.ones(len(owners), np.float32)}
@@ -167,16 +167,16 @@ class EvidenceCollector:
         self, owners: Rows, labels: Rows, matches: list[dict[int, Match]], cosines: torch.Tensor
     ) -> dict[str, Floats]:
         """Return the columns of names found, and of cosines within each paper."""
-        found = np.zeros((len(owners), 9), np.float32)
+        described = np.zeros((len(owners), 9), np.float32)
         for place, (owner, label) in enumerate(zip(owners.tolist(), labels.tolist(), strict=True)):
             if (match := matches[owner].get(label)) is not None:
-                found[place] = _describe(match)
+                described[place] = _describe(match)
         named = np.zeros((len(matches), cosines.shape[1] + 1), np.float32)
-        for owner, each in enumerate(matches):
-            named[owner, list(each)] = 1
+        for owner, names in enumerate(matches):
+            named[owner, list(names)] = 1
         means, deviations = cosines.mean(dim=1).numpy(), cosines.std(dim=1).numpy()
         above = (cosines.numpy()[owners, labels] - means[owners]) / np.maximum(deviations[owners], 1e-6)
-        return dict(zip(FEATURES[:9], found.T, strict=True)) | {
+        return dict(zip(FEATURES[:9], described.T, strict=True)) | {
             "rarity": self.side.rarity[labels],
             "cosine above mean": above,
             "parent named": named[owners[:, None], self._up[labels]].max(axis=1),
@@ -237,16 +237,16 @@ def _rank(scores: torch.Tensor) -> Floats:
 
 def _choose(ranks: dict[str, Floats], matches: list[dict[int, Match]]) -> NDArray[np.bool_]:
     """Mark the candidates (b, labels): the first of each source, and those whose names are found."""
-    chosen: NDArray[np.bool_] = np.logical_or.reduce([each < CANDIDATES for each in ranks.values()])
-    for owner, found in enumerate(matches):
-        chosen[owner, list(found)] = True
+    chosen: NDArray[np.bool_] = np.logical_or.reduce([rank < CANDIDATES for rank in ranks.values()])
+    for owner, named in enumerate(matches):
+        chosen[owner, list(named)] = True
     return chosen
 
 
 def _choose_allowed(scores: dict[str, torch.Tensor], allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Mark the first of each source among the allowed labels (b, labels)."""
     barred = torch.from_numpy(~allowed)
-    inside = [_rank(each.masked_fill(barred, -torch.inf)) < CANDIDATES for each in scores.values()]
+    inside = [_rank(values.masked_fill(barred, -torch.inf)) < CANDIDATES for values in scores.values()]
     chosen: NDArray[np.bool_] = np.logical_or.reduce(inside)
     return chosen
 
@@ -254,6 +254,6 @@ def _choose_allowed(scores: dict[str, torch.Tensor], allowed: NDArray[np.bool_])
 def _pad(links: Sequence[Sequence[int]]) -> Rows:
     """Return links as a matrix (labels, `MAX_LINKS`); missing ones point beyond the last label."""
     padded = np.full((len(links), MAX_LINKS), len(links))
-    for row, each in enumerate(links):
-        padded[row, : len(each)] = each[:MAX_LINKS]
+    for row, rows in enumerate(links):
+        padded[row, : len(rows)] = rows[:MAX_LINKS]
     return padded

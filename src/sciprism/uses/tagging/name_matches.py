@@ -115,12 +115,12 @@ class NameMatcher:
     def find(self, title: str, abstract: str) -> dict[int, Match]:
         """Return row -> what was found of the labels in a paper."""
         titles, abstracts = split_words(title), split_words(abstract)
-        found = [*self._scan(title, titles, in_title=True), *self._scan(abstract, abstracts, in_title=False)]
+        places = [*self._scan(title, titles, in_title=True), *self._scan(abstract, abstracts, in_title=False)]
         by_row: defaultdict[int, list[_Found]] = defaultdict(list)
-        for each in found:
-            by_row[each.name.row].append(each)
+        for place in places:
+            by_row[place.name.row].append(place)
         total = max(1, len(titles) + len(abstracts))
-        return {row: _describe(each, len(titles), total) for row, each in by_row.items()}
+        return {row: _describe(place, len(titles), total) for row, place in by_row.items()}
 
     def _scan(self, text: str, words: list[TextWord], *, in_title: bool) -> Iterator[_Found]:
         """Yield every name at every place; one inside a longer one is marked."""
@@ -163,16 +163,24 @@ def _is_too_short(stems: Iterable[str]) -> bool:
     return len(letters) == 1 and letters.isascii()
 
 
-def _describe(found: list[_Found], title_words: int, total: int) -> Match:
-    best = min(found, key=lambda each: (not each.in_title, each.name.kind, -len(each.name.stems), each.start))
-    places = [each.start + (0 if each.in_title else title_words) for each in found]
+def _describe(occurrences: list[_Found], title_words: int, total: int) -> Match:
+    best = min(
+        occurrences,
+        key=lambda occurrence: (
+            not occurrence.in_title,
+            occurrence.name.kind,
+            -len(occurrence.name.stems),
+            occurrence.start,
+        ),
+    )
+    places = [occurrence.start + (0 if occurrence.in_title else title_words) for occurrence in occurrences]
     return Match(
-        kind=min(each.name.kind for each in found),
-        title=sum(each.in_title for each in found),
-        abstract=sum(not each.in_title for each in found),
+        kind=min(occurrence.name.kind for occurrence in occurrences),
+        title=sum(occurrence.in_title for occurrence in occurrences),
+        abstract=sum(not occurrence.in_title for occurrence in occurrences),
         place=min(places) / total,
-        words=max(len(each.name.stems) for each in found),
-        inside=all(each.inside for each in found),
-        exact=any(each.text.casefold() == each.name.name for each in found),
+        words=max(len(occurrence.name.stems) for occurrence in occurrences),
+        inside=all(occurrence.inside for occurrence in occurrences),
+        exact=any(occurrence.text.casefold() == occurrence.name.name for occurrence in occurrences),
         text=best.text,
     )

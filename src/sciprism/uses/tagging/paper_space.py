@@ -85,9 +85,9 @@ class Terms:
         """Return texts, given as words, by terms: (1 + log tf) idf, rows of length 1; unknown words are left out."""
         starts, terms, counts = [0], list[int](), list[int]()
         for words in texts:
-            found = Counter(self.known[word] for word in words if word in self.known)
-            terms += found.keys()
-            counts += found.values()
+            counted = Counter(self.known[word] for word in words if word in self.known)
+            terms += counted.keys()
+            counts += counted.values()
             starts.append(len(terms))
         rows = np.array(terms, np.int64)
         weights = (1 + np.log(np.array(counts, np.float64))) * self.idf[rows]

@@ -101,12 +101,12 @@ class Sources:
         rows = torch.from_numpy(papers)
         gram = rows.T @ rows
         linear = _solve(gram, sums, RIDGE)
-        own = torch.from_numpy(label_vectors[seen])
+        seen_vectors = torch.from_numpy(label_vectors[seen])
         weights = torch.from_numpy(1 / np.sqrt(np.maximum(counts[seen], 1))).float()
-        pulled = (sums * weights) @ own  # rare labels weigh nearly as much as common ones
+        pulled = (sums * weights) @ seen_vectors  # rare labels weigh nearly as much as common ones
         first, second = COMPATIBILITY_RIDGE
         left = _solve(gram, pulled, first)
-        compatibility = _solve(own.T @ own, left.T.contiguous(), second).T.contiguous()
+        compatibility = _solve(seen_vectors.T @ seen_vectors, left.T.contiguous(), second).T.contiguous()
         rate = _name_rates(matches, tags)
         return cls(seen, counts, linear.numpy(), compatibility.numpy(), NearestPapers(papers, tags), rate)
 

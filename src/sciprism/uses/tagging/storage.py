@@ -84,8 +84,8 @@ def load_tagger(folder: Path) -> Tagger:
     judged = {int(paper): frozenset(labels) for paper, labels in facts["judged"].items()}
     tags = TagMatrix(values["tag_starts"], values["tag_rows"], len(vocabulary))
     data = TaggedPapers(papers, _full(values["vectors"]), tags, judged)
-    known = Terms({term: number for number, term in enumerate(terms)}, values["idf"])
-    space = PaperSpace(known, _full(values["directions"]), values["centre"])
+    learned_terms = Terms({term: number for number, term in enumerate(terms)}, values["idf"])
+    space = PaperSpace(learned_terms, _full(values["directions"]), values["centre"])
     sources = _build_sources(values, NearestPapers(space.locate(papers, data.vectors), tags))
     return Tagger(
         vocabulary,

@@ -92,12 +92,12 @@ class TagChoice:
         if self.parents == "drop":
             above = {row for label, _ in ranked[: self.limit] for row in vocabulary.above(label)}
             ranked = [(label, value) for label, value in ranked if label not in above]
-        picked: list[tuple[int, float, int | None]] = [(*each, None) for each in ranked[: self.limit]]
+        picked: list[tuple[int, float, int | None]] = [(*candidate, None) for candidate in ranked[: self.limit]]
         if self.parents == "add":
-            known = {label for label, _, _ in picked}
+            chosen = {label for label, _, _ in picked}
             for label, value, _ in list(picked):  # a label above a right one is right
-                for row in sorted(vocabulary.above(label) - known):
-                    known.add(row)
+                for row in sorted(vocabulary.above(label) - chosen):
+                    chosen.add(row)
                     picked.append((row, value, label))
         return picked
 
@@ -137,11 +137,11 @@ class TagReportCard:
 
     def most_wrong(self, count: int) -> list[LabelErrors]:
         """Return the labels that were most often suggested wrongly."""
-        return sorted((each for each in self.labels if each.wrong), key=lambda each: -each.wrong)[:count]
+        return sorted((errors for errors in self.labels if errors.wrong), key=lambda errors: -errors.wrong)[:count]
 
     def most_missed(self, count: int) -> list[LabelErrors]:
         """Return the labels that were most often missed."""
-        return sorted((each for each in self.labels if each.missed), key=lambda each: -each.missed)[:count]
+        return sorted((errors for errors in self.labels if errors.missed), key=lambda errors: -errors.missed)[:count]
 
     def to_json(self, count: int) -> dict[str, Any]:
         """Return scores and the first labels as JSON values."""
@@ -161,11 +161,11 @@ def compare_tags(
     for paper, labels in zip(suggested, gold, strict=True):
         if not labels:
             continue
-        found, truth = [vocabulary.rows[tag.uri] for tag in paper.tags], set(labels)
-        right.update(truth.intersection(found))
-        wrong.update(set(found) - truth)
-        missed.update(truth - set(found))
-        rows.append(score_ranking(found, truth))
+        suggested_rows, truth = [vocabulary.rows[tag.uri] for tag in paper.tags], set(labels)
+        right.update(truth.intersection(suggested_rows))
+        wrong.update(set(suggested_rows) - truth)
+        missed.update(truth - set(suggested_rows))
+        rows.append(score_ranking(suggested_rows, truth))
     means = np.mean(rows, axis=0).tolist() if rows else [0.0] * 5
     errors = tuple(
         LabelErrors(vocabulary.labels[row].id, vocabulary.labels[row].name, right[row], wrong[row], missed[row])
@@ -174,19 +174,19 @@ def compare_tags(
     return TagReportCard(TagScores(len(rows), *(round(mean, 4) for mean in means)), errors)
 
 
-def score_ranking(found: Sequence[int], truth: set[int]) -> tuple[float, float, float, float, float]:
+def score_ranking(ranked: Sequence[int], truth: set[int]) -> tuple[float, float, float, float, float]:
     """Return P@1, P@5, nDCG@5, F1@5 and F1 of the labels found for one paper, best first.
 
     P@5 divides by 5, also of fewer labels, as in extreme classification; nDCG@5 by the best possible gain.
     """
-    hits = np.array([row in truth for row in found[:TOP]], float)
+    hits = np.array([row in truth for row in ranked[:TOP]], float)
     gains = 1 / np.log2(np.arange(2, TOP + 2))
     ideal = gains[: min(TOP, len(truth))].sum()
-    all_hits = sum(row in truth for row in found)
+    all_hits = sum(row in truth for row in ranked)
     return (
         float(hits[:1].sum()),
         float(hits.sum() / TOP),
         float((hits * gains[: len(hits)]).sum() / ideal),
         float(2 * hits.sum() / (len(hits) + len(truth))),
-        2 * all_hits / (len(found) + len(truth)),
+        2 * all_hits / (len(ranked) + len(truth)),
     )

@@ -58,7 +58,7 @@ def resolve_tags(
     papers: Sequence[Paper], named: Iterable[Iterable[str]], vocabulary: Vocabulary
 ) -> tuple[list[list[int]], TagReport]:
     """Return the rows of each paper's tags, given by id, notation or name, and what could not be found."""
-    report, found = TagReport(), list[list[int]]()
+    report, resolved = TagReport(), list[list[int]]()
     for names in named:
         rows = list[int]()
         for name in names:
@@ -66,11 +66,11 @@ def resolve_tags(
                 report.unknown[name] += 1
             else:
                 rows.append(row)
-        found.append(rows)
+        resolved.append(rows)
         report.tags += len(rows)
         report.untagged += not rows
-    assert len(found) == len(papers)
-    return found, report
+    assert len(resolved) == len(papers)
+    return resolved, report
 
 
 def read_tag_table(path: Path) -> dict[str, list[str]]:
@@ -79,9 +79,9 @@ def read_tag_table(path: Path) -> dict[str, list[str]]:
     Rows that a person rejected are left out, so reviewed suggestions can be read.
     """
     tags: defaultdict[str, list[str]] = defaultdict(list)
-    for each in _read_table(path, judged=False):
-        if each.accepted:
-            tags[each.paper].append(each.tag)
+    for row in _read_table(path, judged=False):
+        if row.accepted:
+            tags[row.paper].append(row.tag)
     return dict(tags)
 
 
@@ -90,10 +90,10 @@ def read_judgements(path: Path) -> list[Judgement]:
 
     Raises InputError for a verdict that is neither yes nor no, or a table without any.
     """
-    found = list(_read_table(path, judged=True))
-    if not found:
+    judgements = list(_read_table(path, judged=True))
+    if not judgements:
         raise InputError(f"{path} has no verdict; write yes or no into the column verdict of some rows")
-    return found
+    return judgements
 
 
 def count_verdicts(path: Path) -> int:
@@ -198,24 +198,24 @@ def to_annif_results(paper: PaperTags) -> dict[str, Any]:
 def _format_lines(format: str, tagged: Iterable[tuple[Paper, PaperTags]]) -> Iterator[str]:
     if format == "csv":
         yield _csv_line(COLUMNS)
-        for _, each in tagged:
-            for tag in each.tags:
+        for _, suggested in tagged:
+            for tag in suggested.tags:
                 facts = (tag.rank, tag.uri, tag.notation, tag.label, f"{tag.probability:.4f}", tag.why)
-                yield _csv_line([each.id, each.title, *facts, ""])
+                yield _csv_line([suggested.id, suggested.title, *facts, ""])
     elif format == "jsonl":
-        for _, each in tagged:
-            yield json.dumps(each.to_json(), ensure_ascii=False)
+        for _, suggested in tagged:
+            yield json.dumps(suggested.to_json(), ensure_ascii=False)
     elif format == "annif-json":
         yield "["
         separator = ""
-        for _, each in tagged:
-            yield separator + json.dumps(to_annif_results(each), ensure_ascii=False)
+        for _, suggested in tagged:
+            yield separator + json.dumps(to_annif_results(suggested), ensure_ascii=False)
             separator = ","
         yield "]"
     else:  # Annif's short-text corpus: the text, a tab, the subjects
-        for paper, each in tagged:
+        for paper, suggested in tagged:
             text = " ".join(f"{paper.title} {paper.abstract}".split())
-            yield f"{text}\t" + " ".join(f"<{tag.uri}>" for tag in each.tags)
+            yield f"{text}\t" + " ".join(f"<{tag.uri}>" for tag in suggested.tags)
 
 
 def _csv_line(cells: Sequence[object]) -> str:

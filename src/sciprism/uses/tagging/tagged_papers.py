@@ -24,9 +24,9 @@ class TagMatrix:
     @classmethod
     def build(cls, tags: Iterable[Iterable[int]], labels: int) -> TagMatrix:
         """Build the matrix of each paper's rows of labels."""
-        sets = [sorted(set(each)) for each in tags]
+        sets = [sorted(set(rows)) for rows in tags]
         starts = np.cumsum([0, *map(len, sets)])
-        return cls(starts.astype(np.int64), np.array([row for each in sets for row in each], np.int64), labels)
+        return cls(starts.astype(np.int64), np.array([row for rows in sets for row in rows], np.int64), labels)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -85,13 +85,13 @@ class TaggedPapers:
     def merge(self, other: TaggedPapers) -> TaggedPapers:
         """Return the papers of both; one that both have, by its id, is the other's."""
         replaced = {paper.id for paper in other.papers}
-        kept = [number for number, paper in enumerate(self.papers) if paper.id not in replaced]
-        tags = [self.tags[number] for number in kept] + [other.tags[number] for number in range(len(other.papers))]
-        judged = {new: self.judged[old] for new, old in enumerate(kept) if old in self.judged}
-        judged |= {len(kept) + number: labels for number, labels in other.judged.items()}
+        retained = [number for number, paper in enumerate(self.papers) if paper.id not in replaced]
+        tags = [self.tags[number] for number in retained] + [other.tags[number] for number in range(len(other.papers))]
+        judged = {new: self.judged[old] for new, old in enumerate(retained) if old in self.judged}
+        judged |= {len(retained) + number: labels for number, labels in other.judged.items()}
         return TaggedPapers(
-            [*(self.papers[number] for number in kept), *other.papers],
-            np.concatenate([self.vectors[kept], other.vectors]),
-            TagMatrix.build((each.tolist() for each in tags), self.tags.labels),
+            [*(self.papers[number] for number in retained), *other.papers],
+            np.concatenate([self.vectors[retained], other.vectors]),
+            TagMatrix.build((rows.tolist() for rows in tags), self.tags.labels),
             judged,
         )

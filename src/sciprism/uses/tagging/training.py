@@ -124,7 +124,7 @@ def rank_out_of_fold(
             done += len(rows)
             if progress is not None:
                 progress(done, len(ranked))
-    papers, features, right = (np.concatenate(each) for each in zip(*parts, strict=True))
+    papers, features, right = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return RankedCandidates(papers, features, right)
 
 
@@ -142,9 +142,9 @@ def _rank_block(
         matches=[matches[i] for i in rows],
     )
     papers, labels = rows[evidence.papers], evidence.labels
-    known = _is_judged(data, papers, labels)
+    judged = _is_judged(data, papers, labels)
     right = data.tags.has(papers, labels).astype(np.float32)
-    return papers[known], evidence.features[known].astype(np.float16), right[known]
+    return papers[judged], evidence.features[judged].astype(np.float16), right[judged]
 
 
 def fit_weighing(ranked: RankedCandidates, data: TaggedPapers, *, seed: int = 0) -> Weighing:
@@ -219,14 +219,14 @@ def learn_from_feedback(
     if data is None:
         raise InputError("this tagger was not trained; train one first with `sciprism tag train`")
     verdicts, unknown = _resolve(tagger, judgements)
-    known = {paper.id: number for number, paper in enumerate(data.papers)}
+    stored_rows = {paper.id: number for number, paper in enumerate(data.papers)}
     given = {paper.id: number for number, paper in enumerate(papers)}
-    missing = tuple(id for id in verdicts if id not in known and id not in given)
-    usable = {id: each for id, each in verdicts.items() if id not in missing}
+    missing = tuple(id for id in verdicts if id not in stored_rows and id not in given)
+    usable = {id: verdict for id, verdict in verdicts.items() if id not in missing}
     if not usable:
         raise InputError("none of the judged papers is in the tagger or among --papers; name the file that has them")
-    merged = _judge_known(data, known, usable)
-    new = [id for id in usable if id not in known]
+    merged = _judge_known(data, stored_rows, usable)
+    new = [id for id in usable if id not in stored_rows]
     if new:
         rows = [given[id] for id in new]
         added = TaggedPapers(
@@ -238,14 +238,14 @@ def learn_from_feedback(
         merged = merged.merge(added)
     learned = train(tagger.vocabulary, tagger.label_vectors, merged, settings=settings, progress=progress)
     learned.encoder = tagger.encoder
-    counts = [sum(len(getattr(each, name)) for each in usable.values()) for name in ("accepted", "rejected")]
+    counts = [sum(len(getattr(verdict, name)) for verdict in usable.values()) for name in ("accepted", "rejected")]
     return learned, FeedbackReport(len(usable), counts[0], counts[1], unknown, missing)
 
 
 def list_unknown_papers(tagger: Tagger, judgements: Sequence[Judgement]) -> set[str]:
     """Return the ids of judged papers whose text the tagger does not have."""
-    known = {paper.id for paper in tagger.training.papers} if tagger.training is not None else set()
-    return {each.paper for each in judgements} - known
+    stored = {paper.id for paper in tagger.training.papers} if tagger.training is not None else set()
+    return {judgement.paper for judgement in judgements} - stored
 
 
 def _resolve(tagger: Tagger, judgements: Sequence[Judgement]) -> tuple[dict[str, _Verdicts], tuple[str, ...]]:
@@ -255,12 +255,13 @@ def _resolve(tagger: Tagger, judgements: Sequence[Judgement]) -> tuple[dict[str,
     """
     verdicts: defaultdict[str, dict[int, bool]] = defaultdict(dict)
     unknown = dict[str, None]()
-    for each in judgements:
-        if (row := tagger.vocabulary.find(each.tag)) is None:
-            unknown[each.tag] = None
-        elif verdicts[each.paper].setdefault(row, each.accepted) != each.accepted:
-            raise InputError(f"paper {each.paper}: the tag {each.tag} is accepted in one row, rejected in another")
-    return {paper: _split(found) for paper, found in verdicts.items() if found}, tuple(unknown)
+    for judgement in judgements:
+        if (row := tagger.vocabulary.find(judgement.tag)) is None:
+            unknown[judgement.tag] = None
+        elif verdicts[judgement.paper].setdefault(row, judgement.accepted) != judgement.accepted:
+            where = f"paper {judgement.paper}: the tag {judgement.tag}"
+            raise InputError(f"{where} is accepted in one row, rejected in another")
+    return {paper: _split(labels) for paper, labels in verdicts.items() if labels}, tuple(unknown)
 
 
 def _split(found: Mapping[int, bool]) -> _Verdicts:
@@ -268,12 +269,12 @@ def _split(found: Mapping[int, bool]) -> _Verdicts:
     return _Verdicts(accepted, frozenset(found) - accepted)
 
 
-def _judge_known(data: TaggedPapers, known: Mapping[str, int], verdicts: Mapping[str, _Verdicts]) -> TaggedPapers:
+def _judge_known(data: TaggedPapers, stored_rows: Mapping[str, int], verdicts: Mapping[str, _Verdicts]) -> TaggedPapers:
     """Return the tagger's papers with accepted tags added and rejected ones removed."""
     tags, judged = [set(data.tags[number].tolist()) for number in range(len(data.papers))], dict(data.judged)
-    for id, each in verdicts.items():
-        if (number := known.get(id)) is not None:
-            tags[number] = (tags[number] | each.accepted) - each.rejected
+    for id, verdict in verdicts.items():
+        if (number := stored_rows.get(id)) is not None:
+            tags[number] = (tags[number] | verdict.accepted) - verdict.rejected
             if number in judged:
-                judged[number] = judged[number] | each.accepted | each.rejected
+                judged[number] = judged[number] | verdict.accepted | verdict.rejected
     return TaggedPapers(data.papers, data.vectors, TagMatrix.build(tags, data.tags.labels), judged)

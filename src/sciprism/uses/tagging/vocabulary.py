@@ -50,15 +50,15 @@ class Vocabulary:
         if name in self.rows:
             return self.rows[name]
         exact, folded = name.casefold(), _fold(name)
-        for known, key in (
+        for rows_by_name, key in (
             (self._codes, name),
             (self._preferred, exact),
             (self._alternative, exact),
             (self._folded, folded),
         ):
-            if len(found := known.get(key, ())) == 1:
-                return next(iter(found))
-            if found:
+            if len(rows := rows_by_name.get(key, ())) == 1:
+                return next(iter(rows))
+            if rows:
                 return None
         return None
 
@@ -123,23 +123,23 @@ class Vocabulary:
 
 def _distinct(labels: Iterable[Label]) -> tuple[Label, ...]:
     """Return the labels, an equal one of two files once. Raises InputError for two labels of one id."""
-    found: dict[str, Label] = {}
+    by_id: dict[str, Label] = {}
     for label in labels:
-        known = found.setdefault(label.id, label)
-        if known.name != label.name:
+        first = by_id.setdefault(label.id, label)
+        if first.name != label.name:
             raise InputError(
-                f"two labels have the id {label.id}: {known.name!r} and {label.name!r}; give each its own, or name "
+                f"two labels have the id {label.id}: {first.name!r} and {label.name!r}; give each its own, or name "
                 "one vocabulary"
             )
-        if known != label:  # one concept, described in two files
-            found[label.id] = replace(
-                known,
-                synonyms=tuple(dict.fromkeys((*known.synonyms, *label.synonyms))),
-                definition=known.definition or label.definition,
-                broader=tuple(dict.fromkeys((*known.broader, *label.broader))),
-                codes=tuple(dict.fromkeys((*known.codes, *label.codes))),
+        if first != label:  # one concept, described in two files
+            by_id[label.id] = replace(
+                first,
+                synonyms=tuple(dict.fromkeys((*first.synonyms, *label.synonyms))),
+                definition=first.definition or label.definition,
+                broader=tuple(dict.fromkeys((*first.broader, *label.broader))),
+                codes=tuple(dict.fromkeys((*first.codes, *label.codes))),
             )
-    return tuple(found.values())
+    return tuple(by_id.values())
 
 
 def _with_tree_parents(labels: Sequence[Label]) -> Sequence[Label]:
