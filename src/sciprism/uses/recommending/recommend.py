@@ -56,13 +56,11 @@ def recommend(
     inputs = _open_inputs({"library": library, "new": new, "unwanted": unwanted}, reading or FileReading())
     sources = [source for part in inputs.values() for source in part]
     space = SharedSpace([source.stored for source in sources if isinstance(source, CollectionSource)], model)
-    owned, vectors, without_abstract = _read_all(inputs["library"], space, "reading the library", progress)
+    owned, vectors, titles_only = _read_all(inputs["library"], space, "reading the library", progress)
     if not owned:
         raise InputError("the library has no papers; name a file or a collection of papers that you have")
     disliked, disliked_vectors, _ = _read_all(inputs["unwanted"], space, "reading unwanted papers", progress)
-    counts = RecommendCounts(
-        library=len(owned), library_without_abstract=without_abstract, unwanted_given=len(disliked)
-    )
+    counts = RecommendCounts(library=len(owned), library_without_abstract=titles_only, unwanted_given=len(disliked))
     groups = find_interests(vectors, settings.interests)
     interests = describe_interests(owned, vectors, groups)
     profile = LibraryProfile(vectors, groups, disliked_vectors, settings)
