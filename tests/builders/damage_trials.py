@@ -461,7 +461,7 @@ def build_results(folder: Path) -> Kind:
 @register("item scores")
 def build_item_scores(folder: Path) -> Kind:
     write_results(folder)
-    return Kind(list_files(folder, "**/*.npz"), read_all_results)
+    return Kind(list_files(folder, "**/*.parquet"), read_all_results)
 
 
 @register("packed results")

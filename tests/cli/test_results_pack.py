@@ -65,7 +65,7 @@ def folder(tmp_path):
 
 
 def test_packed_results_give_the_report_of_the_folder(folder, tmp_path, monkeypatch, capsys):
-    (folder / "B" / "own" / "items" / "search--first metric.npz").unlink()  # the number without its items
+    (folder / "B" / "own" / "items" / "search.parquet").unlink()  # the number without its items
     printed = pack(monkeypatch, capsys, folder, "-o", tmp_path / "packed")
     assert "own.json: 24 results of 4 systems" in printed
     assert sorted(path.name for path in (tmp_path / "packed").iterdir()) == ["own.json", "own.parquet"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,12 +26,11 @@ from sciprism.evaluation.intervals import sample_difference, sum_samples
 from sciprism.evaluation.item_scores import (
     ItemScores,
     average_parts,
-    read_item_scores,
     score_classes,
     score_label_sets,
     score_numbers,
-    write_item_scores,
 )
+from sciprism.evaluation.score_tables import ScoreKey, ScoreTable, write_score_table
 from sciprism.evaluation.student_t import quantile, two_sided_p
 from sciprism.metrics import classification
 from sciprism.metrics import regression as agreement
@@ -270,36 +270,36 @@ def test_holm_worked_by_hand():
 @pytest.mark.parametrize("aggregate", sorted(aggregates))
 def test_what_is_written_is_read_to_the_last_bit(aggregate, tmp_path):
     item_scores = average_parts([build_scores(aggregate, np.random.default_rng(n)) for n in range(3)])
-    path = tmp_path / "items" / "task.npz"
-    write_item_scores(path, item_scores)
-    back = read_item_scores(path)
+    path, key = tmp_path / "task.parquet", ScoreKey("task", "metric")
+    write_score_table(path, [(key, item_scores)])
+    back = ScoreTable(path).item_scores(key)
     assert (back.ids, back.aggregate, back.labels) == (item_scores.ids, aggregate, item_scores.labels)
     assert all(np.array_equal(one, other) for one, other in zip(back.parts, item_scores.parts, strict=True))
     first = path.read_bytes()
-    write_item_scores(path, back)
-    assert path.read_bytes() == first and [p.name for p in path.parent.iterdir()] == ["task.npz"]
+    write_score_table(path, [(key, back)])
+    assert path.read_bytes() == first and [p.name for p in tmp_path.iterdir()] == ["task.parquet"]
 
 
 def test_small_files_hold_many_items_and_odd_ids(tmp_path):
     ids = (*(f"d{n}" for n in range(5000)), "中", "é 😀", "")
     gold, predicted = np.random.default_rng(0).integers(0, 9, (2, len(ids)))
-    write_item_scores(tmp_path / "a.npz", score_classes(ids, gold, predicted, "f1_macro"))
-    assert read_item_scores(tmp_path / "a.npz").ids == ids and (tmp_path / "a.npz").stat().st_size < 100_000
-    write_item_scores(tmp_path / "none.npz", mean([]))
-    assert read_item_scores(tmp_path / "none.npz").ids == ()
+    one, two = ScoreKey("task", "f1"), ScoreKey("task", "mean")
+    path = tmp_path / "a.parquet"
+    write_score_table(path, [(one, score_classes(ids, gold, predicted, "f1_macro")), (two, mean([]))])
+    table = ScoreTable(path)
+    assert table.item_scores(one).ids == ids and path.stat().st_size < 100_000
+    assert table.item_scores(two).ids == () and table.item_scores(ScoreKey("task", "map")) is None
 
 
 def test_other_files_are_refused(tmp_path):
-    np.savez(tmp_path / "other.npz", x=np.zeros(3))
-    np.savez(tmp_path / "pickled.npz", part0=np.array([{}], dtype=object), ids=["a"], labels=[], aggregate=["mean"])
-    np.save(tmp_path / "array.npy", np.zeros(3))
-    (tmp_path / "text.npz").write_text("hello")
-    (tmp_path / "empty.npz").write_bytes(b"")
-    write_item_scores(tmp_path / "cut.npz", mean([1, 2, 3]))
-    (tmp_path / "cut.npz").write_bytes((tmp_path / "cut.npz").read_bytes()[:200])
+    (tmp_path / "text").write_text("hello")
+    (tmp_path / "empty").write_bytes(b"")
+    pyarrow.parquet.write_table(pyarrow.table({"x": [1]}), tmp_path / "other")
+    write_score_table(tmp_path / "cut", [(ScoreKey("task", "mean"), mean([1, 2, 3]))])
+    (tmp_path / "cut").write_bytes((tmp_path / "cut").read_bytes()[:200])
     for path in tmp_path.iterdir():
         with pytest.raises(InputError, match=f"{path.name} holds no item scores"):
-            read_item_scores(path)
+            ScoreTable(path)
 
 
 @pytest.mark.parametrize(

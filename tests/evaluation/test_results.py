@@ -1,14 +1,11 @@
-"""Results that version 0.1 wrote, under former keys, are read as current ones."""
-
-import json
-import re
-from dataclasses import asdict
+"""Results and the scores of their items: what is written is read again, and damage is noticed."""
 
 import numpy as np
 import pytest
 
+from sciprism.errors import DamagedFileError
 from sciprism.evaluation.item_scores import ItemScores
-from sciprism.evaluation.results import FORMER_KEYS, Measure, TaskResult, read_result, write_result
+from sciprism.evaluation.results import Measure, TaskResult, read_item_scores, read_result, write_result
 from sciprism.evaluation.stored_results import pack_results, read_results
 
 RESULT = TaskResult(
@@ -33,26 +30,26 @@ def folder(tmp_path):
     return tmp_path / "out"
 
 
-def use_former_keys(path):
-    """Write a file as version 0.1 did: under its keys, without a checksum."""
-    text = re.sub(r',\n "checksum": "\w+"', "", path.read_text(encoding="utf-8"))
-    for former, current in FORMER_KEYS.items():
-        assert f'"{current}":' in text
-        text = text.replace(f'"{current}":', f'"{former}":')
-    path.write_text(text, encoding="utf-8")
-
-
-def test_a_result_under_former_keys(folder):
+def test_a_result_and_its_items_are_read_again(folder):
     path = folder / "one" / "open" / "animals.json"
-    use_former_keys(path)
     assert read_result(path) == RESULT
-    assert asdict(read_result(path)).keys() != json.loads(path.read_text()).keys()
+    assert read_item_scores(path, "map").columns.tolist() == [[0.0], [1.0]] and read_item_scores(path, "mrr") is None
+    (path.parent / "items" / "animals.parquet").unlink()
+    assert read_item_scores(path, "map") is None
 
 
-def test_packed_results_under_former_keys(folder, tmp_path):
+def test_items_of_another_result_are_refused(folder):
+    scores = ItemScores(("a", "b"), np.array([1.0, 1.0]), "mean")
+    write_result(folder / "two" / "open", RESULT, {"map": scores})
+    items = "open/items/animals.parquet"
+    (folder / "one" / items).write_bytes((folder / "two" / items).read_bytes())
+    with pytest.raises(DamagedFileError, match="evaluate the task again"):
+        read_item_scores(folder / "one" / "open" / "animals.json", "map")
+
+
+def test_packing_packed_results_again_gives_the_same_bytes(folder, tmp_path):
     (packed,) = pack_results(folder, tmp_path / "packed")
-    before = packed.path.read_bytes()
-    use_former_keys(packed.path)
     assert [result for _, result in read_results(tmp_path / "packed")] == [RESULT]
-    pack_results(tmp_path / "packed", tmp_path / "again")
-    assert (tmp_path / "again" / "open.json").read_bytes() == before
+    (again,) = pack_results(tmp_path / "packed", tmp_path / "again")
+    for suffix in (".json", ".parquet"):
+        assert again.path.with_suffix(suffix).read_bytes() == packed.path.with_suffix(suffix).read_bytes()

@@ -9,7 +9,7 @@ from build_systems import build_system
 from sciprism.drop_report import DropReport
 from sciprism.errors import DamagedCacheWarning, InputError
 from sciprism.evaluation import results, stored_results
-from sciprism.evaluation.item_scores import ItemScores, read_item_scores
+from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.results import Measure
 from sciprism.evaluation.run import EvaluationOptions, evaluate
 from sciprism.evaluation.scoring import TaskData
@@ -98,7 +98,7 @@ def test_a_result_holds_number_interval_counts_and_provenance(tmp_path):
     folder = tmp_path / "model--seed-3" / "made"
     assert results.read_result(folder / "one.json") == result
     assert result.provenance["intervals"] == "wilson-t"
-    kept = read_item_scores(results.item_scores_path(folder, "one", "mean"))
+    kept = results.read_item_scores(folder / "one.json", "mean")
     assert kept.ids == ("a", "b")
 
 

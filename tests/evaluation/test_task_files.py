@@ -7,9 +7,7 @@ import pytest
 from sciprism.datasets.layouts.custom import CustomCorpus
 from sciprism.datasets.layouts.labelled import LabelledTable
 from sciprism.datasets.layouts.scidocs import SciDocsPools
-from sciprism.deprecation import RenamedWarning
 from sciprism.errors import InputError
-from sciprism.evaluation.declared_names import DECLARED_AS
 from sciprism.evaluation.protocols.match import MatchProtocol
 from sciprism.evaluation.protocols.probe import ProbeProtocol
 from sciprism.evaluation.protocols.rerank import RerankProtocol
@@ -82,23 +80,6 @@ def test_fine_tuning_settings_are_in_the_same_file(toml):
     assert '"target": "number"' in task.data.settings
     with pytest.raises(InputError, match=r"tuning is .*: .*different numbers above 0"):
         toml(head + 'data = "ozone"\ntuning = { rates = [0.0] }\n')
-
-
-def test_former_keys_give_the_same_task_with_a_warning(toml):
-    head = HEAD.replace("retrieve", "span").replace("ndcg@10", "exact") + 'data = "ozone"\n'
-    task = toml(head + "max_answer_tokens = 9\nmax_empty_windows = 2\n").tasks[0]
-    with pytest.warns(RenamedWarning, match="key '(longest|empty)' is now 'max_") as warned:
-        former = toml(head + "longest = 9\nempty = 2\n").tasks[0]
-    assert former == task and former.key == task.key and len(warned) == 2
-    with pytest.raises(InputError, match="'empty' is the former name of 'max_empty_windows'"):
-        toml(head + "empty = 2\nmax_empty_windows = 2\n")
-
-
-def test_layouts_declare_settings_under_their_former_names(toml, monkeypatch):
-    key = toml(HEAD + 'data = "ozone"\nwithout_itself = true\n').tasks[0].key
-    monkeypatch.setitem(DECLARED_AS, "CustomCorpus.without_itself", "without_self")
-    task = toml(HEAD + 'data = "ozone"\nwithout_itself = true\n').tasks[0]
-    assert '"without_self": true' in task.data.settings and task.key != key
 
 
 def test_other_data_make_another_task(toml, tmp_path):

@@ -92,7 +92,7 @@ def _list_states(path: Path, kind: str) -> Iterator[FileState]:
     elif kind == "results":
         found = [FileState(path.name, find_own_state(path))] if path.is_file() else list_states(path)
         folder = path.parent if path.is_file() else path
-        yield from _add_packed_states(folder, {each.name: each for each in found})
+        yield from _add_score_states(folder, {each.name: each for each in found})
     else:
         yield from list_states(path)
 
@@ -140,22 +140,22 @@ def _list_part_states(path: Path) -> Iterator[FileState]:
             yield from (FileState(f"{name}/{each.name}", each.state) for each in _list_collection_states(part))
 
 
-def _add_packed_states(folder: Path, found: dict[str, FileState]) -> Iterator[FileState]:
-    """Yield the states of results, those of packed item scores by the checksum in the pack's JSON file."""
+def _add_score_states(folder: Path, found: dict[str, FileState]) -> Iterator[FileState]:
+    """Yield the states of results, those of item scores by the checksum in the JSON file that they belong to."""
     from sciprism.checksums import FileState
-    from sciprism.errors import InputError
-    from sciprism.evaluation.result_packs import is_pack, read_pack, scores_path
+    from sciprism.evaluation.result_packs import find_score_file
+    from sciprism.files import sha256
 
-    for name, each in found.items():
-        if each.state != "damaged" and is_pack(folder / name):
-            table = scores_path(folder / name)
-            try:
-                read_pack(folder / name)
-                yield each
-                state = FileState(table.relative_to(folder).as_posix(), "ok")
-            except InputError:
-                yield each
-                state = FileState(table.relative_to(folder).as_posix(), "damaged" if table.exists() else "missing")
-            yield state
-        elif not (each.name.endswith(".parquet") and (folder / name).with_suffix(".json").exists()):
-            yield each
+    tables: dict[str, FileState] = {}
+    for name, file in found.items():
+        scores = find_score_file(folder / name) if name.endswith(".json") and file.state != "damaged" else None
+        if scores:
+            table, digest = scores
+            intact = table.exists() and sha256(table) == digest
+            state = FileState(
+                table.relative_to(folder).as_posix(), "ok" if intact else "damaged" if table.exists() else "missing"
+            )
+            tables[state.name] = state
+    for name, file in found.items():
+        yield tables.pop(name, file)
+    yield from tables.values()

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from sciprism.arrays import Doubles
 from sciprism.errors import InputError
 from sciprism.evaluation.aggregates import OUTCOMES, aggregates
-from sciprism.files import write_atomically
 from sciprism.metrics.alignment import check_aligned, check_finite
 from sciprism.metrics.classification import correct, outcomes
 
@@ -116,38 +112,6 @@ def average_parts(parts: Sequence[ItemScores]) -> ItemScores:
     return ItemScores(first.ids, columns[0], first.aggregate, tuple(columns[1:]), labels)
 
 
-def write_item_scores(path: Path, item_scores: ItemScores) -> None:
-    """Write a compressed .npz file, atomically and without loss.
-
-    Numbers that single precision represents exactly take four bytes, others eight.
-    """
-    arrays: dict[str, Any] = {f"part{n}": _narrow(part) for n, part in enumerate(item_scores.parts)}
-    words = {"ids": item_scores.ids, "labels": item_scores.labels, "aggregate": (item_scores.aggregate,)}
-    arrays |= {name: np.array(texts, dtype=np.str_) for name, texts in words.items()}
-    write_atomically(path, lambda file: np.savez_compressed(file, **arrays))
-
-
-def read_item_scores(path: Path) -> ItemScores:
-    """Read what `write_item_scores` wrote. Raises InputError for other files."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            parts = [file[f"part{n}"] for n in range(sum(name.startswith("part") for name in file.files))]
-            ids, labels, aggregate = (tuple(file[name].tolist()) for name in ("ids", "labels", "aggregate"))
-            return ItemScores(ids, parts[0], aggregate[0], tuple(parts[1:]), labels)
-    except (
-        OSError,
-        BadZipFile,
-        KeyError,
-        IndexError,
-        TypeError,
-        ValueError,
-        EOFError,
-        NotImplementedError,
-        zlib.error,
-    ) as error:
-        raise InputError(f"{path} holds no item scores: {error}; evaluate the task again") from error
-
-
 def _checked(item_scores: ItemScores, part: ArrayLike) -> Doubles:
     columns = np.asarray(part, dtype=np.float64)
     columns = columns[:, None] if columns.ndim == 1 else columns
@@ -201,8 +165,3 @@ def score_outcomes(
     """Return the true positives, false positives and false negatives of each class as scores."""
     columns = np.concatenate(outcomes(gold, predicted, classes), axis=1).astype(np.float64)
     return ItemScores(tuple(ids), columns, aggregate, labels=tuple(map(str, classes.tolist())))
-
-
-def _narrow(columns: Doubles) -> NDArray[Any]:
-    single = columns.astype(np.float32)
-    return single if np.array_equal(single, columns) else columns

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache, reduce
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,11 @@ from typing import Any
 from sciprism.checksums import read_sealed, seal_json
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.evaluation.item_scores import ItemScores
-from sciprism.evaluation.results import TaskResult, current_keys, parse_result
-from sciprism.evaluation.score_tables import ScoreKey, ScoreLayout, ScoreTable, write_score_table
+from sciprism.evaluation.results import TaskResult, item_scores_path, parse_result
+from sciprism.evaluation.score_tables import ScoreKey, ScoreTable, write_score_table
 from sciprism.files import sha256, write_atomically
 
-FORMAT = "sciprism packed results 1"
+FORMAT = "sciprism packed results 2"
 SHARED = (
     ("system",),
     ("dropped",),
@@ -47,20 +47,18 @@ class ResultPack:
 
     path: Path
     results: Mapping[ResultKey, TaskResult]
-    layouts: Mapping[ResultKey, Mapping[str, ScoreLayout]] = field(repr=False)
 
     def item_scores(self, key: ResultKey, metric: str) -> ItemScores | None:
         """Return the item scores behind a metric, None where they were missing when it was packed."""
-        layout = self.layouts[key].get(metric)
         system, task = key
-        return self._table.item_scores(ScoreKey(task, metric, system), layout) if layout else None
+        return self._table.item_scores(ScoreKey(task, metric, system))
 
     def entries(self) -> dict[ResultKey, ScoredResult]:
         """Return every result with the item scores that there are."""
         return {
             key: (
                 result,
-                {name: found for name in self.layouts[key] if (found := self.item_scores(key, name))},
+                {name: found for name in result.metrics if (found := self.item_scores(key, name))},
             )
             for key, result in self.results.items()
         }
@@ -84,6 +82,15 @@ def is_pack(path: Path) -> bool:
         return file.read(len(start)) == start
 
 
+def find_score_file(path: Path) -> tuple[Path, str] | None:
+    """Return the file of the item scores of a result or a pack, and its checksum; None for another JSON file."""
+    packed = is_pack(path)
+    content = json.loads(read_sealed(path, "restore it, or evaluate or pack again")[0])
+    if not isinstance(content, dict) or not isinstance(content.get("scores"), dict):
+        return None
+    return scores_path(path) if packed else item_scores_path(path.parent, path.stem), content["scores"]["sha256"]
+
+
 def write_pack(path: Path, entries: Mapping[ResultKey, ScoredResult]) -> None:
     """Write the results of a suite: the item scores first, then the JSON file."""
     ordered = dict(sorted(entries.items()))
@@ -97,7 +104,7 @@ def write_pack(path: Path, entries: Mapping[ResultKey, ScoredResult]) -> None:
         ),
     )
     shared: dict[str, dict[str, int]] = {path[-1]: {} for path in SHARED}
-    rows = [_to_row(system, result, items, shared) for (system, _), (result, items) in ordered.items()]
+    rows = [_to_row(system, result, shared) for (system, _), (result, _) in ordered.items()]
     head = {"format": FORMAT, "scores": {"sha256": sha256(scores_path(path))}}
     lists = ",\n".join(f"{json.dumps(key)}: {_list_json(values)}" for key, values in shared.items())
     results = _list_json(json.dumps(row, ensure_ascii=False) for row in rows)
@@ -124,8 +131,7 @@ def _read(path: Path, states: tuple[tuple[int, int], ...]) -> ResultPack:  # noq
     try:
         whole = json.loads(read_sealed(path, "restore it or pack the results again")[0])
         digest, rows = whole["scores"]["sha256"], whole["results"]
-        shared = current_keys(whole["shared"])
-        found = [_from_row(row, shared, path) for row in rows]
+        results = dict(_from_row(row, whole["shared"], path) for row in rows)
     except DamagedFileError:
         raise
     except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
@@ -135,36 +141,29 @@ def _read(path: Path, states: tuple[tuple[int, int], ...]) -> ResultPack:  # noq
             f"{scores_path(path)} is not the file that {path.name} was written with: packing was "
             "interrupted, or one of the two was exchanged; restore both or pack the results again"
         )
-    return ResultPack(path, {key: result for key, result, _ in found}, {key: layouts for key, _, layouts in found})
+    return ResultPack(path, results)
 
 
-def _to_row(
-    system: str, result: TaskResult, items: Mapping[str, ItemScores], shared: Mapping[str, dict[str, int]]
-) -> dict[str, Any]:
+def _to_row(system: str, result: TaskResult, shared: Mapping[str, dict[str, int]]) -> dict[str, Any]:
     """Return one result as JSON values, with indexes in place of the shared values."""
     row = asdict(result)
     for path in SHARED:
         holder = _holder(row, path)
         if path[-1] in holder:
             text = json.dumps(holder[path[-1]], ensure_ascii=False)
-            known = shared[path[-1]]
-            holder[path[-1]] = known.setdefault(text, len(known))
-    layouts = {metric: asdict(ScoreLayout.of(scores)) for metric, scores in items.items()}
-    return {"folder": system, **row, "items": layouts}
+            numbers = shared[path[-1]]
+            holder[path[-1]] = numbers.setdefault(text, len(numbers))
+    return {"folder": system, **row}
 
 
-def _from_row(
-    row: dict[str, Any], shared: Mapping[str, list[Any]], path: Path
-) -> tuple[ResultKey, TaskResult, Mapping[str, ScoreLayout]]:
-    row = current_keys(row)
+def _from_row(row: dict[str, Any], shared: Mapping[str, list[Any]], path: Path) -> tuple[ResultKey, TaskResult]:
     for keys in SHARED:
         holder = _holder(row, keys)
         if keys[-1] in holder:
             holder[keys[-1]] = shared[keys[-1]][holder[keys[-1]]]
-    system, layouts = row.pop("folder"), row.pop("items")
+    system = row.pop("folder")
     result = parse_result(row, path)
-    found = {metric: ScoreLayout(**layout | {"labels": tuple(layout["labels"])}) for metric, layout in layouts.items()}
-    return (system, result.task), result, found
+    return (system, result.task), result
 
 
 def _holder(row: dict[str, Any], path: tuple[str, ...]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Results on disk: one JSON file per system and task, and the scores of the items behind every number.
 
-RESULTS/<system>/<suite>/<task>.json                 numbers, intervals, counts, provenance
-RESULTS/<system>/<suite>/items/<task>--<metric>.npz  the scores of each query, paper, mention or text
-RESULTS/<system>/<suite>/dropped/<task>.csv          of a custom task: all ids that its data dropped, with the reason
+RESULTS/<system>/<suite>/<task>.json           numbers, intervals, counts, provenance, and the items' checksum
+RESULTS/<system>/<suite>/items/<task>.parquet  the scores of each query, paper, mention or text (`score_tables`)
+RESULTS/<system>/<suite>/dropped/<task>.csv    of a custom task: all ids that its data dropped, with the reason
 
 So an evaluation can be interrupted at any moment. `stored_results` reads these files, and the packed ones
 that `sciprism results pack` writes.
@@ -20,22 +20,20 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sciprism.checksums import read_sealed, write_sealed_json
-from sciprism.deprecation import current_names
 from sciprism.drop_report import DropReport
-from sciprism.errors import InputError
-from sciprism.evaluation.item_scores import ItemScores, write_item_scores
-from sciprism.files import write_atomically
+from sciprism.errors import DamagedFileError, InputError
+from sciprism.evaluation.item_scores import ItemScores
+from sciprism.evaluation.score_tables import ScoreKey, ScoreTable, write_score_table
+from sciprism.files import sha256, write_atomically
 
 Status = Literal["done", "not served", "failed"]
-FORMER_KEYS = {"as_format": "encoded_format", "tally": "dropped"}
-"""Keys of results that version 0.1 wrote -> current keys."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
     """One metric's value with its 95% interval, in natural units; n: items behind it.
 
-    The method of the interval is `provenance["intervals"]`; without it, a percentile bootstrap (version 0.1).
+    The method of the interval is `provenance["intervals"]`.
     """
 
     value: float
@@ -90,10 +88,10 @@ def seed_folder(folder: str, seed: int) -> str:
 
 def write_result(folder: Path, result: TaskResult, item_scores: Mapping[str, ItemScores]) -> None:
     """Write a result and its items; the JSON comes last, so a result that can be read is whole."""
-    (folder / "items").mkdir(parents=True, exist_ok=True)
-    for metric, items in item_scores.items():
-        write_item_scores(item_scores_path(folder, result.task, metric), items)
-    write_sealed_json(folder / f"{result.task}.json", asdict(result))
+    path = item_scores_path(folder, result.task)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_score_table(path, ((ScoreKey(result.task, metric), items) for metric, items in item_scores.items()))
+    write_sealed_json(folder / f"{result.task}.json", {**asdict(result), "scores": {"sha256": sha256(path)}})
 
 
 def write_dropped(path: Path, dropped: DropReport) -> None:
@@ -105,30 +103,40 @@ def write_dropped(path: Path, dropped: DropReport) -> None:
     write_atomically(path, lambda file: file.write(text.getvalue().encode()))
 
 
-def item_scores_path(folder: Path, task: str, metric: str) -> Path:
-    """Return the path of the item scores of one metric."""
-    return folder / "items" / f"{task}--{metric}.npz"
+def item_scores_path(folder: Path, task: str) -> Path:
+    """Return the path of the item scores of a task."""
+    return folder / "items" / f"{task}.parquet"
 
 
 def read_result(path: Path) -> TaskResult:
     """Read one result. Raises InputError where the file is no result, or damaged."""
-    content, sealed = read_sealed(path, "restore it, or delete it and evaluate the task again")
-    try:
-        row = current_keys(json.loads(content))
-        if sealed:
-            del row["checksum"]
-    except (ValueError, AttributeError) as error:
-        raise InputError(f"{path} is no result of `sciprism evaluate`: {error}") from None
+    row = _read_row(path)
+    row.pop("scores", None)
     return parse_result(row, path)
 
 
-def current_keys(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a result, or of what packed results share, with today's keys for former ones."""
-    return current_names(row, FORMER_KEYS, "result key", warn=None)
+def read_item_scores(path: Path, metric: str) -> ItemScores | None:
+    """Return the item scores behind a metric of the result at a path, None where they are missing. InputError."""
+    row, table = _read_row(path), item_scores_path(path.parent, path.stem)
+    if not table.exists():
+        return None
+    if sha256(table) != row.get("scores", {}).get("sha256"):
+        raise DamagedFileError(f"{table} is not the file that {path.name} was written with; evaluate the task again")
+    return ScoreTable(table).item_scores(ScoreKey(path.stem, metric))
+
+
+def _read_row(path: Path) -> dict[str, Any]:
+    content, _ = read_sealed(path, "restore it, or delete it and evaluate the task again")
+    try:
+        row: dict[str, Any] = json.loads(content)
+        row.pop("checksum", None)
+        return row
+    except (ValueError, AttributeError) as error:
+        raise InputError(f"{path} is no result of `sciprism evaluate`: {error}") from None
 
 
 def parse_result(row: dict[str, Any], path: Path) -> TaskResult:
-    """Return a result from the values of a file under `current_keys`. Raises InputError."""
+    """Return a result from the values of a file. Raises InputError."""
     try:
         metrics = {name: Measure(**measure) for name, measure in row["metrics"].items()}
         return TaskResult(**row | {"metrics": metrics})

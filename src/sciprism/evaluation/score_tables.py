@@ -1,4 +1,4 @@
-"""Per-item scores of many systems in one Parquet table: the Parquet file of packed results.
+"""Per-item scores in a Parquet table: of one result, or of all results of a suite.
 
 One row per system, task, metric and item. Columns:
 
@@ -9,14 +9,16 @@ item       the id of the query, paper, mention or text
 scores     the numbers of the item, in the order of the aggregate's columns (`aggregates`), part after part
 positions  F1 only: the position of each score in that order; all other numbers of the item are 0
 
-Numbers are exact. Rows are sorted by task, metric, and the item's position in its result, so that rows of one
+Numbers are exact. The metadata hold, of every system, task and metric, how its rows become item scores
+again (`ScoreLayout`). Rows are sorted by task, metric, and the item's position in its result, so that rows of one
 item, which are similar, are neighbours: that makes the file small.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,7 @@ from sciprism.evaluation.aggregates import aggregates
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.files import write_atomically
 
+METADATA = "layouts"
 TEXT_COLUMNS = ("system", "task", "metric", "item")
 LEVEL = 19
 """Compression level of zstd: a file is packed once and read often."""
@@ -53,11 +56,11 @@ class ScoreLayout:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ScoreKey:
-    """The task, metric and system of some scores."""
+    """The task, metric and system of some scores; the file of one result names no system."""
 
     task: str
     metric: str
-    system: str
+    system: str = ""
 
 
 def write_score_table(path: Path, found: Iterable[tuple[ScoreKey, ItemScores]]) -> None:
@@ -67,7 +70,7 @@ def write_score_table(path: Path, found: Iterable[tuple[ScoreKey, ItemScores]]) 
     ordered = sorted(found, key=lambda each: each[0])
     tables = [_interleave(list(group)) for _, group in groupby(ordered, key=lambda e: (e[0].task, e[0].metric))]
     table = concat_tables(tables) if tables else _build_rows([])
-
+    table = table.replace_schema_metadata({METADATA: _format_layouts(ordered)})
     write_atomically(
         path,
         lambda file: parquet.write_table(
@@ -92,15 +95,19 @@ class ScoreTable:
 
         try:
             table = parquet.read_table(path, read_dictionary=TEXT_COLUMNS[:3]).unify_dictionaries().combine_chunks()
+            self._layouts = _parse_layouts(table.schema.metadata[METADATA.encode()])
             self._codes = {name: _codes(table, name) for name in TEXT_COLUMNS[:3]}
             self._items = _column(table, "item")
             self._scores = _lists(_column(table, "scores"), np.float64)
             self._positions = _lists(_column(table, "positions"), np.int64)
-        except (pyarrow.ArrowException, KeyError, OSError, AttributeError) as error:
-            raise InputError(f"{path} holds no scores of items: {error}; pack the results again") from None
+        except (pyarrow.ArrowException, KeyError, OSError, AttributeError, TypeError, ValueError) as error:
+            raise InputError(f"{path} holds no item scores: {error}; evaluate or pack again") from None
 
-    def item_scores(self, key: ScoreKey, layout: ScoreLayout) -> ItemScores:
-        """Return the scores of one system, task and metric, the items in their original order."""
+    def item_scores(self, key: ScoreKey) -> ItemScores | None:
+        """Return the scores of one system, task and metric in the items' original order, None where it has none."""
+        layout = self._layouts.get(key)
+        if layout is None:
+            return None
         rows = self._rows(key)
         ids = tuple(self._items.take(rows).to_pylist())
         width = layout.parts * layout.columns
@@ -124,6 +131,19 @@ class ScoreTable:
             start, stop = start + int(found[0]), start + int(found[-1]) + 1
         known, codes = self._codes["system"]
         return start + np.flatnonzero(codes[start:stop] == known.get(key.system, -1))
+
+
+def _format_layouts(found: Sequence[tuple[ScoreKey, ItemScores]]) -> str:
+    """Return the distinct layouts as JSON, and the number of each key's."""
+    numbers: dict[ScoreLayout, int] = {}
+    keys = [[*astuple(key), numbers.setdefault(ScoreLayout.of(scores), len(numbers))] for key, scores in found]
+    return json.dumps({"layouts": [astuple(layout) for layout in numbers], "keys": keys}, ensure_ascii=False)
+
+
+def _parse_layouts(text: bytes) -> dict[ScoreKey, ScoreLayout]:
+    stored = json.loads(text)
+    layouts = [ScoreLayout(*numbers, labels=tuple(labels)) for *numbers, labels in stored["layouts"]]
+    return {ScoreKey(*key): layouts[number] for *key, number in stored["keys"]}
 
 
 def _interleave(found: Sequence[tuple[ScoreKey, ItemScores]]) -> Any:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sciprism.errors import InputError
-from sciprism.evaluation.item_scores import ItemScores, read_item_scores
+from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.result_packs import (
     ResultKey,
     ResultPack,
@@ -22,7 +22,7 @@ from sciprism.evaluation.result_packs import (
     scores_path,
     write_pack,
 )
-from sciprism.evaluation.results import TaskResult, item_scores_path, read_result
+from sciprism.evaluation.results import TaskResult, read_item_scores, read_result
 from sciprism.evaluation.systems import System
 
 
@@ -78,13 +78,11 @@ def check_owner(result: TaskResult, system: System, folder: Path) -> None:
 
 def find_item_scores(folder: Path, task: str, metric: str) -> ItemScores | None:
     """Return the item scores behind a metric of a result, None where they are missing."""
-    path = item_scores_path(folder, task, metric)
+    path = folder / f"{task}.json"
     if path.exists():
-        return read_item_scores(path)
+        return read_item_scores(path, metric)
     pack, key = _find_pack(folder), (folder.parent.name, task)
-    if (folder / f"{task}.json").exists() or pack is None or key not in pack.results:
-        return None
-    return pack.item_scores(key, metric)
+    return pack.item_scores(key, metric) if pack and key in pack.results else None
 
 
 def has_results(root: Path) -> bool:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.context import EvaluationContext
-from sciprism.evaluation.declared_names import ADDED_LATER, DECLARED_AS, FORMER_REFERENCES
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.systems import Distance, System
 from sciprism.formats import Format
@@ -113,9 +112,7 @@ class Task:
     @property
     def key(self) -> str:
         """Return a hash of the whole declaration; results of another declaration do not compare."""
-        declaration = to_declaration(self)
-        declaration["reference"] = FORMER_REFERENCES.get(self.reference, self.reference)
-        return hashlib.sha256(json.dumps(declaration, sort_keys=True).encode()).hexdigest()[:16]
+        return hashlib.sha256(json.dumps(to_declaration(self), sort_keys=True).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,14 +193,10 @@ class Suite:
 
 
 def to_declaration(value: Any) -> Any:
-    """Return a declaration as JSON values, each dataclass with its name as in `declared_names`."""
+    """Return a declaration as JSON values, each dataclass with its name under the key ""."""
     if is_dataclass(value) and not isinstance(value, type):
-        name = type(value).__name__
-        return {"": DECLARED_AS.get(name, name)} | {
-            DECLARED_AS.get(f"{name}.{item.name}", item.name): to_declaration(getattr(value, item.name))
-            for item in fields(value)
-            if item.compare and not (f"{name}.{item.name}" in ADDED_LATER and getattr(value, item.name) == item.default)
-        }
+        compared = {item.name: getattr(value, item.name) for item in fields(value) if item.compare}
+        return {"": type(value).__name__} | {name: to_declaration(item) for name, item in compared.items()}
     if isinstance(value, Mapping):
         return {str(key): to_declaration(item) for key, item in value.items()}
     if isinstance(value, tuple | list):

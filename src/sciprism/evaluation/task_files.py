@@ -23,9 +23,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from sciprism.datasets.layouts.pinned import PinnedData
-from sciprism.deprecation import current_names
 from sciprism.errors import InputError
-from sciprism.evaluation.declared_names import DECLARED_AS
 from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.published import parse_published
 from sciprism.evaluation.result_packs import is_pack, scores_path
@@ -229,16 +227,14 @@ def _build_custom_data(
 ) -> tuple[dict[str, Any], DataLayout]:
     """Return the settings of the protocol, and the layout that follows from it with the files that it reads."""
     layout, metrics = _import_layout(CUSTOM_LAYOUTS[row["protocol"]]), _list_metrics(row)
-    row = current_names(row, _former_keys(layout) | _former_keys(protocol), f"{where}: key")
     layout_keys, protocol_keys = _field_names(layout), _field_names(protocol)
     known = [*TASK_KEYS, *layout_keys, *(key for key in protocol_keys if key not in METRIC_KEYS)]
     _check_keys(row, [key for key in known if key != "data" or key in layout_keys], where)
     settings = _implied_settings(row["protocol"], metrics) | row
     of_layout = {key: value for key, value in settings.items() if key in layout_keys}
     of_protocol = {k: v for k, v in settings.items() if k in protocol_keys and k not in METRIC_KEYS}
-    declared = {DECLARED_AS.get(f"{layout.__name__}.{key}", key): value for key, value in of_layout.items()}
     resolved, files = _resolve_paths(of_layout, folder, where)
-    data = PinnedData(data=_build(layout, resolved, where), settings=json.dumps(declared, sort_keys=True), files=files)
+    data = PinnedData(data=_build(layout, resolved, where), settings=json.dumps(of_layout, sort_keys=True), files=files)
     return of_protocol | _metric_setting(protocol_keys, metrics, where), data
 
 
@@ -249,13 +245,6 @@ def _list_metrics(row: Mapping[str, Any]) -> list[Any]:
 def _import_layout(name: str) -> type[DataLayout]:
     module, _, layout = name.partition(":")
     return getattr(import_module(module), layout)  # type: ignore[no-any-return]
-
-
-def _former_keys(kind: type) -> dict[str, str]:
-    """Return the former names of a class's fields -> today's."""
-    return {
-        former: name.partition(".")[2] for name, former in DECLARED_AS.items() if name.startswith(f"{kind.__name__}.")
-    }
 
 
 def _implied_settings(protocol: str, metrics: Sequence[Any]) -> dict[str, Any]:
@@ -366,7 +355,7 @@ def _list_files(path: Path) -> list[Path]:
     """Return the file, or all files of the folder except hidden ones and results written there."""
     if path.is_file():
         return [path]
-    written = {item.parent.parent for item in path.rglob("items/*.npz")}
+    written = {item.parent.parent for item in path.rglob("items/*.parquet")}
     for pack in filter(is_pack, path.rglob("*.json")):
         written |= {pack, scores_path(pack)}
     found = [item for item in path.rglob("*") if item.is_file() and not written & {item, *item.parents}]

@@ -13,6 +13,7 @@ from sciprism.evaluation import bootstrap
 from sciprism.evaluation import item_scores as evidences
 from sciprism.evaluation.report.build import build_report
 from sciprism.evaluation.report.terminal import terminal
+from sciprism.evaluation.results import read_item_scores
 from sciprism.evaluation.task import Average, Published, Suite, Task
 
 
@@ -271,7 +272,7 @@ def test_other_or_missing_items_are_said_not_tested(lab):
     lab.add("A", "one", {"map": [0.1, 0.5]})
     lab.add("B", "one", {"map": [0.2, 0.6]}, ids=["u", "v"])
     lab.add("C", "one", {"map": [0.2, 0.6]})
-    next((lab.folder / "C").rglob("*.npz")).unlink()
+    next((lab.folder / "C").rglob("*.parquet")).unlink()
     report = lab.report()
     assert [cell.difference for cell in row(report, "one map").cells] == [None] * 3
     assert "B, one: other items were scored than for the baseline" in notes(report)
@@ -327,7 +328,7 @@ def test_other_statistics_than_means_are_resampled_too(lab, aggregate):
         make = evidences.score_numbers if aggregate == "kendall_tau" else evidences.score_classes
         lab.write(name, "one", {"score": make(ids, gold, predicted, aggregate)})
     found = row(lab.report(), "one score").cells[1].difference
-    items = (evidences.read_item_scores(lab.folder / name / "items" / "one--score.npz") for name in "BA")
+    items = (read_item_scores(lab.folder / name / "one.json", "score") for name in "BA")
     known = bootstrap.paired_difference(*items, seed=0, samples=2000)
     assert found.value == pytest.approx(known.value)
     assert (found.low, found.high, found.p) == pytest.approx((known.low, known.high, known.p), abs=0.02)

@@ -51,7 +51,7 @@ def test_the_name_is_the_registered_one(name):
 @pytest.mark.parametrize(("suite", "task"), TASKS, ids=[f"{suite}/{task.name}" for suite, task in TASKS])
 def test_a_declaration_says_what_and_where(suite, task):
     data = to_declaration(task.data)
-    inside = data.get("at") or data.get("files") or data
+    inside = data.get("hub") or data.get("files") or data
     assert task.reference and task.protocol.metrics and task.group
     assert inside.keys() & {"repo", "folder", "owner", "path"}, "where the data lie"
     assert callable(task.data.read)
@@ -146,21 +146,6 @@ def test_cells_of_a_published_row():
     assert not z.scores and z.not_on_file == ("a", "b", "c", "d")
     renamed = rename_columns(x, {"a": "A", "b": "B", "c": "C"})
     assert (renamed.scores, renamed.not_printed, renamed.not_on_file) == ({"A": 1.0, "d": -0.5}, ("B",), ("C",))
-
-
-@pytest.mark.parametrize(
-    ("name", "key"),
-    [
-        ("rerank-cite", "82489f5f701d2415"),
-        ("recommendation", "a64103656167f9e7"),
-        ("search-scifact", "a99626673081759a"),
-        ("patients-ppr", "80beccb046592264"),
-        ("link-cite", "c2176382d06598f9"),
-    ],
-)
-def test_a_corrected_number_of_a_table_changes_no_key(name, key):
-    """Results of version 0.1, whose references confused Tables 6, 7 and 8, still compare."""
-    assert next(task for task in suites["scimult"].tasks if task.name == name).key == key
 
 
 def test_multi_scidocs_is_in_the_folder_that_prepare_writes():

@@ -12,8 +12,8 @@ from sciprism.datasets.data_root import DataRoot
 class PinnedData:
     """Data with the SHA-256 of each of their files: results hold for these contents and no others.
 
-    data: their layout. settings: the layout's settings as in the TOML file, as JSON under their names in
-    version 0.1. The location of the files on a machine is not part of the declaration.
+    data: their layout. settings: the layout's settings as in the TOML file, as JSON. The location of
+    the files on a machine is not part of the declaration.
     """
 
     data: Any = field(compare=False)

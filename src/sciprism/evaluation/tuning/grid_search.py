@@ -213,7 +213,7 @@ def _read_lines(path: Path | None) -> list[dict[str, Any]]:
         try:
             row = json.loads(line)
             check = row.pop("check", None)
-            if row.keys() == GRID_KEYS and check in (None, _hash_row(row)):  # None: of version 0.1
+            if row.keys() == GRID_KEYS and check == _hash_row(row):
                 found.append(row)
         except (ValueError, AttributeError):
             continue
