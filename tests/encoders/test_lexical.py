@@ -8,8 +8,7 @@ from sentence_transformers import SentenceTransformer
 from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder
 from sciprism.encoders.export import export
-from sciprism.encoders.lexical_initialization import add_lexical_features
-from sciprism.encoders.new_models import copy_weights, create_encoder
+from sciprism.encoders.new_models import add_lexical_features, copy_weights, create_encoder
 from sciprism.encoders.packing import pack
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS

@@ -68,12 +68,12 @@ def test_counts_by_hand(learned):
         sentences=["Kinase binds"],
         lowercase=True,
     )
-    ours, plain = found.counts["ours", "biology"], found.counts["bytes", "biology"]
+    ours, plain = found["ours"].domains["biology"], found["bytes"].domains["biology"]
     assert (ours.texts, ours.words, ours.tokens, ours.fertility) == (2, 5, 5, 1.0)
     assert plain.tokens == sum(map(len, texts))
-    assert found.whole_terms == {"ours": 0.5, "bytes": 0.0}
-    assert found.shared_tokens["ours", "bytes"] == found.vocab_sizes["bytes"] == 261
-    assert found.splits["ours", "Kinase binds"] == ["kinase", "binds"]
+    assert (found["ours"].terms_whole, found["bytes"].terms_whole) == (0.5, 0.0)
+    assert found["ours"].shared_tokens["bytes"] == found["bytes"].size == 261
+    assert found["ours"].splits["Kinase binds"] == ["kinase", "binds"]
 
 
 def test_vocabularies_of_two_kinds_share_what_means_the_same():
@@ -85,6 +85,6 @@ def test_vocabularies_of_two_kinds_share_what_means_the_same():
         "letters": Tokenizer(models.BPE(letters, [])),
     }
     found = compare_tokenizers(kinds, {})
-    assert found.vocab_sizes == {"pieces": 6, "letters": 8}
-    assert found.shared_tokens["pieces", "letters"] == found.shared_tokens["letters", "pieces"] == 4
-    assert found.shared_tokens["letters", "letters"] == 8
+    assert (found["pieces"].size, found["letters"].size) == (6, 8)
+    assert found["pieces"].shared_tokens["letters"] == found["letters"].shared_tokens["pieces"] == 4
+    assert found["letters"].shared_tokens["letters"] == 8

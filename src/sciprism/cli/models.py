@@ -22,7 +22,7 @@ def models(as_json: AsJson = False) -> None:
 
     Example: sciprism models --json
     """
-    from sciprism.encoders.checkpoints.known_models import list_models
+    from sciprism.encoders.checkpoints.names import list_models
     from sciprism.formats import FORMATS
 
     found = list_models()

@@ -149,7 +149,7 @@ def lexical(
     Example: sciprism prepare lexical all-MiniLM-L6-v2 pairs/train/title-abstract.jsonl -o words
     """
     from sciprism.encoders.encoder import Encoder
-    from sciprism.encoders.lexical_initialization import add_lexical_features
+    from sciprism.encoders.new_models import add_lexical_features
     from sciprism.prepare.preparation import Preparation
     from sciprism.seeding import sample
     from sciprism.training.examples import read_examples

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,7 @@ from sciprism.cli.options import AsJson, OutputFolder
 from sciprism.cli.output import print_json, print_skip_counts, print_table
 
 if TYPE_CHECKING:
-    from sciprism.text.vocabulary import TokenizerComparison
+    from sciprism.text.vocabulary import TokenizerReport
 
 tokenizer = typer.Typer(no_args_is_help=True, help="Learn a vocabulary; compare tokenizers.")
 
@@ -74,11 +75,11 @@ def compare(
     opened = {Path(name).name if short else name: load_tokenizer(name) for name in tokenizers}
     wanted = terms.read_text(encoding="utf-8").split("\n") if terms else []
     shown = [term.strip() for term in wanted if term.strip()]
-    found = compare_tokenizers(opened, domains, terms=shown, sentences=sentence or (), lowercase=lowercase)
+    reports = compare_tokenizers(opened, domains, terms=shown, sentences=sentence or (), lowercase=lowercase)
     if as_json:
-        print_json("sciprism.tokenizer-compare/1", {"tokenizers": found.to_json()})
+        print_json("sciprism.tokenizer-compare/1", {"tokenizers": {n: asdict(report) for n, report in reports.items()}})
     else:
-        print_comparison(found, terms=bool(shown))
+        print_comparison(reports, terms=bool(shown))
 
 
 def read_texts(path: Path) -> Iterator[str]:
@@ -99,25 +100,24 @@ def read_texts(path: Path) -> Iterator[str]:
         raise InputError(f"{path}: {error.strerror}") from error
 
 
-def print_comparison(found: TokenizerComparison, *, terms: bool) -> None:
+def print_comparison(reports: Mapping[str, TokenizerReport], *, terms: bool) -> None:
     """Print tokens by domain with the change against the first tokenizer, then vocabularies and splits."""
-    names = list(found.vocab_sizes)
-    domains = list(dict.fromkeys(domain for _, domain in found.counts))
-    heads = [part for domain in domains for part in (domain, "%", "per word")]
-    print_table(("tokens",), heads, ([name, *_row(found, name, domains)] for name in names))
+    first = next(iter(reports.values()))
+    heads = [part for domain in first.domains for part in (domain, "%", "per word")]
+    print_table(("tokens",), heads, ([name, *_row(report, first)] for name, report in reports.items()))
     shared = [
-        [name, f"{found.vocab_sizes[name]:,}", *([f"{100 * found.whole_terms[name]:.1f}"] if terms else [])]
-        + [f"{found.shared_tokens[name, other]:,}" for other in names]
-        for name in names
+        [name, f"{report.size:,}", *([f"{100 * report.terms_whole:.1f}"] if terms else [])]
+        + [f"{count:,}" for count in report.shared_tokens.values()]
+        for name, report in reports.items()
     ]
-    print_table(("vocabulary",), ["size", *(["terms whole, %"] if terms else []), *names], shared)
-    for (name, sentence), parts in found.splits.items():
-        print(f"{name}: {' | '.join(parts)} ({len(parts)} for {sentence!r})")
+    print_table(("vocabulary",), ["size", *(["terms whole, %"] if terms else []), *reports], shared)
+    for name, report in reports.items():
+        for sentence, parts in report.splits.items():
+            print(f"{name}: {' | '.join(parts)} ({len(parts)} for {sentence!r})")
 
 
-def _row(found: TokenizerComparison, name: str, domains: list[str]) -> Iterator[str]:
-    first = next(iter(found.vocab_sizes))
-    for domain in domains:
-        mine, base = found.counts[name, domain], found.counts[first, domain]
-        change = 100 * (mine.tokens / base.tokens - 1) if base.tokens else 0.0
-        yield from (f"{mine.tokens:,}", f"{change:+.1f}", f"{mine.fertility:.2f}")
+def _row(report: TokenizerReport, first: TokenizerReport) -> Iterator[str]:
+    for domain, counts in report.domains.items():
+        base = first.domains[domain]
+        change = 100 * (counts.tokens / base.tokens - 1) if base.tokens else 0.0
+        yield from (f"{counts.tokens:,}", f"{change:+.1f}", f"{counts.fertility:.2f}")

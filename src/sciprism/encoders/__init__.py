@@ -1,1 +1,1 @@
-"""The packed transformer, its methods, and the face that everything else meets: `Encoder`."""
+"""The transformer over packed batches, the methods that change it, and the public API: `Encoder`."""

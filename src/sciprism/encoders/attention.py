@@ -98,9 +98,9 @@ def _pad(x: Tensor, rows: Tensor, present: Tensor) -> Tensor:
 
 @lru_cache(maxsize=16)
 def _padding(lengths: Lengths, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Return where the rows of texts are among those padded to the longest, (T,), and which of these are theirs.
+    """Return the padded row of each token, (T,), and a mask of the rows that hold a token, (texts, L).
 
-    The latter is (texts, L), of booleans. Both are cached as `_bounds` are.
+    L: the length of the longest text, to which all are padded. Both are cached as `_bounds` are.
     """
     with torch.inference_mode(False):
         present = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]

@@ -120,15 +120,13 @@ class _TextCounter:
         self._lock = Lock()
 
     def __enter__(self) -> _TextCounter:
-        self._listen(self.add if self._progress is not None else None)
+        if self._progress is not None and hasattr(self._encoder, "on_batch"):
+            self._encoder.on_batch = self.add
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._listen(None)
-
-    def _listen(self, on_batch: Callable[[int], None] | None) -> None:
         if hasattr(self._encoder, "on_batch"):
-            self._encoder.on_batch = on_batch
+            self._encoder.on_batch = None
 
     def begin(self, total: int) -> None:
         self._total = total

@@ -78,7 +78,7 @@ class Ensemble:
         }
 
     def space(self, format: Format = "proximity", role: Role = "paper") -> str:
-        """Name the space of such vectors: comparable where those of every member are."""
+        """Name the space of the vectors; they are comparable where those of every member are."""
         return _join_names(member.space(format, role) for member in self.members)
 
     def path(self, format: Format = "proximity", role: Role = "paper") -> str:

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Any, ClassVar, Literal, Self
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from sciprism.checksums import write_checksums
 from sciprism.encoders.checkpoints.folder import atomic_folder
 from sciprism.encoders.checkpoints.sentence_transformers import format_config, write_documents
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.methods.registry import PLAIN
+from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.provenance import describe_untrained, training_facts, untrained_stage
 from sciprism.encoders.transformer import Routed, Transformer
 from sciprism.errors import InputError
-from sciprism.formats import ROLES, Format
+from sciprism.formats import ROLES, Format, Role
+from sciprism.papers.records import Paper
+from sciprism.text.template import Item
+from sciprism.text.tokenizer import read_json
 
 ExportKind = Literal["plain", "module", "compact"]
-MODULE = "sciprism.encoders.sentence_module.SciprismModule"
+MODULE = "sciprism.encoders.export.SciprismModule"
+"""Class in `modules.json`, which sentence-transformers loads only with `trust_remote_code=True`."""
+CONFIG = "sciprism_module.json"
 ROUTABLE_SLOTS = ("attention", "feed_forward", "feed_forward_norm")  # a module of BERT, or one per route
 
 
@@ -68,7 +79,7 @@ def default_format(encoder: Encoder) -> Format:
 
 
 def to_plain_transformer(model: Transformer, route: str) -> Transformer | None:
-    """Return an equivalent of the model's route with empty slots; None where there is none."""
+    """Return a plain BERT with the vectors of one route; None where the method has other modules than BERT's."""
     slots = [(block.adapter, block.side, block.facets) for block in model.blocks]
     if any(
         slot is not None
@@ -86,9 +97,7 @@ def to_plain_transformer(model: Transformer, route: str) -> Transformer | None:
 
 def _write_modules(folder: Path, encoder: Encoder, format: Format, search_format: Format) -> None:
     """Write the files by which sentence-transformers opens the folder where sciprism is installed."""
-    from sciprism.encoders.sentence_module import write_config
-
-    write_config(folder, format, search_format)
+    _write_config(folder, format, search_format)
     documents: dict[str, object] = {
         "modules.json": [{"idx": 0, "name": "0", "path": "", "type": MODULE}],
         # no default prompt: the module knows that of each role
@@ -148,3 +157,120 @@ def _format_model_card(
     format, search = chosen
     other = next((another for another in formats if another != format), format)
     return card + FORMAT_NOTE.format(format=format, search=search, other=other)
+
+
+# ---- our module ----
+
+
+class SciprismModule(nn.Module):
+    """An encoder of any method as a module of sentence-transformers: from tokens to normalised vectors.
+
+    format: the default format of `encode`. search_format: that of `encode_query` and `encode_document`. All may be
+    called with another one. The role is the `task` of sentence-transformers: query from `encode_query`, paper from
+    `encode_document` and `encode`, or a role by name. Without a prompt, texts get the role's own.
+    """
+
+    forward_kwargs: ClassVar[set[str]] = {"task", "format"}
+    modalities: ClassVar[list[str]] = ["text"]
+    save_in_root = True
+
+    def __init__(self, encoder: Encoder, *, format: Format, search_format: Format) -> None:
+        super().__init__()
+        for served in (format, search_format):
+            encoder.route(served)  # refuses a format that it lacks
+        self.encoder = encoder
+        self.model = encoder.model
+        self.tokenizer = encoder.tokenizer
+        self.format = format
+        self.search_format = search_format
+
+    @classmethod
+    def load(cls, model_name_or_path: str, subfolder: str = "", **rest: Any) -> Self:
+        """Load a saved module from a folder or a hub; the signature is the library's."""
+        from sentence_transformers.util import load_dir_path
+
+        passed_on = ("token", "cache_folder", "revision", "local_files_only")
+        folder = load_dir_path(model_name_or_path, subfolder, **{k: rest[k] for k in passed_on if k in rest})
+        if folder is None:
+            raise InputError(f"{model_name_or_path} has no folder {subfolder!r}")
+        config = read_json(Path(folder) / CONFIG)
+        return cls(Encoder.load(folder), format=config["format"], search_format=config["search_format"])
+
+    def save(self, output_path: str, *_: Any, **__: Any) -> None:
+        """Write the encoder's folder and this module's format; the library writes `modules.json`."""
+        self.encoder.save(output_path)
+        _write_config(Path(output_path), self.format, self.search_format)
+
+    @property
+    def max_seq_length(self) -> int:
+        """Return the number of tokens to which texts are truncated."""
+        return self.encoder.max_seq_length
+
+    @max_seq_length.setter
+    def max_seq_length(self, length: int) -> None:
+        self.encoder.max_seq_length = length
+
+    def get_embedding_dimension(self) -> int:
+        """Return the width of the vectors."""
+        return self.encoder.dim
+
+    def preprocess(
+        self,
+        inputs: Sequence[str | Sequence[str]],
+        prompt: str | None = None,
+        task: str | None = None,
+        **_: Any,
+    ) -> dict[str, Tensor]:
+        """Return padded token ids and their mask, (B, longest) each.
+
+        inputs: texts, or pairs of title and abstract. prompt: None for the role's own.
+        """
+        role = _role(task)
+        template = self.encoder.settings.template
+        if prompt is not None:
+            template = replace(template, prompts={role: prompt})
+        texts = [template.text(_to_item(text), role) for text in inputs]
+        ids = [torch.tensor(row) for row in self.encoder.tokenize(texts)]
+        return {
+            "input_ids": pad_sequence(ids, batch_first=True, padding_value=self.model.config.padding_id),
+            "attention_mask": pad_sequence([torch.ones_like(row) for row in ids], batch_first=True),
+        }
+
+    def forward(
+        self, features: dict[str, Tensor], task: str | None = None, format: Format | None = None
+    ) -> dict[str, Tensor]:
+        """Add `sentence_embedding`, (B, dim), to the features; padding is removed first."""
+        real = features["attention_mask"].bool()
+        lengths = tuple(real.sum(dim=1).tolist())
+        default = self.search_format if task in ("query", "document") else self.format
+        route = self.encoder.route(format or default, _role(task))
+        batch = PackedBatch(features["input_ids"][real], lengths, (route,) * len(lengths))
+        return {**features, "sentence_embedding": self.encoder.vectors(batch)}
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Move the weights to another device, and pack them there again for inference."""
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        weight = next(self.model.parameters())
+        if weight.dtype != torch.float32:
+            raise InputError(f"this module computes in float32, not {weight.dtype}; do not set a precision")
+        self.encoder.device = weight.device
+        if not self.model.training:
+            self.encoder.prepare()
+        return self
+
+
+def _write_config(folder: Path, format: Format, search_format: Format) -> None:
+    """Write the file that states the formats of a folder's module."""
+    config = {"format": format, "search_format": search_format}
+    (folder / CONFIG).write_text(json.dumps(config) + "\n", encoding="utf-8")
+
+
+def _role(task: str | None) -> Role:
+    return "paper" if task in (None, "document") else task  # type: ignore[return-value]
+
+
+def _to_item(text: str | Sequence[str]) -> Item:
+    if isinstance(text, str):
+        return text
+    title, abstract = text
+    return Paper(id="", title=title, abstract=abstract)

@@ -1,4 +1,4 @@
-"""The protocols of encoders: ours, other libraries' and ensembles."""
+"""What every encoder offers: ours, those of other libraries, ensembles."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class EncoderProtocol(Protocol):
         """Return the description that results state."""
 
     def space(self, format: Format, role: Role) -> str:
-        """Name the space of such vectors."""
+        """Name the space of the vectors of a format and a role."""
 
     def path(self, format: Format, role: Role) -> str:
         """Name the encoding path from text to vector."""

@@ -203,7 +203,7 @@ def _read_tiktoken(path: Path) -> Tokenizer:
 
 
 def _split_merge(token: bytes, ranks: dict[bytes, int]) -> tuple[bytes, bytes]:
-    """Return the two tokens that merge into this one: merge its bytes by all ranks below its own."""
+    """Return the two tokens that merge into this one, found by merging its bytes by all lower ranks."""
     parts = [bytes([byte]) for byte in token]
     while len(parts) > 2:
         rank, at = min((ranks.get(a + b, len(ranks)), at) for at, (a, b) in enumerate(pairwise(parts)))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,39 +152,30 @@ class TokenCounts:
     words: int = 0
     tokens: int = 0
 
+    def add(self, texts: int, words: int, tokens: int) -> None:
+        """Add the counts of further texts."""
+        self.texts, self.words, self.tokens = self.texts + texts, self.words + words, self.tokens + tokens
+
     @property
     def fertility(self) -> float:
         """Return tokens per word; words are separated by white space."""
         return self.tokens / self.words if self.words else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class TokenizerComparison:
-    """Tokenizers by name, compared on domains by name.
+@dataclass(slots=True)
+class TokenizerReport:
+    """A tokenizer, compared with others.
 
-    counts: (tokenizer, domain) -> counts. whole_terms: tokenizer -> share of the terms that are one token.
-    vocab_sizes: tokenizer -> tokens. shared_tokens: (one, other) -> tokens in both, of the same text, both at
-    the start of a word or both not. splits: (tokenizer, sentence) -> text of each token.
+    size: number of its tokens. terms_whole: share of the terms that are one token. domains: name -> counts.
+    shared_tokens: other tokenizer -> number of tokens in both, of the same text, both at the start of a word or
+    both not. splits: sentence -> text of each token.
     """
 
-    counts: dict[tuple[str, str], TokenCounts] = field(default_factory=dict)
-    whole_terms: dict[str, float] = field(default_factory=dict)
-    vocab_sizes: dict[str, int] = field(default_factory=dict)
-    shared_tokens: dict[tuple[str, str], int] = field(default_factory=dict)
-    splits: dict[tuple[str, str], list[str]] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return of each tokenizer what is known of it, as JSON values."""
-        return {
-            name: {
-                "size": size,
-                "terms_whole": self.whole_terms.get(name),
-                "domains": {domain: asdict(counts) for (mine, domain), counts in self.counts.items() if mine == name},
-                "shared_tokens": {other: n for (mine, other), n in self.shared_tokens.items() if mine == name},
-                "splits": {text: parts for (mine, text), parts in self.splits.items() if mine == name},
-            }
-            for name, size in self.vocab_sizes.items()
-        }
+    size: int
+    terms_whole: float
+    domains: dict[str, TokenCounts]
+    shared_tokens: dict[str, int]
+    splits: dict[str, list[str]]
 
 
 def compare_tokenizers(
@@ -195,34 +185,36 @@ def compare_tokenizers(
     terms: Sequence[str] = (),
     sentences: Sequence[str] = (),
     lowercase: bool = False,
-) -> TokenizerComparison:
-    """Count tokens of the same texts for each tokenizer; texts are read once.
+) -> dict[str, TokenizerReport]:
+    """Return name -> report of each tokenizer, on the same texts, which are read once.
 
-    terms: whole if they are one token at the start of a text or after a space. lowercase: of texts, terms and
-    sentences, for all tokenizers.
+    domains: name -> texts. terms: whole if they are one token at the start of a text or after a space. lowercase:
+    of texts, terms and sentences, for all tokenizers.
     """
     fold = str.lower if lowercase else str
-    comparison = TokenizerComparison()
+    counts = {name: {domain: TokenCounts() for domain in domains} for name in tokenizers}
     for domain, texts in domains.items():
         for batch in batch_texts(map(fold, texts)):
             words = sum(len(text.split()) for text in batch)
             for name, tokenizer in tokenizers.items():
-                counts = comparison.counts.setdefault((name, domain), TokenCounts())
-                counts.texts += len(batch)
-                counts.words += words
-                counts.tokens += sum(map(len, encode_texts(tokenizer, batch)))
+                counts[name][domain].add(len(batch), words, sum(map(len, encode_texts(tokenizer, batch))))
     vocabularies = {name: _token_meanings(tokenizer) for name, tokenizer in tokenizers.items()}
-    for name, tokenizer in tokenizers.items():
-        comparison.vocab_sizes[name] = tokenizer.get_vocab_size()
-        bare = encode_texts(tokenizer, [fold(term) for term in terms])
-        spaced = encode_texts(tokenizer, [f" {fold(term)}" for term in terms])
-        whole = sum(min(map(len, both)) == 1 for both in zip(bare, spaced, strict=True))
-        comparison.whole_terms[name] = whole / max(1, len(terms))
-        for other in tokenizers:
-            comparison.shared_tokens[name, other] = len(vocabularies[name] & vocabularies[other])
-        for sentence in sentences:
-            comparison.splits[name, sentence] = split_into_tokens(tokenizer, fold(sentence))
-    return comparison
+    return {
+        name: TokenizerReport(
+            size=tokenizer.get_vocab_size(),
+            terms_whole=_share_of_whole_terms(tokenizer, list(map(fold, terms))),
+            domains=counts[name],
+            shared_tokens={other: len(vocabularies[name] & vocabularies[other]) for other in tokenizers},
+            splits={sentence: split_into_tokens(tokenizer, fold(sentence)) for sentence in sentences},
+        )
+        for name, tokenizer in tokenizers.items()
+    }
+
+
+def _share_of_whole_terms(tokenizer: Tokenizer, terms: Sequence[str]) -> float:
+    bare, spaced = encode_texts(tokenizer, terms), encode_texts(tokenizer, [f" {term}" for term in terms])
+    whole = sum(min(map(len, both)) == 1 for both in zip(bare, spaced, strict=True))
+    return whole / max(1, len(terms))
 
 
 def _token_meanings(tokenizer: Tokenizer) -> set[tuple[bool, str]]:

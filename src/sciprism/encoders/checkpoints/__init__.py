@@ -1,1 +1,1 @@
-"""Other people's weights and our own folders: names, layouts, reading and writing."""
+"""Model folders and published checkpoints: find, read, convert and write them."""

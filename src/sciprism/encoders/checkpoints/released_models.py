@@ -100,7 +100,7 @@ class AdapterFamily:
 
 @dataclass(frozen=True, slots=True)
 class ReleasedModel:
-    """A family's formats that one name stands for."""
+    """What a published name loads: a family of adapters, or one of them; formats: those that it serves."""
 
     family: AdapterFamily
     formats: tuple[Format, ...] = FORMATS

@@ -156,7 +156,7 @@ class Facets(Method):
         return FacetMaps(self.facets, hidden, reparameterise=self.reparameterise, around=float(keeps_start), tanh=tanh)
 
     def initialize(self, model: Transformer, first_token: int) -> None:
-        """Start the further tokens near CLS where `start` is "kept"."""
+        """Set the embeddings of the further CLS tokens near that of CLS where `start` is "kept"."""
         front = model.embeddings.front
         if self.start == "kept" and isinstance(front, FacetTokens):
             with torch.no_grad():

@@ -264,7 +264,7 @@ class PrismMethod(PerFormat):
         return self._token_vectors(model, batch, requests, pool)[0].mean(dim=2).transpose(0, 1)
 
     def _own_vectors(self, model: Transformer, batch: PackedBatch, pool: Pool) -> Tensor:
-        """Return the vectors of the tokens on each text's own route, (B, K, hidden)."""
+        """Return the vectors of the tokens on the route that the batch states for each text, (B, K, hidden)."""
         bounds = pairwise(accumulate((len(part.lengths) for _, _, part in batch.by_route), initial=0))
         requests = [((route,), slice(*ends)) for (route, _, _), ends in zip(batch.by_route, bounds, strict=True)]
         return torch.cat([vectors[0] for vectors in self._token_vectors(model, batch, requests, pool)])

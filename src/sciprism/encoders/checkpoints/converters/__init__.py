@@ -1,1 +1,1 @@
-"""Published layouts that are converted to model folders of ours, one file each; `registry.py` lists them."""
+"""Converters of published layouts to model folders of ours, one file each; `names.py` lists them."""
