@@ -96,7 +96,7 @@ def format_origins(origin: str) -> str:
 def format_files(sources: Sources, overlap: Mapping[str, Any]) -> str:
     """Return the table of the recipe's files: examples, data sets, and what each stage learns from them."""
     listed = [name for name, each in sources["data"].items() if "same_papers_as" not in each]
-    prepared = {f"open/train/{each.name}.jsonl": each.builder.data for each in TRAINING_SETS}
+    prepared = {f"open/train/{each.name}.jsonl": each.data for each in TRAINING_SETS}
     rows = []
     for file, each in overlap["files"].items():
         data = [prepared[file]] if file in prepared else [name for name in listed if name in each["data"]]

@@ -8,7 +8,8 @@ import pytest
 from sciprism.errors import InputError
 from sciprism.prepare.example_folder import ExampleFolder
 from sciprism.prepare.preparation import check_dev_share, check_folders, check_workers
-from sciprism.prepare.samplers.sampling import NONE, QuerySample
+from sciprism.prepare.samplers.sampling import NONE, QuerySample, Sampling
+from sciprism.prepare.training_source import TrainingSource
 from sciprism.training.examples import Example
 
 
@@ -22,12 +23,17 @@ def test_a_file_with_too_few_examples_is_removed(tmp_path):
     assert folder.describe("dev/a.jsonl") == {"file": None}
 
 
-def test_files_of_an_earlier_run_alone_are_removed(tmp_path):
-    ExampleFolder(tmp_path).write("train/old.jsonl", [Example("one")])
+def test_a_source_removes_its_files_of_an_earlier_run(tmp_path):
+    def build(part, sampling):
+        return (Example(f"{part} {n}") for n in range(sampling.limit))
+
+    source = TrainingSource(name="a", format="search", data="d", build=build, min_dev_examples=2)
     folder = ExampleFolder(tmp_path)
-    folder.write("train/new.jsonl", [Example("one")])
-    folder.remove_unwritten("train/old.jsonl", "train/new.jsonl", "train/none.jsonl")
-    assert [path.name for path in (tmp_path / "train").iterdir()] == ["new.jsonl"]
+    assert source.write(folder, {"train": Sampling(limit=1), "dev": Sampling(limit=2)})
+    assert folder.counts == {"train/a.jsonl": 1, "dev/a.jsonl": 2}
+    assert source.write(folder, {"train": Sampling(limit=3), "dev": Sampling(limit=1)})
+    assert folder.counts == {"train/a.jsonl": 3} and not (tmp_path / "dev/a.jsonl").exists()
+    assert not source.write(folder, {}) and not list(tmp_path.rglob("*.jsonl"))
 
 
 def test_triplets_name_a_negative_only_where_there_is_one(tmp_path):

@@ -16,7 +16,7 @@ from sciprism.errors import InputError
 from sciprism.evaluation.suites import suites
 from sciprism.papers import Paper
 from sciprism.prepare.filters import find_leaks
-from sciprism.prepare.open import ARXIV_FIELDS, TRAINING_SETS, UNAVAILABLE_SETS, prepare_open
+from sciprism.prepare.open import ARXIV_FIELDS, KINDS, TRAINING_SETS, UNAVAILABLE_SETS, prepare_open
 from sciprism.training.examples import Example, read_examples
 
 OPEN = suites["open"]
@@ -35,10 +35,8 @@ NOT_MADE = {"summaries", "mag-fields", "mag-classes", "citation-count-numbers", 
 
 
 def read(folder, part, name):
-    training_set = BY_NAME[name]
-    return list(
-        read_examples(folder / part / f"{name}.jsonl", query=training_set.query, candidate=training_set.candidate)
-    )
+    _, query, candidate = KINDS[BY_NAME[name].kind]
+    return list(read_examples(folder / part / f"{name}.jsonl", query=query, candidate=candidate))
 
 
 def written(prepared, part="train"):
@@ -62,7 +60,7 @@ def test_train_files_hold_train_papers_and_dev_files_dev_queries(data_root, tmp_
     prepared = prepare_open(data_root, tmp_path / "out")
     assert {each.name for each in written(prepared)} == {*BY_NAME} - NOT_MADE
     for each in written(prepared):
-        data = each.builder.data
+        data = each.data
         found = read(tmp_path / "out", "train", each.name)
         assert found and parts_in(data_root, data, found) <= {"train"} and not find_leaks(data_root, found)
         assert SHARED.casefold() not in {e.query.casefold() for e in found if isinstance(e.query, str)}
@@ -197,7 +195,7 @@ def test_no_test_or_dev_paper_in_the_real_train_files(tmp_path):
     for each in written(prepared):
         found = read(tmp_path, "train", each.name)
         assert found and not find_leaks(data_root, found)
-        assert parts_in(data_root, each.builder.data, found) <= {
+        assert parts_in(data_root, each.data, found) <= {
             "train",
             None,
         }  # None: no title, no id there

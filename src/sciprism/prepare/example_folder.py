@@ -54,12 +54,6 @@ class ExampleFolder:
         (self.path / name).unlink(missing_ok=True)
         self.counts.pop(name, None)
 
-    def remove_unwritten(self, *names: str) -> None:
-        """Remove those of the files that only an earlier run wrote."""
-        for name in names:
-            if name not in self.counts:
-                self.remove(name)
-
     def describe(self, name: str) -> dict[str, Any]:
         """Return name and SHA-256 of a file as JSON values; no name if it was not written."""
         return {"file": name, "sha256": sha256(self.path / name)} if name in self.counts else {"file": None}

@@ -1,13 +1,18 @@
-"""Write the training sets of the open data, with a record of retained and dropped examples."""
+"""Write the training sets of the open data, with a record of retained and dropped examples.
+
+Papers that are dev or test in any open data set (`datasets/split.py`) are neither queries nor candidates of a
+train file. Kinds of data that the open suite keeps out of train (`in_train` of its tasks) are not written.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.open.classes import PaperNumbers, Scale
 from sciprism.datasets.open_data import Part
 from sciprism.datasets.split import SplitTable
 from sciprism.errors import InputError
@@ -15,52 +20,32 @@ from sciprism.evaluation.suites import suites
 from sciprism.formats import Format, Role
 from sciprism.prepare.example_folder import MIN_DEV_EXAMPLES, PARTS, ExampleFolder
 from sciprism.prepare.open_builders import (
-    CitationBuilder,
-    ClassAnswerBuilder,
-    ClassLabelBuilder,
-    ClickBuilder,
-    ExampleBuilder,
-    NumberAnswerBuilder,
-    OpenPrepareContext,
-    SameAuthorBuilder,
-    SummaryBuilder,
-    TermAnswerBuilder,
-    TermLabelBuilder,
-    TitleAbstractBuilder,
-    TripletBuilder,
+    ClassNames,
+    OpenData,
+    OpenPart,
+    build_citations,
+    build_class_answers,
+    build_class_labels,
+    build_clicks,
+    build_number_answers,
+    build_same_author,
+    build_summaries,
+    build_term_answers,
+    build_term_labels,
+    build_titles,
+    build_triplets,
 )
 from sciprism.prepare.preparation import CountTable, Preparation, check_workers
-from sciprism.prepare.samplers.sampling import SampleReport
+from sciprism.prepare.samplers.sampling import Sampling
+from sciprism.prepare.training_source import TrainingSource
+from sciprism.training.examples import Example
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingSet:
-    """A source of examples. tasks: the tasks of the open suite of the same kind."""
-
-    name: str
-    format: Format
-    query: Role
-    candidate: Role
-    builder: ExampleBuilder[SampleReport]
-    tasks: tuple[str, ...] = ()
-
-    @property
-    def roles(self) -> dict[str, str]:
-        """Return the name, the format, and the roles of queries and candidates."""
-        return {"name": self.name, "format": self.format, "query": self.query, "candidate": self.candidate}
-
-    def file(self, part: Part) -> str:
-        """Return the name of the file of one part."""
-        return f"{part}/{self.name}.jsonl"
-
-    def find_obstacle(self, data_root: DataRoot) -> str:
-        """Return why the set cannot be built, or "": its data are missing, or only for tests."""
-        kinds = {task.name: task.in_train for task in suites["open"].tasks}
-        if reserved := [name for name in self.tasks if not kinds[name]]:
-            return f"the open suite keeps {reserved[0]} out of train"
-        data = self.builder.data
-        return "" if ((data_root.folder or Path()) / data).is_dir() else f"the data set {data} does not exist"
-
+MAX_QUERIES = 20_000
+"""Queries of a train file, so that no source dominates and a laptop can train on them."""
+MAX_DEV_QUERIES = 1_000
+WORDS = ("source", "format", "query", "candidate")
+COUNTS = ("queries", "pairs", "hard", "dev")
+"""Queries, positive pairs, those with a hard negative; queries of the dev file."""
 
 Kind = Literal["labels", "classes", "numbers", "links", "searches"]
 KINDS: dict[Kind, tuple[Format, Role, Role]] = {
@@ -73,62 +58,89 @@ KINDS: dict[Kind, tuple[Format, Role, Role]] = {
 """Kind of training set -> format, role of queries, role of candidates; classes and numbers are for a head."""
 
 
-def declare(kind: Kind, name: str, builder: ExampleBuilder[SampleReport], *tasks: str) -> TrainingSet:
-    """Return a training set of one kind."""
-    format, query, candidate = KINDS[kind]
-    return TrainingSet(name=name, format=format, query=query, candidate=candidate, builder=builder, tasks=tasks)
+@dataclass(frozen=True, slots=True)
+class TrainingSet:
+    """A source of examples of one kind, from one data set. tasks: the tasks of the open suite of the same kind."""
+
+    name: str
+    kind: Kind
+    data: str
+    build: Callable[[OpenPart], Iterator[Example]]
+    tasks: tuple[str, ...] = ()
+
+    def find_obstacle(self, data_root: DataRoot) -> str:
+        """Return why the set cannot be built, or "": its data are missing, or only for tests."""
+        in_train = {task.name: task.in_train for task in suites["open"].tasks}
+        if reserved := [name for name in self.tasks if not in_train[name]]:
+            return f"the open suite keeps {reserved[0]} out of train"
+        exists = ((data_root.folder or Path()) / self.data).is_dir()
+        return "" if exists else f"the data set {self.data} does not exist"
+
+    def source(self, open_data: OpenData) -> TrainingSource:
+        """Return the training source."""
+
+        def build(part: Part, sampling: Sampling) -> Iterator[Example]:
+            return self.build(OpenPart(open_data, self.data, part, sampling))
+
+        format, query, candidate = KINDS[self.kind]
+        return TrainingSource(
+            name=self.name,
+            format=format,
+            query=query,
+            candidate=candidate,
+            data=self.data,
+            build=build,
+            min_dev_examples=MIN_DEV_EXAMPLES,
+        )
 
 
-def declare_numbers(name: str, data: str, target: str, *, scale: Scale = "as it is") -> TrainingSet:
-    """Return the training set of numbers for the task of this name."""
-    numbers = PaperNumbers(data=data, target=target, scale=scale)
-    return declare("numbers", f"{name}-numbers", NumberAnswerBuilder(numbers=numbers), name)
-
-
-def class_names(name: str) -> tuple[tuple[str, str], ...]:
+def class_names(name: str) -> ClassNames:
     """Return the classes of the open suite's task of this name, each with its readable name."""
     (names,) = (task.data.names for task in suites["open"].tasks if task.name == name)  # type: ignore[attr-defined]
     return names  # type: ignore[no-any-return]
 
 
 ARXIV_FIELDS, MAG_FIELDS = class_names("arxiv-field-names"), class_names("mag-title-names")
-ARXIV_TERMS = TermLabelBuilder(data="arxiv_multidomain", terms="categories", vocabulary="arxiv")
-ARXIV_CLASSES = ClassLabelBuilder(data="arxiv_multidomain", target="field", names=ARXIV_FIELDS)
-ARXIV_ANSWERS = ClassAnswerBuilder(data="arxiv_multidomain", target="field", names=ARXIV_FIELDS)
-MESH_TERMS = TermLabelBuilder(data="xmc_pubmed_mesh", terms="mesh", vocabulary="mesh")
-MESH_ANSWERS = TermAnswerBuilder(data="xmc_pubmed_mesh", terms="mesh", vocabulary="mesh")
-MAG_CLASSES = ClassLabelBuilder(data="cls_mag_titles", target="label", names=MAG_FIELDS)
-MAG_ANSWERS = ClassAnswerBuilder(data="cls_mag_titles", target="label", names=MAG_FIELDS)
-VIS_CITATIONS = CitationBuilder(data="citegraph_vis")
-CONFERENCE_TITLES = TitleAbstractBuilder(data="conference_papers")
-SAME_AUTHOR = SameAuthorBuilder(data="conference_papers", authors="author_ids")
-SUMMARIES = SummaryBuilder(data="conference_papers", field="tldr")
-TRIPLETS = TripletBuilder(data="scirepeval_samples", file="specter_triplets.jsonl.gz")
-CLICKS = ClickBuilder(data="scirepeval_samples", file="search.jsonl.gz")
+ARXIV, MESH, MAG, VIS = "arxiv_multidomain", "xmc_pubmed_mesh", "cls_mag_titles", "citegraph_vis"
+CONFERENCES, SAMPLES = "conference_papers", "scirepeval_samples"
+
+arxiv_terms = partial(build_term_labels, terms="categories", vocabulary="arxiv")
+mesh_terms = partial(build_term_labels, terms="mesh", vocabulary="mesh")
+mesh_answers = partial(build_term_answers, terms="mesh", vocabulary="mesh")
+arxiv_labels = partial(build_class_labels, target="field", names=ARXIV_FIELDS)
+arxiv_answers = partial(build_class_answers, target="field", names=ARXIV_FIELDS)
+mag_labels = partial(build_class_labels, target="label", names=MAG_FIELDS)
+mag_answers = partial(build_class_answers, target="label", names=MAG_FIELDS)
+years = partial(build_number_answers, target="year")
+citation_counts = partial(build_number_answers, target="citation_count", scale="rank share")
+same_author = partial(build_same_author, authors="author_ids")
+summaries = partial(build_summaries, summary="tldr")
+triplets = partial(build_triplets, file="specter_triplets.jsonl.gz")
+clicks = partial(build_clicks, file="search.jsonl.gz")
 
 # Sets of one data set are next to each other, so that it is read once.
 TRAINING_SETS = (
-    declare("labels", "arxiv-categories", ARXIV_TERMS, "arxiv-categories"),
-    declare("labels", "arxiv-categories-all", replace(ARXIV_TERMS, max_per_label=0), "arxiv-categories"),
-    declare("labels", "arxiv-fields", ARXIV_CLASSES, "arxiv-field-names"),
-    declare("classes", "arxiv-classes", ARXIV_ANSWERS, "arxiv-field"),
-    declare_numbers("arxiv-year", "arxiv_multidomain", "year"),
-    declare("searches", "arxiv-titles", TitleAbstractBuilder(data="arxiv_multidomain"), "title-to-abstract"),
-    declare("labels", "mesh-headings", MESH_TERMS, "mesh-headings"),
-    declare("labels", "mesh-headings-all", replace(MESH_TERMS, max_per_label=0), "mesh-headings"),
-    declare("classes", "mesh-classes", MESH_ANSWERS, "mesh-headings"),
-    declare("searches", "pubmed-titles", TitleAbstractBuilder(data="xmc_pubmed_mesh"), "title-to-abstract"),
-    declare("labels", "mag-fields", MAG_CLASSES, "mag-title-names"),
-    declare("classes", "mag-classes", MAG_ANSWERS, "mag-titles"),
-    declare("links", "vis-citations", VIS_CITATIONS, "vis-citation", "vis-citation-retrieval"),
-    declare_numbers("vis-citation-count", "citegraph_vis", "citation_count", scale="rank share"),
-    declare("links", "same-author", SAME_AUTHOR, "same-author"),
-    declare_numbers("citation-count", "conference_papers", "citation_count", scale="rank share"),
-    declare_numbers("conference-year", "conference_papers", "year"),
-    declare("searches", "conference-titles", CONFERENCE_TITLES, "title-to-abstract"),
-    declare("searches", "summaries", SUMMARIES, "summary-to-paper"),
-    declare("links", "specter-triplets", TRIPLETS),
-    declare("searches", "search-clicks", CLICKS),
+    TrainingSet("arxiv-categories", "labels", ARXIV, arxiv_terms, ("arxiv-categories",)),
+    TrainingSet("arxiv-categories-all", "labels", ARXIV, partial(arxiv_terms, max_per_label=0), ("arxiv-categories",)),
+    TrainingSet("arxiv-fields", "labels", ARXIV, arxiv_labels, ("arxiv-field-names",)),
+    TrainingSet("arxiv-classes", "classes", ARXIV, arxiv_answers, ("arxiv-field",)),
+    TrainingSet("arxiv-year-numbers", "numbers", ARXIV, years, ("arxiv-year",)),
+    TrainingSet("arxiv-titles", "searches", ARXIV, build_titles, ("title-to-abstract",)),
+    TrainingSet("mesh-headings", "labels", MESH, mesh_terms, ("mesh-headings",)),
+    TrainingSet("mesh-headings-all", "labels", MESH, partial(mesh_terms, max_per_label=0), ("mesh-headings",)),
+    TrainingSet("mesh-classes", "classes", MESH, mesh_answers, ("mesh-headings",)),
+    TrainingSet("pubmed-titles", "searches", MESH, build_titles, ("title-to-abstract",)),
+    TrainingSet("mag-fields", "labels", MAG, mag_labels, ("mag-title-names",)),
+    TrainingSet("mag-classes", "classes", MAG, mag_answers, ("mag-titles",)),
+    TrainingSet("vis-citations", "links", VIS, build_citations, ("vis-citation", "vis-citation-retrieval")),
+    TrainingSet("vis-citation-count-numbers", "numbers", VIS, citation_counts, ("vis-citation-count",)),
+    TrainingSet("same-author", "links", CONFERENCES, same_author, ("same-author",)),
+    TrainingSet("citation-count-numbers", "numbers", CONFERENCES, citation_counts, ("citation-count",)),
+    TrainingSet("conference-year-numbers", "numbers", CONFERENCES, years, ("conference-year",)),
+    TrainingSet("conference-titles", "searches", CONFERENCES, build_titles, ("title-to-abstract",)),
+    TrainingSet("summaries", "searches", CONFERENCES, summaries, ("summary-to-paper",)),
+    TrainingSet("specter-triplets", "links", SAMPLES, triplets),
+    TrainingSet("search-clicks", "searches", SAMPLES, clicks),
 )
 UNAVAILABLE_SETS = {
     "scifact-claims": "the evidence of SciFact's train claims are candidates of its test, "
@@ -136,13 +148,6 @@ UNAVAILABLE_SETS = {
     "keywords": "the open suite keeps keywords out of train",
 }
 """Training sets that do not exist, and why."""
-
-MAX_QUERIES = 20_000
-"""Queries of a train file, so that no source dominates and a laptop can train on them."""
-MAX_DEV_QUERIES = 1_000
-WORDS = ("source", "format", "query", "candidate")
-COUNTS = ("queries", "pairs", "hard", "dev")
-"""Queries, positive pairs, those with a hard negative; queries of the dev file."""
 
 
 def prepare_open(
@@ -154,25 +159,26 @@ def prepare_open(
     InputError where no set can be written.
     """
     check_workers(workers, seed=seed, max_queries=max_queries)
-    context, folder = OpenPrepareContext(data_root, seed, max_queries, workers), ExampleFolder(out)
+    open_data, folder = OpenData(data_root), ExampleFolder(out)
+    limits: dict[Part, int] = {"train": max_queries, "dev": MAX_DEV_QUERIES}
     done = Preparation(files=folder.counts, not_made=dict(UNAVAILABLE_SETS))
-    rows: list[list[str | int]] = []
-    sources: list[dict[str, Any]] = []
-    for each in TRAINING_SETS:
-        obstacle = each.find_obstacle(data_root)
-        reports = {} if obstacle else _write_set(context, each, folder)
-        folder.remove_unwritten(*map(each.file, PARTS))
-        if each.file("train") in folder.counts:
-            train, dev = reports["train"], reports["dev"].queries if each.file("dev") in folder.counts else 0
-            rows.append([*each.roles.values(), train.queries, train.pairs, train.hard, dev])
-            parts = {part: folder.describe(each.file(part)) | report.to_json() for part, report in reports.items()}
-            sources.append({**each.roles, "data": each.builder.data, "parts": parts})
-            done.dropped[each.name] = train.dropped
+    rows, records = list[list[str | int]](), list[dict[str, Any]]()
+    for training_set in TRAINING_SETS:
+        obstacle, samplings = training_set.find_obstacle(data_root), dict[Part, Sampling]()
+        for part, limit in () if obstacle else limits.items():
+            samplings[part] = Sampling(limit=limit, seed=seed, workers=workers)
+        source = training_set.source(open_data)
+        if source.write(folder, samplings):
+            train, dev = (samplings[part].report for part in PARTS)
+            counts = train.queries, train.pairs, train.hard, dev.queries if source.file("dev") in folder.counts else 0
+            rows.append([source.name, source.format, source.query, source.candidate, *counts])
+            records.append(source.to_json(folder, samplings))
+            done.dropped[source.name] = train.dropped
         else:
-            done.not_made[each.name] = obstacle or "no example remains"
-    if not sources:
+            done.not_made[source.name] = obstacle or "no example remains"
+    if not records:
         where = f"in {data_root.folder}" if data_root.folder else "here"
-        wanted = ", ".join(dict.fromkeys(each.builder.data for each in TRAINING_SETS))
+        wanted = ", ".join(dict.fromkeys(each.data for each in TRAINING_SETS))
         raise InputError(
             f"no training set can be built: none of the data sets {wanted} is {where} "
             "with a train paper; set their folder with --data or SCIPRISM_DATA"
@@ -180,20 +186,7 @@ def prepare_open(
     missing = SplitTable.load(data_root).missing
     done.warnings = [f"{data} is missing: these sources may hold papers of its test" for data in missing]
     done.tables = [CountTable(WORDS, COUNTS, rows)]
-    record: dict[str, Any] = {"seed": seed, "max_queries": max_queries, "sources": sources}
+    record = {"seed": seed, "max_queries": max_queries, "sources": records}
     record |= {"skipped": done.not_made, "not_in_split": missing, "data": data_root.provenance()}
     done.record = folder.write_manifest("sources.json", record)
     return done
-
-
-def _write_set(context: OpenPrepareContext, each: TrainingSet, folder: ExampleFolder) -> dict[Part, SampleReport]:
-    """Write train and dev of a set; a file with too few queries is not retained."""
-    reports: dict[Part, SampleReport] = {"train": SampleReport(), "dev": SampleReport()}
-    sizes: dict[Part, tuple[int, int]] = {
-        "train": (context.max_queries, 1),
-        "dev": (MAX_DEV_QUERIES, MIN_DEV_EXAMPLES),
-    }
-    for part, (max_queries, min_queries) in sizes.items():
-        examples = each.builder.examples(replace(context, max_queries=max_queries), part, reports[part])
-        folder.write(each.file(part), examples, min_examples=min_queries)
-    return reports

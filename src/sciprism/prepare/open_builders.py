@@ -1,14 +1,14 @@
-"""Builders of training examples from the open data, one for each kind of example."""
+"""Training examples from the open data, a function for each kind of example."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.open.classes import PaperNumbers
+from sciprism.datasets.layouts.open.classes import PaperNumbers, Scale
 from sciprism.datasets.layouts.open.sampling import ELSEWHERE
 from sciprism.datasets.layouts.open.vocabularies import OUTSIDE, VOCABULARIES
 from sciprism.datasets.open_data import UNNAMED, Part, read_paper
@@ -16,359 +16,240 @@ from sciprism.datasets.split import SplitEntry, SplitTable, list_paper_keys, rea
 from sciprism.drop_report import DropReport
 from sciprism.papers.records import Label, Paper
 from sciprism.prepare.samplers.answers import MAX_DESCRIPTORS, most_frequent
-from sciprism.prepare.samplers.labels import LabelPairSampler
-from sciprism.prepare.samplers.links import CitationTripletSampler, SameAuthorSampler
-from sciprism.prepare.samplers.sampling import NONE, QuerySample, SampleReport, select_by_hash
-from sciprism.prepare.samplers.scored_lists import ScoredList, SearchPairSampler
+from sciprism.prepare.samplers.labels import MAX_PER_LABEL, sample_label_pairs
+from sciprism.prepare.samplers.links import sample_citation_triplets, sample_same_author
+from sciprism.prepare.samplers.sampling import NONE, QuerySample, Sampling
+from sciprism.prepare.samplers.scored_lists import NO_WORDS, ScoredList, sample_clicks
 from sciprism.seeding import random_fraction
 from sciprism.training.examples import Example
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextPairSampler:
-    """Take each text as a query that its paper answers, without hard negatives.
-
-    max_pairs: selected by hash, 0 for all.
-    """
-
-    max_pairs: int = 0
-    seed: int = 0
-
-    def sample(self, pairs: Iterable[tuple[str, Paper]], *, report: SampleReport | None = None) -> Iterator[Example]:
-        """Yield an example of each pair whose text and paper have words, in their order."""
-        report = SampleReport() if report is None else report
-        complete = _complete_pairs(pairs, report)
-        if self.max_pairs:
-            known = list(complete)
-            rows = select_by_hash([paper.id for _, paper in known], self.max_pairs, self.seed, report.dropped)
-            complete = (known[row] for row in rows)
-        for text, paper in complete:
-            report.add(QuerySample((0,), (), (NONE,)))
-            yield Example(text, (paper,))
-
-
-def pair_titles_with_abstracts(papers: Iterable[Paper]) -> Iterator[tuple[str, Paper]]:
-    """Yield the title of each paper, and the paper with its abstract alone."""
-    return ((paper.title, Paper(id=paper.id, abstract=paper.abstract)) for paper in papers)
-
-
-def _complete_pairs(pairs: Iterable[tuple[str, Paper]], report: SampleReport) -> Iterator[tuple[str, Paper]]:
-    for text, paper in pairs:
-        if not text.strip():
-            report.dropped.add("query without words", paper.id)
-        elif not (paper.title or paper.abstract):
-            report.dropped.add("no text", paper.id)
-        else:
-            yield text, paper
-
-
+ClassNames = tuple[tuple[str, str], ...]
+"""The value of each class, and its readable name."""
 PaperAnswers = tuple[Paper, tuple[str | float, ...]]
 
 
 @dataclass(slots=True)
-class OpenPrepareContext:
-    """The data, the settings, and the papers of the last data set. max_queries: of one file, 0 for all."""
+class OpenData:
+    """The open data; the papers of the last data set stay in memory."""
 
     data_root: DataRoot
-    seed: int
-    max_queries: int
-    workers: int
     _read: dict[str, list[SplitEntry]] = field(default_factory=dict)
 
-    def entries(self, data: str, *parts: Part, dropped: DropReport) -> list[SplitEntry]:
-        """Return the papers of a data set that are in these parts of the one split.
-
-        Papers that the data set assigns to one of the parts, but another data set does not, are counted.
-        """
+    def read(self, data: str) -> list[SplitEntry]:
+        """Return the papers of a data set with their parts in the one split."""
         if data not in self._read:
             self._read.clear()
             self._read[data] = read_entries(self.data_root, data)
-        for entry in self._read[data]:
+        return self._read[data]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPart:
+    """One part of a data set, and how its examples are sampled."""
+
+    open_data: OpenData
+    data: str
+    part: Part
+    sampling: Sampling
+
+    def entries(self, *more: Part, dropped: DropReport | None = None) -> list[SplitEntry]:
+        """Return the papers of the part, and of more parts.
+
+        Papers that the data set assigns to one of the parts, but another data set does not, are counted.
+        """
+        parts = (self.part, *more)
+        for entry in self.open_data.read(self.data):
             if entry.own_part in parts and entry.part not in parts:
-                dropped.add(ELSEWHERE, entry.paper.id)
-        return [entry for entry in self._read[data] if entry.part in parts]
+                (self.sampling.report.dropped if dropped is None else dropped).add(ELSEWHERE, entry.paper.id)
+        return [entry for entry in self.open_data.read(self.data) if entry.part in parts]
+
+    def records(self, file: str) -> Iterator[dict[str, Any]]:
+        """Yield the records of a file of the data set."""
+        data_root = self.open_data.data_root
+        return data_root.records(data_root.local(f"{self.data}/{file}"))
+
+    def find_part(self, paper: Paper, *data: str) -> Part | None:
+        """Return the part of a paper, by its title and ids, those of `data` too; None if it is unknown."""
+        return SplitTable.load(self.open_data.data_root).part(*list_paper_keys(paper, *data))
+
+    def has_paper(self, paper: Paper) -> bool:
+        """Return whether a paper, of data that no rule splits, is known and of the part; count it if not."""
+        part = self.find_part(paper, self.data)
+        if part != self.part:
+            self.sampling.drop(ELSEWHERE if part else "paper without a title", paper.id)
+        return part == self.part
+
+    def has_query(self, text: str) -> bool:
+        """Return whether the words of a query are not the title of a paper of another part."""
+        part = self.find_part(Paper(id=UNNAMED, title=text))
+        if part not in (None, self.part):
+            self.sampling.drop("query that is the title of a paper of another part", text)
+        return part in (None, self.part)
+
+    def select(self, papers: Sequence[PaperAnswers], limit: int) -> list[PaperAnswers]:
+        """Return the papers whose ids have the lowest hashes, at most `limit`, 0 for all; count them."""
+        rows = replace(self.sampling, limit=limit).select([paper.id for paper, _ in papers])
+        self.sampling.report.queries += len(rows)
+        return [papers[row] for row in rows]
 
 
-ReportT = TypeVar("ReportT", bound=SampleReport, contravariant=True)
+def build_term_labels(
+    source: OpenPart, *, terms: str, vocabulary: str, max_per_label: int = MAX_PER_LABEL
+) -> Iterator[Example]:
+    """Yield papers with their terms of a vocabulary, and terms of related papers as negatives."""
+    labels, rows = VOCABULARIES[vocabulary](source.open_data.data_root)
+    entries = source.entries()
+    for entry in entries:
+        for term in entry.row[terms] or ():
+            if term not in rows:
+                source.sampling.drop(OUTSIDE, term)
+    paper_labels = [[rows[term] for term in entry.row[terms] or () if term in rows] for entry in entries]
+    return _pair_labels(source, entries, labels, paper_labels, max_per_label)
 
 
-class ExampleBuilder(Protocol[ReportT]):
-    """A data set and the kind of examples to build from it."""
-
-    @property
-    def data(self) -> str:
-        """Return the data set's name."""
-
-    def examples(self, context: OpenPrepareContext, part: Part, report: ReportT) -> Iterator[Example]:
-        """Yield the examples of one part, at most `context.max_queries` (0: all)."""
+def build_class_labels(source: OpenPart, *, target: str, names: ClassNames) -> Iterator[Example]:
+    """Yield equally many papers of each class with its name, and classes of related papers as negatives."""
+    labels = [Label(id=key, name=name) for key, name in names]
+    rows = {label.id: row for row, label in enumerate(labels)}
+    entries = source.entries()
+    paper_labels = [[rows[key] for key in [str(entry.row[target])] if key in rows] for entry in entries]
+    return _pair_labels(source, entries, labels, paper_labels, ceil(source.sampling.limit / len(labels)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TermLabelBuilder:
-    """Pair papers with their terms of a vocabulary. max_per_label: pairs of one term, 0 for all."""
-
-    data: str
-    terms: str
-    vocabulary: str
-    max_per_label: int = 100
-
-    def examples(self, context: OpenPrepareContext, part: Part, report: SampleReport) -> Iterator[Example]:
-        """Yield papers with their terms, and terms of related papers as negatives."""
-        labels, rows = VOCABULARIES[self.vocabulary](context.data_root)
-        found = context.entries(self.data, part, dropped=report.dropped)
-        for entry in found:
-            for term in entry.row[self.terms] or ():
-                if term not in rows:
-                    report.dropped.add(OUTSIDE, term)
-        carried = [[rows[t] for t in entry.row[self.terms] or () if t in rows] for entry in found]
-        return _sample_label_pairs(context, self.max_per_label, found, labels, carried, report)
+def _pair_labels(
+    source: OpenPart,
+    entries: Sequence[SplitEntry],
+    labels: Sequence[Label],
+    paper_labels: Sequence[Sequence[int]],
+    max_per_label: int,
+) -> Iterator[Example]:
+    papers = [replace(entry.paper, authors=tuple(entry.row.get("authors") or ())) for entry in entries]
+    return sample_label_pairs(papers, labels, paper_labels, source.sampling, max_per_label=max_per_label)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClassLabelBuilder:
-    """Pair papers with the readable name of their class, with equally many papers of each class."""
-
-    data: str
-    target: str
-    names: tuple[tuple[str, str], ...]
-
-    def examples(self, context: OpenPrepareContext, part: Part, report: SampleReport) -> Iterator[Example]:
-        """Yield papers with their class, and classes of related papers as negatives."""
-        labels = [Label(id=key, name=name) for key, name in self.names]
-        rows = {label.id: row for row, label in enumerate(labels)}
-        found = context.entries(self.data, part, dropped=report.dropped)
-        carried = [[rows[key] for key in [str(entry.row[self.target])] if key in rows] for entry in found]
-        max_per_label = ceil(context.max_queries / len(labels))
-        return _sample_label_pairs(context, max_per_label, found, labels, carried, report)
+def build_class_answers(source: OpenPart, *, target: str, names: ClassNames) -> Iterator[Example]:
+    """Yield equally many papers of each class with its name as the answer, in mixed order of classes."""
+    name_of = dict(names)
+    by_class: dict[str, list[PaperAnswers]] = {}
+    for entry in source.entries():
+        if (key := str(entry.row[target])) in name_of:
+            by_class.setdefault(key, []).append((entry.paper, (name_of[key],)))
+    limit = ceil(source.sampling.limit / len(names))
+    selected = [paper for key in sorted(by_class) for paper in source.select(by_class[key], limit)]
+    selected.sort(key=lambda row: random_fraction(source.sampling.seed, row[0].id))
+    return _answer(selected)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClassAnswerBuilder:
-    """Papers with the readable name of their class as the answer, equally many papers of each class."""
-
-    data: str
-    target: str
-    names: tuple[tuple[str, str], ...]
-
-    def examples(self, context: OpenPrepareContext, part: Part, report: SampleReport) -> Iterator[Example]:
-        """Yield papers with the name of their class, in mixed order of classes."""
-        names = dict(self.names)
-        by_class: dict[str, list[SplitEntry]] = {}
-        for entry in context.entries(self.data, part, dropped=report.dropped):
-            by_class.setdefault(str(entry.row[self.target]), []).append(entry)
-        max_papers = ceil(context.max_queries / len(names))
-        selected: list[PaperAnswers] = []
-        for key in sorted(by_class.keys() & names.keys()):
-            found: list[PaperAnswers] = [(entry.paper, (names[key],)) for entry in by_class[key]]
-            selected += _select_papers(found, max_papers, context, report)
-        for paper, answers in sorted(selected, key=lambda each: random_fraction(context.seed, each[0].id)):
-            yield Example(paper, answers=answers)
+def build_term_answers(
+    source: OpenPart, *, terms: str, vocabulary: str, count: int = MAX_DESCRIPTORS
+) -> Iterator[Example]:
+    """Yield papers that have any of the `count` most frequent terms of train, with all that they have."""
+    labels, rows = VOCABULARIES[vocabulary](source.open_data.data_root)
+    train = replace(source, part="train").entries(dropped=DropReport())
+    frequent = {*most_frequent((term for entry in train for term in entry.row[terms] or () if term in rows), count)}
+    papers: list[PaperAnswers] = []
+    for entry in source.entries():
+        if own_terms := sorted(frequent.intersection(entry.row[terms] or ())):
+            papers.append((entry.paper, tuple(labels[rows[term]].name for term in own_terms)))
+        else:
+            source.sampling.drop("no frequent term", entry.paper.id)
+    return _answer(source.select(papers, source.sampling.limit))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TermAnswerBuilder:
-    """Papers with their terms, among the most frequent ones, as answers."""
-
-    data: str
-    terms: str
-    vocabulary: str
-    most_frequent: int = MAX_DESCRIPTORS
-
-    def examples(self, context: OpenPrepareContext, part: Part, report: SampleReport) -> Iterator[Example]:
-        """Yield papers that have any of these terms, with all that they have."""
-        labels, rows = VOCABULARIES[self.vocabulary](context.data_root)
-        train = context.entries(self.data, "train", dropped=DropReport())
-        carried = (term for entry in train for term in entry.row[self.terms] or () if term in rows)
-        frequent = set(most_frequent(carried, self.most_frequent))
-        found: list[PaperAnswers] = []
-        for entry in context.entries(self.data, part, dropped=report.dropped):
-            if terms := sorted(frequent.intersection(entry.row[self.terms] or ())):
-                found.append((entry.paper, tuple(labels[rows[term]].name for term in terms)))
-            else:
-                report.dropped.add("no frequent term", entry.paper.id)
-        for paper, answers in _select_papers(found, context.max_queries, context, report):
-            yield Example(paper, answers=answers)
+def build_number_answers(source: OpenPart, *, target: str, scale: Scale = "as it is") -> Iterator[Example]:
+    """Yield papers with a number, scaled like the task's and then to 0-1; papers without one are counted."""
+    numbers = PaperNumbers(data=source.data, target=target, scale=scale)
+    entries = [entry for entry in source.entries() if entry.row.get(target) is not None]
+    values = numbers.scale_numbers(entries, source.sampling.report.dropped)
+    low, high = min(values.values(), default=0.0), max(values.values(), default=1.0)
+    width = (high - low) or 1.0
+    papers: list[PaperAnswers] = [
+        (entry.paper, (round((values[entry.paper.id] - low) / width, 6),))
+        for entry in entries
+        if entry.paper.id in values
+    ]
+    return _answer(source.select(papers, source.sampling.limit))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NumberAnswerBuilder:
-    """Papers with a number as the answer, scaled like the task's and then to 0-1."""
-
-    numbers: PaperNumbers
-
-    @property
-    def data(self) -> str:
-        """Return the data set's name."""
-        return self.numbers.data
-
-    def examples(self, context: OpenPrepareContext, part: Part, report: SampleReport) -> Iterator[Example]:
-        """Yield papers with their number; papers without one are counted."""
-        found = context.entries(self.data, part, dropped=report.dropped)
-        known = [entry for entry in found if entry.row.get(self.numbers.target) is not None]
-        values = self.numbers.scale_numbers(known, report.dropped)
-        low, high = min(values.values(), default=0.0), max(values.values(), default=1.0)
-        width = (high - low) or 1.0
-        scaled: list[PaperAnswers] = [
-            (entry.paper, (round((values[entry.paper.id] - low) / width, 6),))
-            for entry in known
-            if entry.paper.id in values
-        ]
-        for paper, answers in _select_papers(scaled, context.max_queries, context, report):
-            yield Example(paper, answers=answers)
+def _answer(papers: Iterable[PaperAnswers]) -> Iterator[Example]:
+    return (Example(paper, answers=answers) for paper, answers in papers)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CitationBuilder:
-    """Papers with those that they cite. Candidates of dev queries include train papers."""
+def build_citations(source: OpenPart) -> Iterator[Example]:
+    """Yield papers with those that they cite; references to papers of another part are counted.
 
-    data: str
-
-    def examples(self, context: OpenPrepareContext, part: Part, report: SampleReport) -> Iterator[Example]:
-        """Yield papers with cited ones; references to papers of another part are counted."""
-        found = context.entries(self.data, "train", part, dropped=report.dropped)
-        edges = [(entry.paper.id, name) for entry in found for name in entry.row["references"]]
-        sampler = CitationTripletSampler(max_queries=context.max_queries, seed=context.seed)
-        papers = [entry.paper for entry in found]
-        queries = [entry.paper.id for entry in found if entry.part == part]
-        return sampler.sample(papers, edges, queries=queries, workers=context.workers, report=report)
+    Candidates of dev queries include train papers.
+    """
+    entries = source.entries("train")
+    edges = [(entry.paper.id, name) for entry in entries for name in entry.row["references"]]
+    queries = [entry.paper.id for entry in entries if entry.part == source.part]
+    return sample_citation_triplets([entry.paper for entry in entries], edges, source.sampling, queries=queries)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SameAuthorBuilder:
-    """Papers with others by their authors. Candidates of dev queries include train papers."""
-
-    data: str
-    authors: str
-    positives: int = 2
-
-    def examples(self, context: OpenPrepareContext, part: Part, report: SampleReport) -> Iterator[Example]:
-        """Yield papers that share an author with another."""
-        known = []
-        for entry in context.entries(self.data, "train", part, dropped=report.dropped):
-            if any(entry.row[self.authors] or ()):
-                known.append(entry)
-            elif entry.part == part:
-                report.dropped.add(f"no {self.authors}", entry.paper.id)
-        sampler = SameAuthorSampler(positives=self.positives, max_queries=context.max_queries, seed=context.seed)
-        return sampler.sample(
-            [entry.paper for entry in known],
-            [[name for name in entry.row[self.authors] if name] for entry in known],
-            queries=[entry.paper.id for entry in known if entry.part == part],
-            workers=context.workers,
-            report=report,
-        )
+def build_same_author(source: OpenPart, *, authors: str, positives: int = 2) -> Iterator[Example]:
+    """Yield papers with others by their authors. Candidates of dev queries include train papers."""
+    entries = []
+    for entry in source.entries("train"):
+        if any(entry.row[authors] or ()):
+            entries.append(entry)
+        elif entry.part == source.part:
+            source.sampling.drop(f"no {authors}", entry.paper.id)
+    names = [[name for name in entry.row[authors] if name] for entry in entries]
+    queries = [entry.paper.id for entry in entries if entry.part == source.part]
+    papers = [entry.paper for entry in entries]
+    return sample_same_author(papers, names, source.sampling, queries=queries, positives=positives)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TitleAbstractBuilder:
-    """Titles with their abstracts, which have no title."""
-
-    data: str
-
-    def examples(self, context: OpenPrepareContext, part: Part, report: SampleReport) -> Iterator[Example]:
-        """Yield titles with abstracts."""
-        found = context.entries(self.data, part, dropped=report.dropped)
-        pairs = pair_titles_with_abstracts(entry.paper for entry in found)
-        return TextPairSampler(max_pairs=context.max_queries, seed=context.seed).sample(pairs, report=report)
+def build_titles(source: OpenPart) -> Iterator[Example]:
+    """Yield titles with their abstracts, which have no title."""
+    return pair_titles((entry.paper for entry in source.entries()), source.sampling)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SummaryBuilder:
-    """Summaries with their papers. field: of the summary."""
-
-    data: str
-    field: str
-
-    def examples(self, context: OpenPrepareContext, part: Part, report: SampleReport) -> Iterator[Example]:
-        """Yield summaries with papers; papers without a summary are skipped."""
-        found = context.entries(self.data, part, dropped=report.dropped)
-        pairs = ((entry.row[self.field], entry.paper) for entry in found if entry.row[self.field])
-        return TextPairSampler(max_pairs=context.max_queries, seed=context.seed).sample(pairs, report=report)
+def build_summaries(source: OpenPart, *, summary: str) -> Iterator[Example]:
+    """Yield summaries with their papers; papers without a summary are skipped. summary: its field."""
+    rows = ((entry.row[summary], entry.paper) for entry in source.entries() if entry.row[summary])
+    return pair_texts(rows, source.sampling)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClickBuilder:
-    """Queries with clicked and other shown papers. file: relative to the data set."""
-
-    data: str
-    file: str
-
-    def examples(self, context: OpenPrepareContext, part: Part, report: SampleReport) -> Iterator[Example]:
-        """Yield queries with clicked papers; papers of other parts are dropped."""
-        check = _PartFilter(context.data_root, self.data, part, report.dropped)
-        lists = []
-        for row in context.data_root.records(context.data_root.local(f"{self.data}/{self.file}")):
-            if check.has_query(row["query"]):
-                found = [(parse_s2_paper(each), each["score"]) for each in row["candidates"]]
-                shown = [(paper, score) for paper, score in found if check.has_paper(paper)]
-                lists.append(ScoredList(row["query"], [p for p, _ in shown], [score for _, score in shown]))
-        return SearchPairSampler(seed=context.seed).sample(lists, report=report)
+def pair_titles(papers: Iterable[Paper], sampling: Sampling) -> Iterator[Example]:
+    """Yield the title of each paper, and the paper with its abstract alone."""
+    return pair_texts(((paper.title, Paper(id=paper.id, abstract=paper.abstract)) for paper in papers), sampling)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TripletBuilder:
-    """Published triplets of papers: query, pos, neg. file: relative to the data set."""
+def pair_texts(pairs: Iterable[tuple[str, Paper]], sampling: Sampling) -> Iterator[Example]:
+    """Yield each text as a query that its paper answers, without hard negatives; both must have words."""
+    complete = []
+    for text, paper in pairs:
+        if not text.strip():
+            sampling.drop(NO_WORDS, paper.id)
+        elif sampling.has_text(paper):
+            complete.append((text, paper))
+    for row in sampling.select([paper.id for _, paper in complete]):
+        sampling.report.add(QuerySample((0,), (), (NONE,)))
+        yield Example(complete[row][0], (complete[row][1],))
 
-    data: str
-    file: str
 
-    def examples(self, context: OpenPrepareContext, part: Part, report: SampleReport) -> Iterator[Example]:
-        """Yield the triplets whose papers are all of the part."""
-        check = _PartFilter(context.data_root, self.data, part, report.dropped)
-        for row in context.data_root.records(context.data_root.local(f"{self.data}/{self.file}")):
-            query, positive, negative = (parse_s2_paper(row[key]) for key in ("query", "pos", "neg"))
-            if all(check.has_paper(paper) for paper in (query, positive, negative)):
-                report.add(QuerySample((0,), (0,), ("as published",)))
-                yield Example(query, (positive,), (negative,))
+def build_clicks(source: OpenPart, *, file: str) -> Iterator[Example]:
+    """Yield queries with clicked and other shown papers; papers of other parts are dropped."""
+    lists = []
+    for row in source.records(file):
+        if source.has_query(row["query"]):
+            candidates = [(parse_s2_paper(each), each["score"]) for each in row["candidates"]]
+            shown = [(paper, score) for paper, score in candidates if source.has_paper(paper)]
+            lists.append(ScoredList(row["query"], [paper for paper, _ in shown], [score for _, score in shown]))
+    return sample_clicks(lists, source.sampling)
+
+
+def build_triplets(source: OpenPart, *, file: str) -> Iterator[Example]:
+    """Yield the published triplets whose papers are all of the part."""
+    for row in source.records(file):
+        query, positive, negative = (parse_s2_paper(row[key]) for key in ("query", "pos", "neg"))
+        if all(source.has_paper(paper) for paper in (query, positive, negative)):
+            source.sampling.report.add(QuerySample((0,), (0,), ("as published",)))
+            yield Example(query, (positive,), (negative,))
 
 
 def parse_s2_paper(row: dict[str, Any]) -> Paper:
     """Return a paper of a SciRepEval training example, with its Semantic Scholar id."""
     paper = next(read_paper(row))
     return paper if paper.id == UNNAMED else replace(paper, ids={**paper.ids, "s2": paper.id})
-
-
-@dataclass(frozen=True, slots=True)
-class _PartFilter:
-    """Membership in a part, of papers of a data set that no rule splits; others are counted."""
-
-    data_root: DataRoot
-    data: str
-    part: Part
-    dropped: DropReport
-
-    def has_paper(self, paper: Paper) -> bool:
-        """Tell whether a paper is known and of the part."""
-        found = SplitTable.load(self.data_root).part(*list_paper_keys(paper, self.data))
-        if found != self.part:
-            self.dropped.add(ELSEWHERE if found else "paper without a title", paper.id)
-        return found == self.part
-
-    def has_query(self, text: str) -> bool:
-        """Tell whether the words of a query are not the title of a paper of another part."""
-        found = SplitTable.load(self.data_root).part(*list_paper_keys(Paper(id=UNNAMED, title=text)))
-        if found not in (None, self.part):
-            self.dropped.add("query that is the title of a paper of another part", text)
-        return found in (None, self.part)
-
-
-def _select_papers(
-    found: Sequence[PaperAnswers], count: int, context: OpenPrepareContext, report: SampleReport
-) -> list[PaperAnswers]:
-    """Return the `count` papers whose ids have the lowest hashes, 0 for all; count them and the others."""
-    rows = select_by_hash([paper.id for paper, _ in found], count, context.seed, report.dropped)
-    report.queries += len(rows)
-    return [found[row] for row in rows]
-
-
-def _sample_label_pairs(
-    context: OpenPrepareContext,
-    max_per_label: int,
-    found: Sequence[SplitEntry],
-    labels: Sequence[Label],
-    carried: Sequence[Sequence[int]],
-    report: SampleReport,
-) -> Iterator[Example]:
-    papers = [replace(each.paper, authors=tuple(each.row.get("authors") or ())) for each in found]
-    sampler = LabelPairSampler(max_pairs_per_label=max_per_label, max_papers=context.max_queries, seed=context.seed)
-    return sampler.sample(papers, labels, carried, workers=context.workers, report=report)

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from sciprism.errors import InputError
 from sciprism.papers import Paper
-from sciprism.prepare.samplers.links import CITED_BY_CITED, CO_AUTHOR, CitationTripletSampler, SameAuthorSampler
-from sciprism.prepare.samplers.sampling import BEYOND_LIMIT, NONE, RANDOM, SampleReport, references
+from sciprism.prepare.samplers.links import CITED_BY_CITED, CO_AUTHOR, sample_citation_triplets, sample_same_author
+from sciprism.prepare.samplers.sampling import BEYOND_LIMIT, NONE, RANDOM, SampleReport, Sampling, references
 
 
 def build_papers(names, **more):
@@ -25,8 +25,8 @@ def test_hard_negatives_are_cited_by_cited_papers_and_not_linked():
         ("q", "gone"),
     ]  # fmt: skip
     report = SampleReport()
-    sampler = CitationTripletSampler(hard_share=1.0)
-    (found,) = sampler.sample(build_papers("qabchx"), edges, queries=["q"], report=report)
+    sampling = Sampling(report=report)
+    (found,) = sample_citation_triplets(build_papers("qabchx"), edges, sampling, queries=["q"], hard_share=1.0)
     assert found.query.id == "q" and sorted(ids(found.positives)) == ["a", "b"]
     assert sorted(ids(found.negatives)) == ["h", "x"]  # one is hard; x is random
     assert report.queries == 1 and report.pairs == 2 and report.hard == 1
@@ -40,11 +40,11 @@ def test_hard_negatives_are_cited_by_cited_papers_and_not_linked():
 
 def test_without_two_steps_the_negatives_are_random_and_without_strangers_there_is_none():
     report = SampleReport()
-    found = list(CitationTripletSampler(hard_share=1.0).sample(build_papers("abc"), [("a", "b")], report=report))
+    found = list(sample_citation_triplets(build_papers("abc"), [("a", "b")], Sampling(report=report), hard_share=1.0))
     assert [(e.query.id, ids(e.positives), ids(e.negatives)) for e in found] == [("a", ["b"], ["c"])]
     assert report.negatives == {RANDOM: 1} and report.dropped.ids["no link to another paper"] == ["b", "c"]
     report = SampleReport()
-    (found,) = CitationTripletSampler().sample(build_papers("ab"), [("a", "b")], report=report)
+    (found,) = sample_citation_triplets(build_papers("ab"), [("a", "b")], Sampling(report=report))
     assert found.negatives == () and report.negatives == {NONE: 1}
 
 
@@ -53,15 +53,15 @@ def test_share_of_hard_negatives_holds_on_average():
     queries, others = [f"q{i}" for i in range(2000)], [f"o{i}" for i in range(20)]
     edges = [(q, "hub") for q in queries] + [("hub", other) for other in others]
     report = SampleReport()
-    sampler = CitationTripletSampler(hard_share=0.4)
-    list(sampler.sample(build_papers([*queries, "hub", *others]), edges, queries=queries, report=report))
+    papers, sampling = build_papers([*queries, "hub", *others]), Sampling(report=report)
+    list(sample_citation_triplets(papers, edges, sampling, queries=queries, hard_share=0.4))
     assert report.hard / report.pairs == pytest.approx(0.4, abs=0.03)
 
 
 def test_a_paper_without_text_takes_no_part():
     papers = [*build_papers("ac"), Paper(id="b")]
     report = SampleReport()
-    assert not list(CitationTripletSampler().sample(papers, [("a", "b")], report=report))
+    assert not list(sample_citation_triplets(papers, [("a", "b")], Sampling(report=report)))
     assert report.dropped.ids["no text"] == ["b"]
 
 
@@ -77,8 +77,9 @@ GRAPHS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=40)
 def test_on_every_graph_positives_are_cited_and_negatives_are_not_linked(edges, positives, share, seed):
     names = [f"p{i}" for i in range(10)]
     links = {(f"p{a}", f"p{b}") for a, b in edges if a != b}
-    sampler = CitationTripletSampler(positives=positives, hard_share=share, seed=seed)
-    found = list(sampler.sample(build_papers(names), [(f"p{a}", f"p{b}") for a, b in edges]))
+    named = [(f"p{a}", f"p{b}") for a, b in edges]
+    settings = {"positives": positives, "hard_share": share}
+    found = list(sample_citation_triplets(build_papers(names), named, Sampling(seed=seed), **settings))
     assert ids(e.query for e in found) == [n for n in names if any(a == n for a, _ in links)]
     for example in found:
         query, right, wrong = example.query.id, ids(example.positives), ids(example.negatives)
@@ -93,53 +94,55 @@ def test_max_queries_selects_by_a_hash_of_seed_and_id():
     edges = [(f"p{i}", "hub") for i in range(100)]
     papers = build_papers(["hub", *(f"p{i}" for i in range(100))])
     report = SampleReport()
-    some = ids(e.query for e in CitationTripletSampler(max_queries=10).sample(papers, edges, report=report))
+    some = ids(e.query for e in sample_citation_triplets(papers, edges, Sampling(limit=10, report=report)))
     assert len(some) == 10 and report.dropped.count(BEYOND_LIMIT) == 90
-    assert some == ids(e.query for e in CitationTripletSampler(max_queries=10).sample(papers, edges))
-    backwards = ids(e.query for e in CitationTripletSampler(max_queries=10).sample(papers[::-1], edges))
+    assert some == ids(e.query for e in sample_citation_triplets(papers, edges, Sampling(limit=10)))
+    backwards = ids(e.query for e in sample_citation_triplets(papers[::-1], edges, Sampling(limit=10)))
     assert sorted(some) == sorted(backwards)
-    assert some != ids(e.query for e in CitationTripletSampler(max_queries=10, seed=1).sample(papers, edges))
+    assert some != ids(e.query for e in sample_citation_triplets(papers, edges, Sampling(limit=10, seed=1)))
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"positives": -1}, "positives is -1; it is a count"),
+        ({"positives": -1}, "positives -1; give a share between 0 and 1, and a count of 0 or more"),
         ({"hard_share": 1.5}, "share between 0 and 1"),
         ({"hard_share": -0.1}, "share between 0 and 1"),
     ],
 )
 def test_wrong_options_are_refused(wrong, message):
     with pytest.raises(InputError, match=message):
-        list(CitationTripletSampler(**wrong).sample(build_papers("ab"), [("a", "b")]))
+        list(sample_citation_triplets(build_papers("ab"), [("a", "b")], Sampling(), **wrong))
 
 
 def test_two_papers_of_one_id_are_refused():
     with pytest.raises(InputError, match="two papers have the id 'a'"):
-        list(CitationTripletSampler().sample(build_papers("aba"), [("a", "b")]))
+        list(sample_citation_triplets(build_papers("aba"), [("a", "b")], Sampling()))
     with pytest.raises(InputError, match="two papers have the id 'a'"):
-        list(SameAuthorSampler().sample(build_papers("aba"), [["1"], ["1"], ["1"]]))
+        list(sample_same_author(build_papers("aba"), [["1"], ["1"], ["1"]], Sampling()))
 
 
 def test_same_author_by_identifiers_and_hard_ones_by_co_authors():
     # Ann wrote a and b, b with Bo; Bo wrote c too; d is by others; e by nobody known
     authors = [["ann"], ["ann", "bo"], ["bo"], ["cy"], ["", ""]]
     report = SampleReport()
-    found = list(SameAuthorSampler(hard_share=1.0).sample(build_papers("abcde"), authors, queries=["a"], report=report))
+    found = list(
+        sample_same_author(build_papers("abcde"), authors, Sampling(report=report), hard_share=1.0, queries=["a"])
+    )
     assert [(e.query.id, ids(e.positives), ids(e.negatives)) for e in found] == [("a", ["b"], ["c"])]
     assert report.negatives == {CO_AUTHOR: 1}
-    every = list(SameAuthorSampler().sample(build_papers("abcde"), authors, report=report))
+    every = list(sample_same_author(build_papers("abcde"), authors, Sampling(report=report)))
     assert ids(e.query for e in every) == ["a", "b", "c"]
     assert {*ids(every[1].positives)} == {"a", "c"} and {*ids(every[1].negatives)} == {"d", "e"}
     with pytest.raises(InputError, match="5 papers, but authors of 1"):
-        list(SameAuthorSampler().sample(build_papers("abcde"), [["ann"]]))
+        list(sample_same_author(build_papers("abcde"), [["ann"]], Sampling()))
 
 
 @given(attributes=st.lists(st.sets(st.sampled_from("uvwxyz"), max_size=3), min_size=1, max_size=10))
 def test_no_author_wrote_a_negative(attributes):
     papers = build_papers([f"p{i}" for i in range(len(attributes))])
     by = {paper.id: each for paper, each in zip(papers, attributes, strict=True)}
-    for example in SameAuthorSampler().sample(papers, attributes):
+    for example in sample_same_author(papers, attributes, Sampling()):
         own = by[example.query.id]
         assert all(by[paper.id] & own for paper in example.positives)
         assert not any(by[paper.id] & own for paper in example.negatives)

@@ -3,8 +3,8 @@
 import pytest
 
 from sciprism.papers import Paper
-from sciprism.prepare.samplers.sampling import SampleReport
-from sciprism.prepare.samplers.scored_lists import NO_CITATION, InfluentialCitationSampler
+from sciprism.prepare.samplers.sampling import SampleReport, Sampling
+from sciprism.prepare.samplers.scored_lists import NO_CITATION, sample_influential_citations
 
 
 def build_papers(names):
@@ -20,7 +20,7 @@ MENTIONS = [
 
 def test_four_mentions_or_more_against_fewer():
     report = SampleReport()
-    found = list(InfluentialCitationSampler().sample(build_papers("abcdexy"), MENTIONS, report=report))
+    found = list(sample_influential_citations(build_papers("abcdexy"), MENTIONS, Sampling(report=report)))
     assert {e.query.id for e in found} == {"x"} and len(found) == 2
     assert {e.positives[0].id for e in found} == {"a", "b"}  # each positive once, before any comes again
     assert {e.negatives[0].id for e in found} == {"c", "d"}
@@ -33,9 +33,9 @@ def test_four_mentions_or_more_against_fewer():
 
 
 def test_the_bound_can_be_moved():
-    found = list(InfluentialCitationSampler(min_mentions=2).sample(build_papers("abcdexy"), MENTIONS))
+    found = list(sample_influential_citations(build_papers("abcdexy"), MENTIONS, Sampling(), min_mentions=2))
     assert {e.positives[0].id for e in found} <= {"a", "b", "c"} and {e.negatives[0].id for e in found} == {"d"}
-    assert not list(InfluentialCitationSampler(min_mentions=6).sample(build_papers("abcdexy"), MENTIONS))
+    assert not list(sample_influential_citations(build_papers("abcdexy"), MENTIONS, Sampling(), min_mentions=6))
 
 
 @pytest.mark.parametrize("count", [1, 2, 0])
@@ -43,11 +43,11 @@ def test_queries_are_selected_by_hash_and_lists_too(count):
     papers = build_papers([f"p{n}" for n in range(40)])
     mentions = [(f"p{a}", f"p{b}", 1 + (a * b) % 7) for a in range(40) for b in range(10)]
     report = SampleReport()
-    found = list(InfluentialCitationSampler(max_queries=count, seed=3).sample(papers, mentions, report=report))
-    again = list(InfluentialCitationSampler(max_queries=count, seed=3).sample(papers, reversed(mentions)))
+    found = list(sample_influential_citations(papers, mentions, Sampling(limit=count, seed=3, report=report)))
+    again = list(sample_influential_citations(papers, reversed(mentions), Sampling(limit=count, seed=3)))
     assert found == again and len({e.query.id for e in found}) == report.queries <= (count or 40)
     counts = {(a, b): times for a, b, times in mentions}
     for e in found:
         assert counts[e.positives[0].id, e.query.id] >= 4 > counts[e.negatives[0].id, e.query.id]
-    asked = list(InfluentialCitationSampler(seed=3).sample(papers, mentions, queries=["p5"]))
+    asked = list(sample_influential_citations(papers, mentions, Sampling(seed=3), queries=["p5"]))
     assert {e.query.id for e in asked} == {"p5"}

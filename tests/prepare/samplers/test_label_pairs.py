@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from sciprism.errors import InputError
 from sciprism.papers import Label, Paper
-from sciprism.prepare.samplers.labels import BEYOND_LIMIT, LabelPairSampler
-from sciprism.prepare.samplers.sampling import NONE, SampleReport
+from sciprism.prepare.samplers.labels import BEYOND_LIMIT, sample_label_pairs
+from sciprism.prepare.samplers.sampling import NONE, SampleReport, Sampling
 
 LABELS = [Label(id=f"l{i}", name=f"label {i}") for i in range(6)]
 
@@ -35,12 +35,14 @@ def test_each_relation_gives_a_label_that_the_paper_does_not_have(kind, own, oth
     """A paper that cites the query gives no label (SciMult, 3.4: "p cites")."""
     report = SampleReport()
     papers = [paper("a", **own), paper("b", **other), paper("c")]
-    found = list(LabelPairSampler().sample(papers, LABELS, [[0, 1], [1, 2], [3]], report=report))
+    found = list(sample_label_pairs(papers, LABELS, [[0, 1], [1, 2], [3]], Sampling(report=report)))
     assert [rows(e.positives) for e in found] == [[0, 1], [1, 2], [3]]
     assert rows(found[0].negatives) == ([] if kind == NONE else [2])
     assert report.pairs == 5 and report.negatives[kind] >= 1
     assert report.negatives.total() == report.pairs
-    assert not any(e.negatives for e in LabelPairSampler(hard_negatives=False).sample(papers, LABELS, [[0], [1], [2]]))
+    assert not any(
+        e.negatives for e in sample_label_pairs(papers, LABELS, [[0], [1], [2]], Sampling(), hard_negatives=False)
+    )
 
 
 def test_every_kind_is_used_where_all_are_there():
@@ -48,7 +50,7 @@ def test_every_kind_is_used_where_all_are_there():
         Paper(id=f"p{i}", title="t", venue="V", authors=("A",), references=(f"p{(i + 1) % 300}",)) for i in range(300)
     ]
     report = SampleReport()
-    list(LabelPairSampler(max_pairs_per_label=0).sample(papers, LABELS, [[i % 6] for i in range(300)], report=report))
+    list(sample_label_pairs(papers, LABELS, [[i % 6] for i in range(300)], Sampling(report=report), max_per_label=0))
     assert {*report.negatives} == {"citation", "author", "venue"}
     assert all(count == pytest.approx(100, abs=40) for count in report.negatives.values())
 
@@ -58,22 +60,22 @@ def test_no_label_in_more_pairs_than_its_maximum_and_the_rest_is_counted():
     labels_of = [[0, 1] if i < 10 else [0] for i in range(50)]
     report = SampleReport()
     found = list(
-        LabelPairSampler(max_pairs_per_label=20).sample(
-            [*papers, paper("bare")], LABELS, [*labels_of, []], report=report
+        sample_label_pairs(
+            [*papers, paper("bare")], LABELS, [*labels_of, []], Sampling(report=report), max_per_label=20
         )
     )
     counts = Counter(label.id for e in found for label in e.positives)
     assert counts == {"l0": 20, "l1": 10} and report.pairs == 30
     assert report.dropped.count(BEYOND_LIMIT) == 30 and report.dropped.ids["no label"] == ["bare"]
-    again = list(LabelPairSampler(max_pairs_per_label=20).sample(papers[::-1], LABELS, labels_of[::-1]))
+    again = list(sample_label_pairs(papers[::-1], LABELS, labels_of[::-1], Sampling(), max_per_label=20))
     assert {e.query.id for e in again} == {e.query.id for e in found}  # whatever the order of the papers
-    other = LabelPairSampler(max_pairs_per_label=20, seed=1).sample(papers, LABELS, labels_of)
+    other = sample_label_pairs(papers, LABELS, labels_of, Sampling(seed=1), max_per_label=20)
     assert {e.query.id for e in other} != {e.query.id for e in found}
 
 
 def test_a_label_beyond_its_maximum_is_no_negative_of_its_paper():
     papers = [paper(f"p{i}", venue="V") for i in range(8)]
-    for example in LabelPairSampler(max_pairs_per_label=1).sample(papers, LABELS, [[0, 1, 2]] * 8):
+    for example in sample_label_pairs(papers, LABELS, [[0, 1, 2]] * 8, Sampling(), max_per_label=1):
         assert not example.negatives
 
 
@@ -86,9 +88,7 @@ def test_a_label_beyond_its_maximum_is_no_negative_of_its_paper():
 def test_maxima_hold_and_no_positive_is_a_negative(labels_of, links, cap, seed):
     papers = [paper(f"p{i}", venue=str(links[i]), references=(f"p{links[i]}",)) for i in range(len(labels_of))]
     report, counts = SampleReport(), Counter()
-    for example in LabelPairSampler(max_pairs_per_label=cap, seed=seed).sample(
-        papers, LABELS, labels_of, report=report
-    ):
+    for example in sample_label_pairs(papers, LABELS, labels_of, Sampling(seed=seed, report=report), max_per_label=cap):
         own = labels_of[int(example.query.id[1:])]
         assert {*rows(example.positives)} <= own and not {*rows(example.negatives)} & own
         assert len({*rows(example.negatives)}) == len(example.negatives) <= len(example.positives)
@@ -100,4 +100,4 @@ def test_maxima_hold_and_no_positive_is_a_negative(labels_of, links, cap, seed):
 
 def test_as_many_lists_of_labels_as_papers():
     with pytest.raises(InputError, match="2 papers, but labels of 1"):
-        list(LabelPairSampler().sample([paper("a"), paper("b")], LABELS, [[0]]))
+        list(sample_label_pairs([paper("a"), paper("b")], LABELS, [[0]], Sampling()))

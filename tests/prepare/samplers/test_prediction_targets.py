@@ -5,17 +5,17 @@ import pytest
 from sciprism.errors import InputError
 from sciprism.papers import Paper
 from sciprism.prepare.samplers.answers import (
-    LogCitationSampler,
-    ScaledYearSampler,
-    SingleHeadingSampler,
-    VenueFieldSampler,
     most_cited_year,
     most_frequent,
     normalize_venue,
+    sample_log_citations,
+    sample_scaled_years,
+    sample_single_headings,
+    sample_venue_fields,
     single_qualified_descriptor,
     year_range_after,
 )
-from sciprism.prepare.samplers.sampling import SampleReport
+from sciprism.prepare.samplers.sampling import SampleReport, Sampling
 
 
 def paper(name, **more):
@@ -33,7 +33,7 @@ def test_log_citations_of_one_year():
     ]  # fmt: skip
     counts = {"a": 1, "b": 20, "c": 0, "d": 7, "e": 9, "f": 3}
     report = SampleReport()
-    found = answers(LogCitationSampler(year=2016).sample(papers, counts, report=report))
+    found = answers(sample_log_citations(papers, counts, Sampling(report=report), year=2016))
     assert found == {"a": (0.0,), "b": (pytest.approx(2.995732273553991),)}
     assert report.dropped.ids == {
         "no text": ["f"],
@@ -41,7 +41,7 @@ def test_log_citations_of_one_year():
         "of another year": ["d"],
         "no year": ["e"],
     }
-    assert len(answers(LogCitationSampler(year=2016, max_papers=1).sample(papers, counts))) == 1
+    assert len(answers(sample_log_citations(papers, counts, Sampling(limit=1), year=2016))) == 1
 
 
 def test_the_year_with_the_most_cited_papers():
@@ -56,11 +56,11 @@ def test_years_are_scaled_to_one_and_then_by_the_factor():
     assert year_range_after(papers) == (2006, 2016)
     assert year_range_after(papers[:3]) is None
     report = SampleReport()
-    found = answers(ScaledYearSampler(first=2006, last=2016, factor=3.0).sample(papers, report=report))
+    found = answers(sample_scaled_years(papers, Sampling(report=report), first=2006, last=2016, factor=3.0))
     assert found == {"2006": (0.0,), "2011": (1.5,), "2016": (3.0,)}
     assert report.dropped.ids == {"not of 2006 to 2016": ["1999", "2005"], "no year": ["x"]}
     with pytest.raises(InputError, match="2010 to 2010"):
-        ScaledYearSampler(first=2010, last=2010)
+        sample_scaled_years([], Sampling(), first=2010, last=2010)
 
 
 def test_fields_of_a_venue():
@@ -74,7 +74,7 @@ def test_fields_of_a_venue():
         paper("s", venue="Unknown"), paper("t"),
     ]  # fmt: skip
     report = SampleReport()
-    found = answers(VenueFieldSampler().sample(papers, fields, report=report))
+    found = answers(sample_venue_fields(papers, fields, Sampling(report=report, seed=42)))
     assert found == {"p": ("Physics",), "r": ("a", "b")}
     assert report.dropped.ids == {
         "venue of more than 3 fields": ["q"],
@@ -82,7 +82,7 @@ def test_fields_of_a_venue():
         "no venue": ["t"],
     }
     many = [paper(str(n), venue="acl" if n % 4 else "nature physics") for n in range(40)]
-    sampled = answers(VenueFieldSampler(max_papers=20).sample(many, fields))
+    sampled = answers(sample_venue_fields(many, fields, Sampling(limit=20, seed=42)))
     assert len(sampled) == 20 and sum(found == ("Physics",) for found in sampled.values()) == 5
 
 
@@ -102,16 +102,16 @@ def test_papers_with_one_qualified_heading():
         "Brain",
     ]
     report = SampleReport()
-    sampler = SingleHeadingSampler(descriptors=["Brain"])
-    found = answers(sampler.sample([paper(name) for name in "abcdef"], headings, report=report))
+    papers, sampling = [paper(name) for name in "abcdef"], Sampling(report=report)
+    found = answers(sample_single_headings(papers, headings, sampling, descriptors=["Brain"]))
     assert found == {"a": ("Brain",), "e": ("Brain",)}
     assert report.dropped.ids == {
         "not exactly one qualifier": ["b", "c", "f"],
         "heading that is not frequent": ["d"],
     }
     many = {str(n): [("Brain" if n % 5 else "Liver", "surgery")] for n in range(50)}
-    selected = SingleHeadingSampler(descriptors=["Brain", "Liver"], max_papers=10).sample(
-        [paper(name) for name in many], many
+    selected = sample_single_headings(
+        [paper(name) for name in many], many, Sampling(limit=10, seed=42), descriptors=["Brain", "Liver"]
     )
     assert sorted(answers(selected).values()) == [("Brain",)] * 8 + [("Liver",)] * 2
 

@@ -13,22 +13,18 @@ import pytest
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers import Label, Paper
-from sciprism.prepare.samplers.answers import (
-    LogCitationSampler,
-    ScaledYearSampler,
-    SingleHeadingSampler,
-    VenueFieldSampler,
-)
-from sciprism.prepare.samplers.labels import LabelPairSampler
-from sciprism.prepare.samplers.links import CitationTripletSampler, SameAuthorSampler, sample_outside
+from sciprism.prepare.samplers.labels import sample_label_pairs
+from sciprism.prepare.samplers.links import sample_citation_triplets, sample_outside, sample_same_author
 from sciprism.prepare.samplers.sampling import (
     QuerySample,
     SampleReport,
+    Sampling,
     sample_in_parallel,
     seeded_random,
     select_by_hash,
 )
-from sciprism.prepare.samplers.scored_lists import InfluentialCitationSampler
+from sciprism.prepare.samplers.scincl import SciNCLSampler
+from sciprism.prepare.samplers.triplets import SpecterTripletSampler
 from sciprism.seeding import random_fraction
 
 COUNT = 700  # more than two chunks
@@ -49,30 +45,31 @@ CARRIED = [[i % 30, i % 7, i % 11] for i in range(COUNT)]
 @pytest.mark.parametrize(
     "build",
     [
-        lambda: LogCitationSampler(year="2016"),
-        lambda: LogCitationSampler(year=2016, max_papers=-1),
-        lambda: InfluentialCitationSampler(min_mentions="4"),
-        lambda: SameAuthorSampler(positives=2.5),
-        lambda: CitationTripletSampler(max_queries=-1),
-        lambda: VenueFieldSampler(max_papers=-1),
-        lambda: SingleHeadingSampler(descriptors=["a"], max_papers=True),
-        lambda: ScaledYearSampler(first=2000, last=2010.5),
+        lambda: SpecterTripletSampler(triplets="5"),
+        lambda: SpecterTripletSampler(margin=True),
+        lambda: SciNCLSampler(max_queries=-1),
+        lambda: SciNCLSampler(dim=2.5),
     ],
 )
 def test_options_that_count_nothing_are_refused(build):
-    with pytest.raises(InputError, match=r"not a whole number|it is a count"):
+    with pytest.raises(InputError, match=r"not a (whole )?number|it is a count"):
         build()
+
+
+@pytest.mark.parametrize("wrong", [{"limit": -1}, {"workers": 0}])
+def test_a_limit_below_0_and_no_worker_are_refused(wrong):
+    with pytest.raises(InputError, match="give 0 or more, and 1 or more"):
+        Sampling(**wrong)
 
 
 def samples(workers):
     """Every sampler that samples at random, each with its report."""
     edges = [(paper.id, cited) for paper in PAPERS for cited in paper.references]
-    labels = LabelPairSampler(max_pairs_per_label=40)
     one, two, three = SampleReport(), SampleReport(), SampleReport()
     found = (
-        list(CitationTripletSampler(seed=3).sample(PAPERS, edges, workers=workers, report=one)),
-        list(SameAuthorSampler().sample(PAPERS, [p.authors for p in PAPERS], workers=workers, report=two)),
-        list(labels.sample(PAPERS, LABELS, CARRIED, workers=workers, report=three)),
+        list(sample_citation_triplets(PAPERS, edges, Sampling(seed=3, workers=workers, report=one))),
+        list(sample_same_author(PAPERS, [p.authors for p in PAPERS], Sampling(workers=workers, report=two))),
+        list(sample_label_pairs(PAPERS, LABELS, CARRIED, Sampling(workers=workers, report=three), max_per_label=40)),
     )
     return found, [report.to_json() for report in (one, two, three)]
 
@@ -91,8 +88,8 @@ def test_any_hash_seed_gives_the_same():
 
 def test_a_sample_does_not_depend_on_the_queries_before_it():
     edges = [(paper.id, cited) for paper in PAPERS for cited in paper.references]
-    every = {e.query.id: e for e in CitationTripletSampler().sample(PAPERS, edges)}
-    some = list(CitationTripletSampler().sample(PAPERS, edges, queries=["p3", "p600"]))
+    every = {e.query.id: e for e in sample_citation_triplets(PAPERS, edges, Sampling())}
+    some = list(sample_citation_triplets(PAPERS, edges, Sampling(), queries=["p3", "p600"]))
     assert some == [every["p3"], every["p600"]]
 
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from sciprism.errors import InputError
 from sciprism.papers import Paper
-from sciprism.prepare.samplers.sampling import SampleReport
-from sciprism.prepare.samplers.scored_lists import SCORE_ZERO, ScoredList, ScoredListSampler
+from sciprism.prepare.samplers.sampling import SampleReport, Sampling
+from sciprism.prepare.samplers.scored_lists import SCORE_ZERO, ScoredList, sample_scored_triplets
 
 
 def build_papers(names):
@@ -16,7 +16,7 @@ def build_papers(names):
 
 def pairs(scores, names="abcdefghijklm", **more):
     shown = ScoredList("q", build_papers(names[: len(scores)]), scores)
-    found = ScoredListSampler(**more).sample([shown])
+    found = sample_scored_triplets([shown], Sampling(), **more)
     return ["".join(each.id for each in (*e.positives, *e.negatives)) for e in found]
 
 
@@ -61,7 +61,7 @@ def test_what_is_dropped_is_counted():
         ScoredList("liked", build_papers("a"), [1]),
         ScoredList("not liked", build_papers("a"), [0]),
     ]
-    (found,) = ScoredListSampler().sample(lists, report=report)
+    (found,) = sample_scored_triplets(lists, Sampling(report=report))
     assert found.query.id == "p" and report.queries == report.pairs == 1 and report.negatives == {SCORE_ZERO: 1}
     assert report.dropped.ids == {
         "no text": ["bare"],

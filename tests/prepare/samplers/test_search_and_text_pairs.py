@@ -4,9 +4,9 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.papers import Paper
-from sciprism.prepare.open_builders import TextPairSampler, pair_titles_with_abstracts
-from sciprism.prepare.samplers.sampling import BEYOND_LIMIT, NONE, SampleReport
-from sciprism.prepare.samplers.scored_lists import NOT_CLICKED, ScoredList, SearchPairSampler
+from sciprism.prepare.open_builders import pair_texts, pair_titles
+from sciprism.prepare.samplers.sampling import BEYOND_LIMIT, NONE, SampleReport, Sampling
+from sciprism.prepare.samplers.scored_lists import NOT_CLICKED, ScoredList, sample_clicks
 
 
 def build_papers(names):
@@ -26,7 +26,7 @@ def test_clicked_papers_are_positives_best_first_and_the_others_negatives():
         ScoredList("all liked", build_papers("ab"), [2, 1]),
         ScoredList("one twice", [*build_papers("ab"), *build_papers("a"), Paper(id="empty")], [0, 0, 3, 1]),
     ]
-    found = list(SearchPairSampler().sample(lists, report=report))
+    found = list(sample_clicks(lists, Sampling(report=report)))
     assert [(e.query, ids(e.positives), sorted(ids(e.negatives))) for e in found] == [
         ("dark matter", ["c", "a"], ["b", "d"]),
         ("all liked", ["a", "b"], []),
@@ -42,10 +42,10 @@ def test_clicked_papers_are_positives_best_first_and_the_others_negatives():
 
 def test_negatives_of_a_long_list_are_sampled():
     shown = ScoredList("q", build_papers("abcdefghij"), [1, *[0] * 9])
-    (found,) = SearchPairSampler(negatives=3).sample([shown])
+    (found,) = sample_clicks([shown], Sampling(), negatives=3)
     assert len({*ids(found.negatives)}) == 3
-    assert found == next(SearchPairSampler(negatives=3).sample([shown]))
-    assert len(next(SearchPairSampler(negatives=0).sample([shown])).negatives) == 9
+    assert found == next(sample_clicks([shown], Sampling(), negatives=3))
+    assert len(next(sample_clicks([shown], Sampling(), negatives=0)).negatives) == 9
 
 
 def test_a_list_needs_a_score_for_each_paper():
@@ -60,7 +60,7 @@ def test_titles_ask_for_abstracts_without_their_title():
         Paper(id="c", title="Fire"),
     ]
     report = SampleReport()
-    (found,) = TextPairSampler().sample(pair_titles_with_abstracts(papers), report=report)
+    (found,) = pair_titles(papers, Sampling(report=report))
     assert found.query == "Ice" and found.negatives == ()
     assert found.positives == (Paper(id="a", abstract="Water that is cold."),)
     assert report.dropped.ids == {"query without words": ["b"], "no text": ["c"]}
@@ -70,7 +70,7 @@ def test_titles_ask_for_abstracts_without_their_title():
 def test_texts_are_selected_by_the_papers_ids():
     pairs = [(f"text {i}", paper) for i, paper in enumerate(build_papers([f"p{i}" for i in range(60)]))]
     report = SampleReport()
-    some = list(TextPairSampler(max_pairs=7).sample(pairs, report=report))
+    some = list(pair_texts(pairs, Sampling(limit=7, report=report)))
     assert len(some) == 7 and report.dropped.count(BEYOND_LIMIT) == 53
     assert some == sorted(some, key=lambda e: int(e.positives[0].id[1:]))
-    assert {e.query for e in TextPairSampler(max_pairs=7).sample(pairs[::-1])} == {e.query for e in some}
+    assert {e.query for e in pair_texts(pairs[::-1], Sampling(limit=7))} == {e.query for e in some}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from sciprism.arrays import Rows
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
-from sciprism.prepare.samplers.sampling import SampleReport, check_numbers, papers_with_text, select_by_hash
+from sciprism.prepare.samplers.sampling import Sampling
 from sciprism.seeding import random_fraction
 from sciprism.training.examples import Example
 
@@ -116,88 +115,57 @@ def normalize_venue(venue: str) -> str:
     return " ".join(venue.casefold().split())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VenueFieldSampler:
-    """Take the fields of a paper's venue as its classes (silver labels).
+def sample_venue_fields(
+    papers: Iterable[Paper], fields: Mapping[str, Sequence[str]], sampling: Sampling
+) -> Iterator[Example]:
+    """Yield papers with the one to `MAX_FIELDS` fields of their venues as classes (silver labels), in their order.
 
-    max_papers: 0 for all, sampled by iterative stratification.
+    fields: a venue's name after `normalize_venue` -> its fields. The limit keeps the shares of the fields.
     """
-
-    max_papers: int = 0
-    seed: int = SEED
-
-    def __post_init__(self) -> None:
-        check_numbers(self)
-
-    def sample(
-        self,
-        papers: Sequence[Paper],
-        fields: Mapping[str, Sequence[str]],
-        *,
-        report: SampleReport | None = None,
-    ) -> Iterator[Example]:
-        """Yield an example with one to `MAX_FIELDS` classes for each paper of a known venue, in their order.
-
-        fields: a venue's name after `normalize_venue` -> its fields.
-        """
-        report = SampleReport() if report is None else report
-        known: list[tuple[Paper, Sequence[str]]] = []
-        for paper in papers_with_text(papers, report.dropped):
-            found = sorted({*fields.get(normalize_venue(paper.venue), ())})
-            if not paper.venue or not found:
-                report.dropped.add("venue without a field" if paper.venue else "no venue", paper.id)
-            elif len(found) > MAX_FIELDS:
-                report.dropped.add(f"venue of more than {MAX_FIELDS} fields", paper.id)
-            else:
-                known.append((paper, found))
-        numbers = {name: number for number, name in enumerate(sorted({n for _, each in known for n in each}))}
-        classes = [[numbers[name] for name in each] for _, each in known]
-        for row in sample_iteratively_stratified(classes, self.max_papers, self.seed).tolist():
-            yield Example(known[row][0], (), answers=tuple(known[row][1]))
+    labelled: list[tuple[Paper, list[str]]] = []
+    for paper in sampling.papers_with_text(papers):
+        names = sorted({*fields.get(normalize_venue(paper.venue), ())})
+        if not paper.venue or not names:
+            sampling.drop("venue without a field" if paper.venue else "no venue", paper.id)
+        elif len(names) > MAX_FIELDS:
+            sampling.drop(f"venue of more than {MAX_FIELDS} fields", paper.id)
+        else:
+            labelled.append((paper, names))
+    numbers = {name: number for number, name in enumerate(sorted({n for _, names in labelled for n in names}))}
+    classes = [[numbers[name] for name in names] for _, names in labelled]
+    for row in sample_iteratively_stratified(classes, sampling.limit, sampling.seed).tolist():
+        yield Example(labelled[row][0], (), answers=tuple(labelled[row][1]))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SingleHeadingSampler:
-    """Take the MeSH descriptor of papers with exactly one qualified heading, and one qualifier of it.
+def sample_single_headings(
+    papers: Iterable[Paper],
+    headings: Mapping[str, Sequence[Heading]],
+    sampling: Sampling,
+    *,
+    descriptors: Sequence[str],
+) -> Iterator[Example]:
+    """Yield papers with exactly one qualified MeSH heading, and its descriptor as their class, in their order.
 
-    descriptors: the classes, such as `most_frequent(...)`; "top-level" in the paper means that they have
-    qualifiers. max_papers: 0 for all, sampled in the shares of the classes.
+    headings: of each paper id. descriptors: the classes, such as `most_frequent(...)`; "top-level" in the paper
+    means that they have qualifiers. The limit keeps the shares of the classes.
     """
-
-    descriptors: Sequence[str]
-    max_papers: int = 0
-    seed: int = SEED
-
-    def __post_init__(self) -> None:
-        check_numbers(self)
-
-    def sample(
-        self,
-        papers: Sequence[Paper],
-        headings: Mapping[str, Sequence[Heading]],
-        *,
-        report: SampleReport | None = None,
-    ) -> Iterator[Example]:
-        """Yield an example with one class for each such paper, in their order. headings: by paper id."""
-        report = SampleReport() if report is None else report
-        numbers = {name: number for number, name in enumerate(self.descriptors)}
-        known: list[tuple[Paper, str]] = []
-        for paper in papers_with_text(papers, report.dropped):
-            name = single_qualified_descriptor(headings.get(paper.id, ()))
-            if name in numbers:
-                known.append((paper, name))
-            else:
-                reason = "heading that is not frequent" if name else "not exactly one qualifier"
-                report.dropped.add(reason, paper.id)
-        classes = [numbers[name] for _, name in known]
-        for row in sample_stratified(classes, self.max_papers, self.seed).tolist():
-            yield Example(known[row][0], (), answers=(known[row][1],))
+    numbers = {name: number for number, name in enumerate(descriptors)}
+    labelled: list[tuple[Paper, str]] = []
+    for paper in sampling.papers_with_text(papers):
+        name = single_qualified_descriptor(headings.get(paper.id, ()))
+        if name in numbers:
+            labelled.append((paper, name))
+        else:
+            sampling.drop("heading that is not frequent" if name else "not exactly one qualifier", paper.id)
+    classes = [numbers[name] for _, name in labelled]
+    for row in sample_stratified(classes, sampling.limit, sampling.seed).tolist():
+        yield Example(labelled[row][0], (), answers=(labelled[row][1],))
 
 
 def single_qualified_descriptor(headings: Iterable[Heading]) -> str:
     """Return the descriptor of the only heading with a qualifier; "" if there is none, or more than one."""
-    found = {heading for heading in headings if heading[1]}
-    return next(iter(found))[0] if len(found) == 1 else ""
+    qualified = {heading for heading in headings if heading[1]}
+    return next(iter(qualified))[0] if len(qualified) == 1 else ""
 
 
 def most_frequent(names: Iterable[str], count: int = MAX_DESCRIPTORS) -> tuple[str, ...]:
@@ -206,35 +174,22 @@ def most_frequent(names: Iterable[str], count: int = MAX_DESCRIPTORS) -> tuple[s
     return tuple(sorted(counts, key=lambda name: (-counts[name], name))[:count])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogCitationSampler:
-    """Take the natural logarithm of the citation count of papers of one year, cited at least once.
+def sample_log_citations(
+    papers: Iterable[Paper], counts: Mapping[str, int], sampling: Sampling, *, year: int
+) -> Iterator[Example]:
+    """Yield papers of one year with the natural logarithm of their citation count, at least 1, in their order.
 
-    year: papers of the same age had the same time to be cited (published: 2016). max_papers: 0 for all,
-    selected by hash.
+    counts: id -> citations. year: papers of the same age had the same time to be cited (published: 2016).
     """
-
-    year: int
-    max_papers: int = 0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_numbers(self)
-
-    def sample(
-        self, papers: Sequence[Paper], counts: Mapping[str, int], *, report: SampleReport | None = None
-    ) -> Iterator[Example]:
-        """Yield an example with one number for each such paper, in their order. counts: id -> citations."""
-        report = SampleReport() if report is None else report
-        known = []
-        for paper in papers_with_text(papers, report.dropped):
-            if paper.year != self.year:
-                report.dropped.add("of another year" if paper.year else "no year", paper.id)
-            elif counts.get(paper.id, 0) < 1:
-                report.dropped.add("not cited", paper.id)
-            else:
-                known.append((paper, math.log(counts[paper.id])))
-        yield from _examples(known, self.max_papers, self.seed, report)
+    numbered: list[tuple[Paper, float]] = []
+    for paper in sampling.papers_with_text(papers):
+        if paper.year != year:
+            sampling.drop("of another year" if paper.year else "no year", paper.id)
+        elif counts.get(paper.id, 0) < 1:
+            sampling.drop("not cited", paper.id)
+        else:
+            numbered.append((paper, math.log(counts[paper.id])))
+    return _select_numbers(numbered, sampling)
 
 
 def most_cited_year(papers: Iterable[Paper], counts: Mapping[str, int]) -> int | None:
@@ -243,36 +198,22 @@ def most_cited_year(papers: Iterable[Paper], counts: Mapping[str, int]) -> int |
     return max(years, key=lambda year: (years[year], year)) if years else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScaledYearSampler:
-    """Take the year of papers, scaled: `first` becomes 0, `last` becomes `factor`.
+def sample_scaled_years(
+    papers: Iterable[Paper], sampling: Sampling, *, first: int, last: int, factor: float = 1.0
+) -> Iterator[Example]:
+    """Yield papers of these years with their year scaled: `first` is 0, `last` is `factor`, in their order.
 
-    factor: the mean of the citation targets, which gives both regressions the same scale. max_papers: 0 for
-    all, selected by hash.
+    factor: the mean of the citation targets, which gives both regressions the same scale.
     """
-
-    first: int
-    last: int
-    factor: float = 1.0
-    max_papers: int = 0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_numbers(self)
-        if self.last <= self.first:
-            raise InputError(f"years {self.first} to {self.last} cannot be scaled; give two different years")
-
-    def sample(self, papers: Sequence[Paper], *, report: SampleReport | None = None) -> Iterator[Example]:
-        """Yield an example with one number for each paper of these years, in their order."""
-        report = SampleReport() if report is None else report
-        known = []
-        for paper in papers_with_text(papers, report.dropped):
-            if paper.year and self.first <= paper.year <= self.last:
-                known.append((paper, (paper.year - self.first) / (self.last - self.first) * self.factor))
-            else:
-                reason = f"not of {self.first} to {self.last}" if paper.year else "no year"
-                report.dropped.add(reason, paper.id)
-        yield from _examples(known, self.max_papers, self.seed, report)
+    if last <= first:
+        raise InputError(f"years {first} to {last} cannot be scaled; give two different years")
+    numbered: list[tuple[Paper, float]] = []
+    for paper in sampling.papers_with_text(papers):
+        if paper.year and first <= paper.year <= last:
+            numbered.append((paper, (paper.year - first) / (last - first) * factor))
+        else:
+            sampling.drop(f"not of {first} to {last}" if paper.year else "no year", paper.id)
+    return _select_numbers(numbered, sampling)
 
 
 def year_range_after(papers: Iterable[Paper], after: int = 2005) -> tuple[int, int] | None:
@@ -281,7 +222,6 @@ def year_range_after(papers: Iterable[Paper], after: int = 2005) -> tuple[int, i
     return (min(years), max(years)) if len(years) > 1 else None
 
 
-def _examples(known: Sequence[tuple[Paper, float]], limit: int, seed: int, report: SampleReport) -> Iterator[Example]:
-    for row in select_by_hash([paper.id for paper, _ in known], limit, seed, report.dropped):
-        paper, target = known[row]
-        yield Example(paper, (), answers=(target,))
+def _select_numbers(numbered: Sequence[tuple[Paper, float]], sampling: Sampling) -> Iterator[Example]:
+    rows = sampling.select([paper.id for paper, _ in numbered])
+    return (Example(numbered[row][0], (), answers=(numbered[row][1],)) for row in rows)

@@ -15,19 +15,20 @@ from sciprism.prepare.samplers.links import SharedAttributeLinks
 from sciprism.prepare.samplers.sampling import (
     NONE,
     QuerySample,
-    SampleReport,
+    Sampling,
     references,
-    rows_with_text,
     sample_in_parallel,
     seeded_random,
-    select_by_hash,
 )
 from sciprism.prepare.sources.citation_graph import CitationGraph, rows_of
 from sciprism.seeding import random_fraction
 from sciprism.training.examples import Example
 
+MAX_PER_LABEL = 100
+"""Pairs of one label at most (SciMult, section 4.1)."""
 TRIES = 10
 """Related papers of one kind that are tried before the next kind."""
+BEYOND_LIMIT = "pair beyond the maximum of its label"
 
 
 class RelatedPapers(Protocol):
@@ -37,9 +38,82 @@ class RelatedPapers(Protocol):
         """Sample a related paper; None if there is none."""
 
 
+def sample_label_pairs(
+    papers: Sequence[Paper],
+    labels: Sequence[Label],
+    paper_labels: Sequence[Iterable[int]],
+    sampling: Sampling,
+    *,
+    max_per_label: int = MAX_PER_LABEL,
+    hard_negatives: bool = True,
+) -> Iterator[Example]:
+    """Yield the labels of each paper in random order, each with a label that the paper does not have.
+
+    The negative is a label of a paper that it cites, or that shares an author or the venue with it: these are the
+    papers' own; authors are compared as written, so give identifiers where there are any. paper_labels: label
+    rows of each paper. max_per_label: pairs of one label, selected by hash, 0 for all; the limit of papers
+    applies after that. hard_negatives: False for none.
+    """
+    if len(paper_labels) != len(papers):
+        raise InputError(f"{len(papers)} papers, but labels of {len(paper_labels)}; give labels of each paper")
+    rows_of(paper.id for paper in papers)
+    rows = [row for row, paper in enumerate(papers) if sampling.has_text(paper)]
+    papers = [papers[row] for row in rows]
+    all_labels = [frozenset(paper_labels[row]) for row in rows]
+    sampler = _LabelSampler(
+        names=[paper.id for paper in papers],
+        labels=all_labels,
+        positives=_select_positives(papers, labels, all_labels, max_per_label, sampling),
+        related=_find_related(papers) if hard_negatives else {},
+        seed=sampling.seed,
+    )
+    labelled = [row for row, positives in enumerate(sampler.positives) if positives]
+    rows = sampling.select(sampler.names, labelled)
+    for row, sample in zip(rows, sample_in_parallel(sampler, rows, sampling.workers), strict=True):
+        sampling.report.add(sample)
+        yield sample.to_example(papers[row], labels)
+
+
+def _select_positives(
+    papers: Sequence[Paper],
+    labels: Sequence[Label],
+    all_labels: Sequence[frozenset[int]],
+    max_per_label: int,
+    sampling: Sampling,
+) -> list[tuple[int, ...]]:
+    """Return the labels of each paper that are within the label's maximum: the pairs that hash lowest."""
+    holders: dict[int, list[int]] = defaultdict(list)
+    for row, own_labels in enumerate(all_labels):
+        if not own_labels:
+            sampling.drop("no label", papers[row].id)
+        for label in own_labels:
+            holders[label].append(row)
+    positives: list[list[int]] = [[] for _ in papers]
+    limit = max_per_label or len(papers)
+    for label, rows in sorted(holders.items()):
+        if len(rows) > limit:
+            name = labels[label].id
+            rows.sort(key=lambda row: (random_fraction(sampling.seed, papers[row].id, name), row))
+            for row in rows[limit:]:
+                sampling.drop(BEYOND_LIMIT, papers[row].id)
+        for row in rows[:limit]:
+            positives[row].append(label)
+    return list(map(tuple, positives))
+
+
+def _find_related(papers: Sequence[Paper]) -> dict[str, RelatedPapers]:
+    names = {paper.id for paper in papers}
+    inside = (edge for edge in references(papers) if edge[1] in names)
+    return {
+        "citation": CitationGraph.from_edges([paper.id for paper in papers], inside, DropReport()),
+        "author": SharedAttributeLinks([paper.authors for paper in papers]),
+        "venue": SharedAttributeLinks([(paper.venue,) for paper in papers]),
+    }
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NegativeLabelSampler:
-    """Sample, for the row of a paper, one negative label for each of its positives.
+class _LabelSampler:
+    """Samples one negative label for each positive of a paper; pickled for other processes.
 
     labels: all label rows of each paper. positives: those of them that are its positives. related: kind ->
     related papers. The kinds are tried in random order; a label is sampled at most once for a paper.
@@ -72,91 +146,3 @@ class NegativeLabelSampler:
                 if labels := sorted(self.labels[other] - excluded):
                     return random.choice(labels), kind
         return None, NONE
-
-
-BEYOND_LIMIT = "pair beyond the maximum of its label"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelPairSampler:
-    """Sample the labels of each paper, and for each of them a label that the paper does not have.
-
-    The negative is a label of a paper that it cites, or that shares an author or the venue with it.
-    max_pairs_per_label: selected by hash, 0 for all; SciMult has 100. hard_negatives: False for none.
-    max_papers: selected after that, 0 for all.
-    """
-
-    max_pairs_per_label: int = 100
-    hard_negatives: bool = True
-    max_papers: int = 0
-    seed: int = 0
-
-    def sample(
-        self,
-        papers: Sequence[Paper],
-        labels: Sequence[Label],
-        paper_labels: Sequence[Iterable[int]],
-        *,
-        workers: int = 1,
-        report: SampleReport | None = None,
-    ) -> Iterator[Example]:
-        """Yield an example for each paper with a label left, in their order, its labels in random order.
-
-        paper_labels: label rows of each paper. References, authors and venue are the papers' own; authors are
-        compared as written, so give identifiers where there are any.
-        """
-        if len(paper_labels) != len(papers):
-            raise InputError(f"{len(papers)} papers, but labels of {len(paper_labels)}; give labels of each paper")
-        report = SampleReport() if report is None else report
-        rows_of(paper.id for paper in papers)
-        rows = rows_with_text(papers, report.dropped)
-        papers = [papers[row] for row in rows]
-        all_labels = [frozenset(paper_labels[row]) for row in rows]
-        sample = NegativeLabelSampler(
-            names=[paper.id for paper in papers],
-            labels=all_labels,
-            positives=self._positives(papers, labels, all_labels, report),
-            related=_related(papers) if self.hard_negatives else {},
-            seed=self.seed,
-        )
-        labelled = [row for row, positives in enumerate(sample.positives) if positives]
-        rows = select_by_hash(sample.names, self.max_papers, self.seed, report.dropped, labelled)
-        for row, found in zip(rows, sample_in_parallel(sample, rows, workers), strict=True):
-            report.add(found)
-            yield found.to_example(papers[row], labels)
-
-    def _positives(
-        self,
-        papers: Sequence[Paper],
-        labels: Sequence[Label],
-        all_labels: Sequence[frozenset[int]],
-        report: SampleReport,
-    ) -> list[tuple[int, ...]]:
-        """Return the labels of each paper that are within the label's maximum: the pairs that hash lowest."""
-        holders: dict[int, list[int]] = defaultdict(list)
-        for row, each in enumerate(all_labels):
-            if not each:
-                report.dropped.add("no label", papers[row].id)
-            for label in each:
-                holders[label].append(row)
-        positives: list[list[int]] = [[] for _ in papers]
-        limit = self.max_pairs_per_label or len(papers)
-        for label, rows in sorted(holders.items()):
-            if len(rows) > limit:
-                name = labels[label].id
-                rows.sort(key=lambda row: (random_fraction(self.seed, papers[row].id, name), row))
-                for row in rows[limit:]:
-                    report.dropped.add(BEYOND_LIMIT, papers[row].id)
-            for row in rows[:limit]:
-                positives[row].append(label)
-        return [tuple(each) for each in positives]
-
-
-def _related(papers: Sequence[Paper]) -> dict[str, RelatedPapers]:
-    known = {paper.id for paper in papers}
-    inside = (edge for edge in references(papers) if edge[1] in known)
-    return {
-        "citation": CitationGraph.from_edges([paper.id for paper in papers], inside, DropReport()),
-        "author": SharedAttributeLinks([paper.authors for paper in papers]),
-        "venue": SharedAttributeLinks([(paper.venue,) for paper in papers]),
-    }

@@ -1,4 +1,4 @@
-"""Triplets from links between papers (citations, authors): linked, two steps away, random."""
+"""Triplets from links between papers (citations, authors): linked papers, papers two steps away, random ones."""
 
 from __future__ import annotations
 
@@ -16,17 +16,31 @@ from sciprism.prepare.samplers.sampling import (
     NONE,
     RANDOM,
     QuerySample,
-    SampleReport,
-    check_numbers,
-    papers_with_text,
+    Sampling,
     rows_with_candidates,
-    rows_with_text,
     sample_in_parallel,
     seeded_random,
-    select_by_hash,
 )
 from sciprism.prepare.sources.citation_graph import CitationGraph, rows_of
 from sciprism.training.examples import Example
+
+NO_LINK = "no link to another paper"
+CITED_BY_CITED = "cited by a cited paper"
+CO_AUTHOR = "by a co-author, not by an author"
+POSITIVES, HARD_SHARE = 5, 0.4
+
+
+class Links(Protocol):
+    """Papers and their links, by rows."""
+
+    def targets(self, row: int) -> list[int]:
+        """Return the rows that a paper links to, ascending: its positives."""
+
+    def linked(self, row: int) -> set[int]:
+        """Return the paper itself and all that are linked to it in either direction: never its negatives."""
+
+    def two_steps_away(self, row: int) -> set[int]:
+        """Return the rows two steps away; linked rows may be among them."""
 
 
 class SharedAttributeLinks:
@@ -34,9 +48,9 @@ class SharedAttributeLinks:
 
     def __init__(self, attributes: Sequence[Iterable[str]]) -> None:
         holders: dict[str, list[int]] = defaultdict(list)
-        for row, each in enumerate(attributes):
-            for attribute in sorted({*each} - {""}):
-                holders[attribute].append(row)
+        for row, names in enumerate(attributes):
+            for name in sorted({*names} - {""}):
+                holders[name].append(row)
         self._members = [rows for rows in holders.values() if len(rows) > 1]
         self._groups: list[list[int]] = [[] for _ in attributes]
         for group, rows in enumerate(self._members):
@@ -67,81 +81,88 @@ class SharedAttributeLinks:
         return set(chain.from_iterable(self._members[group] for group in groups))
 
 
-NO_LINK = "no link to another paper"
+def sample_citation_triplets(
+    papers: Sequence[Paper],
+    edges: Iterable[tuple[str, str]],
+    sampling: Sampling,
+    *,
+    queries: Iterable[str] | None = None,
+    positives: int = POSITIVES,
+    hard_share: float = HARD_SHARE,
+) -> Iterator[Example]:
+    """Yield, for each paper that cites others, papers that it cites, each with one that it does not cite.
 
+    Hard negatives are cited by a cited paper, and neither cite the query nor are cited by it (SciMult, 3.4;
+    SPECTER, 3.2). The published data have about 5 positives a query and 0.4 hard negatives.
 
-class Links(Protocol):
-    """Papers and their links, by rows."""
-
-    def targets(self, row: int) -> list[int]:
-        """Return the rows that a paper links to, ascending: its positives."""
-
-    def linked(self, row: int) -> set[int]:
-        """Return the paper itself and all that are linked to it in either direction: never its negatives."""
-
-    def two_steps_away(self, row: int) -> set[int]:
-        """Return the rows two steps away; linked rows may be among them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkTripletSampler:
-    """Sample, for each paper with links, linked papers as positives and one negative for each.
-
-    positives: of one query at most, 0 for all. hard_share: share of negatives from papers two steps away, as
-    far as there are enough of them; the rest is random. max_queries: 0 for all.
+    edges: (citing id, cited id), such as `references(papers)`. queries: ids of the papers that may be queries,
+    None for all; every paper may be a candidate. positives: of one query at most, 0 for all. hard_share: share of
+    hard negatives, as far as there are enough of them; the rest is random.
     """
+    papers = sampling.papers_with_text(papers)
+    links = CitationGraph.from_edges([paper.id for paper in papers], edges, sampling.report.dropped)
+    sampler = _LinkSampler([paper.id for paper in papers], links, CITED_BY_CITED, positives, hard_share, sampling.seed)
+    return sampler.examples(papers, queries, sampling)
 
-    positives: int = 5
-    hard_share: float = 0.4
-    max_queries: int = 0
-    seed: int = 0
 
-    def __post_init__(self) -> None:
-        check_numbers(self)
-        if not 0 <= self.hard_share <= 1:
-            raise InputError(f"hard_share is {self.hard_share}; give a share between 0 and 1")
+def sample_same_author(
+    papers: Sequence[Paper],
+    authors: Sequence[Iterable[str]],
+    sampling: Sampling,
+    *,
+    queries: Iterable[str] | None = None,
+    positives: int = POSITIVES,
+    hard_share: float = HARD_SHARE,
+) -> Iterator[Example]:
+    """Yield, for each paper, papers by its authors, and as many by none of them.
 
-    def sample_links(
-        self,
-        papers: Sequence[Paper],
-        links: Links,
-        kind: str,
-        *,
-        queries: Iterable[str] | None,
-        workers: int,
-        report: SampleReport,
-    ) -> Iterator[Example]:
-        """Yield an example for each paper that has links, in their order.
-
-        kind: of a negative two steps away, in reports. queries: ids that may be queries, None for all.
-        """
-        names = [paper.id for paper in papers]
-        linked = rows_with_candidates(names, queries, links.targets, report.dropped, NO_LINK)
-        rows = select_by_hash(names, self.max_queries, self.seed, report.dropped, linked)
-        sample = _RowSampler(self, names, links, kind)
-        for row, found in zip(rows, sample_in_parallel(sample, rows, workers), strict=True):
-            report.add(found)
-            yield found.to_example(papers[row], papers)
+    Hard negatives are papers of those who wrote with the query's authors on other papers. authors: identifiers
+    of each paper's authors; names would merge different people. The others: as of citation triplets.
+    """
+    if len(authors) != len(papers):
+        raise InputError(f"{len(papers)} papers, but authors of {len(authors)}; give authors of each paper")
+    rows_of(paper.id for paper in papers)
+    rows = [row for row, paper in enumerate(papers) if sampling.has_text(paper)]
+    papers, links = [papers[row] for row in rows], SharedAttributeLinks([authors[row] for row in rows])
+    sampler = _LinkSampler([paper.id for paper in papers], links, CO_AUTHOR, positives, hard_share, sampling.seed)
+    return sampler.examples(papers, queries, sampling)
 
 
 @dataclass(frozen=True, slots=True)
-class _RowSampler:
-    """Sample the triplets of one row; a class, not a closure, since it is pickled for other processes."""
+class _LinkSampler:
+    """Samples the triplets of one row; pickled for other processes. kind: of a negative two steps away."""
 
-    settings: LinkTripletSampler
     names: Sequence[str]
     links: Links
     kind: str
+    positives: int
+    hard_share: float
+    seed: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.hard_share <= 1 or self.positives < 0:
+            raise InputError(
+                f"hard_share is {self.hard_share}, positives {self.positives}; give a share between 0 and 1, "
+                "and a count of 0 or more"
+            )
+
+    def examples(self, papers: Sequence[Paper], queries: Iterable[str] | None, sampling: Sampling) -> Iterator[Example]:
+        """Yield an example for each paper that has links, in their order."""
+        linked = rows_with_candidates(self.names, queries, self.links.targets, sampling.report.dropped, NO_LINK)
+        rows = sampling.select(self.names, linked)
+        for row, sample in zip(rows, sample_in_parallel(self, rows, sampling.workers), strict=True):
+            sampling.report.add(sample)
+            yield sample.to_example(papers[row], papers)
 
     def __call__(self, row: int) -> QuerySample:
         """Return the sample of a row; it depends on the row's name and the seed alone."""
-        random = seeded_random(self.settings.seed, self.names[row])
+        random = seeded_random(self.seed, self.names[row])
         targets = self.links.targets(row)
-        count = min(self.settings.positives or len(targets), len(targets))
+        count = min(self.positives or len(targets), len(targets))
         positives = random.sample(targets, count)
         linked = self.links.linked(row)
         near = sorted(self.links.two_steps_away(row) - linked)
-        hard_count = int(self.settings.hard_share * count + random.random())  # the share holds on average
+        hard_count = int(self.hard_share * count + random.random())  # the share holds on average
         hard = random.sample(near, min(hard_count, len(near)))
         easy = sample_outside(random, len(self.names), linked.union(hard), count - len(hard))
         negatives = [(self.kind, other) for other in hard] + [(RANDOM, other) for other in easy]
@@ -152,7 +173,7 @@ class _RowSampler:
 
 def sample_outside(random: Random, size: int, excluded: set[int], count: int) -> list[int]:
     """Sample `count` different numbers below `size` that are not excluded; fewer if there are not enough."""
-    found: list[int] = []
+    sampled: list[int] = []
     skipped = sorted(excluded)
     for _ in range(min(count, size - len(skipped))):
         number = random.randrange(size - len(skipped))
@@ -161,71 +182,5 @@ def sample_outside(random: Random, size: int, excluded: set[int], count: int) ->
             number += 1
             at += 1
         skipped.insert(at, number)
-        found.append(number)
-    return found
-
-
-CITED_BY_CITED = "cited by a cited paper"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CitationTripletSampler(LinkTripletSampler):
-    """Sample, for each paper, papers that it cites, and for each of them one paper that it does not cite.
-
-    Hard negatives are cited by a cited paper, and neither cite the query nor are cited by it. The published
-    data have about 5 positives a query and 0.4 hard negatives.
-    """
-
-    def sample(
-        self,
-        papers: Sequence[Paper],
-        edges: Iterable[tuple[str, str]],
-        *,
-        queries: Iterable[str] | None = None,
-        workers: int = 1,
-        report: SampleReport | None = None,
-    ) -> Iterator[Example]:
-        """Yield an example for each paper that cites another of the papers, in their order.
-
-        edges: (citing id, cited id), such as `references(papers)`. queries: ids of the papers that may be
-        queries, None for all; every paper may be a candidate.
-        """
-        report = SampleReport() if report is None else report
-        papers = papers_with_text(papers, report.dropped)
-        links = CitationGraph.from_edges([paper.id for paper in papers], edges, report.dropped)
-        yield from self.sample_links(papers, links, CITED_BY_CITED, queries=queries, workers=workers, report=report)
-
-
-CO_AUTHOR = "by a co-author, not by an author"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SameAuthorSampler(LinkTripletSampler):
-    """Sample, for each paper, papers by its authors, and as many by none of them.
-
-    Hard negatives are papers of those who wrote with the query's authors on other papers.
-    """
-
-    def sample(
-        self,
-        papers: Sequence[Paper],
-        authors: Sequence[Iterable[str]],
-        *,
-        queries: Iterable[str] | None = None,
-        workers: int = 1,
-        report: SampleReport | None = None,
-    ) -> Iterator[Example]:
-        """Yield an example for each paper that shares an author with another, in their order.
-
-        authors: identifiers of each paper's authors; names would merge different people. queries: as in
-        `CitationTripletSampler`.
-        """
-        if len(authors) != len(papers):
-            raise InputError(f"{len(papers)} papers, but authors of {len(authors)}; give authors of each paper")
-        report = SampleReport() if report is None else report
-        rows_of(paper.id for paper in papers)
-        rows = rows_with_text(papers, report.dropped)
-        links = SharedAttributeLinks([authors[row] for row in rows])
-        yield from self.sample_links(
-            [papers[row] for row in rows], links, CO_AUTHOR, queries=queries, workers=workers, report=report
-        )
+        sampled.append(number)
+    return sampled

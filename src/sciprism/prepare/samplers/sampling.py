@@ -53,13 +53,15 @@ class QuerySample(NamedTuple):
 class SampleReport:
     """Counts of what a sampler yielded and dropped so far; they grow while the examples are consumed.
 
-    queries: examples. pairs: (query, positive). negatives: kind of the pair's negative -> number of pairs.
+    queries: examples. pairs: (query, positive). negatives: kind of the pair's negative -> number of pairs. records:
+    number of published records or lists that were sampled from.
     """
 
     queries: int = 0
     pairs: int = 0
     negatives: Counter[str] = field(default_factory=Counter)
     dropped: DropReport = field(default_factory=DropReport)
+    records: int = 0
 
     def add(self, sample: QuerySample) -> bool:
         """Count one sample; return whether it is an example."""
@@ -69,6 +71,10 @@ class SampleReport:
         self.pairs += len(sample.positives)
         self.negatives.update(sample.kinds)
         return bool(sample.positives)
+
+    def count(self, examples: Iterable[Example]) -> Iterator[Example]:
+        """Yield the examples of a file; a report that has counts of them counts them."""
+        yield from examples
 
     @property
     def hard(self) -> int:
@@ -83,6 +89,42 @@ class SampleReport:
             "negatives": dict(sorted(self.negatives.items())),
             "dropped": self.dropped.to_json(),
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How the examples of one file are sampled, and the counts of what was.
+
+    limit: queries at most, selected by hash of their ids; 0 for all. workers: processes; any number gives the
+    same examples.
+    """
+
+    limit: int = 0
+    seed: int = 0
+    workers: int = 1
+    report: SampleReport = field(default_factory=SampleReport)
+
+    def __post_init__(self) -> None:
+        if self.limit < 0 or self.workers < 1:
+            raise InputError(f"limit {self.limit}, workers {self.workers}: give 0 or more, and 1 or more")
+
+    def drop(self, reason: str, name: str) -> None:
+        """Count something that is dropped."""
+        self.report.dropped.add(reason, name)
+
+    def select(self, names: Sequence[str], rows: Iterable[int] | None = None) -> list[int]:
+        """Return the rows of names, or those of `rows`, within the limit, ascending."""
+        return select_by_hash(names, self.limit, self.seed, self.report.dropped, rows)
+
+    def papers_with_text(self, papers: Iterable[Paper]) -> list[Paper]:
+        """Return the papers that have a title or an abstract; count the others."""
+        return [paper for paper in papers if self.has_text(paper)]
+
+    def has_text(self, paper: Paper) -> bool:
+        """Return whether a paper has a title or an abstract; count it if it has none."""
+        if not (paper.title or paper.abstract):
+            self.drop("no text", paper.id)
+        return bool(paper.title or paper.abstract)
 
 
 def seeded_random(seed: int, *names: object) -> Random:
@@ -166,19 +208,3 @@ def _sample_each(sample: Callable[[K], R], chunk: list[K]) -> list[R]:
 def references(papers: Iterable[Paper]) -> Iterable[tuple[str, str]]:
     """Yield (citing id, cited id) of the papers' own reference lists."""
     return ((paper.id, cited) for paper in papers for cited in paper.references)
-
-
-def rows_with_text(papers: Sequence[Paper], dropped: DropReport) -> list[int]:
-    """Return the rows of the papers that have a title or an abstract; count the others."""
-    rows = []
-    for row, paper in enumerate(papers):
-        if paper.title or paper.abstract:
-            rows.append(row)
-        else:
-            dropped.add("no text", paper.id)
-    return rows
-
-
-def papers_with_text(papers: Sequence[Paper], dropped: DropReport) -> list[Paper]:
-    """Return the papers that have a title or an abstract; count the others."""
-    return [papers[row] for row in rows_with_text(papers, dropped)]

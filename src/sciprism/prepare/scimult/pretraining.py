@@ -19,9 +19,9 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Label, Paper
 from sciprism.prepare.samplers.fields import FIELDS
-from sciprism.prepare.samplers.labels import LabelPairSampler
-from sciprism.prepare.samplers.sampling import SampleReport
-from sciprism.prepare.samplers.scored_lists import ScoredList, SearchPairSampler
+from sciprism.prepare.samplers.labels import sample_label_pairs
+from sciprism.prepare.samplers.sampling import SampleReport, Sampling
+from sciprism.prepare.samplers.scored_lists import ScoredList, sample_clicks
 from sciprism.prepare.scimult.context import MissingFilesError, PreparedDataSet, SciMultPrepareContext
 from sciprism.prepare.scimult.maple import (
     LabelledPaper,
@@ -233,8 +233,8 @@ def _write_pairs(
         for paper, label_rows in _read_staged(staged):
             stubs.append(_build_stub(paper, known))
             carried.append(tuple(label_rows))
-        sampler = LabelPairSampler(max_pairs_per_label=max_per_label, seed=context.seed)
-        examples = sampler.sample(stubs, labels, carried, report=report)
+        sampling = Sampling(seed=context.seed, report=report)
+        examples = sample_label_pairs(stubs, labels, carried, sampling, max_per_label=max_per_label)
         examples = _add_texts(examples, (paper for paper, _ in _read_staged(staged)))
         return write_source(context, source, examples, dropped=dropped, report=report, missing_inputs=missing_inputs)
     finally:
@@ -317,7 +317,7 @@ def write_search_lists(context: SciMultPrepareContext) -> PreparedDataSet:
     report = SampleReport()
     records, missing_inputs = read_training_records(context, "search")
     lists = (_parse_list(where, record) for where, record in records)
-    examples = SearchPairSampler(negatives=0, seed=context.seed).sample(lists, report=report)
+    examples = sample_clicks(lists, Sampling(seed=context.seed, report=report), negatives=0)
     return write_source(context, SEARCHES, examples, dropped=DropReport(), report=report, missing_inputs=missing_inputs)
 
 

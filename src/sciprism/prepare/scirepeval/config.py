@@ -19,17 +19,6 @@ from sciprism.prepare.sources.records import (
     read_located_records,
 )
 
-
-def read_records(data_root: DataRoot, location: RecordLocation) -> Iterator[tuple[str, Record]]:
-    """Yield (location such as "FILE, line 3", record)."""
-    for path in location.files:
-        yield from read_located_records(data_root, path)
-    if location.repo:
-        rows = data_root.rows(location.repo, location.config, split=location.split, revision=location.revision)
-        for number, row in enumerate(rows, 1):
-            yield f"{location.repo}, {location.config or 'default'}, {location.split}, record {number}", row
-
-
 TYPES: dict[str, Format] = {
     "classification": "classification",
     "regression": "regression",
@@ -54,6 +43,15 @@ class RecordLocation:
     config: str = ""
     revision: str = ""
     split: str = ""
+
+    def read(self, data_root: DataRoot) -> Iterator[tuple[str, Record]]:
+        """Yield (location such as "FILE, line 3", record)."""
+        for path in self.files:
+            yield from read_located_records(data_root, path)
+        if self.repo:
+            rows = data_root.rows(self.repo, self.config, split=self.split, revision=self.revision)
+            for number, row in enumerate(rows, 1):
+                yield f"{self.repo}, {self.config or 'default'}, {self.split}, record {number}", row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +13,19 @@ from sciprism.datasets.open_data import Part
 from sciprism.errors import InputError
 from sciprism.files import sha256
 from sciprism.prepare.example_folder import PARTS, ExampleFolder
-from sciprism.prepare.open_builders import OpenPrepareContext
 from sciprism.prepare.preparation import CountTable, Preparation, check_workers
 from sciprism.prepare.samplers.answers import SEED
+from sciprism.prepare.samplers.sampling import Sampling
 from sciprism.prepare.scirepeval.config import read_config
 from sciprism.prepare.scirepeval.published import build_published_source
-from sciprism.prepare.scirepeval.source import SciRepEvalSource, SourceReport, count_lists
 from sciprism.prepare.scirepeval.user import build_user_sources
 from sciprism.prepare.sources.user_corpus import UserPapers, read_corpus
+from sciprism.prepare.training_source import SourceReport, TrainingSource, count_lists
 
 MAX_EXAMPLES, MAX_DEV_EXAMPLES = 600_000, 40_000
 """Examples of a train and of a dev file, as published."""
 IN_CONFIG = "the config has a source of this name"
 WORDS, COUNTS = ("source", "type", "format", "query"), ("train", "dev")
-
-Reports = dict[Part, SourceReport]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,10 +41,15 @@ class SourceSettings:
         counts = {"max_examples": self.max_examples, "max_dev_examples": self.max_dev_examples}
         check_workers(self.workers, **counts, seed=self.seed)
 
-    def limit(self, source: SciRepEvalSource, part: Part) -> int:
-        """Return the maximum of examples in a file, 0 for all."""
-        limits = (self.max_examples if part == "train" else self.max_dev_examples, source.max_examples.get(part, 0))
-        return min(filter(None, limits), default=0)
+    def samplings(self, source: TrainingSource) -> dict[Part, Sampling]:
+        """Return how each part of a source is sampled: at most as many examples as here and in the config."""
+        samplings: dict[Part, Sampling] = {}
+        for part in source.parts:
+            requested = source.max_examples.get(part, 0)
+            limits = (self.max_examples if part == "train" else self.max_dev_examples, requested)
+            limit, report = min(filter(None, limits), default=0), SourceReport(requested=requested)
+            samplings[part] = Sampling(limit=limit, seed=self.seed, workers=self.workers, report=report)
+        return samplings
 
 
 _DEFAULT_SETTINGS = SourceSettings()
@@ -70,7 +73,7 @@ def prepare_scirepeval(
     if config is None and user_papers is None:
         raise InputError("no config file and no papers; give one of them (--papers)")
     data_root, facts = DataRoot(data), dict[str, Any]()
-    sources: list[SciRepEvalSource] = []
+    sources: list[TrainingSource] = []
     skipped: dict[str, str] = {}
     if config is not None:
         sources += [build_published_source(task, data_root) for task in read_config(config, data)]
@@ -91,7 +94,7 @@ def prepare_scirepeval(
 def _write_sources(
     done: Preparation,
     folder: ExampleFolder,
-    sources: Sequence[SciRepEvalSource],
+    sources: Sequence[TrainingSource],
     data_root: DataRoot,
     settings: SourceSettings,
     facts: Mapping[str, Any],
@@ -100,15 +103,14 @@ def _write_sources(
     rows: list[list[str | int]] = []
     records: list[dict[str, Any]] = []
     for source in sources:
-        reports = _write_source(data_root, source, folder, settings)
-        dropped = reports["train"].dropped
-        if source.file("train") in folder.counts:
-            sizes = (reports[part].examples if source.file(part) in folder.counts else 0 for part in PARTS)
+        samplings = settings.samplings(source)
+        dropped = samplings["train"].report.dropped
+        if source.write(folder, samplings):
+            sizes = (folder.counts.get(source.file(part), 0) for part in PARTS)
             rows.append([source.name, source.type, source.format, source.query, *sizes])
-            parts = {part: folder.describe(source.file(part)) | each.to_json() for part, each in reports.items()}
-            records.append(source.to_json() | {"parts": parts})
+            records.append(source.to_json(folder, samplings))
             done.dropped[source.name] = dropped
-            done.warnings += find_shortages(source, reports, settings)
+            done.warnings += find_shortages(source, samplings)
         else:
             counts = Counter({reason: dropped.count(reason) for reason in dropped.ids})
             reasons = (f"{reason} {count:,}" for reason, count in counts.most_common(3))
@@ -126,29 +128,12 @@ def _write_sources(
     done.record = folder.write_manifest("sources.json", record)
 
 
-def _write_source(
-    data_root: DataRoot, source: SciRepEvalSource, folder: ExampleFolder, settings: SourceSettings
-) -> Reports:
-    """Write the parts of a source; a file with too few examples is not retained."""
-    reports: Reports = {}
-    context = OpenPrepareContext(data_root, settings.seed, 0, settings.workers)
-    for part in PARTS:
-        folder.remove(source.file(part))
-        if part in source.parts:
-            report = reports[part] = SourceReport(requested=source.max_examples.get(part, 0))
-            limited = replace(context, max_queries=settings.limit(source, part))
-            examples = report.count(source.builder.examples(limited, part, report))
-            min_examples = 1 if part == "train" else source.min_dev_examples
-            folder.write(source.file(part), examples, min_examples=min_examples)
-    return reports
-
-
-def find_shortages(source: SciRepEvalSource, reports: Reports, settings: SourceSettings) -> list[str]:
+def find_shortages(source: TrainingSource, samplings: Mapping[Part, Sampling]) -> list[str]:
     """Return a warning for each part that has fewer records than the config requests."""
     warnings = []
-    for part, report in reports.items():
-        limit = settings.limit(source, part)
-        if report.requested and report.records < (count_lists(limit) if source.type == "ir" else limit):
-            found = f"{source.name}, {part}: {report.records:,} records"
-            warnings.append(f"{found}, fewer than {report.requested:,} examples need: all are used")
+    for part, sampling in samplings.items():
+        requested, records = source.max_examples.get(part, 0), sampling.report.records
+        if requested and records < (count_lists(sampling.limit) if source.type == "ir" else sampling.limit):
+            shortage = f"{source.name}, {part}: {records:,} records, fewer than {requested:,} examples need"
+            warnings.append(f"{shortage}: all are used")
     return warnings

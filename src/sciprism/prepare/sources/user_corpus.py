@@ -18,9 +18,8 @@ from sciprism.errors import InputError
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.prepare.samplers.answers import Heading, normalize_venue
-from sciprism.prepare.samplers.sampling import references
+from sciprism.prepare.samplers.sampling import Sampling, references
 from sciprism.prepare.samplers.scored_lists import Mention, ScoredList
-from sciprism.prepare.scirepeval.source import SourceReport
 from sciprism.prepare.sources.citation_graph import rows_of
 from sciprism.prepare.sources.records import (
     FIELDS,
@@ -156,17 +155,17 @@ class UserCorpus:
         rows = self._rows("venues")
         return _collect((normalize_venue(format_words(row["venue"])), _list_words(row["field"])) for _, row in rows)
 
-    def clicks(self, part: Part, report: SourceReport, max_lists: int = 0) -> Iterator[ScoredList]:
+    def clicks(self, part: Part, sampling: Sampling) -> Iterator[ScoredList]:
         """Yield the first lists of one part: lines with `candidates`, or lines of `paper` and `score`.
 
-        max_lists: 0 for all. Lines of one query are consecutive. Candidates without a text are looked up
+        Lines of one query are consecutive. Candidates without a text are looked up
         among the papers by id.
         """
         papers = {paper.id: paper for paper in self.papers}
         lists = groupby(self._rows("clicks"), lambda line: format_words(line[1]["query"]))
         selected = ((query, lines) for query, lines in lists if self.part(query) == part)
-        for query, lines in islice(selected, max_lists or None):
-            report.records += 1
+        for query, lines in islice(selected, sampling.limit or None):
+            sampling.report.records += 1
             shown, scores = [], []
             for where, row in lines:
                 for each in row["candidates"] if isinstance(row.get("candidates"), list) else [row]:
@@ -175,7 +174,7 @@ class UserCorpus:
                         shown.append(paper)
                         scores.append(parse_score(each, where))
                     else:
-                        report.dropped.add("unknown candidate", paper)
+                        sampling.drop("unknown candidate", paper)
             yield ScoredList(query, shown, scores)
 
     def _rows(self, name: str) -> Iterator[tuple[str, Record]]:
