@@ -6,10 +6,9 @@ from hashlib import sha256
 import pytest
 
 from sciprism.errors import InputError
-from sciprism.prepare.example_folder import ExampleFolder
+from sciprism.prepare.example_folder import ExampleFolder, TrainingSource
 from sciprism.prepare.preparation import check_dev_share, check_folders, check_workers
 from sciprism.prepare.samplers.sampling import NONE, QuerySample, Sampling
-from sciprism.prepare.training_source import TrainingSource
 from sciprism.training.examples import Example
 
 

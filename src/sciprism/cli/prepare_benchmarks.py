@@ -93,10 +93,11 @@ def multi_scidocs(
 
     Example: sciprism prepare multi-scidocs papers.jsonl --edges citations.tsv -o benchmark
     """
-    from sciprism.prepare.multi_scidocs import CorpusInputs, prepare_multi_scidocs
+    from sciprism.prepare.multi_scidocs import prepare_multi_scidocs
     from sciprism.prepare.multi_scidocs_pools import BenchmarkSettings
+    from sciprism.prepare.sources.citation_corpus import CitationSources
 
-    inputs = CorpusInputs(files=tuple(files), edges=edges, fields=tuple(field or ()), shards=tuple(shard or ()))
+    sources = CitationSources(files=tuple(files), edges=edges, fields=tuple(field or ()), shards=tuple(shard or ()))
     settings = BenchmarkSettings(
         construction=construction,
         seed=seed,
@@ -107,7 +108,7 @@ def multi_scidocs(
         test=test,
         max_queries=max_queries,
     )
-    print_preparation(prepare_multi_scidocs(out, inputs, settings), as_json)
+    print_preparation(prepare_multi_scidocs(out, sources, settings), as_json)
 
 
 def s2and_mini(

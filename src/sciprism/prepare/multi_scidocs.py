@@ -6,18 +6,16 @@ import csv
 import io
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from sciprism.datasets.data_root import DataRoot
 from sciprism.errors import InputError
 from sciprism.files import write_json, write_lines
 from sciprism.papers.records import Paper
-from sciprism.papers.s2orc import check_shards
 from sciprism.prepare.multi_scidocs_pools import (
     PARTS,
     RELATIONS,
@@ -30,55 +28,30 @@ from sciprism.prepare.multi_scidocs_pools import (
 )
 from sciprism.prepare.preparation import CountTable, Preparation
 from sciprism.prepare.samplers.fields import MAG_CLASSES
-from sciprism.prepare.sources.citation_corpus import MULTI_SCIDOCS, CorpusBuilder, PaperReader, read_citation_table
+from sciprism.prepare.sources.citation_corpus import MULTI_SCIDOCS, CitationSources, CorpusBuilder
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CorpusInputs:
-    """The files of a corpus: papers in any format, or folders with S2ORC's shards.
-
-    edges: a table with the columns `citing` and `cited`, instead of the papers' own references. fields: those
-    that count, () for all. shards: of S2ORC, those whose papers may be queries; candidates come from all.
-    """
-
-    files: tuple[Path, ...]
-    edges: Path | None = None
-    fields: tuple[str, ...] = ()
-    shards: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not self.files:
-            raise InputError("no papers to build a benchmark from; name files, or a folder with S2ORC's shards")
-        check_shards(self.files, self.shards)
-
-
-def read_corpus(inputs: CorpusInputs, data_root: DataRoot, texts: Path) -> BenchmarkCorpus:
+def read_corpus(sources: CitationSources, texts: Path) -> BenchmarkCorpus:
     """Read all papers once; memory holds ids, fields and citations, the file `texts` the texts.
 
-    Papers without a title, an abstract or a field, and duplicates, are counted and dropped, with the
-    citations of and by them. Raises InputError if none is left.
+    Papers without a title, an abstract or one of the sources' fields, and duplicates, are counted and dropped,
+    with the citations of and by them. Raises InputError if none is left.
     """
-    reader = PaperReader()
-    dropped = reader.dropped
-    query_ids: set[str] = set()
+    reader, dropped = sources.reader, sources.reader.dropped
 
     def papers() -> Iterator[Paper]:
-        for path in inputs.files:
-            for paper, is_query in reader.read(path, data_root, inputs.shards):
-                query_ids.update([paper.id] if is_query else ())
-                fields = tuple(f for f in paper.fields if not inputs.fields or f in inputs.fields)
-                yield replace(paper, fields=fields)
+        for paper in sources:
+            fields = tuple(name for name in paper.fields if not sources.fields or name in sources.fields)
+            yield replace(paper, fields=fields)
         for place in reader.unreadable():
             dropped.add("record that cannot be used", place)
 
-    edges = None if inputs.edges is None else read_citation_table(data_root, inputs.edges)
-    corpus = CorpusBuilder(_drop_reason, dropped).build(papers(), texts, edges)
+    corpus = CorpusBuilder(_drop_reason, dropped).build(papers(), texts, sources.read_edges())
     if not corpus.names:
-        counts = ", ".join(f"{reason}: {each['count']:,}" for reason, each in dropped.to_json().items())
-        raise InputError(
-            f"{', '.join(map(str, inputs.files))}: no paper with title, abstract, field ({counts or 'none'})"
-        )
-    rows = [row for row, name in enumerate(corpus.names) if name in query_ids]
+        counts = ", ".join(f"{reason}: {count['count']:,}" for reason, count in dropped.to_json().items())
+        files = ", ".join(map(str, sources.files))
+        raise InputError(f"{files}: no paper with title, abstract, field ({counts or 'none'})")
+    rows = [row for row, name in enumerate(corpus.names) if sources.is_query(name)]
     return BenchmarkCorpus(corpus.names, corpus.fields, rows, corpus.graph, texts, dropped, reader.to_json())
 
 
@@ -216,20 +189,19 @@ REPORT = "multi-scidocs.json"
 HEADS = ("cite: val", "test", "co-cite: val", "test", "class: val", "test", "train")
 
 
-def prepare_multi_scidocs(out: Path, inputs: CorpusInputs, settings: BenchmarkSettings) -> Preparation:
+def prepare_multi_scidocs(out: Path, sources: CitationSources, settings: BenchmarkSettings) -> Preparation:
     """Write `multi-scidocs/` and `multi-scidocs.json` below `out`.
 
     A later call with the same corpus and settings writes the same bytes, whatever PYTHONHASHSEED is. Raises
     InputError if no query and no class is left.
     """
-    data_root = DataRoot()
     with TemporaryDirectory() as folder:
-        corpus = read_corpus(inputs, data_root, Path(folder) / "papers.jsonl")
+        corpus = read_corpus(sources, Path(folder) / "papers.jsonl")
         sampler = PoolSampler(corpus, settings)
         write_json(out / REPORT, {"finished": False})
         writer = BenchmarkWriter(sampler, out)
         writer.write()
-    record = _record(sampler, writer, inputs, data_root)
+    record = _record(sampler, writer, sources)
     write_json(out / REPORT, record)
     if not any(counts.rows for counts in writer.counts.values()):
         raise InputError(f"no query and no class is left; {out / REPORT} says what was dropped and why")
@@ -249,14 +221,14 @@ def prepare_multi_scidocs(out: Path, inputs: CorpusInputs, settings: BenchmarkSe
     )
 
 
-def _record(sampler: PoolSampler, writer: BenchmarkWriter, inputs: CorpusInputs, data_root: DataRoot) -> dict[str, Any]:
+def _record(sampler: PoolSampler, writer: BenchmarkWriter, sources: CitationSources) -> dict[str, Any]:
     corpus = sampler.corpus
     return {
         "version": version("sciprism"),
         "settings": asdict(sampler.settings),
-        "fields": list(inputs.fields) or "all",
+        "fields": list(sources.fields) or "all",
         "read": list(corpus.files),
-        "edges": data_root.provenance(),
+        "edges": sources.data_root.provenance(),
         "papers": corpus.graph.size,
         "citations": len(corpus.graph.cited.others),
         "counts": {name: counts.to_json() for name, counts in writer.counts.items()},

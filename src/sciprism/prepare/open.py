@@ -18,7 +18,7 @@ from sciprism.datasets.split import SplitTable
 from sciprism.errors import InputError
 from sciprism.evaluation.suites import suites
 from sciprism.formats import Format, Role
-from sciprism.prepare.example_folder import MIN_DEV_EXAMPLES, PARTS, ExampleFolder
+from sciprism.prepare.example_folder import MIN_DEV_EXAMPLES, PARTS, ExampleFolder, TrainingSource
 from sciprism.prepare.open_builders import (
     ClassNames,
     OpenData,
@@ -37,7 +37,6 @@ from sciprism.prepare.open_builders import (
 )
 from sciprism.prepare.preparation import CountTable, Preparation, check_workers
 from sciprism.prepare.samplers.sampling import Sampling
-from sciprism.prepare.training_source import TrainingSource
 from sciprism.training.examples import Example
 
 MAX_QUERIES = 20_000

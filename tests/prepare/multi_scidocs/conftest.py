@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sciprism.prepare.multi_scidocs import CorpusInputs, prepare_multi_scidocs
+from sciprism.prepare.multi_scidocs import prepare_multi_scidocs
 from sciprism.prepare.multi_scidocs_pools import BenchmarkSettings
+from sciprism.prepare.sources.citation_corpus import CitationSources
 
 
 class SmallBenchmark:
@@ -25,7 +26,7 @@ class SmallBenchmark:
     def prepare(self, *, edges=None, fields=(), **settings):
         path = self.folder / "papers.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in self.rows))
-        inputs = CorpusInputs(files=(path,), edges=edges, fields=fields)
+        inputs = CitationSources(files=(path,), edges=edges, fields=fields)
         self.prepared = prepare_multi_scidocs(self.out, inputs, BenchmarkSettings(**settings))
         return self
 

@@ -12,8 +12,9 @@ import pytest
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.scidocs import SciDocsPools
 from sciprism.errors import InputError
-from sciprism.prepare.multi_scidocs import CorpusInputs, prepare_multi_scidocs
+from sciprism.prepare.multi_scidocs import prepare_multi_scidocs
 from sciprism.prepare.multi_scidocs_pools import BenchmarkSettings
+from sciprism.prepare.sources.citation_corpus import CitationSources
 
 ALL = {"val": 0.0, "test": 1.0}
 
@@ -95,7 +96,7 @@ def test_no_paper_that_can_be_used_is_an_error_with_the_reasons(benchmark):
         benchmark.prepare()
     assert not benchmark.out.exists()
     with pytest.raises(InputError, match="name only folders with metadata/ and pdf_parses/"):
-        CorpusInputs(files=(benchmark.folder,), shards=(7,))
+        CitationSources(files=(benchmark.folder,), shards=(7,))
 
 
 def test_a_later_call_deletes_what_it_does_not_write(starred):
@@ -133,7 +134,7 @@ def s2orc(folder: Path) -> Path:
 
 
 def test_queries_of_one_shard_have_candidates_of_all(tmp_path):
-    inputs = CorpusInputs(files=(s2orc(tmp_path / "s2orc"),), shards=(7,))
+    inputs = CitationSources(files=(s2orc(tmp_path / "s2orc"),), shards=(7,))
     done = prepare_multi_scidocs(tmp_path / "out", inputs, BenchmarkSettings())
     assert done.record["papers"] == 57 and counts(done.dropped["papers and citations"])["no PDF parse"] == 3
     data = SciDocsPools(relation="cite", folder="multi-scidocs", metadata="data_final.json")
@@ -150,7 +151,7 @@ def test_queries_of_one_shard_have_candidates_of_all(tmp_path):
     ]
     assert sum(counted["unique"] for name, counted in record["counts"].items() if "mag" in name) == 19
     with pytest.raises(InputError, match="no shard 8; there are 0, 7, 11"):
-        missing = CorpusInputs(files=inputs.files, shards=(8,))
+        missing = CitationSources(files=inputs.files, shards=(8,))
         prepare_multi_scidocs(tmp_path / "out", missing, BenchmarkSettings())
 
 
@@ -162,12 +163,12 @@ def test_the_same_bytes_under_any_hash_seed(benchmark, construction):
     benchmark.prepare(construction=construction, negatives=20)
     code = (
         "import sys; from pathlib import Path\n"
-        "from sciprism.prepare.multi_scidocs import CorpusInputs\n"
+        "from sciprism.prepare.sources.citation_corpus import CitationSources\n"
         "from sciprism.prepare.multi_scidocs_pools import BenchmarkSettings\n"
         "from sciprism.prepare.multi_scidocs import prepare_multi_scidocs\n"
         "papers, out, name = sys.argv[1:]\n"
         "settings = BenchmarkSettings(construction=name, negatives=20)\n"
-        "prepare_multi_scidocs(Path(out), CorpusInputs(files=(Path(papers),)), settings)"
+        "prepare_multi_scidocs(Path(out), CitationSources(files=(Path(papers),)), settings)"
     )
     for seed in ("1", "2"):
         out = benchmark.folder / f"out{seed}"
@@ -189,7 +190,7 @@ def test_the_graph_of_visualization_papers(tmp_path, construction):
     path = tmp_path / "vis.jsonl"
     path.write_text("".join(json.dumps(row | {"fields": [row["venue"]]}) + "\n" for row in rows))
     done = prepare_multi_scidocs(
-        tmp_path / "out", CorpusInputs(files=(path,)), BenchmarkSettings(construction=construction)
+        tmp_path / "out", CitationSources(files=(path,)), BenchmarkSettings(construction=construction)
     )
     assert (done.record["papers"], done.record["citations"]) == (4515, 26391)
     cited = {row["id"]: {*row["references"]} for row in rows}

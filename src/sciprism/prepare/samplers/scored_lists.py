@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle, islice
 
 from sciprism.errors import InputError
@@ -154,3 +154,13 @@ def sample_influential_citations(
         return ScoredList(papers[row], [papers[other] for other in citing], scores)
 
     return sample_scored_triplets(map(scored_list, sampling.select(names, cited)), sampling)
+
+
+def count_lists(max_triplets: int) -> int:
+    """Return the number of queries that give at most this many triplets; 0 for all."""
+    return max(1, max_triplets // MAX_TRIPLETS) if max_triplets else 0
+
+
+def limit_lists(sampling: Sampling) -> Sampling:
+    """Return the sampling of queries that give as many triplets as its limit; the report is the same."""
+    return replace(sampling, limit=count_lists(sampling.limit))

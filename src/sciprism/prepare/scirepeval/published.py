@@ -13,13 +13,12 @@ from sciprism.datasets.open_data import Part
 from sciprism.datasets.rows import as_id
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
-from sciprism.prepare.example_folder import PARTS
+from sciprism.prepare.example_folder import PARTS, TrainingSource
 from sciprism.prepare.samplers.answers import sample_iteratively_stratified, sample_stratified
 from sciprism.prepare.samplers.sampling import QuerySample, Sampling
-from sciprism.prepare.samplers.scored_lists import ScoredList, sample_scored_triplets
+from sciprism.prepare.samplers.scored_lists import ScoredList, count_lists, sample_scored_triplets
 from sciprism.prepare.scirepeval.config import TYPES, PublishedTask
 from sciprism.prepare.sources.records import Record, format_words, parse_record_paper, parse_score, require_field
-from sciprism.prepare.training_source import TrainingSource, count_lists
 from sciprism.training.examples import Example
 
 TRIPLET = ("query", "pos", "neg")

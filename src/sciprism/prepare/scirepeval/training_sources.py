@@ -12,15 +12,15 @@ from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.open_data import Part
 from sciprism.errors import InputError
 from sciprism.files import sha256
-from sciprism.prepare.example_folder import PARTS, ExampleFolder
+from sciprism.prepare.example_folder import PARTS, ExampleFolder, SourceReport, TrainingSource
 from sciprism.prepare.preparation import CountTable, Preparation, check_workers
 from sciprism.prepare.samplers.answers import SEED
 from sciprism.prepare.samplers.sampling import Sampling
+from sciprism.prepare.samplers.scored_lists import count_lists
 from sciprism.prepare.scirepeval.config import read_config
 from sciprism.prepare.scirepeval.published import build_published_source
 from sciprism.prepare.scirepeval.user import build_user_sources
 from sciprism.prepare.sources.user_corpus import UserPapers, read_corpus
-from sciprism.prepare.training_source import SourceReport, TrainingSource, count_lists
 
 MAX_EXAMPLES, MAX_DEV_EXAMPLES = 600_000, 40_000
 """Examples of a train and of a dev file, as published."""

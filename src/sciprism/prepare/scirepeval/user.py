@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from sciprism.datasets.open_data import Part
-from sciprism.prepare.example_folder import MIN_DEV_EXAMPLES
+from sciprism.prepare.example_folder import MIN_DEV_EXAMPLES, Build, TrainingSource
 from sciprism.prepare.samplers.answers import (
     MAX_FIELDS,
     most_cited_year,
@@ -22,10 +22,9 @@ from sciprism.prepare.samplers.answers import (
 )
 from sciprism.prepare.samplers.links import sample_citation_triplets, sample_same_author
 from sciprism.prepare.samplers.sampling import Sampling
-from sciprism.prepare.samplers.scored_lists import sample_influential_citations, sample_scored_triplets
+from sciprism.prepare.samplers.scored_lists import limit_lists, sample_influential_citations, sample_scored_triplets
 from sciprism.prepare.scirepeval.config import TYPES
 from sciprism.prepare.sources.user_corpus import MissingDataError, UserCorpus
-from sciprism.prepare.training_source import Build, TrainingSource, limit_lists
 from sciprism.registry import Registry
 from sciprism.training.examples import Example, item_key
 
