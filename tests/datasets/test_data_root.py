@@ -17,8 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from sciprism.datasets import hub
-from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.data_root import DataRoot, select_files
 from sciprism.datasets.rows import CHUNK, as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
@@ -179,27 +178,23 @@ def test_a_local_folder_comes_first(tmp_path, place, files):
     ],
 )
 def test_files_outside_of_the_hub_are_known_by_their_names(name, split):
-    assert hub.select_files([f"fos/{name}", "fos/other.jsonl"], "fos", split) == [f"fos/{name}"]
-    assert hub.select_files([f"fos/{name}"], "mesh", split) == []
+    assert select_files([f"fos/{name}", "fos/other.jsonl"], "fos", split) == [f"fos/{name}"]
+    assert select_files([f"fos/{name}"], "mesh", split) == []
 
 
 def test_missing_parts_are_an_error():
     names = [f"c/test-0000{i}-of-00003.parquet" for i in (0, 2)]
     with pytest.raises(InputError, match="2 of 3 parts"):
-        hub.select_files(names, "c", "test")
+        select_files(names, "c", "test")
 
 
 def test_a_config_that_is_alone_may_lie_at_the_top():
-    assert hub.select_files(["data/test-00000-of-00001.parquet"], "default", "test") == [
-        "data/test-00000-of-00001.parquet"
-    ]
-    assert hub.select_files(["test.tsv"], "default", "test") == ["test.tsv"]
-    assert hub.select_files(["corpus.jsonl.gz"], "corpus", "corpus") == ["corpus.jsonl.gz"]
-    assert hub.select_files(["test.tsv"], "fos", "test") == []
+    assert select_files(["data/test-00000-of-00001.parquet"], "default", "test") == ["data/test-00000-of-00001.parquet"]
+    assert select_files(["test.tsv"], "default", "test") == ["test.tsv"]
+    assert select_files(["corpus.jsonl.gz"], "corpus", "corpus") == ["corpus.jsonl.gz"]
+    assert select_files(["test.tsv"], "fos", "test") == []
     assert (
-        hub.select_files(["dev.tsv"], "default", "validation")
-        == hub.select_files(["dev.tsv"], "default", "dev")
-        == ["dev.tsv"]
+        select_files(["dev.tsv"], "default", "validation") == select_files(["dev.tsv"], "default", "dev") == ["dev.tsv"]
     )
 
 

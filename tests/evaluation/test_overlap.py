@@ -9,18 +9,20 @@ from typer.testing import CliRunner
 
 from open_data import paper, write, write_table
 from sciprism.cli.overlap import overlap
-from sciprism.datasets.clicks import Click, ClickLog
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import (
+    Click,
+    ClickLog,
     LabelInput,
     PairInput,
     ProbeInput,
     RerankInput,
     RetrievalInput,
+    Signature,
+    Signatures,
     SpanInput,
     TaggingInput,
 )
-from sciprism.datasets.signatures import Signature, Signatures
 from sciprism.errors import InputError
 from sciprism.evaluation.overlap import PaperMatch, find_overlap, list_test_papers, read_test_papers
 from sciprism.evaluation.suites import suites

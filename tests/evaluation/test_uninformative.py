@@ -12,9 +12,10 @@ from sciprism.datasets.inputs import (
     ProbeInput,
     RerankInput,
     RetrievalInput,
+    Signature,
+    Signatures,
     TaggingInput,
 )
-from sciprism.datasets.signatures import Signature, Signatures
 from sciprism.evaluation import evaluate
 from sciprism.evaluation.protocols.cluster import ClusterProtocol
 from sciprism.evaluation.protocols.label import LabelProtocol

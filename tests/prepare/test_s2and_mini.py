@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 from build_data import text
 from sciprism.cli.prepare import prepare
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.s2and import S2andFolders
+from sciprism.datasets.layouts.mentions import S2andFolders
 from sciprism.errors import InputError
 from sciprism.prepare import s2and_mini
 from sciprism.prepare.s2and_mini import choose_blocks, prepare_s2and_mini

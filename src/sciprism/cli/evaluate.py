@@ -159,7 +159,7 @@ def print_suites(only: str, as_json: bool) -> None:
 
 
 def _suite_to_json(suite: Suite) -> dict[str, Any]:
-    from sciprism.datasets.needed_data import describe_needed_data
+    from sciprism.datasets.data_root import describe_needed_data
 
     tasks = []
     for task in suite.tasks:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sciprism.arrays import Rows
 from sciprism.drop_report import DropReport
 from sciprism.formats import Role
-from sciprism.papers.records import Label
+from sciprism.papers.records import Label, Paper
 from sciprism.text.template import Item
 
 Target = str | tuple[str, ...] | float
@@ -167,3 +167,60 @@ class SpanInput(SplitInput):
     questions: Sequence[str]
     contexts: Sequence[str]
     answers: Sequence[tuple[Answer, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signature:
+    """One mention of an author on a paper. author: the true person. block: first initial and surname."""
+
+    id: str
+    paper: int
+    name: str
+    block: str
+    author: str
+    position: int = 0
+    coauthors: tuple[str, ...] = ()
+    affiliations: tuple[str, ...] = ()
+    email: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signatures:
+    """Author mentions in blocks, and the blocks of train, dev and test.
+
+    source: the data set of each mention, where there are several.
+    """
+
+    papers: Sequence[Paper]
+    signatures: Sequence[Signature]
+    train: frozenset[str]
+    dev: frozenset[str]
+    test: frozenset[str]
+    source: Sequence[str] | None = None
+    dropped: DropReport = field(default_factory=DropReport)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Click:
+    """One click: the paper read, the papers recommended for it in display order, and the one clicked."""
+
+    paper: int
+    shown: Rows
+    clicked: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClickLog:
+    """Clicks on recommended papers (SciDocs) in three splits.
+
+    cited_by: ids of the papers that cite each paper. propensities: probability that each display position is
+    seen.
+    """
+
+    papers: Sequence[Paper]
+    cited_by: Sequence[frozenset[str]]
+    train: Sequence[Click]
+    dev: Sequence[Click]
+    test: Sequence[Click]
+    propensities: NDArray[np.float64]
+    dropped: DropReport = field(default_factory=DropReport)

@@ -8,19 +8,19 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from sciprism.datasets.clicks import ClickLog
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import (
+    ClickLog,
     LabelInput,
     MatchInput,
     PairInput,
     ProbeInput,
     RerankInput,
     RetrievalInput,
+    Signatures,
     SpanInput,
     TaggingInput,
 )
-from sciprism.datasets.signatures import Signatures
 from sciprism.datasets.split import list_paper_keys
 from sciprism.errors import InputError
 from sciprism.evaluation.task import Task

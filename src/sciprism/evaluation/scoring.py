@@ -13,8 +13,7 @@ from typing import Any, cast
 
 from torch import OutOfMemoryError
 
-from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.pinned import PinnedData
+from sciprism.datasets.data_root import DataRoot, PinnedData
 from sciprism.errors import InputError
 from sciprism.evaluation.bootstrap import bootstrap_interval, estimate
 from sciprism.evaluation.context import EvaluationContext

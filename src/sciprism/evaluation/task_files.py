@@ -22,7 +22,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from sciprism.datasets.layouts.pinned import PinnedData
+from sciprism.datasets.data_root import PinnedData
 from sciprism.errors import InputError
 from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.published import parse_published
@@ -35,11 +35,11 @@ from sciprism.text.template import FIELDS, PAPER_FIELDS
 LAYOUTS: Mapping[str, str] = {
     "beir-set": "sciprism.datasets.layouts.beir:BeirSet",
     "beir-files": "sciprism.datasets.layouts.beir:BeirFiles",
-    "drug-pairs": "sciprism.datasets.layouts.language.drugs:DrugPairs",
-    "hallmark-abstracts": "sciprism.datasets.layouts.language.hallmarks:HallmarkAbstracts",
+    "drug-pairs": "sciprism.datasets.layouts.language.texts:DrugPairs",
+    "hallmark-abstracts": "sciprism.datasets.layouts.language.texts:HallmarkAbstracts",
     "squad-files": "sciprism.datasets.layouts.language.questions:SquadFiles",
     "document-questions": "sciprism.datasets.layouts.language.questions:DocumentQuestions",
-    "marked-documents": "sciprism.datasets.layouts.language.spans:MarkedDocuments",
+    "marked-documents": "sciprism.datasets.layouts.language.words:MarkedDocuments",
     "labelled-texts": "sciprism.datasets.layouts.language.texts:LabelledTexts",
     "word-tags": "sciprism.datasets.layouts.language.words:WordTags",
     "paper-classes": "sciprism.datasets.layouts.open.classes:PaperClasses",
@@ -53,9 +53,9 @@ LAYOUTS: Mapping[str, str] = {
     "split-mentions": "sciprism.datasets.layouts.open.people:SplitMentions",
     "linked-pools": "sciprism.datasets.layouts.open.pools:LinkedPools",
     "graded-pools": "sciprism.datasets.layouts.open.pools:GradedPools",
-    "headings": "sciprism.datasets.layouts.open.vocabularies:Headings",
-    "class-names": "sciprism.datasets.layouts.open.vocabularies:ClassNames",
-    "s2and-folders": "sciprism.datasets.layouts.s2and:S2andFolders",
+    "headings": "sciprism.datasets.layouts.open.classes:Headings",
+    "class-names": "sciprism.datasets.layouts.open.classes:ClassNames",
+    "s2and-folders": "sciprism.datasets.layouts.mentions:S2andFolders",
     "scidocs-classes": "sciprism.datasets.layouts.scidocs:SciDocsClasses",
     "scidocs-pools": "sciprism.datasets.layouts.scidocs:SciDocsPools",
     "scidocs-clicks": "sciprism.datasets.layouts.scidocs:SciDocsClicks",
@@ -78,10 +78,10 @@ CUSTOM_LAYOUTS: Mapping[str, str] = {
     "label": "sciprism.datasets.layouts.custom:CustomLabels",
     "nearest-label": "sciprism.datasets.layouts.custom:CustomLabels",
     "match": "sciprism.datasets.layouts.custom:CustomReviewers",
-    "cluster": "sciprism.datasets.layouts.custom:CustomMentions",
-    "tag": "sciprism.datasets.layouts.custom_language:CustomWords",
-    "pair": "sciprism.datasets.layouts.custom_language:CustomTexts",
-    "span": "sciprism.datasets.layouts.custom_language:CustomQuestions",
+    "cluster": "sciprism.datasets.layouts.mentions:CustomMentions",
+    "tag": "sciprism.datasets.layouts.custom:CustomWords",
+    "pair": "sciprism.datasets.layouts.custom:CustomTexts",
+    "span": "sciprism.datasets.layouts.custom:CustomQuestions",
 }
 """Protocol -> the layout of a custom task's files."""
 PROTOCOLS = (*CUSTOM_LAYOUTS, "cluster-sources", "recommend")

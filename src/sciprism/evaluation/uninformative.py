@@ -20,9 +20,9 @@ from sciprism.datasets.inputs import (
     ProbeInput,
     RerankInput,
     RetrievalInput,
+    Signatures,
     TaggingInput,
 )
-from sciprism.datasets.signatures import Signatures
 from sciprism.evaluation.protocols.label import LabelProtocol
 from sciprism.evaluation.protocols.match import PAIRWISE
 from sciprism.evaluation.protocols.ranking_scores import score_rankings

@@ -11,8 +11,7 @@ from heapq import heappush, heapreplace
 from pathlib import Path
 from typing import Literal, get_args
 
-from sciprism.datasets.layouts.item_tables import clean_text
-from sciprism.datasets.layouts.tables import TableRow, read_rows
+from sciprism.datasets.layouts.item_tables import TableRow, clean_text, read_rows
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import sha256, write_atomically, write_json, write_lines

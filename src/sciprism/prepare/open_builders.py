@@ -8,9 +8,8 @@ from math import ceil
 from typing import Any
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.open.classes import PaperNumbers, Scale
+from sciprism.datasets.layouts.open.classes import OUTSIDE, VOCABULARIES, PaperNumbers, Scale
 from sciprism.datasets.layouts.open.sampling import ELSEWHERE
-from sciprism.datasets.layouts.open.vocabularies import OUTSIDE, VOCABULARIES
 from sciprism.datasets.open_data import UNNAMED, Part, read_paper
 from sciprism.datasets.split import SplitEntry, SplitTable, list_paper_keys, read_entries
 from sciprism.drop_report import DropReport

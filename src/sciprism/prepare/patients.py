@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from sciprism.datasets.layouts.judgements import NO_DOCUMENT, NO_QUERY
+from sciprism.datasets.layouts.beir import NO_DOCUMENT, NO_QUERY
 from sciprism.errors import InputError
 from sciprism.evaluation.systems import EncodingInput
 from sciprism.evaluation.systems.bm25 import BM25System

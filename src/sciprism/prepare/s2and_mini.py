@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.s2and import SOURCES, find_source_file
+from sciprism.datasets.layouts.mentions import SOURCES, find_source_file
 from sciprism.datasets.rows import as_id
 from sciprism.errors import InputError
 from sciprism.files import write_lines

@@ -9,10 +9,10 @@ from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.custom import (
     CustomCorpus,
     CustomLabels,
-    CustomMentions,
     CustomPools,
     CustomReviewers,
 )
+from sciprism.datasets.layouts.mentions import CustomMentions
 from sciprism.errors import InputError
 from sciprism.papers import Paper
 

@@ -6,6 +6,9 @@ import pytest
 from open_data import paper, write, write_table
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.open.classes import (
+    OUTSIDE,
+    ClassNames,
+    Headings,
     PaperClasses,
     PaperNumbers,
     compute_deviations,
@@ -18,12 +21,9 @@ from sciprism.datasets.layouts.open.corpora import (
     SummaryToPaper,
     TitleToAbstract,
 )
-from sciprism.datasets.layouts.open.links import LINKS
-from sciprism.datasets.layouts.open.people import RatedReviewers, SplitMentions
-from sciprism.datasets.layouts.open.pools import GradedPools, LinkedPools
+from sciprism.datasets.layouts.open.people import AuthorMentions, RatedReviewers, SplitMentions
+from sciprism.datasets.layouts.open.pools import LINKS, GradedPools, LinkedPools
 from sciprism.datasets.layouts.open.sampling import ELSEWHERE, SampleSizes, sample_entries
-from sciprism.datasets.layouts.open.vocabularies import OUTSIDE, ClassNames, Headings
-from sciprism.datasets.layouts.signatures import AuthorMentions
 from sciprism.datasets.split import read_entries
 from sciprism.errors import InputError
 

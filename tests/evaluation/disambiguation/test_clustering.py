@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sciprism.datasets.signatures import Signature
+from sciprism.datasets.inputs import Signature
 from sciprism.errors import InputError
 from sciprism.evaluation.disambiguation.clustering import build_dendrograms, choose_cut, cluster_by_name
 from sciprism.evaluation.disambiguation.models import (

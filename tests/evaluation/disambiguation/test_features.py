@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sciprism.datasets.signatures import Signature, Signatures
+from sciprism.datasets.inputs import Signature, Signatures
 from sciprism.evaluation.disambiguation.features import (
     FEATURES,
     BagMatrix,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sciprism.datasets.signatures import Signature, Signatures
+from sciprism.datasets.inputs import Signature, Signatures
 from sciprism.errors import InputError
 from sciprism.evaluation.bootstrap import bootstrap_interval, estimate
 from sciprism.evaluation.context import EvaluationContext

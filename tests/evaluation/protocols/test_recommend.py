@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from build_systems import build_system, spell_vectors
-from sciprism.datasets.clicks import Click, ClickLog
+from sciprism.datasets.inputs import Click, ClickLog
 from sciprism.errors import InputError
 from sciprism.evaluation.bootstrap import estimate
 from sciprism.evaluation.context import EvaluationContext

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.inputs import ProbeInput
-from sciprism.datasets.signatures import Signatures
+from sciprism.datasets.inputs import ProbeInput, Signatures
 from sciprism.datasets.split import list_paper_keys
 from sciprism.evaluation.overlap import list_test_papers
 from sciprism.evaluation.protocols.registry import protocols

@@ -13,7 +13,7 @@ import pytest
 from build_data import hub, lines, text
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.beir import BeirFiles, BeirSet
-from sciprism.datasets.layouts.s2and import S2andFolders
+from sciprism.datasets.layouts.mentions import S2andFolders
 from sciprism.datasets.layouts.scidocs import SciDocsClasses, SciDocsClicks, SciDocsPools
 from sciprism.datasets.layouts.scimult import (
     GradedPapers,

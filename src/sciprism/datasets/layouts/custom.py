@@ -1,8 +1,9 @@
 """Layouts of custom tasks: each builds the input of a protocol from user files.
 
-`data` is a folder with files found by their stems (`papers`, `queries`, `qrels`, `labels`, `reviewers`,
-`ratings`, `signatures`, with any ending); each file may also be given by itself. Papers may have any format
-that `sciprism inspect` reads. Paths are absolute: the caller resolves them.
+`data` is a folder with files found by their stems (`papers`, `queries`, `qrels`, `labels`, `reviewers`, `ratings`,
+with any ending); each file may also be given by itself. Papers may have any format that `sciprism inspect` reads.
+Fine-tuning tasks have a folder with files of train, test and optionally dev. Paths are absolute: the caller
+resolves them.
 """
 
 from __future__ import annotations
@@ -10,32 +11,46 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from sciprism.arrays import Rows
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.inputs import LabelInput, MatchInput, RerankInput, RetrievalInput
-from sciprism.datasets.layouts import beir, judgements
-from sciprism.datasets.layouts.item_tables import ItemTable, clean_text, parse_grade
-from sciprism.datasets.layouts.judgements import Judgement, Qrels
-from sciprism.datasets.layouts.labelled import ID_COLUMNS, parse_part, split_by_hash
-from sciprism.datasets.layouts.references import check_references
-from sciprism.datasets.layouts.tables import (
-    TableRow,
+from sciprism.datasets.inputs import (
+    LabelInput,
+    MatchInput,
+    PairInput,
+    RerankInput,
+    RetrievalInput,
+    SpanInput,
+    TaggingInput,
+)
+from sciprism.datasets.layouts import beir
+from sciprism.datasets.layouts.beir import Judgement, Qrels
+from sciprism.datasets.layouts.item_tables import (
+    ItemTable,
+    check_references,
+    clean_text,
     find_files,
+    find_papers,
+    find_table,
     is_table,
+    parse_grade,
     read_item_table,
     read_rows,
     require_file,
 )
-from sciprism.datasets.signatures import Signature, Signatures
+from sciprism.datasets.layouts.labelled import ID_COLUMNS
+from sciprism.datasets.layouts.language.parts import PartFiles
+from sciprism.datasets.layouts.language.questions import SquadFiles
+from sciprism.datasets.layouts.language.texts import LabelledTexts
+from sciprism.datasets.layouts.language.words import WordTags
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.formats import Role
 from sciprism.papers import read_labels
-from sciprism.papers.records import Label, Paper
+from sciprism.papers.records import Label
 
 REVIEWER = ("reviewer_id", "reviewer")
 
@@ -73,9 +88,9 @@ class _GradedFiles:
             raise InputError(f"{data} is not a folder; set papers, queries and qrels to files, or data to their folder")
         files, complete = self._find_qrels(data)
         rows = (row for file in files for row in _read_file_judgements(data_root, file))
-        qrels = judgements.merge_judgements(rows, dropped)
+        qrels = beir.merge_judgements(rows, dropped)
         corpus = beir.find_file(data, "corpus.jsonl") if data is not None and not self.papers else None
-        papers = [str(corpus)] if corpus else _find_papers(self.data, self.papers)
+        papers = [str(corpus)] if corpus else find_papers(self.data, self.papers)
         queries = documents = read_item_table(papers, dropped)
         known = documents.ids
         path = self.queries or (next(map(str, find_files(data, "queries")), "") if data else "")
@@ -114,7 +129,7 @@ class CustomPools(_GradedFiles):
     def read(self, data_root: DataRoot) -> RerankInput:
         """Return each query with its graded papers."""
         dropped = DropReport(keep_all=True)
-        pools = judgements.build_rerank_input(*self._read_queries(data_root, dropped), dropped)
+        pools = beir.build_rerank_input(*self._read_queries(data_root, dropped), dropped)
         for query, grades in zip(pools.query_ids, pools.grades, strict=True):
             if len(grades) and not (grades > 0).any():
                 dropped.add("query without a relevant paper", query)
@@ -135,7 +150,7 @@ class CustomCorpus(_GradedFiles):
         dropped = DropReport(keep_all=True)
         qrels, queries, documents, role = self._read_queries(data_root, dropped)
         without_itself = role == "paper" if self.without_itself is None else self.without_itself
-        return judgements.build_retrieval_input(
+        return beir.build_retrieval_input(
             qrels, queries, documents, role=role, without_itself=without_itself, dropped=dropped
         )
 
@@ -214,12 +229,12 @@ class CustomReviewers:
     def read(self, data_root: DataRoot) -> MatchInput:  # noqa: ARG002 (the signature of layouts)
         """Return papers, reviewers and ratings; unknown ids are counted."""
         dropped = DropReport(keep_all=True)
-        table = read_item_table(_find_papers(self.data, self.papers), dropped)
+        table = read_item_table(find_papers(self.data, self.papers), dropped)
         people = self._read_reviewers(table, dropped)
         numbers = {name: number for number, name in enumerate(people)}
         pairs: dict[tuple[int, int], float] = {}
         unknown, rated = list[str](), 0
-        for row in read_rows(_find_file(self.data, self.ratings, "ratings"), dropped):
+        for row in read_rows(find_table(self.data, self.ratings, "ratings"), dropped):
             paper, name = row.id("paper_id", "paper"), row.id(*REVIEWER)
             rating = row.number("rating", "score", "expertise")
             rated += 1
@@ -244,7 +259,7 @@ class CustomReviewers:
         """Return the rows of the papers that each reviewer wrote."""
         people: dict[str, Rows] = {}
         unknown, papers = list[str](), 0
-        for row in read_rows(_find_file(self.data, self.reviewers, "reviewers"), dropped):
+        for row in read_rows(find_table(self.data, self.reviewers, "reviewers"), dropped):
             name = row.id(*REVIEWER, "id")
             if name in people:
                 raise row.error(f"duplicate reviewer {name}")
@@ -257,62 +272,6 @@ class CustomReviewers:
         return people
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CustomMentions:
-    """Read mentions of authors on papers, each with its true author.
-
-    data: a folder with `papers` and `signatures`: signature_id, paper_id, name, author_id, and optionally
-    block (default: first initial and surname), position (of the author on the paper, from 0), affiliations,
-    email and split. Without a split, blocks are sampled by a hash of their names and `draw_seed`:
-    `split_by_hash` selects test, then dev among the rest. allow_missing: score although many papers are absent.
-    """
-
-    data: str = ""
-    papers: tuple[str, ...] = ()
-    signatures: str = ""
-    draw_seed: int = 0
-    allow_missing: bool = False
-
-    def read(self, data_root: DataRoot) -> Signatures:  # noqa: ARG002 (the signature of layouts)
-        """Return the mentions and their papers; mentions of unknown papers are counted."""
-        dropped = DropReport(keep_all=True)
-        table = read_item_table(_find_papers(self.data, self.papers), dropped)
-        papers = [paper for paper in table.items if isinstance(paper, Paper)]
-        found: dict[str, Signature] = {}
-        splits: dict[str, str] = {}
-        unknown: list[str] = []
-        for row in read_rows(_find_file(self.data, self.signatures, "signatures"), dropped):
-            if row.id("paper_id") not in table:
-                unknown.append(row.id("paper_id"))
-                dropped.add("mention of an unknown paper", row.id("signature_id", "id"))
-                continue
-            place = table.row(row.id("paper_id"))
-            mention = _parse_mention(row, place, papers[place])
-            if mention.id in found:
-                raise row.error(f"duplicate signature {mention.id}")
-            found[mention.id] = mention
-            if splits.setdefault(mention.block, part := parse_part(row)) != part:
-                raise row.error(f"block {mention.block!r} is in two splits, {splits[mention.block]!r} and {part!r}")
-        total = len(found) + len(unknown)
-        check_references("papers of mentions", unknown, total, table.ids, self.allow_missing)
-        parts = splits if any(splits.values()) else self._sample_parts(list(splits), dropped)
-        train, dev, test = (
-            frozenset(block for block in parts if parts[block] == part) for part in ("train", "dev", "test")
-        )
-        return Signatures(
-            papers=papers, signatures=list(found.values()), train=train, dev=dev, test=test, dropped=dropped
-        )
-
-    def _sample_parts(self, blocks: Sequence[str], dropped: DropReport) -> dict[str, str]:
-        parts = split_by_hash(dict.fromkeys(blocks, ""), self.draw_seed)
-        rest = dict.fromkeys((block for block in blocks if parts[block] != "test"), "")
-        dev = [block for block, part in split_by_hash(rest, self.draw_seed + 1).items() if part == "test"]
-        parts |= dict.fromkeys(dev, "dev")
-        for block, part in parts.items():
-            dropped.add(f"no split: {part} block sampled by a hash of its name", block)
-        return parts
-
-
 def _read_file_judgements(data_root: DataRoot, path: Path) -> Iterable[Judgement]:
     if path.name.lower().removesuffix(".gz").endswith((".csv", ".jsonl", ".ndjson", ".json")):
         for row in read_rows(path, DropReport()):
@@ -321,7 +280,7 @@ def _read_file_judgements(data_root: DataRoot, path: Path) -> Iterable[Judgement
             grade = row.get("grade", "score", "relevance")
             yield query, document, 1 if grade is None else parse_grade(grade, query)
     else:
-        yield from judgements.read_judgements(data_root, path)
+        yield from beir.read_judgements(data_root, path)
 
 
 def _read_queries(path: Path, qrels: Qrels, dropped: DropReport, complete: bool) -> tuple[ItemTable, list[str]]:
@@ -337,22 +296,6 @@ def _read_queries(path: Path, qrels: Qrels, dropped: DropReport, complete: bool)
     return table, known
 
 
-def _find_papers(data: str, papers: Sequence[str]) -> list[str]:
-    if papers:
-        return [*papers]
-    if not data:
-        raise InputError("no papers: set papers to their files, or data to the folder of all files")
-    return [str(path) for path in find_files(Path(data), "papers")] or [str(require_file(Path(data), "papers"))]
-
-
-def _find_file(data: str, path: str, stem: str) -> Path:
-    if path:
-        return Path(path)
-    if not data:
-        raise InputError(f"no {stem}: set {stem} to their file, or data to the folder of all files")
-    return require_file(Path(data), stem)
-
-
 def _index_names(labels: Sequence[Label]) -> dict[str, int]:
     """Return lower-case id, name or synonym -> row; ids take precedence over names, names over synonyms."""
     rows: dict[str, int] = {}
@@ -363,26 +306,46 @@ def _index_names(labels: Sequence[Label]) -> dict[str, int]:
     return rows
 
 
-def _parse_mention(row: TableRow, place: int, paper: Paper) -> Signature:
-    name = row.id("name")
-    position = int(row.number("position")) if row.get("position") is not None else -1
-    others = [other for n, other in enumerate(paper.authors) if n != position]
-    return Signature(
-        id=row.id("signature_id", "id"),
-        paper=place,
-        name=name,
-        block=_build_block_name(name) if row.get("block") is None else row.id("block"),
-        author=row.id("author_id", "author"),
-        position=max(position, 0),
-        coauthors=tuple(others if position >= 0 else [other for other in others if other != name]),
-        affiliations=row.several("affiliations", "affiliation"),
-        email=clean_text(row.get("email")),
-    )
+DEV_SHARE = 0.1
+"""Share of train that becomes dev where the folder has no dev file."""
 
 
-def _build_block_name(name: str) -> str:
-    """Return first initial and surname in lower case, equal for "Ada Lovelace" and "Lovelace, Ada"."""
-    surname, comma, given = (part.strip() for part in name.partition(","))
-    if not comma:
-        given, _, surname = surname.rpartition(" ")
-    return f"{given[:1]} {surname}".strip().lower()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomWords:
+    """Tagged words: .tsv or .txt with a word and its tag a line, or JSON lines of `tokens` and `tags`."""
+
+    data: str
+    only: str = ""
+    merged: bool = False
+
+    def read(self, data_root: DataRoot) -> TaggingInput:
+        """Return the sentences."""
+        return WordTags(
+            files=PartFiles(folders=(self.data,)), only=self.only, merged=self.merged, dev_share=DEV_SHARE
+        ).read(data_root)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomTexts:
+    """JSON lines of `text`, or of `sentence1` and `sentence2`, and `label`: a class or a number."""
+
+    data: str
+    pairs: bool = False
+    target: Literal["class", "number"] = "class"
+
+    def read(self, data_root: DataRoot) -> PairInput:
+        """Return the texts."""
+        return LabelledTexts(
+            files=PartFiles(folders=(self.data,)), pairs=self.pairs, target=self.target, dev_share=DEV_SHARE
+        ).read(data_root)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomQuestions:
+    """Questions and their contexts in SQuAD's JSON."""
+
+    data: str
+
+    def read(self, data_root: DataRoot) -> SpanInput:
+        """Return the questions."""
+        return SquadFiles(files=PartFiles(folders=(self.data,)), dev_share=DEV_SHARE).read(data_root)

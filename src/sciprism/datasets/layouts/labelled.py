@@ -12,8 +12,14 @@ import numpy as np
 
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import ProbeInput
-from sciprism.datasets.layouts.references import check_references
-from sciprism.datasets.layouts.tables import TableRow, find_files, read_item_table, read_rows, require_file
+from sciprism.datasets.layouts.item_tables import (
+    TableRow,
+    check_references,
+    find_files,
+    read_item_table,
+    read_rows,
+    require_file,
+)
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.seeding import random_fraction

@@ -8,21 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from sciprism.datasets.clicks import Click, ClickLog
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.inputs import ProbeInput, RerankInput, concatenate
+from sciprism.datasets.inputs import Click, ClickLog, ProbeInput, RerankInput, concatenate
+from sciprism.datasets.layouts.beir import (
+    build_rerank_input,
+    list_ids,
+    merge_judgements,
+    read_judgements,
+)
 from sciprism.datasets.layouts.item_tables import (
     ItemTable,
     clean_text,
     number_duplicates,
     parse_paper,
     parse_year,
-)
-from sciprism.datasets.layouts.judgements import (
-    build_rerank_input,
-    list_ids,
-    merge_judgements,
-    read_judgements,
 )
 from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport

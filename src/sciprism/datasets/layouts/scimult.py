@@ -11,20 +11,20 @@ import numpy as np
 from sciprism.arrays import Rows
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import LabelInput, RerankInput, RetrievalInput
-from sciprism.datasets.layouts.beir import find_file
+from sciprism.datasets.layouts.beir import (
+    Qrels,
+    build_rerank_input,
+    build_retrieval_input,
+    find_file,
+    merge_judgements,
+    read_judgements,
+)
 from sciprism.datasets.layouts.item_tables import (
     ItemTable,
     clean_text,
     get_record_id,
     parse_grade,
     parse_paper,
-)
-from sciprism.datasets.layouts.judgements import (
-    Qrels,
-    build_rerank_input,
-    build_retrieval_input,
-    merge_judgements,
-    read_judgements,
 )
 from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport

@@ -11,6 +11,14 @@ import numpy as np
 
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import MatchInput, ProbeInput, RerankInput, Target
+from sciprism.datasets.layouts.beir import (
+    Qrels,
+    build_rerank_input,
+    has_record,
+    list_ids,
+    merge_judgements,
+    parse_judgements,
+)
 from sciprism.datasets.layouts.item_tables import (
     ItemTable,
     clean_text,
@@ -18,14 +26,6 @@ from sciprism.datasets.layouts.item_tables import (
     number_duplicates,
     parse_number,
     parse_paper,
-)
-from sciprism.datasets.layouts.judgements import (
-    Qrels,
-    build_rerank_input,
-    has_record,
-    list_ids,
-    merge_judgements,
-    parse_judgements,
 )
 from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Doubles, Rows
-from sciprism.datasets.signatures import Signature
+from sciprism.datasets.inputs import Signature
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.evaluation.disambiguation.models import all_pairs
 from sciprism.metrics.clusters import b_cubed, f1

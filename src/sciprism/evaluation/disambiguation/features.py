@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import Jaro, LCSseq, Levenshtein, Prefix
 
 from sciprism.arrays import Rows
-from sciprism.datasets.signatures import Signatures
+from sciprism.datasets.inputs import Signatures
 from sciprism.errors import MissingExtraError
 from sciprism.papers.languages import guess_language
 from sciprism.papers.person_names import Name, normalize, parse_name

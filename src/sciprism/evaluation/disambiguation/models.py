@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Doubles, Rows
-from sciprism.datasets.signatures import Signature
+from sciprism.datasets.inputs import Signature
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.evaluation.disambiguation.features import FEATURES, NAME_GROUPS
 from sciprism.parallel import map_threads

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sciprism.arrays import Rows
-from sciprism.datasets.signatures import Signatures
+from sciprism.datasets.inputs import Signatures
 from sciprism.errors import InputError
 from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.disambiguation.clustering import (

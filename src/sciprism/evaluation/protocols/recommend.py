@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sciprism.arrays import Rows
-from sciprism.datasets.clicks import Click, ClickLog
+from sciprism.datasets.inputs import Click, ClickLog
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.context import EvaluationContext

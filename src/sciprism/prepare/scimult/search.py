@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sciprism.datasets.inputs import RerankInput
+from sciprism.datasets.layouts.beir import NO_DOCUMENT, NO_QUERY, Qrels, merge_judgements, read_judgements
 from sciprism.datasets.layouts.item_tables import count_missing_text
-from sciprism.datasets.layouts.judgements import NO_DOCUMENT, NO_QUERY, Qrels, merge_judgements, read_judgements
 from sciprism.datasets.layouts.scirepeval import LABELS, TEXTS, HubTexts, RankedPapers
 from sciprism.drop_report import DropReport
 from sciprism.papers.records import Paper

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.beir import find_file
-from sciprism.datasets.layouts.judgements import merge_judgements, read_judgements
+from sciprism.datasets.layouts.beir import find_file, merge_judgements, read_judgements
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from build_data import lines
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.language.records import LanguageRecord
-from sciprism.datasets.layouts.language.spans import MarkedDocuments, build_sentences, split_words
+from sciprism.datasets.layouts.language.parts import LanguageRecord
+from sciprism.datasets.layouts.language.words import MarkedDocuments, build_sentences, split_words
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 

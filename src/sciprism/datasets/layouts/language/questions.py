@@ -15,10 +15,10 @@ from sciprism.datasets.layouts.language.parts import (
     PartFiles,
     Parts,
     concatenate_parts,
+    read_records,
     require_rows,
     split_off_dev,
 )
-from sciprism.datasets.layouts.language.records import read_records
 from sciprism.datasets.open_data import PARTS
 from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport

@@ -1,9 +1,11 @@
-"""Texts of one segment or two, each with a class, several classes or a number."""
+"""Texts of one segment or two with their targets; pairs of drugs (DDI) and Hallmarks of Cancer, made of such."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -12,13 +14,15 @@ from sciprism.datasets.inputs import PairInput, Target
 from sciprism.datasets.layouts.item_tables import clean_text, parse_number
 from sciprism.datasets.layouts.language.parts import (
     NO_TEXT,
+    LanguageRecord,
     PartFiles,
     Parts,
     concatenate_parts,
+    is_table,
+    read_records,
     require_rows,
     split_off_dev,
 )
-from sciprism.datasets.layouts.language.records import read_records
 from sciprism.datasets.open_data import PARTS, Part
 from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
@@ -123,3 +127,154 @@ def _check_targets(parts: Parts[LabelledText], dropped: DropReport, where: str) 
     if not isinstance(parts["train"][0].target, float):
         for label in sorted(known["test"] - known["train"], key=str):
             dropped.add("class of test texts without a train text", str(label))
+
+
+DRUG_MASK, DRUGS_MASK = "@DRUG$", "@DRUG-DRUG$"
+Span = tuple[int, int]
+_OFFSET = re.compile(r"(\d+)-(\d+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrugPairs:
+    """Read documents of sentences with `text`, `entities` and `pairs`; each pair is a text of its own.
+
+    The drugs of a pair become `@DRUG$`, overlapping drugs one `@DRUG-DRUG$`; other drugs do not change. An
+    offset such as "54-68" counts from 0 and includes its end; "1-5;9-12" is one drug in two pieces.
+    dev_share: of the train documents, where there is no dev, sampled by a hash of their ids.
+    """
+
+    files: PartFiles
+    dev_share: float = 0.0
+
+    def read(self, data_root: DataRoot) -> PairInput:
+        """Return one text for each pair, with the kind of interaction or "false"."""
+        dropped = DropReport()
+        parts = self.files.read(
+            data_root,
+            lambda path, _: (pair for each in read_records(data_root, path) for pair in _read_pairs(each, dropped)),
+        )
+        split_off_dev(parts, self.dev_share, key=lambda text: text.group)
+        return build_pair_input(parts, dropped, self.files.where)
+
+
+def mask_drugs(text: str, one: Span, other: Span) -> str:
+    """Replace both spans (start, end) by `@DRUG$`, or overlapping ones by one `@DRUG-DRUG$`."""
+    (start, end), (second, last) = sorted((one, other))
+    if second < end:
+        return f"{text[:start]}{DRUGS_MASK}{text[max(end, last) :]}"
+    return f"{text[:start]}{DRUG_MASK}{text[end:second]}{DRUG_MASK}{text[last:]}"
+
+
+def _read_pairs(document: LanguageRecord, dropped: DropReport) -> Iterator[LabelledText]:
+    for number, sentence in enumerate(document.need("sentences")):
+        name = f"{document.id}.s{number}"
+        try:
+            spans = {drug["id"]: _parse_offset(drug["offset"], name, dropped) for drug in sentence["entities"]}
+            text, pairs = sentence["text"], sentence["pairs"]
+            labelled_pairs = [(pair["e1"], pair["e2"], str(pair["label"])) for pair in pairs]
+        except (KeyError, TypeError) as error:
+            raise InputError(f"{document.where}: sentence {number} lacks {error}") from None
+        for at, (one, other, label) in enumerate(labelled_pairs):
+            found = [spans[drug] for drug in (one, other) if drug in spans]
+            if len(found) < 2 or not all(0 <= start < end <= len(text) for start, end in found):
+                dropped.add("pair with an unknown drug, dropped", f"{name}.p{at}")
+                continue
+            if max(found)[0] < min(found)[1]:
+                dropped.add("drugs that overlap", f"{name}.p{at}")
+            yield LabelledText(f"{name}.p{at}", (mask_drugs(text, *found).strip(),), label, document.id)
+
+
+def _parse_offset(offset: str, name: str, dropped: DropReport) -> Span:
+    """Return the start of an offset's first piece and the end of its last."""
+    pieces = [_OFFSET.fullmatch(piece.strip()) for piece in str(offset).split(";")]
+    if len(pieces) > 1:
+        dropped.add("drug in several pieces, read from the first to the last", name)
+    numbers = [(int(piece[1]), int(piece[2]) + 1) for piece in pieces if piece]
+    if len(numbers) < len(pieces):
+        raise InputError(f"{name}: the offset {offset!r} is not like 54-68 or 1-5;9-12")
+    return min(start for start, _ in numbers), max(end for _, end in numbers)
+
+
+HALLMARKS = (
+    "activating invasion and metastasis",
+    "avoiding immune destruction",
+    "cellular energetics",
+    "enabling replicative immortality",
+    "evading growth suppressors",
+    "genomic instability and mutation",
+    "inducing angiogenesis",
+    "resisting cell death",
+    "sustaining proliferative signaling",
+    "tumor promoting inflammation",
+)
+"""In the order of BLURB's label columns."""
+_CELL = re.compile(r"(\d+)_([01])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HallmarkAbstracts:
+    """Read abstracts, each with any number of hallmarks.
+
+    Tables (.tsv) have sentences: `0_0,1_1,...` (class_value), sentence, `abstract_number`. An abstract is the
+    consecutive sentences with its id; its hallmarks are those of any sentence. JSON lines have abstracts:
+    `label` as ten zeros and ones, or `labels` as names.
+    """
+
+    files: PartFiles
+    dev_share: float = 0.0
+
+    def read(self, data_root: DataRoot) -> PairInput:
+        """Return one text for each abstract, with the names of its hallmarks in order."""
+        dropped = DropReport()
+        parts = self.files.read(data_root, lambda path, _: _read_abstracts(data_root, path, dropped))
+        split_off_dev(parts, self.dev_share)
+        return build_pair_input(parts, dropped, self.files.where)
+
+
+def _read_abstracts(data_root: DataRoot, path: Path, dropped: DropReport) -> Iterator[LabelledText]:
+    """Yield the abstracts of a file; those without text or hallmark are counted."""
+    for text in (
+        _join_sentences(data_root, path) if is_table(path) else map(_parse_abstract, read_records(data_root, path))
+    ):
+        if not text.segments[0]:
+            dropped.add(NO_TEXT, text.id)
+        if not text.target:
+            dropped.add("no hallmark", text.id)
+        yield text
+
+
+def _join_sentences(data_root: DataRoot, path: Path) -> Iterator[LabelledText]:
+    """Yield the abstracts of a table of sentences."""
+    rows = read_records(data_root, path, ("label", "sentence", "id"))
+    for name, group in groupby(rows, key=lambda row: row.id.rpartition("_")[0] or row.id):
+        sentences = list(group)
+        columns = set()
+        for row in sentences:
+            cells = [_CELL.fullmatch(cell.strip()) for cell in row.values["label"].split(",")]
+            if not all(cell and int(cell[1]) < len(HALLMARKS) for cell in cells):
+                raise InputError(f"{row.where}: the labels are {row.values['label']!r}, not 0_0,1_1,... up to 9")
+            columns |= {int(cell[1]) for cell in cells if cell and cell[2] == "1"}
+        yield LabelledText(
+            name,
+            (join_paragraphs([row.values["sentence"] for row in sentences]),),
+            _list_names(columns),
+            name,
+        )
+
+
+def _parse_abstract(record: LanguageRecord) -> LabelledText:
+    labels: Any = record.need("label", "labels")
+    if not isinstance(labels, list):
+        raise InputError(f"{record.where}: the labels are {labels!r:.40}, not a list")
+    if len(labels) == len(HALLMARKS) and set(labels) <= {0, 1}:
+        target = _list_names({column for column, value in enumerate(labels) if value})
+    else:
+        known = {str(name).strip().lower() for name in labels}
+        if unknown := sorted(known.difference(HALLMARKS)):
+            raise InputError(f"{record.where}: {unknown[0]!r} is not one of the ten hallmarks")
+        target = tuple(name for name in HALLMARKS if name in known)
+    return LabelledText(record.id, (join_paragraphs(record.need(*FIRST_FIELDS)),), target, record.id)
+
+
+def _list_names(columns: set[int]) -> tuple[str, ...]:
+    return tuple(HALLMARKS[column] for column in sorted(columns))

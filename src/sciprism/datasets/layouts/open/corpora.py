@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import RetrievalInput
-from sciprism.datasets.layouts.open.links import LINKS, check_link, read_grades, read_tsv, sample_queries
+from sciprism.datasets.layouts.open.pools import LINKS, check_link, read_grades, read_tsv, sample_queries
 from sciprism.datasets.layouts.open.sampling import (
     ALL,
     SampleSizes,

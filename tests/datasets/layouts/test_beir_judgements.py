@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from build_systems import build_system, spell_vectors
+from sciprism.datasets.layouts.beir import build_rerank_input, build_retrieval_input, merge_judgements
 from sciprism.datasets.layouts.item_tables import ItemTable
-from sciprism.datasets.layouts.judgements import build_rerank_input, build_retrieval_input, merge_judgements
 from sciprism.drop_report import DropReport
 from sciprism.evaluation.bootstrap import estimate
 from sciprism.evaluation.context import EvaluationContext

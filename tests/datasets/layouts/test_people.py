@@ -5,7 +5,7 @@ import pytest
 
 from build_data import lines
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.signatures import AuthorMentions
+from sciprism.datasets.layouts.open.people import AuthorMentions
 from sciprism.errors import InputError
 
 ALL = {"max_train": 0, "max_dev": 0, "max_test": 0}

@@ -6,7 +6,7 @@ import pytest
 
 from build_data import text
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.s2and import S2andFolders
+from sciprism.datasets.layouts.mentions import S2andFolders
 from sciprism.errors import InputError
 
 PAPERS = {

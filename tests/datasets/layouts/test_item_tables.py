@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from sciprism.datasets.layouts.tables import find_files, read_item_table, read_rows, require_file
+from sciprism.datasets.layouts.item_tables import find_files, read_item_table, read_rows, require_file
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 

@@ -1,4 +1,4 @@
-"""The folders of S2AND: signatures, papers, clusters and the split of blocks, one folder per source."""
+"""Mentions of authors on papers: the folders of S2AND, one per source, and the tables of custom tasks."""
 
 from __future__ import annotations
 
@@ -10,9 +10,19 @@ from typing import Any
 import numpy as np
 
 from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.inputs import Signature, Signatures
+from sciprism.datasets.layouts.item_tables import (
+    TableRow,
+    check_references,
+    clean_text,
+    find_papers,
+    find_table,
+    read_item_table,
+    read_rows,
+)
+from sciprism.datasets.layouts.labelled import parse_part, split_by_hash
 from sciprism.datasets.open_data import PARTS
 from sciprism.datasets.rows import as_id
-from sciprism.datasets.signatures import Signature, Signatures
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
@@ -163,3 +173,84 @@ def _parse_mention(
         affiliations=tuple(filter(None, info.get("affiliations") or ())),
         email=info.get("email") or "",
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomMentions:
+    """Read mentions of authors on papers, each with its true author.
+
+    data: a folder with `papers` and `signatures`: signature_id, paper_id, name, author_id, and optionally
+    block (default: first initial and surname), position (of the author on the paper, from 0), affiliations,
+    email and split. Without a split, blocks are sampled by a hash of their names and `draw_seed`:
+    `split_by_hash` selects test, then dev among the rest. allow_missing: score although many papers are absent.
+    """
+
+    data: str = ""
+    papers: tuple[str, ...] = ()
+    signatures: str = ""
+    draw_seed: int = 0
+    allow_missing: bool = False
+
+    def read(self, data_root: DataRoot) -> Signatures:  # noqa: ARG002 (the signature of layouts)
+        """Return the mentions and their papers; mentions of unknown papers are counted."""
+        dropped = DropReport(keep_all=True)
+        table = read_item_table(find_papers(self.data, self.papers), dropped)
+        papers = [paper for paper in table.items if isinstance(paper, Paper)]
+        found: dict[str, Signature] = {}
+        splits: dict[str, str] = {}
+        unknown: list[str] = []
+        for row in read_rows(find_table(self.data, self.signatures, "signatures"), dropped):
+            if row.id("paper_id") not in table:
+                unknown.append(row.id("paper_id"))
+                dropped.add("mention of an unknown paper", row.id("signature_id", "id"))
+                continue
+            place = table.row(row.id("paper_id"))
+            mention = _parse_row(row, place, papers[place])
+            if mention.id in found:
+                raise row.error(f"duplicate signature {mention.id}")
+            found[mention.id] = mention
+            if splits.setdefault(mention.block, part := parse_part(row)) != part:
+                raise row.error(f"block {mention.block!r} is in two splits, {splits[mention.block]!r} and {part!r}")
+        total = len(found) + len(unknown)
+        check_references("papers of mentions", unknown, total, table.ids, self.allow_missing)
+        parts = splits if any(splits.values()) else self._sample_parts(list(splits), dropped)
+        train, dev, test = (
+            frozenset(block for block in parts if parts[block] == part) for part in ("train", "dev", "test")
+        )
+        return Signatures(
+            papers=papers, signatures=list(found.values()), train=train, dev=dev, test=test, dropped=dropped
+        )
+
+    def _sample_parts(self, blocks: Sequence[str], dropped: DropReport) -> dict[str, str]:
+        parts = split_by_hash(dict.fromkeys(blocks, ""), self.draw_seed)
+        rest = dict.fromkeys((block for block in blocks if parts[block] != "test"), "")
+        dev = [block for block, part in split_by_hash(rest, self.draw_seed + 1).items() if part == "test"]
+        parts |= dict.fromkeys(dev, "dev")
+        for block, part in parts.items():
+            dropped.add(f"no split: {part} block sampled by a hash of its name", block)
+        return parts
+
+
+def _parse_row(row: TableRow, place: int, paper: Paper) -> Signature:
+    name = row.id("name")
+    position = int(row.number("position")) if row.get("position") is not None else -1
+    others = [other for n, other in enumerate(paper.authors) if n != position]
+    return Signature(
+        id=row.id("signature_id", "id"),
+        paper=place,
+        name=name,
+        block=_build_block_name(name) if row.get("block") is None else row.id("block"),
+        author=row.id("author_id", "author"),
+        position=max(position, 0),
+        coauthors=tuple(others if position >= 0 else [other for other in others if other != name]),
+        affiliations=row.several("affiliations", "affiliation"),
+        email=clean_text(row.get("email")),
+    )
+
+
+def _build_block_name(name: str) -> str:
+    """Return first initial and surname in lower case, equal for "Ada Lovelace" and "Lovelace, Ada"."""
+    surname, comma, given = (part.strip() for part in name.partition(","))
+    if not comma:
+        given, _, surname = surname.rpartition(" ")
+    return f"{given[:1]} {surname}".strip().lower()
