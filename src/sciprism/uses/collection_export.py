@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,8 +29,8 @@ QUERIES = 256
 """Papers whose nearest are looked up at once."""
 
 
-def build_schema() -> pa.Schema:
-    """Return the columns of the metadata."""
+def build_table(papers: Iterable[Paper]) -> pa.Table:
+    """Return papers as a table."""
     import pyarrow as pa
 
     kinds = {
@@ -38,17 +38,10 @@ def build_schema() -> pa.Schema:
         "year": pa.int64(),
         "ids": pa.map_(pa.string(), pa.string()),
     }
-    return pa.schema([(name, kinds.get(name, pa.string())) for name in COLUMNS])
-
-
-def build_table(papers: Iterable[Paper]) -> pa.Table:
-    """Return papers as a table."""
-    import pyarrow as pa
-
     rows = list(papers)
     columns: dict[str, Any] = {name: [getattr(paper, name) for paper in rows] for name in COLUMNS}
     columns["ids"] = [list(paper.ids.items()) for paper in rows]
-    return pa.table(columns, schema=build_schema())
+    return pa.table(columns, schema=pa.schema([(name, kinds.get(name, pa.string())) for name in COLUMNS]))
 
 
 def join_tables(tables: Iterable[pa.Table]) -> pa.Table:
@@ -78,38 +71,39 @@ def export(stored: StoredCollection, space: str, path: Path, *, neighbours: int 
 
 def iterate_parts(stored: StoredCollection, space: str, neighbours: int) -> Iterator[tuple[pa.Table, Floats]]:
     """Yield tables of papers, with neighbours if asked for, and their vectors, (b, d)."""
-    find = NeighbourSearch(stored, space, neighbours) if neighbours else None
+    add = _find_neighbours(stored, space, neighbours) if neighbours else None
     first = 0
     for shard in iterate_vectors(stored, space):
         for start in range(0, len(shard), QUERIES):
             vectors = shard[start : start + QUERIES]
             rows = stored.live[first : first + len(vectors)]
             table = build_table(stored.papers(rows))
-            yield find.add(table, rows, vectors) if find else table, vectors
+            yield add(table, rows, vectors) if add else table, vectors
             first += len(vectors)
 
 
-class NeighbourSearch:
-    """The nearest papers of each paper of a collection."""
+def _find_neighbours(stored: StoredCollection, space: str, count: int) -> Callable[[pa.Table, Rows, Floats], pa.Table]:
+    """Return a function that adds the ids and scores of the nearest other papers to a table."""
+    import pyarrow as pa
 
-    def __init__(self, stored: StoredCollection, space: str, count: int) -> None:
-        self.stored, self.space, self.count = stored, space, min(count, len(stored) - 1)
-        self._ids, self._numbers, self._mask = list_ids(stored), number_papers(stored), stored.mask()
+    count = min(count, len(stored) - 1)
+    ids, numbers, mask = list_ids(stored), number_papers(stored), stored.mask()
 
-    def add(self, table: pa.Table, rows: Rows, vectors: Floats) -> pa.Table:
-        """Return a table of papers with the ids and scores of the nearest others."""
-        import pyarrow as pa
-
-        scores, near = vector_searches["exact"](self.stored, self.space, vectors, self.count + 1, self._mask)
-        found = [
-            [(self._ids[self._numbers[other]], float(score)) for other, score in pairs if other != own]
-            for own, *lines in zip(rows, near, scores, strict=True)
-            for pairs in [zip(*lines, strict=True)]
+    def add(table: pa.Table, rows: Rows, vectors: Floats) -> pa.Table:
+        scores, near = vector_searches["exact"](stored, space, vectors, count + 1, mask)
+        nearest = [
+            [(ids[numbers[other]], float(score)) for other, score in zip(*lines, strict=True) if other != row][:count]
+            for row, *lines in zip(rows, near, scores, strict=True)
         ]
-        ids = [[id for id, _ in each[: self.count]] for each in found]
-        values = [[score for _, score in each[: self.count]] for each in found]
-        table = table.append_column("neighbours", pa.array(ids, pa.list_(pa.string())))
-        return table.append_column("neighbour_scores", pa.array(values, pa.list_(pa.float32())))
+        columns = {
+            "neighbours": pa.array([[id for id, _ in pairs] for pairs in nearest], pa.list_(pa.string())),
+            "neighbour_scores": pa.array([[n for _, n in pairs] for pairs in nearest], pa.list_(pa.float32())),
+        }
+        for name, column in columns.items():
+            table = table.append_column(name, column)
+        return table
+
+    return add
 
 
 def write_npy(file: Any, stored: StoredCollection, space: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,6 @@ from sciprism.papers.records import Paper
 from sciprism.uses.tagging.storage import load_tagger, save_tagger
 from sciprism.uses.tagging.suggestions import PaperTags, Tag, TagChoice, compare_tags, score_ranking
 from sciprism.uses.tagging.tag_files import Judgement
-from sciprism.uses.tagging.tagged_papers import TaggedPapers, TagMatrix
 from sciprism.uses.tagging.tagger import build_zero_shot
 from sciprism.uses.tagging.training import (
     TrainingSettings,
@@ -214,19 +212,6 @@ def test_feedback_on_papers_of_the_tagger_changes_their_tags(trained):
         )
     with pytest.raises(InputError, match="none of the judged papers"):
         learn_from_feedback(trained, [Judgement("gone", "t0", True)], [], np.empty((0, DIM)))
-
-
-def test_merged_papers_replace_those_of_their_id():
-    one, other = build_papers(4), build_papers(2, seed=5)
-    changed = TaggedPapers(
-        [replace(one.papers[1], title="New"), other.papers[0]],
-        other.vectors,
-        TagMatrix.build([[5], [4]], one.tags.labels),
-        {0: frozenset({5})},
-    )
-    merged = replace(one, judged={1: frozenset({0}), 3: frozenset({1})}).merge(changed)
-    assert [paper.id for paper in merged.papers] == ["p0-0", "p0-2", "p0-3", "p0-1", "p5-0"]
-    assert merged.tags[3].tolist() == [5] and merged.judged == {2: frozenset({1}), 3: frozenset({5})}
 
 
 def test_scores_of_a_ranking_by_hand():

@@ -57,24 +57,20 @@ def find_conflicts(given: ConflictInput, kinds: Sequence[str]) -> Iterator[Confl
 
 def list_unchecked(given: ConflictInput, kinds: Sequence[str]) -> dict[str, str]:
     """Return kind -> why it finds nothing in this input: what the files do not say."""
-    lacks = {
-        "author": not any(paper.authors for paper in given.submissions)
-        and not any(each.ids or each.emails for each in given.authorships),
-        "domain": not any(each.emails for each in given.authorships) or not any(r.emails for r in given.reviewers),
-        "institution": not any(each.institutions for each in given.authorships)
-        or not any(each.institutions for each in given.reviewers),
-        "coauthor": not any(paper.authors for paper in given.submissions)
-        or not any(paper.authors for each in given.reviewers for paper in each.papers),
-        "own-paper": not any(each.papers for each in given.reviewers),
+    people = given.reviewers
+    names = any(paper.authors for paper in given.submissions)
+    ids = any(authors.ids or authors.emails for authors in given.authorships)
+    emails = any(authors.emails for authors in given.authorships) and any(p.emails for p in people)
+    places = any(authors.institutions for authors in given.authorships) and any(p.institutions for p in people)
+    coauthors = names and any(paper.authors for person in people for paper in person.papers)
+    checks = {
+        "author": (names or ids, "the submissions name no authors"),
+        "domain": (emails, "submissions or reviewers have no e-mail addresses"),
+        "institution": (places, "submissions or reviewers have no institutions"),
+        "coauthor": (coauthors, "submissions or reviewers' papers name no authors"),
+        "own-paper": (any(person.papers for person in people), "no reviewer has papers"),
     }
-    needs = {
-        "author": "the submissions name no authors",
-        "domain": "submissions or reviewers have no e-mail addresses",
-        "institution": "submissions or reviewers have no institutions",
-        "coauthor": "submissions or reviewers' papers name no authors",
-        "own-paper": "no reviewer has papers",
-    }
-    return {kind: needs[kind] for kind in kinds if lacks.get(kind)}
+    return {kind: checks[kind][1] for kind in kinds if not checks[kind][0]}
 
 
 def reduce_domain(email: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 from sciprism.errors import InputError
 from sciprism.papers.bibliographic_fields import split_list
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.json_rows import JsonLayout, list_texts, read_json_values
+from sciprism.papers.json_rows import JsonLayout, get_first, list_texts, read_json_values
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.papers.rows import detect_layout, normalise_header, read_rows
@@ -49,10 +48,11 @@ class Authorship:
 NO_AUTHORSHIP = Authorship()
 
 
-Record = tuple[str, Mapping[str, Any]]
+Record = tuple[str, dict[str, Any]]
 """Where a record is, and its values by normalised header."""
 _TABLES = (".csv", ".tsv", ".tab")
 _JSON = (".json", ".jsonl", ".ndjson")
+_SUBMISSION_KEYS = ("id", "paperid", "paper", "submission", "submissionid", "note", "forum")
 _AUTHOR_KEYS = {
     "ids": ("authorids", "authorid", "authorprofiles"),
     "emails": ("emails", "email", "authoremails", "authoremail", "authorsemails"),
@@ -62,10 +62,10 @@ _AUTHOR_KEYS = {
 
 def read_records(path: Path) -> Iterator[Record]:
     """Yield the records of a table or of JSON objects; InputError for a row that cannot be read."""
-    file = InputFile(path)
     if not path.exists():
         raise InputError(f"{path}: no such file")
-    if is_table(file.name):
+    file = InputFile(path)
+    if file.name.removesuffix(".gz").endswith(_TABLES):
         yield from _read_table(file)
         return
     for number, line, value, reason in read_json_values(file, JsonLayout(("notes", "reviewers", "profiles"))):
@@ -73,16 +73,6 @@ def read_records(path: Path) -> Iterator[Record]:
         if reason or not isinstance(value, dict):
             raise InputError(f"{where}: {reason or 'not an object'}")
         yield where, {normalise_header(str(key)): item for key, item in _flatten(value).items()}
-
-
-def is_table(name: str) -> bool:
-    """Tell whether a file is a table, by its name."""
-    return name.removesuffix(".gz").endswith(_TABLES)
-
-
-def first_of(record: Mapping[str, Any], keys: Iterable[str]) -> Any:
-    """Return the first value of some keys that is not empty, else None."""
-    return next((record[key] for key in keys if record.get(key) not in (None, "", [], {})), None)
 
 
 def read_texts(value: Any) -> tuple[str, ...]:
@@ -101,11 +91,11 @@ def read_authorships(paths: Iterable[Path]) -> dict[str, Authorship]:
         if not path.is_file() or not name.endswith((*_TABLES, *_JSON)):
             continue
         for where, record in read_records(path):
-            id = first_of(record, ("id", "paperid", "paper", "submission", "submissionid", "note", "forum"))
+            id = get_first(record, *_SUBMISSION_KEYS)
             if id is None:
                 continue
             try:
-                new = {field: read_texts(first_of(record, keys)) for field, keys in _AUTHOR_KEYS.items()}
+                new = {field: read_texts(get_first(record, *keys)) for field, keys in _AUTHOR_KEYS.items()}
             except ValueError as error:
                 raise InputError(f"{where}: {error}") from None
             emails = tuple(address for address in (*new["emails"], *new["ids"]) if "@" in address)
@@ -119,20 +109,17 @@ def read_authorships(paths: Iterable[Path]) -> dict[str, Authorship]:
 
 
 def _read_table(file: InputFile) -> Iterator[Record]:
-    layout = detect_layout(file.head(), lambda headers: [each for each in headers if each])
+    layout = detect_layout(file.head(), lambda headers: list(filter(None, headers)))
     headers = list(map(normalise_header, layout.headers))
-    try:
-        for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
-            where = file.locate(number, file.record_line)
-            if fault:
-                raise InputError(f"{where}: {fault}")
-            yield where, {header: cell.strip() for header, cell in zip(headers, cells, strict=False) if header}
-    except csv.Error as error:
-        raise InputError(f"{file.path}: not a table: {error}") from error
+    for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
+        where = file.locate(number, file.record_line)
+        if fault:
+            raise InputError(f"{where}: {fault}")
+        yield where, {header: cell.strip() for header, cell in zip(headers, cells, strict=False) if header}
 
 
 def _flatten(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object with the values of OpenReview's `content` (versions 1 and 2) beside its own."""
+    """Return an object with the values of OpenReview's `content` (versions 1 and 2) next to its own."""
     content = value.get("content")
     if not isinstance(content, Mapping):
         return dict(value)
@@ -201,16 +188,16 @@ class _PaperSource:
 
     def __init__(self, paths: Sequence[Path], skip_bad: bool, report: ReadReport) -> None:
         self.folder: dict[str, tuple[Paper, ...]] = {}
-        self.known: dict[str, Paper] = {}
+        self.papers: dict[str, Paper] = {}
         self.named = ", ".join(map(str, paths))
         for path in paths:
             if is_collection(path):
                 for part in iterate_papers(StoredCollection.open(path)):
-                    self.known.update({paper.id: paper for paper in part})
+                    self.papers.update({paper.id: paper for paper in part})
             elif path.is_dir():
                 self.folder.update(_read_folder(path, skip_bad, report))
             else:
-                self.known.update({paper.id: paper for paper in read_papers(path, skip_bad=skip_bad, report=report)})
+                self.papers.update({paper.id: paper for paper in read_papers(path, skip_bad=skip_bad, report=report)})
 
     def find(self, where: str, id: str, listed: Any) -> Iterator[Paper]:
         """Yield a reviewer's papers. listed: what the record says of them: ids, or objects with titles."""
@@ -221,7 +208,7 @@ class _PaperSource:
                     yield Paper.from_json({"id": f"{id}:{item.get('title')}", **item})
                 except ValueError as error:
                     raise InputError(f"{where}: a paper of {id}: {error}") from None
-            elif (paper := self.known.get(str(item))) is not None:
+            elif (paper := self.papers.get(str(item))) is not None:
                 yield paper
             else:
                 there = f"not in {self.named}" if self.named else "nowhere; name its file with --reviewer-papers"
@@ -251,12 +238,12 @@ def _read_reviewer_table(path: Path, papers: _PaperSource) -> Iterator[Reviewer]
         except ValueError as error:
             raise error if isinstance(error, InputError) else InputError(f"{where}: {error}") from None
         seen[reviewer.id] = where
-        listed = first_of(record, _KEYS["papers"])
+        listed = get_first(record, *_KEYS["papers"])
         yield replace(reviewer, papers=tuple(papers.find(where, reviewer.id, listed)))
 
 
 def _build_reviewer(record: Mapping[str, Any]) -> Reviewer:
-    values = {field: first_of(record, keys) for field, keys in _KEYS.items()}
+    values = {field: get_first(record, *keys) for field, keys in _KEYS.items()}
     emails = read_texts(values["emails"])
     id = values["id"] or (emails[0] if emails else None)
     if id is None:

@@ -58,13 +58,12 @@ def read_stated_pairs(files: MatchFiles, reader: PairReader) -> StatedPairs:
             loads[number] += 1
             if paper in reader.paper_rows:
                 earlier.setdefault((reader.paper_rows[paper], number), where)
-    rows = np.array(list(earlier), np.int64).reshape(-1, 2)
     return StatedPairs(
         bids=reader.read(files.bids, "bid", BIDS) if files.bids else NO_PAIRS,
         locked=constraints.select(constraints.values == 1),
         forbidden=constraints.select(constraints.values == -1),
         allowed=constraints.select(constraints.values == 0),
-        earlier=PairValues(rows[:, 0], rows[:, 1], np.ones(len(rows)), list(earlier.values())),
+        earlier=_as_pairs(earlier),
         kept=_read_kept(files, lenient),
         scores=lenient.read(files.scores, "score") if files.scores else None,
         earlier_loads=loads,
@@ -74,21 +73,26 @@ def read_stated_pairs(files: MatchFiles, reader: PairReader) -> StatedPairs:
 def _read_kept(files: MatchFiles, reader: PairReader) -> PairValues:
     """Return the pairs of an earlier assignment, whatever their scores were."""
     places: dict[tuple[int, int], str] = {}
-    if files.keep is None:
-        return NO_PAIRS
-    for where, paper, reviewer, _ in read_pair_rows(files.keep):
+    for where, paper, reviewer, _ in read_pair_rows(files.keep) if files.keep is not None else ():
         if paper in reader.paper_rows and reviewer in reader.reviewer_rows:
             places.setdefault((reader.paper_rows[paper], reader.reviewer_rows[reviewer]), where)
         else:
             gone = "submission" if paper not in reader.paper_rows else "reviewer"
             reader.dropped.add(f"earlier pair whose {gone} is gone", f"{paper} {reviewer}")
+    return _as_pairs(places)
+
+
+def _as_pairs(places: dict[tuple[int, int], str]) -> PairValues:
     rows = np.array(list(places), np.int64).reshape(-1, 2)
     return PairValues(rows[:, 0], rows[:, 1], np.ones(len(rows)), list(places.values()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ForbiddenReport:
-    """All forbidden pairs; counts of their kinds; bids above 0 on them, which do not hold."""
+    """All forbidden pairs, counts of their kinds, and the bids above 0 on them, which are ignored.
+
+    contradicted: the first of these bids, each with the reason; contradictions: how many there are.
+    """
 
     pairs: ForbiddenPairs
     counts: dict[str, int]
@@ -108,7 +112,7 @@ def join_forbidden(
     """Return the pairs that are forbidden by files, by found conflicts or because an earlier round has them.
 
     conflicts: without those on pairs that a file allows (`drop_allowed`). Raises InputError for a locked pair that is
-    forbidden. A bid above 0 on a forbidden pair does not hold, and is listed with the reason.
+    forbidden. A bid above 0 on a forbidden pair is ignored, and listed with the reason.
     """
     papers, reviewers = ids
     shape = (len(papers), len(reviewers))
@@ -121,28 +125,24 @@ def join_forbidden(
         counts[kind] += len(keys)
         for key, place in zip(keys, given.places, strict=True):
             reasons[key] = f"{kind}: {place}"
-    _check_locks(stated, reasons, ids)
-    bids = stated.bids.select(stated.bids.values > 0)
-    keys = (bids.papers * shape[1] + bids.reviewers).tolist()
-    wrong = [
-        f"{place}: {reviewers[key % shape[1]]} bids on {papers[key // shape[1]]}, but {reasons[key]}"
-        for key, place in zip(keys, bids.places, strict=True)
-        if key in reasons
-    ]
+    if wrong := _find_contradictions(stated.locked, "is locked to", reasons, ids):
+        raise InputError(
+            f"{name_some(wrong[:3])}; remove the lock, or the conflict if it is none ({len(wrong)} in all)"
+        )
+    wrong = _find_contradictions(stated.bids.select(stated.bids.values > 0), "bids on", reasons, ids)
     forbidden = np.fromiter(reasons, np.int64, len(reasons))
     pairs = ForbiddenPairs(*np.divmod(forbidden, max(1, shape[1])), shape)
     return ForbiddenReport(pairs, {k: n for k, n in counts.items() if n}, wrong[:MAX_LISTED], len(wrong))
 
 
-def _check_locks(stated: StatedPairs, reasons: dict[int, str], ids: tuple[list[str], list[str]]) -> None:
+def _find_contradictions(
+    pairs: PairValues, what: str, reasons: dict[int, str], ids: tuple[list[str], list[str]]
+) -> list[str]:
+    """Return of each stated pair that is forbidden who does what, and why it is forbidden."""
     papers, reviewers = ids
-    keys = (stated.locked.papers * len(reviewers) + stated.locked.reviewers).tolist()
-    wrong = [
-        f"{place}: {reviewers[key % len(reviewers)]} is locked to {papers[key // len(reviewers)]}, but {reasons[key]}"
-        for key, place in zip(keys, stated.locked.places, strict=True)
+    keys = (pairs.papers * len(reviewers) + pairs.reviewers).tolist()
+    return [
+        f"{place}: {reviewers[key % len(reviewers)]} {what} {papers[key // len(reviewers)]}, but {reasons[key]}"
+        for key, place in zip(keys, pairs.places, strict=True)
         if key in reasons
     ]
-    if wrong:
-        raise InputError(
-            f"{name_some(wrong[:3])}; remove the lock, or the conflict if it is none ({len(wrong)} in all)"
-        )

@@ -1,4 +1,4 @@
-"""Which papers have which tags, as a sparse matrix."""
+"""Papers with their tags, a sparse matrix, and vectors: what a tagger is trained on, and stores."""
 
 from __future__ import annotations
 
@@ -81,17 +81,3 @@ class TaggedPapers:
     vectors: Floats
     tags: TagMatrix
     judged: dict[int, frozenset[int]] = field(default_factory=dict)
-
-    def merge(self, other: TaggedPapers) -> TaggedPapers:
-        """Return the papers of both; one that both have, by its id, is the other's."""
-        replaced = {paper.id for paper in other.papers}
-        retained = [number for number, paper in enumerate(self.papers) if paper.id not in replaced]
-        tags = [self.tags[number] for number in retained] + [other.tags[number] for number in range(len(other.papers))]
-        judged = {new: self.judged[old] for new, old in enumerate(retained) if old in self.judged}
-        judged |= {len(retained) + number: labels for number, labels in other.judged.items()}
-        return TaggedPapers(
-            [*(self.papers[number] for number in retained), *other.papers],
-            np.concatenate([self.vectors[retained], other.vectors]),
-            TagMatrix.build((rows.tolist() for rows in tags), self.tags.labels),
-            judged,
-        )

@@ -195,12 +195,6 @@ class FeedbackReport:
     missing: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Verdicts:
-    accepted: frozenset[int]
-    rejected: frozenset[int]
-
-
 def learn_from_feedback(
     tagger: Tagger,
     judgements: Sequence[Judgement],
@@ -219,27 +213,37 @@ def learn_from_feedback(
     if data is None:
         raise InputError("this tagger was not trained; train one first with `sciprism tag train`")
     verdicts, unknown = _resolve(tagger, judgements)
-    stored_rows = {paper.id: number for number, paper in enumerate(data.papers)}
-    given = {paper.id: number for number, paper in enumerate(papers)}
-    missing = tuple(id for id in verdicts if id not in stored_rows and id not in given)
-    usable = {id: verdict for id, verdict in verdicts.items() if id not in missing}
+    stored = {paper.id for paper in data.papers}
+    given = {paper.id: row for row, paper in enumerate(papers)}
+    missing = tuple(id for id in verdicts if id not in stored and id not in given)
+    usable = {id: labels for id, labels in verdicts.items() if id in stored or id in given}
     if not usable:
         raise InputError("none of the judged papers is in the tagger or among --papers; name the file that has them")
-    merged = _judge_known(data, stored_rows, usable)
-    new = [id for id in usable if id not in stored_rows]
-    if new:
-        rows = [given[id] for id in new]
-        added = TaggedPapers(
-            [papers[row] for row in rows],
-            vectors[rows],
-            TagMatrix.build((usable[id].accepted for id in new), len(tagger.vocabulary)),
-            {number: usable[id].accepted | usable[id].rejected for number, id in enumerate(new)},
-        )
-        merged = merged.merge(added)
+    rows = [given[id] for id in usable if id not in stored]
+    merged = _add_verdicts(data, usable, [papers[row] for row in rows], vectors[np.array(rows, np.int64)])
     learned = train(tagger.vocabulary, tagger.label_vectors, merged, settings=settings, progress=progress)
     learned.encoder = tagger.encoder
-    counts = [sum(len(getattr(verdict, name)) for verdict in usable.values()) for name in ("accepted", "rejected")]
-    return learned, FeedbackReport(len(usable), counts[0], counts[1], unknown, missing)
+    accepted = sum(sum(labels.values()) for labels in usable.values())
+    rejected = sum(map(len, usable.values())) - accepted
+    return learned, FeedbackReport(len(usable), accepted, rejected, unknown, missing)
+
+
+def _add_verdicts(
+    data: TaggedPapers, verdicts: Mapping[str, Mapping[int, bool]], papers: Sequence[Paper], vectors: Floats
+) -> TaggedPapers:
+    """Return a tagger's papers and new ones, with accepted tags and without rejected ones."""
+    all_papers = [*data.papers, *papers]
+    numbers = {paper.id: number for number, paper in enumerate(all_papers)}
+    tags = [set(data.tags[number].tolist()) for number in range(len(data.papers))] + [set[int]() for _ in papers]
+    judged = data.judged | {number: frozenset() for number in range(len(data.papers), len(all_papers))}
+    for id, labels in verdicts.items():
+        number = numbers[id]
+        for label, right in labels.items():
+            (tags[number].add if right else tags[number].discard)(label)
+        if number in judged:
+            judged[number] |= labels.keys()
+    matrix = TagMatrix.build(tags, data.tags.labels)
+    return TaggedPapers(all_papers, np.concatenate([data.vectors, vectors]), matrix, judged)
 
 
 def list_unknown_papers(tagger: Tagger, judgements: Sequence[Judgement]) -> set[str]:
@@ -248,8 +252,8 @@ def list_unknown_papers(tagger: Tagger, judgements: Sequence[Judgement]) -> set[
     return {judgement.paper for judgement in judgements} - stored
 
 
-def _resolve(tagger: Tagger, judgements: Sequence[Judgement]) -> tuple[dict[str, _Verdicts], tuple[str, ...]]:
-    """Return paper -> accepted and rejected labels, and the tags that the vocabulary lacks.
+def _resolve(tagger: Tagger, judgements: Sequence[Judgement]) -> tuple[dict[str, dict[int, bool]], tuple[str, ...]]:
+    """Return paper -> label -> whether it is right, and the tags that the vocabulary lacks.
 
     Raises InputError for a tag of a paper that was both accepted and rejected.
     """
@@ -261,20 +265,4 @@ def _resolve(tagger: Tagger, judgements: Sequence[Judgement]) -> tuple[dict[str,
         elif verdicts[judgement.paper].setdefault(row, judgement.accepted) != judgement.accepted:
             where = f"paper {judgement.paper}: the tag {judgement.tag}"
             raise InputError(f"{where} is accepted in one row, rejected in another")
-    return {paper: _split(labels) for paper, labels in verdicts.items() if labels}, tuple(unknown)
-
-
-def _split(found: Mapping[int, bool]) -> _Verdicts:
-    accepted = frozenset(row for row, right in found.items() if right)
-    return _Verdicts(accepted, frozenset(found) - accepted)
-
-
-def _judge_known(data: TaggedPapers, stored_rows: Mapping[str, int], verdicts: Mapping[str, _Verdicts]) -> TaggedPapers:
-    """Return the tagger's papers with accepted tags added and rejected ones removed."""
-    tags, judged = [set(data.tags[number].tolist()) for number in range(len(data.papers))], dict(data.judged)
-    for id, verdict in verdicts.items():
-        if (number := stored_rows.get(id)) is not None:
-            tags[number] = (tags[number] | verdict.accepted) - verdict.rejected
-            if number in judged:
-                judged[number] = judged[number] | verdict.accepted | verdict.rejected
-    return TaggedPapers(data.papers, data.vectors, TagMatrix.build(tags, data.tags.labels), judged)
+    return {paper: labels for paper, labels in verdicts.items() if labels}, tuple(unknown)
