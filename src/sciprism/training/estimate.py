@@ -40,7 +40,7 @@ class SourceEstimate:
     examples: int
     dropped: int
     used: int
-    tokens: float | None
+    tokens: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,11 @@ def estimate_stage(plan: Plan, stage: StagePlan) -> StageEstimate:
     for number in range(min(batches, BATCHES)):
         used.update({source: len(rows) for source, rows in stage.batches[number]})
     amounts = [round(used[number] * batches / min(batches, BATCHES)) for number in range(len(stage.sources))]
+    pairs = zip(stage.sources, amounts, strict=True)
+    sources = [SourceEstimate(source.name, len(source), source.dropped, amount) for source, amount in pairs]
     encoder, reason = _find_encoder(plan, stage)
     if encoder is None:
-        return StageEstimate(name, stage.steps, _of_sources(stage, amounts, [None] * len(amounts)), reason=reason)
+        return StageEstimate(name, stage.steps, sources, reason=reason)
     with TemporaryDirectory() as folder:
         context = LearnerContext(encoder=encoder, processes=plan.processes, load_model=stage.load_model)
         loop = TrainingLoop(replace(stage, folder=StageFolder(Path(folder))), context, Hooks())
@@ -80,17 +82,8 @@ def estimate_stage(plan: Plan, stage: StagePlan) -> StageEstimate:
         ]
         seconds, timed = _time_steps(loop)
     tokens = sum(amount * length for amount, length in zip(amounts, lengths, strict=True))
-    sources = _of_sources(stage, amounts, lengths)
+    sources = [replace(source, tokens=length) for source, length in zip(sources, lengths, strict=True)]
     return StageEstimate(name, stage.steps, sources, tokens, seconds * tokens / timed, _peak_memory(encoder.device))
-
-
-def _of_sources(
-    stage: StagePlan, amounts: Sequence[int], lengths: Sequence[float | None]
-) -> tuple[SourceEstimate, ...]:
-    return tuple(
-        SourceEstimate(source.name, len(source), source.dropped, used, tokens)
-        for source, used, tokens in zip(stage.sources, amounts, lengths, strict=True)
-    )
 
 
 def _find_encoder(plan: Plan, stage: StagePlan) -> tuple[Encoder | None, str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -40,6 +39,8 @@ from sciprism.training.weighting import check_weighting, weightings
 
 WINDOW = 20
 """Losses of one source that are compared with its first ones."""
+PREFETCHED_STEPS = 32
+"""Steps whose batches learners get at once."""
 
 
 class DivergedError(Exception):
@@ -51,17 +52,7 @@ class DivergenceCheck:
     """The first and the last losses of each source."""
 
     first: dict[str, list[float]] = field(default_factory=dict)
-    last: dict[str, deque[float]] = field(default_factory=dict)
-
-    @classmethod
-    def from_json(cls, losses: Mapping[str, Mapping[str, list[float]]]) -> DivergenceCheck:
-        """Return the check that `to_json` was called on."""
-        last = {name: deque(values, WINDOW) for name, values in losses["last"].items()}
-        return cls(dict(losses["first"]), last)
-
-    def to_json(self) -> dict[str, dict[str, list[float]]]:
-        """Return its losses, for a checkpoint."""
-        return {"first": self.first, "last": {name: list(values) for name, values in self.last.items()}}
+    last: dict[str, list[float]] = field(default_factory=dict)
 
     def check_loss(self, source: str, loss: float, step: int) -> None:
         """Raise DivergedError for a loss that is not finite, or whose mean of `WINDOW` steps has doubled."""
@@ -70,17 +61,12 @@ class DivergenceCheck:
         first = self.first.setdefault(source, [])
         if len(first) < WINDOW:
             first.append(loss)
-        last = self.last.setdefault(source, deque(maxlen=WINDOW))
-        last.append(loss)
+        last = self.last[source] = [*self.last.get(source, []), loss][-WINDOW:]
         if len(last) == WINDOW and sum(last) > 2 * sum(first) + WINDOW:
             raise DivergedError(
                 f"{WINDOW} losses of {source} up to step {step} average {sum(last) / WINDOW:.3g}, "
                 f"the first {sum(first) / WINDOW:.3g}"
             )
-
-
-PREFETCHED_STEPS = 32
-"""Steps whose batches learners get at once."""
 
 
 class StepReport(NamedTuple):
@@ -306,7 +292,7 @@ class TrainingLoop:
     def _save_checkpoint(self) -> None:
         if self.processes.first:
             optimizer = {"optimizer": self.optimizer.state_dict(), "scaler": self.scaler.state_dict()}
-            state = {"state": asdict(self.state), "drift": self.divergence.to_json()}
+            state = {"state": asdict(self.state), "drift": asdict(self.divergence)}
             self.folder.save(Checkpoint(self.step, self.modules.state_dict(), optimizer, state))
         self.processes.wait()
 
@@ -323,7 +309,7 @@ class TrainingLoop:
                 self.optimizer.load_state_dict(checkpoint.optimizer["optimizer"])
                 self.scaler.load_state_dict(checkpoint.optimizer["scaler"])
                 self.state, self.step = LoopState(**checkpoint.state["state"]), checkpoint.step
-                self.divergence = DivergenceCheck.from_json(checkpoint.state["drift"])
+                self.divergence = DivergenceCheck(**checkpoint.state["drift"])
             except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
                 problem = f"{self.folder.checkpoints.last} is damaged or of another model: {error}"
                 raise InputError(f"{problem}. {self.folder.remedy}") from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -29,11 +28,11 @@ OverlapCheck = Callable[[Iterable[Example]], Sequence[str]]
 """Returns a line for each test paper among examples."""
 
 
-class StageSource(ABC):
-    """The examples or token blocks of one source of a stage.
+class _Source:
+    """What all sources of a stage have.
 
-    len(source): the examples that have what the learner requires; `dropped`: the others. labels: all names
-    among the answers, sorted. candidates: where candidates are labels, all of them by key. test_papers: how
+    `dropped`: examples that lack what the learner requires; len(source) is the number of the others. labels: all
+    names among the answers, sorted. candidates: where candidates are labels, all of them by key. test_papers: how
     many of its papers are in tests, None where nobody has checked. sha256: of the content.
     """
 
@@ -48,34 +47,8 @@ class StageSource(ABC):
         self.labels: tuple[str, ...] = ()
         self.candidates: dict[str, Item] = {}
 
-    @abstractmethod
-    def __len__(self) -> int: ...
 
-    @abstractmethod
-    def batch(self, rows: Sequence[int], *, seed: int, sample_key: tuple[int, ...]) -> Batch:
-        """Return the examples or blocks of these rows.
-
-        sample_key: decides, with the row, which positives or masked tokens are sampled; seed: all else.
-        """
-
-    @abstractmethod
-    def dev(self, count: int) -> dict[str, Batch]:
-        """Return at most `count` held-out examples or blocks, by the name under which they are scored."""
-
-    @abstractmethod
-    def check(self, encoder: Encoder) -> None:
-        """Raise InputError for a model that cannot read the source."""
-
-    @abstractmethod
-    def check_files(self, dev_count: int) -> None:
-        """Raise InputError for files that are broken, those of dev included."""
-
-    @abstractmethod
-    def refuse_overlaps(self, overlaps: OverlapCheck, dev_count: int) -> None:
-        """Raise InputError for test papers in the source, in its train or dev files."""
-
-
-class ExampleSource(StageSource):
+class ExampleSource(_Source):
     """A file of examples, DPR-style or triplets of ids."""
 
     def __init__(self, spec: SourceSpec, learner: type[Learner] = Learner) -> None:
@@ -127,7 +100,10 @@ class ExampleSource(StageSource):
                 yield example
 
     def batch(self, rows: Sequence[int], *, seed: int, sample_key: tuple[int, ...]) -> Batch:
-        """Return the examples of these rows, with the sampled positives and negatives first."""
+        """Return the examples of these rows, with the sampled positives and negatives first.
+
+        sample_key: decides, with the row, which are sampled; seed: all else that is random.
+        """
         sampled = [
             self._rotate(example, derive_seed(*sample_key, row))
             for row, example in zip(rows, self.examples(rows), strict=True)
@@ -135,12 +111,12 @@ class ExampleSource(StageSource):
         return self._batch(sampled, seed)
 
     def dev(self, count: int) -> dict[str, Batch]:
-        """Return examples of the dev file under the source's name; none without such a file."""
+        """Return at most `count` examples of the dev file under the source's name; none without such a file."""
         found = self.dev_examples(count)
         return {self.name: self._batch(found, 0)} if found else {}
 
     def check(self, encoder: Encoder) -> None:
-        """Accept any model."""
+        """Accept any model: every encoder reads texts."""
 
     def check_files(self, dev_count: int) -> None:
         """Raise InputError for a dev file that is missing, broken or empty."""
@@ -201,7 +177,7 @@ class ExampleSource(StageSource):
             raise InputError(f"source {self.name}: {self.spec.file}, record {number}: {error}") from error
 
 
-class TokenSource(StageSource):
+class TokenSource(_Source):
     """A folder of shards. Its dev is such a folder, or one with a folder of shards for each domain."""
 
     def __init__(self, spec: SourceSpec, learner: type[Learner]) -> None:
@@ -257,6 +233,9 @@ class TokenSource(StageSource):
         longest = encoder.model.config.max_length
         if self._shards.length > longest:
             raise InputError(f"source {self.name}: blocks of {self._shards.length} tokens, positions for {longest}")
+
+
+StageSource = ExampleSource | TokenSource
 
 
 def _batch(shards: TokenShards, rows: Sequence[int], seed: int, sample_key: tuple[int, ...]) -> Batch:

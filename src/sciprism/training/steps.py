@@ -133,7 +133,7 @@ class BlockStep:
     ) -> None:
         self.encoder, self.learners = encoder, learners
         self.processes, self.settings = processes, settings
-        heads = nn.ModuleDict({str(number): each.modules for number, each in enumerate(learners)})
+        heads = nn.ModuleDict({str(number): learner.modules for number, learner in enumerate(learners)})
         self.modules = nn.ModuleDict({"heads": heads})
 
     def __call__(self, batches: Sequence[tuple[int, Batch]], scale: float) -> list[float]:
