@@ -99,8 +99,8 @@ class BlockChecks:
             return
         for block in blocks:
             if block >= len(self._pending) or self._pending[block]:
-                found = hash_bytes(content[block * BLOCK : (block + 1) * BLOCK])
-                if block >= len(self._expected) or found != self._expected[block]:
+                checksum = hash_bytes(content[block * BLOCK : (block + 1) * BLOCK])
+                if block >= len(self._expected) or checksum != self._expected[block]:
                     where = f"bytes {block * BLOCK} to {min((block + 1) * BLOCK, len(content))}"
                     raise DamagedFileError(
                         f"{self.path} is damaged or changed: its checksum differs ({where}); {self._remedy}"
@@ -188,12 +188,12 @@ def check_folder(folder: Path, names: Iterable[str] | None = None) -> None:
 
     Raises DamagedFileError for the first one that is damaged or missing.
     """
-    known = _read_checksums(folder)
-    for name in known if names is None else known.keys() & set(names):
-        state = find_state(folder / name, known[name]["size"], known[name]["blocks"])
+    recorded = _read_checksums(folder)
+    for name in recorded if names is None else recorded.keys() & set(names):
+        state = find_state(folder / name, recorded[name]["size"], recorded[name]["blocks"])
         if state != "ok":
-            found = "is missing" if state == "missing" else "is damaged or changed: its checksum differs"
-            raise DamagedFileError(f"{folder / name} {found}; {REMEDY}")
+            problem = "is missing" if state == "missing" else "is damaged or changed: its checksum differs"
+            raise DamagedFileError(f"{folder / name} {problem}; {REMEDY}")
 
 
 def find_state(path: Path, size: int, blocks: Sequence[str]) -> State:
@@ -213,12 +213,12 @@ def list_states(folder: Path) -> Iterator[FileState]:
         covered.add(path)
         name = path.relative_to(folder).as_posix()
         try:
-            known = _read_checksums(path.parent)
+            recorded = _read_checksums(path.parent)
         except DamagedFileError:
             yield FileState(name, "damaged")
             continue
         yield FileState(name, "ok")
-        for inside, record in known.items():
+        for inside, record in recorded.items():
             file = path.parent / inside
             covered.add(file)
             state = find_state(file, record["size"], record["blocks"])

@@ -261,9 +261,9 @@ def describe_wrong_file(head: bytes, *, binary: bool = False) -> str:
         return f"an HTML page{named}, not the file itself: a download often gives one for an error; fetch it again"
     if binary:
         return ""
-    known = next((what for signature, what in _SIGNATURES.items() if head.startswith(signature)), "")
-    if known or (b"\x00" in head and not head.startswith(_BYTE_ORDER_MARKS) and not _is_wide_text(head)):
-        return f"{known or 'a binary file'}, not text; name a file in a known format"
+    kind = next((what for signature, what in _SIGNATURES.items() if head.startswith(signature)), "")
+    if kind or (b"\x00" in head and not head.startswith(_BYTE_ORDER_MARKS) and not _is_wide_text(head)):
+        return f"{kind or 'a binary file'}, not text; name a file in a known format"
     return ""
 
 

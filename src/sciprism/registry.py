@@ -41,8 +41,8 @@ def rank_similar(wanted: str, names: Sequence[str], count: int = 3) -> list[tupl
     from rapidfuzz.process import extract
     from rapidfuzz.utils import default_process
 
-    found = extract(wanted, names, scorer=ratio, processor=default_process, limit=count)
-    return [(score, position) for _, score, position in found]
+    matches = extract(wanted, names, scorer=ratio, processor=default_process, limit=count)
+    return [(score, position) for _, score, position in matches]
 
 
 def most_similar(wanted: str, names: Sequence[str], count: int = 3) -> list[str]:

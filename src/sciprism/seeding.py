@@ -29,5 +29,5 @@ def random_fraction(*parts: object) -> float:
 
 def sample(items: Iterable[T], count: int, *parts: object) -> list[T]:
     """Return `count` random items in their order, or all of fewer; a hash of positions and all parts."""
-    found = nsmallest(count, enumerate(items), key=lambda each: random_fraction(*parts, each[0]))
-    return [item for _, item in sorted(found, key=itemgetter(0))]
+    chosen = nsmallest(count, enumerate(items), key=lambda numbered: random_fraction(*parts, numbered[0]))
+    return [item for _, item in sorted(chosen, key=itemgetter(0))]

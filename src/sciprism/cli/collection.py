@@ -65,13 +65,13 @@ def index(
 
 def _print_built(opened: StoredCollection, built: list[BuiltIndex], *, lexical: bool, as_json: bool) -> None:
     """Print what was built, for people or as JSON."""
-    names = [f"approximate ({each.space})" for each in built] + ["lexical"] * lexical
+    names = [f"approximate ({index.space})" for index in built] + ["lexical"] * lexical
     if as_json:
         document = {"collection": str(opened.folder), "built": names, "papers": len(opened)}
-        print_json("sciprism.index/1", document | {"approximate": [asdict(each) for each in built]})
+        print_json("sciprism.index/1", document | {"approximate": [asdict(index) for index in built]})
     else:
         print(f"{opened.folder}: built {', '.join(names)} over {len(opened):,} papers")
-        print("".join(f"{_describe_index(each)}\n" for each in built), end="")
+        print("".join(f"{_describe_index(index)}\n" for index in built), end="")
 
 
 def _build_approximate(
@@ -186,12 +186,12 @@ def push(
 
 def _describe_push(report: PushReport) -> str:
     lines = [f"{report.address}: {report.papers:,} papers{', with lexical weights' if report.lexical else ''}"]
-    for each in report.spaces:
+    for space in report.spaces:
         lines.append(
-            f"{each.space} ({each.table}): {each.new:,} new, {each.changed:,} changed, {each.unchanged:,} unchanged, "
-            f"{each.deleted:,} deleted"
+            f"{space.space} ({space.table}): {space.new:,} new, {space.changed:,} changed, "
+            f"{space.unchanged:,} unchanged, {space.deleted:,} deleted"
         )
-        check = each.check
+        check = space.check
         words = "" if check.lexical_recall is None else f", of lexical searches {check.lexical_recall:.3f}"
         lines.append(
             f"checked: {check.papers:,} papers there; recall@10 of {check.searches} searches {check.recall:.3f}{words}"

@@ -98,14 +98,14 @@ def pack(
     from sciprism.evaluation.stored_results import pack_results
     from sciprism.reproduce.result_folder import read_models, write_models
 
-    found = pack_results(folder, output)
-    for base, target in {each.source: each.path.parent for each in found}.items():
+    packed = pack_results(folder, output)
+    for base, target in {pack.source: pack.path.parent for pack in packed}.items():
         if models := read_models(base):
             write_models(target, models)
     if as_json:
         keys = ("results", "systems", "size")
-        packs = [{"path": str(p.path), **{key: getattr(p, key) for key in keys}} for p in found]
+        packs = [{"path": str(p.path), **{key: getattr(p, key) for key in keys}} for p in packed]
         print_json("sciprism.results-pack/1", {"packs": packs})
         return
-    for each in found:
-        print(f"{each.path}: {each.results:,} results of {each.systems:,} systems, {each.size / 1e6:.2f} MB")
+    for pack in packed:
+        print(f"{pack.path}: {pack.results:,} results of {pack.systems:,} systems, {pack.size / 1e6:.2f} MB")

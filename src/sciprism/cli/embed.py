@@ -241,7 +241,7 @@ def explain_interruption(output: Path) -> Iterator[None]:
         return [output, *(output / PARTS_FOLDER).glob("*-of-*")]
 
     def count_rows() -> int:
-        return sum(read_manifest(each).rows for each in find_folders() if (each / MANIFEST_NAME).exists())
+        return sum(read_manifest(folder).rows for folder in find_folders() if (folder / MANIFEST_NAME).exists())
 
     before = count_rows()
     try:

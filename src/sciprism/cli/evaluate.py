@@ -152,8 +152,8 @@ def print_suites(only: str, as_json: bool) -> None:
         return
     print_entries({suite.name: _describe_suite(suite) for suite in chosen})
     if only:
-        tasks = {each["name"]: each for each in _suite_to_json(chosen[0])["tasks"]}
-        print_entries({f"{only}/{name}": [f"{each['format']}; {each['data']}"] for name, each in tasks.items()})
+        tasks = {task["name"]: task for task in _suite_to_json(chosen[0])["tasks"]}
+        print_entries({f"{only}/{name}": [f"{task['format']}; {task['data']}"] for name, task in tasks.items()})
     else:
         print("\nWhat each task needs: sciprism evaluate --list --suite NAME")
 
@@ -177,12 +177,12 @@ def _suite_to_json(suite: Suite) -> dict[str, Any]:
 
 def _describe_suite(suite: Suite) -> Iterator[str]:
     facts = _suite_to_json(suite)["tasks"]
-    formats = join_counts(Counter(each["format"] for each in facts))
+    formats = join_counts(Counter(task["format"] for task in facts))
     yield suite.reference
     yield f"{len(facts)} tasks: {formats}" + (f"; views: {', '.join(suite.views)}" if suite.views else "")
-    yield f"tasks: {', '.join(each['name'] for each in facts)}"
-    yield f"data: {', '.join(dict.fromkeys(each['data'] for each in facts))}"
-    yield from dict.fromkeys(each["obtain"] for each in facts)
+    yield f"tasks: {', '.join(task['name'] for task in facts)}"
+    yield f"data: {', '.join(dict.fromkeys(task['data'] for task in facts))}"
+    yield from dict.fromkeys(task["obtain"] for task in facts)
 
 
 class ScoringProgress:

@@ -85,17 +85,17 @@ def inspect(
 
     options, report = build_read_options(columns, encoding, id_prefix, ids_per_file), ReadReport()
     read: dict[str, Any] = {"reader": reader, "options": options, "skip_bad": True, "report": report}
-    found: PaperInspection | LabelInspection
+    inspected: PaperInspection | LabelInspection
     with open_abstracts(abstracts) as completion, ProgressDisplay("reading", "records") as display:
         if labels:
-            found = inspection.inspect_labels(display.count(read_labels(files, **read)), report)
+            inspected = inspection.inspect_labels(display.count(read_labels(files, **read)), report)
         else:
             papers = display.count(completion.complete(read_papers(files, **read)))
             rate, papers = _measure_speed(papers) if measure else (papers_per_second, papers)
             near = SIMILARITY if near_duplicates else None
-            found = inspection.inspect_papers(papers, report, near_duplicates=near, papers_per_second=rate)
+            inspected = inspection.inspect_papers(papers, report, near_duplicates=near, papers_per_second=rate)
     with _naming_bad_records(report, skip_bad):
-        _print(found, completion.report if abstracts else None, as_json)
+        _print(inspected, completion.report if abstracts else None, as_json)
 
 
 @contextmanager
@@ -122,9 +122,9 @@ def _measure_speed(papers: Iterator[Paper]) -> tuple[float, Iterator[Paper]]:
     return max(len(first), 1) / (time.perf_counter() - start), chain(first, papers)
 
 
-def _print(found: PaperInspection | LabelInspection, abstracts: AbstractReport | None, as_json: bool) -> None:
+def _print(result: PaperInspection | LabelInspection, abstracts: AbstractReport | None, as_json: bool) -> None:
     if as_json:
-        print_json("sciprism.inspect/1", found.to_json() | ({"abstracts": abstracts.to_json()} if abstracts else {}))
+        print_json("sciprism.inspect/1", result.to_json() | ({"abstracts": abstracts.to_json()} if abstracts else {}))
         return
     from rich.table import Table
 
@@ -137,12 +137,12 @@ def _print(found: PaperInspection | LabelInspection, abstracts: AbstractReport |
     table.add_column("records", justify="right", no_wrap=True)
     table.add_column("skipped", justify="right", no_wrap=True)
     table.add_column("note")
-    for file in found.files[:MAX_FILES]:
+    for file in result.files[:MAX_FILES]:
         table.add_row(file.path, file.format, f"{file.papers:,}", f"{file.skipped:,}", file.note)
-    if len(found.files) > MAX_FILES:
-        table.add_row(f"and {len(found.files) - MAX_FILES:,} more")
+    if len(result.files) > MAX_FILES:
+        table.add_row(f"and {len(result.files) - MAX_FILES:,} more")
     console.print(table, end="\n\n")
-    rows = _paper_facts(found, abstracts) if isinstance(found, PaperInspection) else _label_facts(found)
+    rows = _paper_facts(result, abstracts) if isinstance(result, PaperInspection) else _label_facts(result)
     facts = Table(box=None, show_header=False, pad_edge=False)
     facts.add_column()
     facts.add_column(overflow="fold")  # paths are long and stay whole
@@ -151,37 +151,42 @@ def _print(found: PaperInspection | LabelInspection, abstracts: AbstractReport |
     console.print(facts)
 
 
-def _paper_facts(found: PaperInspection, abstracts: AbstractReport | None) -> Iterator[tuple[str, str]]:
-    yield "papers", f"{found.papers:,}"
-    yield from _counts({"deletions": sum(file.deletions for file in found.files)})
-    yield from _missing(found, found.papers)
+def _paper_facts(result: PaperInspection, abstracts: AbstractReport | None) -> Iterator[tuple[str, str]]:
+    yield "papers", f"{result.papers:,}"
+    yield from _counts({"deletions": sum(file.deletions for file in result.files)})
+    yield from _missing(result, result.papers)
     if abstracts:
         yield "abstracts joined", "\n".join([describe_joined(abstracts), *describe_missing(abstracts)])
-    guessed = [f"{name} {format_share(count, found.papers)}" for name, count in found.languages.items()]
+    guessed = [f"{name} {format_share(count, result.papers)}" for name, count in result.languages.items()]
     yield "language (a guess)", "\n".join(guessed[:MAX_SHOWN])
-    if found.not_english:
-        yield "not in English", "\n".join([format_share(found.not_english, found.papers), *_other_languages(found)])
-    yield "words in a text", _quantiles(found.words)
-    yield "years", "\n".join(_bars(found.years))
+    if result.not_english:
+        yield (
+            "not in English",
+            "\n".join([format_share(result.not_english, result.papers), *_other_languages(result)]),
+        )
+    yield "words in a text", _quantiles(result.words)
+    yield "years", "\n".join(_bars(result.years))
     yield (
-        f"venues ({found.venues:,})",
-        "\n".join(f"{venue} {count:,}" for venue, count in found.top_venues.items()),
+        f"venues ({result.venues:,})",
+        "\n".join(f"{venue} {count:,}" for venue, count in result.top_venues.items()),
     )
-    if groups := found.duplicates.groups:
-        reasons = ", ".join(f"{reason} {count:,}" for reason, count in found.duplicates.reasons().items())
-        yield "duplicates", f"{found.duplicates.surplus:,} in {len(groups):,} groups, found by: {reasons}"
-    if clashes := found.duplicates.clashes:
+    if groups := result.duplicates.groups:
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in result.duplicates.reasons().items())
+        yield "duplicates", f"{result.duplicates.surplus:,} in {len(groups):,} groups, found by: {reasons}"
+    if clashes := result.duplicates.clashes:
         yield "ids of several papers", "\n".join(_clashes(clashes))
-    if found.seconds is not None:
-        time = format_duration(found.seconds)
-        yield "embedding takes", f"about {time} at {found.papers_per_second:.3g} papers/s"
+    if result.seconds is not None:
+        time = format_duration(result.seconds)
+        yield "embedding takes", f"about {time} at {result.papers_per_second:.3g} papers/s"
 
 
-def _other_languages(found: PaperInspection) -> Iterator[str]:
+def _other_languages(result: PaperInspection) -> Iterator[str]:
     """Name the first papers that are not in English."""
-    for each in found.other_languages[:MAX_SHOWN]:
-        yield f"{each.language}: {each.id}, {each.title[:MAX_TITLE]!r}" + (f" ({each.place})" if each.place else "")
-    if more := found.not_english - len(found.other_languages[:MAX_SHOWN]):
+    for paper in result.other_languages[:MAX_SHOWN]:
+        yield f"{paper.language}: {paper.id}, {paper.title[:MAX_TITLE]!r}" + (
+            f" ({paper.place})" if paper.place else ""
+        )
+    if more := result.not_english - len(result.other_languages[:MAX_SHOWN]):
         yield f"{more:,} more"
 
 
@@ -194,23 +199,23 @@ def _clashes(clashes: Sequence[IdClash]) -> Iterator[str]:
         yield f"{clash.id!r}: {places}" + (f"; {more:,} more" if more > 0 else "")
 
 
-def _label_facts(found: LabelInspection) -> Iterator[tuple[str, str]]:
-    yield "labels", f"{found.labels:,}"
-    yield from _missing(found, found.labels)
-    yield from _counts({"synonyms": found.synonyms})
-    yield "words in a definition", _quantiles(found.words)
+def _label_facts(result: LabelInspection) -> Iterator[tuple[str, str]]:
+    yield "labels", f"{result.labels:,}"
+    yield from _missing(result, result.labels)
+    yield from _counts({"synonyms": result.synonyms})
+    yield "words in a definition", _quantiles(result.words)
     yield from _counts(
         {
-            "unknown broader labels": found.unknown_broader,
-            "repeated ids": found.repeated_ids,
-            "repeated names": found.repeated_names,
+            "unknown broader labels": result.unknown_broader,
+            "repeated ids": result.repeated_ids,
+            "repeated names": result.repeated_names,
         }
     )
 
 
-def _missing(found: PaperInspection | LabelInspection, total: int) -> Iterator[tuple[str, str]]:
-    yield from _counts({"skipped records": found.skipped, "other files ignored": found.ignored_files})
-    for name, count in found.missing.items():
+def _missing(result: PaperInspection | LabelInspection, total: int) -> Iterator[tuple[str, str]]:
+    yield from _counts({"skipped records": result.skipped, "other files ignored": result.ignored_files})
+    for name, count in result.missing.items():
         if count:
             yield f"without {name}", format_share(count, total)
 

@@ -25,24 +25,25 @@ def models(as_json: AsJson = False) -> None:
     from sciprism.encoders.checkpoints.names import list_models
     from sciprism.formats import FORMATS
 
-    found = list_models()
+    listed = list_models()
     if as_json:
-        print_json("sciprism.models/1", {"models": [asdict(each) | {"here": each.size is not None} for each in found]})
+        documents = [asdict(model) | {"here": model.size is not None} for model in listed]
+        print_json("sciprism.models/1", {"models": documents})
         return
     rows = [
         [
-            each.name,
-            each.method,
-            "all" if each.formats == FORMATS else ", ".join(each.formats),
-            "no" if each.size is None else f"{each.size / 1e6:,.0f} MB",
+            model.name,
+            model.method,
+            "all" if model.formats == FORMATS else ", ".join(model.formats),
+            "no" if model.size is None else f"{model.size / 1e6:,.0f} MB",
         ]
-        for each in found
+        for model in listed
     ]
     print_table(("model", "method", "formats", "here"), (), rows)
     absent: dict[str, list[str]] = {}
-    for each in found:
-        if each.size is None:
-            absent.setdefault(each.obtain, []).append(each.name)
+    for model in listed:
+        if model.size is None:
+            absent.setdefault(model.obtain, []).append(model.name)
     for obtain, names in absent.items():
         print(f"not here: {names[0] if len(names) == 1 else f'{len(names)} models'}: {obtain}")
 
@@ -81,8 +82,8 @@ def _readable(key: str, value: Any) -> str:
 
 
 def _by_role(spaces: dict[str, str]) -> str:
-    found = set(spaces.values())
-    return found.pop() if len(found) == 1 else ", ".join(f"{role}={space}" for role, space in spaces.items())
+    distinct = set(spaces.values())
+    return distinct.pop() if len(distinct) == 1 else ", ".join(f"{role}={space}" for role, space in spaces.items())
 
 
 def _origin(value: Any) -> str:

@@ -111,7 +111,7 @@ def check_outputs(outputs: Iterable[Path], inputs: Iterable[str | Path]) -> None
     """Raise InputError for an output that is a folder, or that the command reads too, itself or its folder."""
     from sciprism.papers.input_paths import find_local_paths
 
-    read = [(str(each), path.resolve()) for each in inputs for path in find_local_paths(each)]
+    read = [(str(name), path.resolve()) for name in inputs for path in find_local_paths(name)]
     for output in outputs:
         if output.is_dir():
             raise InputError(f"{output} is a folder; name a file such as {output / 'out.csv'}")

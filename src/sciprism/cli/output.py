@@ -123,7 +123,7 @@ def _split_columns(rows: Sequence[Sequence[str]], words: int, width: int) -> lis
     room = width - min(sum(widths[:words]), width // 2)
     parts: list[list[int]] = [[]]
     for column in range(words, len(widths)):
-        if parts[-1] and sum(widths[each] for each in (*parts[-1], column)) > room:
+        if parts[-1] and sum(widths[other] for other in (*parts[-1], column)) > room:
             parts.append([])
         parts[-1].append(column)
     return parts
@@ -182,9 +182,9 @@ def print_skip_counts(files: Iterable[FileReport], *, error: bool = False) -> No
     """Print of each file how many records could not be used; error: to standard error."""
     for file in files:
         if file.skipped:
-            found = f"{file.skipped:,} of {file.papers + file.skipped:,} records cannot be used"
+            share = f"{file.skipped:,} of {file.papers + file.skipped:,} records cannot be used"
             where = sys.stderr if error else sys.stdout
-            print(f"{file.path}: {found}; `sciprism inspect` says why", file=where)
+            print(f"{file.path}: {share}; `sciprism inspect` says why", file=where)
 
 
 def print_skipped(records: Sequence[object], count: int) -> None:
@@ -209,8 +209,8 @@ def warn_unfinished(place: object, papers: int, command: str) -> None:
 
 def describe_joined(report: AbstractReport) -> str:
     """Return by what abstracts were joined, "3 (doi 2, title 1)"."""
-    found = ", ".join(f"{by} {count:,}" for by, count in report.joined.most_common())
-    return f"{report.joined.total():,}" + (f" ({found})" if found else "")
+    counts = ", ".join(f"{by} {count:,}" for by, count in report.joined.most_common())
+    return f"{report.joined.total():,}" + (f" ({counts})" if counts else "")
 
 
 def describe_missing(report: AbstractReport) -> Iterator[str]:

@@ -58,12 +58,12 @@ def overlap(
     _check_training_file(train, partial(read_papers, reader=reader, options=options, skip_bad=True))
     tests, unread = _read_tests(tasks, data, skip_bad)
     papers = read_papers([train], reader=reader, options=options, skip_bad=skip_bad, report=report)
-    found = find_overlap(papers, tests, near_duplicates=near_duplicates or None, unread=unread)
+    result = find_overlap(papers, tests, near_duplicates=near_duplicates or None, unread=unread)
     print_skipped(report.skipped, report.skipped_count)
-    if not found.papers:
+    if not result.papers:
         raise InputError(f"{train}: no training paper can be used, so nothing was compared")
-    _print(found, as_json)
-    if found.unread:
+    _print(result, as_json)
+    if result.unread:
         raise typer.Exit(1)
 
 
@@ -93,8 +93,8 @@ def _read_tests(names: list[str], data: str, skip_bad: bool) -> tuple[dict[str, 
         suite, _, view = name.partition("/")
         if suite in suites:
             chosen = suites[suite].select_view(view) if view else suites[suite]
-            found, failed = read_test_papers(data_root, chosen.tasks)
-            tests |= {f"{suite}: {task}" if task in tests else task: papers for task, papers in found.items()}
+            papers_of, failed = read_test_papers(data_root, chosen.tasks)
+            tests |= {f"{suite}: {task}" if task in tests else task: papers for task, papers in papers_of.items()}
             unread |= {f"{suite}: {task}" if task in unread else task: why for task, why in failed.items()}
         elif Path(name).exists():
             tests[name] = list(read_papers([name], skip_bad=skip_bad))
@@ -106,9 +106,9 @@ def _read_tests(names: list[str], data: str, skip_bad: bool) -> tuple[dict[str, 
     return tests, unread
 
 
-def _print(found: Overlap, as_json: bool) -> None:
+def _print(overlap: Overlap, as_json: bool) -> None:
     if as_json:
-        print_json("sciprism.overlap/1", found.to_json())
+        print_json("sciprism.overlap/1", overlap.to_json())
         return
     from rich.table import Table
 
@@ -118,15 +118,15 @@ def _print(found: Overlap, as_json: bool) -> None:
     for name in ("papers", "found in training", "training papers"):
         table.add_column(name, justify="right")
     table.add_column("found by", overflow="fold")
-    for task in found.tasks:
+    for task in overlap.tasks:
         why = ", ".join(f"{reason} {count:,}" for reason, count in task.reasons.items())
         share = format_share(task.found, max(task.tested, 1))
         table.add_row(task.task, f"{task.tested:,}", share, f"{task.training:,}", why)
     console.print(table, end="\n\n")
-    for task in found.tasks:
+    for task in overlap.tasks:
         for match in task.examples:
             why = ", ".join(match.reasons)
             print(f"{task.task}: {match.train} is {match.test or 'a text'} ({why})")
-    for name, reason in found.unread.items():
+    for name, reason in overlap.unread.items():
         print(f"not compared: {name}: {reason}")
-    print(f"{found.training:,} of {found.papers:,} training papers are in a test")
+    print(f"{overlap.training:,} of {overlap.papers:,} training papers are in a test")

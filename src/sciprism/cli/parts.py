@@ -188,8 +188,8 @@ class _PartsDisplay:
 
 def _print_ray_run(output: Path, report: RayReport, merged: MergeReport | None, as_json: bool) -> None:
     """Print what became of the parts. Raises RunFailedError where some failed."""
-    counts = sum((Counter(each.counts) for each in report.reports), Counter[str]())
-    reasons = [reason for each in report.reports for reason in each.reasons]
+    counts = sum((Counter(part_report.counts) for part_report in report.reports), Counter[str]())
+    reasons = [reason for part_report in report.reports for reason in part_report.reasons]
     if as_json:
         document = {"collection": str(output), "parts": report.parts, "done_before": report.done_before}
         more = {"counts": counts, "reasons": reasons, "failed": report.failed}
@@ -258,39 +258,39 @@ def status(folder: PartsFolder, as_json: AsJson = False) -> None:
     """
     from sciprism.store.parts import read_status
 
-    found = read_status(folder)
+    progress = read_status(folder)
     if as_json:
-        totals = {"total": found.total, "rate": found.rate, "seconds_left": found.seconds_left, **found.count()}
-        print_json("sciprism.status/1", {"collection": str(folder), **asdict(found), "summary": totals})
+        totals = {name: getattr(progress, name) for name in ("total", "rate", "seconds_left")} | progress.count()
+        print_json("sciprism.status/1", {"collection": str(folder), **asdict(progress), "summary": totals})
         return
-    if found.stage in ("merged", "collection"):
-        made = "is merged" if found.stage == "merged" else "was made without parts"
-        print(f"{folder} {made} and holds {found.papers:,} papers")
+    if progress.stage in ("merged", "collection"):
+        made = "is merged" if progress.stage == "merged" else "was made without parts"
+        print(f"{folder} {made} and holds {progress.papers:,} papers")
         return
-    _print_status(folder, found)
+    _print_status(folder, progress)
 
 
-def _print_status(folder: Path, found: PartsStatus) -> None:
-    order = sorted(found.parts, key=lambda each: (each.stage == "done", each.part))
-    rows = [_describe_part(each) for each in order[:SHOWN_PARTS]]
+def _print_status(folder: Path, status: PartsStatus) -> None:
+    order = sorted(status.parts, key=lambda part: (part.stage == "done", part.part))
+    rows = [_describe_part(part) for part in order[:SHOWN_PARTS]]
     print_table(("part", "state", "host"), ("papers", "of", "papers/s", "left"), rows)
     if more := len(order) - SHOWN_PARTS:
         print(f"{max(more, 0):,} more parts, see --json" if more > 0 else "", end="\n" if more > 0 else "")
-    for each in order:
-        if each.error:
-            print(f"part {each.part} failed: {each.error}")
-    total = f" of {found.total:,}" if found.total is not None else ""
-    rate = f", {found.rate:,.1f} papers/s" if found.rate else ""
-    left = f", {format_duration(found.seconds_left)} left" if found.rate and found.seconds_left is not None else ""
-    print(f"{join_counts(found.count())} of {len(found.parts):,} parts; {found.papers:,}{total} papers{rate}{left}")
-    if found.stage == "merging":
+    for part in order:
+        if part.error:
+            print(f"part {part.part} failed: {part.error}")
+    total = f" of {status.total:,}" if status.total is not None else ""
+    rate = f", {status.rate:,.1f} papers/s" if status.rate else ""
+    left = f", {format_duration(status.seconds_left)} left" if status.rate and status.seconds_left is not None else ""
+    print(f"{join_counts(status.count())} of {len(status.parts):,} parts; {status.papers:,}{total} papers{rate}{left}")
+    if status.stage == "merging":
         print(f"a merge was begun; continue it with: sciprism merge {folder}")
-    elif found.count()["done"] == len(found.parts):
+    elif status.count()["done"] == len(status.parts):
         print(f"all parts are done: sciprism merge {folder}")
 
 
-def _describe_part(each: PartStatus) -> list[str]:
-    papers = f"{each.papers:,}" if each.papers is not None else "-"
-    rate = f"{each.rate:,.1f}" if each.rate else "-"
-    left = format_duration(each.seconds_left) if each.seconds_left is not None and each.stage != "done" else "-"
-    return [str(each.part), each.stage, each.host or "-", f"{each.done:,}", papers, rate, left]
+def _describe_part(part: PartStatus) -> list[str]:
+    papers = f"{part.papers:,}" if part.papers is not None else "-"
+    rate = f"{part.rate:,.1f}" if part.rate else "-"
+    left = format_duration(part.seconds_left) if part.seconds_left is not None and part.stage != "done" else "-"
+    return [str(part.part), part.stage, part.host or "-", f"{part.done:,}", papers, rate, left]

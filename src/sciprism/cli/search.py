@@ -169,12 +169,12 @@ def build_filter(year: str, venue: str, field: str) -> Filter:
     """Build a filter from the options; years are `1997`, `1990-2000`, `1990-` or `-2000`."""
     from sciprism.store import Filter
 
-    found = re.fullmatch(r"(\d+)|(\d*)-(\d*)", year.strip())
-    if found is None or year.strip() == "-":
+    match = re.fullmatch(r"(\d+)|(\d*)-(\d*)", year.strip())
+    if match is None or year.strip() == "-":
         if not year:
             return Filter(venue=venue, field=field)
         raise InputError(f"--year {year!r} is not a year or a span such as 1990-2000, 1990- or -2000")
-    single, first, last = found.groups()
+    single, first, last = match.groups()
     year_from, year_to = (int(text) if text else None for text in (single or first, single or last))
     if year_from is not None and year_to is not None and year_from > year_to:
         raise InputError(f"--year {year!r} ends before it begins")
@@ -204,8 +204,8 @@ def print_rankings(
 ) -> None:
     """Print every ranking of `search` or `similar`. collection: where the papers are."""
     if as_json:
-        found = [ranking.to_json() for ranking in rankings]
-        print_json(f"sciprism.{command}/1", {"collection": str(collection), "mode": mode, "rankings": found})
+        documents = [ranking.to_json() for ranking in rankings]
+        print_json(f"sciprism.{command}/1", {"collection": str(collection), "mode": mode, "rankings": documents})
         return
     from rich.text import Text
 

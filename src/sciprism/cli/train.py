@@ -111,15 +111,15 @@ def _print_recipes(as_json: bool) -> None:
     from sciprism.training.recipe_folder import list_recipes, recipes_folder
 
     folders = {folder.resolve(): folder for folder in (recipes_folder(), Path("recipes")) if folder is not None}
-    found = list_recipes(folders.values())
+    recipes = list_recipes(folders.values())
     if as_json:
-        print_json("sciprism.recipes/1", {"recipes": [asdict(each) for each in found]})
+        print_json("sciprism.recipes/1", {"recipes": [asdict(recipe) for recipe in recipes]})
         return
-    if not found:
+    if not recipes:
         raise InputError(
             "no recipe in ./recipes or the package; the project's are in its repository, docs/training.md has the keys"
         )
-    print_entries({each.path: (each.comment, each.reference) for each in found})
+    print_entries({recipe.path: (recipe.comment, recipe.reference) for recipe in recipes})
 
 
 def _build_overlap_check(data: Path | None) -> Callable[[Iterable[Example]], Sequence[str]] | None:
@@ -161,10 +161,10 @@ def print_plan(plan: Plan, as_json: bool) -> None:
         return
     total, timed = 0.0, 0
     for stage in plan.stages:
-        found = estimate_stage(plan, stage)
-        total += found.seconds or 0
-        timed += found.seconds is not None
-        _print_stage(found, stage.stage.batch_size)
+        estimate = estimate_stage(plan, stage)
+        total += estimate.seconds or 0
+        timed += estimate.seconds is not None
+        _print_stage(estimate, stage.stage.batch_size)
     print(f"timed stages, {timed} of {len(plan.stages)}: {format_duration(total)}, without evaluations and checkpoints")
 
 
@@ -180,13 +180,13 @@ def _print_stage(stage: StageEstimate, batch_size: int) -> None:
     print(f"\n{stage.name}: {', '.join(facts)}")
     rows = [
         [
-            each.name,
-            f"{each.examples:,}",
-            f"{each.dropped:,}",
-            f"{each.used:,}",
-            "" if each.tokens is None else f"{each.tokens:,.0f}",
+            source.name,
+            f"{source.examples:,}",
+            f"{source.dropped:,}",
+            f"{source.used:,}",
+            "" if source.tokens is None else f"{source.tokens:,.0f}",
         ]
-        for each in stage.sources
+        for source in stage.sources
     ]
     print_table(["source"], ["examples", "dropped", "used", "tokens/example"], rows)
 
@@ -234,10 +234,10 @@ def _find_task(name: str) -> SelectedTasks:
     """Find a task by `suite/task`."""
     from sciprism.evaluation.selection import select_tasks
 
-    (found,) = select_tasks(name)
-    if len(found.tasks) != 1 or found.tasks[0].name != name.partition("/")[2]:
+    (selected,) = select_tasks(name)
+    if len(selected.tasks) != 1 or selected.tasks[0].name != name.partition("/")[2]:
         raise InputError(f"evaluation: no task {name!r}; write SUITE/TASK, as in open/vis-citation")
-    return found
+    return selected
 
 
 def _score_task(encoder: Encoder, task: SelectedTasks, data: Path | None) -> TaskResult:

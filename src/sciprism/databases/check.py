@@ -91,8 +91,8 @@ def _check_words(
     depth = min(DEPTH, len(stored.live))
     scores, _ = lexical.search(stored, titles, depth, stored.mask())
     queries = weigh_words(database, address.name, record, titles)
-    found = database.search_words(record.table(address.name, record.lexical.space), queries, depth, RowFilter())
-    return _compare(scores, found, LEXICAL_TOLERANCE)[0]
+    rankings = database.search_words(record.table(address.name, record.lexical.space), queries, depth, RowFilter())
+    return _compare(scores, rankings, LEXICAL_TOLERANCE)[0]
 
 
 def _compare(here: Floats, there: Sequence[Sequence[FoundRow]], tolerance: float) -> tuple[float, float]:
@@ -101,9 +101,9 @@ def _compare(here: Floats, there: Sequence[Sequence[FoundRow]], tolerance: float
     Scores, not papers: papers of equal scores may be in any order.
     """
     reached, wanted, largest = 0, 0, 0.0
-    for scores, found in zip(here, there, strict=True):
+    for scores, rows in zip(here, there, strict=True):
         expected = scores[np.isfinite(scores)]
-        got = np.array([row.score for row in found[: len(expected)]], np.float64)
+        got = np.array([row.score for row in rows[: len(expected)]], np.float64)
         differences = np.abs(expected[: len(got)] - got)
         reached += int((differences <= tolerance * max(1.0, float(np.abs(expected).max(initial=0)))).sum())
         wanted += len(expected)

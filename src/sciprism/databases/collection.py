@@ -139,16 +139,16 @@ class RemoteCollection:
             format, space = choose_query_space(self.record.spaces, self.address, encoder)
             vectors = encoder.encode(queries, format=format, role="query")
         if mode == "lexical" or vectors is None:
-            found = self._search_words(queries, k, filter)
+            rankings = self._search_words(queries, k, filter)
         elif mode == "hybrid":
             depth = max(k, FUSION_DEPTH)
             by_meaning = self._search_vectors(space, vectors, depth, filter, exact=not self.record.approximate)
-            found = _fuse(by_meaning, self._search_words(queries, depth, filter), k)
+            rankings = _fuse(by_meaning, self._search_words(queries, depth, filter), k)
         else:
-            found = self._search_vectors(space, vectors, k, filter, exact=mode == "exact")
-        papers = [[read_paper(row.paper) for row in rows] for rows in found]
+            rankings = self._search_vectors(space, vectors, k, filter, exact=mode == "exact")
+        papers = [[read_paper(row.paper) for row in rows] for rows in rankings]
         scores = np.full((len(queries), k), -np.inf, np.float32)
-        for line, rows in zip(scores, found, strict=True):
+        for line, rows in zip(scores, rankings, strict=True):
             line[: len(rows)] = [row.score for row in rows]
         reasons = [["" for _ in rows] for rows in papers]
         if why and encoder is not None and vectors is not None:
@@ -180,9 +180,9 @@ def _fuse(
     """Fuse two rankings of each query by their ranks, as the local search; the databases' own fusions differ."""
     fused = []
     for pair in zip(by_meaning, by_words, strict=True):
-        rows = {row.key: row for found in pair for row in found}
+        rows = {row.key: row for ranking in pair for row in ranking}
         numbers = {key: number for number, key in enumerate(rows)}
-        ranks = [np.array([[numbers[row.key] for row in found]], np.int64).reshape(1, -1) for found in pair]
+        ranks = [np.array([[numbers[row.key] for row in ranking]], np.int64).reshape(1, -1) for ranking in pair]
         keys = list(rows)
         scores, best = reciprocal_rank_fusion(ranks, k)
         fused.append(

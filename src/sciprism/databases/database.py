@@ -166,8 +166,8 @@ def rank_by_words(
 ) -> list[list[FoundRow]]:
     """Return what `search` finds for the queries that have terms, and nothing for the others."""
     asked = [number for number, query in enumerate(queries) if len(query.terms)]
-    found = dict(zip(asked, search([queries[number] for number in asked]), strict=True))
-    return [found.get(number, []) for number in range(len(queries))]
+    rankings = dict(zip(asked, search([queries[number] for number in asked]), strict=True))
+    return [rankings.get(number, []) for number in range(len(queries))]
 
 
 def shorten_error(error: object, limit: int = 200) -> str:

@@ -97,8 +97,8 @@ class MilvusDatabase:
         if not self._client.has_collection(table, timeout=TIMEOUT):
             return {}
         self._client.load_collection(table)
-        found = self._client.get(table, list(keys), output_fields=["key", "text"], timeout=TIMEOUT)
-        return {row["key"]: row["text"] for row in found}
+        rows = self._client.get(table, list(keys), output_fields=["key", "text"], timeout=TIMEOUT)
+        return {row["key"]: row["text"] for row in rows}
 
     @explained
     def write_texts(self, table: str, texts: Mapping[str, str]) -> None:
@@ -215,8 +215,8 @@ class MilvusDatabase:
             parameters["params"] = {"ef": max(HNSW_SEARCH, 2 * k)}
         euclidean = layout.distance == "euclidean"
         return [
-            [FoundRow(key, -(max(score, 0.0) ** 0.5) if euclidean else score, paper) for key, score, paper in found]
-            for found in self._search(table, [query.tolist() for query in queries], VECTOR, k, filter, parameters)
+            [FoundRow(key, -(max(score, 0.0) ** 0.5) if euclidean else score, paper) for key, score, paper in ranking]
+            for ranking in self._search(table, [query.tolist() for query in queries], VECTOR, k, filter, parameters)
         ]
 
     @explained
@@ -227,8 +227,8 @@ class MilvusDatabase:
 
         def search(asked: list[SparseVector]) -> Iterator[list[FoundRow]]:
             vectors = [_to_sparse(query) for query in asked]
-            found = self._search(table, vectors, WORDS, k, filter, {"metric_type": "IP"})
-            return ([FoundRow(*row) for row in rows] for rows in found)
+            rankings = self._search(table, vectors, WORDS, k, filter, {"metric_type": "IP"})
+            return ([FoundRow(*row) for row in rows] for rows in rankings)
 
         return rank_by_words(queries, search)
 
@@ -238,7 +238,7 @@ class MilvusDatabase:
         if not queries:
             return
         self._client.load_collection(table)
-        found = self._client.search(
+        rankings = self._client.search(
             table,
             queries,
             filter=_to_expression(filter),
@@ -248,7 +248,7 @@ class MilvusDatabase:
             anns_field=field,
             timeout=TIMEOUT,
         )
-        for hits in found:
+        for hits in rankings:
             yield [(int(hit["entity"]["key"]), float(hit["distance"]), hit["entity"]["paper"]) for hit in hits]
 
 
@@ -257,13 +257,13 @@ def _explain(address: Address, error: Exception) -> InputError | RunFailedError:
     details = getattr(error.__cause__, "details", str)  # what a server says that refuses a connection
     words = shorten_error(details() or getattr(error, "message", "") or error)
     low = words.lower()
-    if any(each in low for each in NO_PERMISSION):
+    if any(phrase in low for phrase in NO_PERMISSION):
         return InputError(f"{address} refuses the key ({words}); set MILVUS_TOKEN to a valid KEY or USER:PASSWORD")
     if "no space left" in low or "disk quota" in low or "disk full" in low:
         return RunFailedError(f"{address}: the disk is full ({words}); {CONTINUES}")
     if address.path is not None and "open local milvus failed" in low:
         return InputError(f"{address} cannot be opened: another process uses it, or the file is damaged")
-    if any(each in low for each in ("connecting", "to connect", "unavailable", "deadline", "timeout")):
+    if any(phrase in low for phrase in ("connecting", "to connect", "unavailable", "deadline", "timeout")):
         return RunFailedError(
             f"{address} cannot be reached ({words}); see that the server runs, and that MILVUS_TLS says "
             f"whether it expects TLS; {CONTINUES}"

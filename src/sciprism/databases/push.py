@@ -182,21 +182,21 @@ class _Push:
 
     def _compare(self, space: str) -> _SpaceDifference:
         """Compare the table of a space with the collection, in a few numbers for each paper of both."""
-        found = check_table(self.database, self.address, self.record, space)
+        layout = check_table(self.database, self.address, self.record, space)
         live, hashes = self.stored.live, self._hashes_of(space)
-        if found is None:
+        if layout is None:
             return _SpaceDifference(space, None, live, np.empty(0, np.int64), len(live), 0)
         table = self.record.table(self.address.name, space)
         none = np.empty(0, np.int64)
         parts = [(none, none), *self.database.iterate_versions(table)]
         keys, versions = (np.concatenate(column) for column in zip(*parts, strict=True))
         order = np.argsort(keys)
-        keys, versions, own = keys[order], versions[order], hashes.keys[live]
-        known = np.isin(own, keys)
-        same = known.copy()
-        same[known] = versions[np.searchsorted(keys, own[known])] == hashes.versions[live[known]]
-        gone = keys[~np.isin(keys, own)]
-        return _SpaceDifference(space, found, live[~same], gone, int((~known).sum()), int(same.sum()))
+        keys, versions, own_keys = keys[order], versions[order], hashes.keys[live]
+        is_there = np.isin(own_keys, keys)
+        same = is_there.copy()
+        same[is_there] = versions[np.searchsorted(keys, own_keys[is_there])] == hashes.versions[live[is_there]]
+        gone = keys[~np.isin(keys, own_keys)]
+        return _SpaceDifference(space, layout, live[~same], gone, int((~is_there).sum()), int(same.sum()))
 
     def _check_deletions(self, difference: _SpaceDifference, prune: bool) -> None:
         there = len(difference.gone) + len(self.stored.live) - difference.new
@@ -217,9 +217,9 @@ class _Push:
             pairs = zip(terms[often].tolist(), counts[often].tolist(), strict=True)
             maps[TERM_MAP] = {name_term(term): count for term, count in pairs}
         former = self.record.buckets
-        buckets = {kind: choose_buckets(len(each)) for kind, each in maps.items()}
-        for kind, each in maps.items():
-            TextMap(self.database, self.address.name, kind, buckets[kind]).write(each)
+        buckets = {kind: choose_buckets(len(counts_of)) for kind, counts_of in maps.items()}
+        for kind, counts_of in maps.items():
+            TextMap(self.database, self.address.name, kind, buckets[kind]).write(counts_of)
         self.record = self.record.model_copy(update={"buckets": buckets})
         write_record(self.database, self.address, self.record)
         for kind, number in former.items():

@@ -96,8 +96,8 @@ class QdrantDatabase:
         """Return the texts of some keys."""
         if not self._client.collection_exists(table):
             return {}
-        found = self._client.retrieve(table, [_number_key(key) for key in keys], with_payload=True)
-        return {point.payload["key"]: point.payload["text"] for point in found if point.payload}
+        points = self._client.retrieve(table, [_number_key(key) for key in keys], with_payload=True)
+        return {point.payload["key"]: point.payload["text"] for point in points if point.payload}
 
     @explained
     def write_texts(self, table: str, texts: Mapping[str, str]) -> None:
@@ -218,9 +218,9 @@ class QdrantDatabase:
 
         graph = None if exact else max(HNSW_SEARCH, 2 * k)
         parameters = models.SearchParams(exact=exact, hnsw_ef=graph) if self.address.path is None else None
-        found = self._query(table, [query.tolist() for query in queries], VECTOR, k, filter, parameters)
+        responses = self._query(table, [query.tolist() for query in queries], VECTOR, k, filter, parameters)
         sign = -1 if layout.distance == "euclidean" else 1
-        return [[_to_row(point, sign) for point in response.points] for response in found]
+        return [[_to_row(point, sign) for point in response.points] for response in responses]
 
     @explained
     def search_words(
@@ -229,8 +229,8 @@ class QdrantDatabase:
         """Return the k rows of the highest inner product with each query."""
 
         def search(asked: list[SparseVector]) -> Iterator[list[FoundRow]]:
-            found = self._query(table, [_to_sparse(query) for query in asked], WORDS, k, filter, None)
-            return ([_to_row(point, 1) for point in response.points] for response in found)
+            responses = self._query(table, [_to_sparse(query) for query in asked], WORDS, k, filter, None)
+            return ([_to_row(point, 1) for point in response.points] for response in responses)
 
         return rank_by_words(queries, search)
 

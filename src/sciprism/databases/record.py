@@ -98,13 +98,13 @@ def write_record(database: VectorDatabase, address: Address, record: RemoteRecor
 def check_table(database: VectorDatabase, address: Address, record: RemoteRecord, space: str) -> TableSchema | None:
     """Return the layout of the table of a space, None where it is missing; InputError for another schema."""
     table, wanted = record.table(address.name, space), record.table_schema(space)
-    found = database.describe(table)
-    if found is not None and (found.dim, found.distance) != (wanted.dim, wanted.distance):
+    layout = database.describe(table)
+    if layout is not None and (layout.dim, layout.distance) != (wanted.dim, wanted.distance):
         raise InputError(
-            f"{address}: the collection {table} has vectors of {found.dim} numbers compared by {found.distance}, not "
+            f"{address}: the collection {table} has vectors of {layout.dim} numbers compared by {layout.distance}, not "
             f"of {wanted.dim} by {wanted.distance}: it was changed; drop it there, or push to another name"
         )
-    return found
+    return layout
 
 
 class TextMap:
@@ -131,8 +131,8 @@ class TextMap:
     def read(self, texts: Iterable[str]) -> dict[str, int]:
         """Return the counts of some texts; a text that is not there is left out."""
         wanted = set(texts)
-        found = self._read_buckets({self._bucket(text) for text in wanted})
-        return {text: found[text] for text in wanted & found.keys()}
+        counts = self._read_buckets({self._bucket(text) for text in wanted})
+        return {text: counts[text] for text in wanted & counts.keys()}
 
     def read_all(self) -> dict[str, int]:
         """Return the whole map."""
@@ -171,7 +171,7 @@ def weigh_words(
 
     def find(terms: Terms) -> NDArray[np.uint32]:
         names = [name_term(term) for term in terms.tolist()]
-        found = frequencies.read(names)
-        return np.array([found.get(name, UNLISTED) for name in names], np.uint32)
+        counts = frequencies.read(names)
+        return np.array([counts.get(name, UNLISTED) for name in names], np.uint32)
 
     return weigh_queries(queries, record.lexical.documents, find)

@@ -80,11 +80,11 @@ def weigh_queries(
     documents: their number n. find_frequencies: the terms of all queries -> how many documents have each, df.
     """
     counted = [_count_terms(words) for words in lexical.tokenize(queries)]
-    known = np.unique(np.concatenate([np.empty(0, np.uint32), *(terms for terms, _ in counted)]))
-    found = find_frequencies(known).astype(np.float64)
-    rarity = np.log1p((documents - found + 0.5) / (found + 0.5))
+    terms_of_all = np.unique(np.concatenate([np.empty(0, np.uint32), *(terms for terms, _ in counted)]))
+    document_counts = find_frequencies(terms_of_all).astype(np.float64)
+    rarity = np.log1p((documents - document_counts + 0.5) / (document_counts + 0.5))
     return [
-        SparseVector(terms, (counts * rarity[np.searchsorted(known, terms)]).astype(np.float32))
+        SparseVector(terms, (counts * rarity[np.searchsorted(terms_of_all, terms)]).astype(np.float32))
         for terms, counts in counted
     ]
 

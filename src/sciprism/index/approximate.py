@@ -147,7 +147,7 @@ def _build_space(
 
 def _commit(folder: Path, collection: StoredCollection, settings: Settings, path: Path) -> None:
     """Make the new files the index, in one step, and remove all others."""
-    names = sorted(each.name for each in folder.glob(f"{path.stem}.*"))
+    names = sorted(file.name for file in folder.glob(f"{path.stem}.*"))
     sync_folder(folder)
     write_record(folder, collection, settings, names)
     shutil.rmtree(folder / DRAFT_NAME)
@@ -207,7 +207,7 @@ def _name_new(folder: Path) -> Path:
         used = []
     _remove_others(folder, used)
     numbers = (re.fullmatch(r"index-(\d+)\.faiss", name) for name in used)
-    return folder / f"index-{1 + max((int(found[1]) for found in numbers if found), default=0)}.faiss"
+    return folder / f"index-{1 + max((int(match[1]) for match in numbers if match), default=0)}.faiss"
 
 
 def _index_folder(collection: StoredCollection, space: str) -> Path:

@@ -71,11 +71,11 @@ def rescore(queries: Floats, shards: Sequence[Matrix], rows: Rows, k: int, dista
     for start in range(0, len(queries), step):
         part = rows[start : start + step]
         vectors = _gather(shards, part.ravel()).reshape(*part.shape, -1)
-        for i, (query, near, found) in enumerate(zip(queries[start:], vectors, part, strict=False), start):
-            exact = np.where(found >= 0, similarity(query, near, distance), -np.inf).astype(np.float32)
-            order = np.lexsort((found, -exact))[:k]
-            order = order[found[order] >= 0]
-            scores[i, : len(order)], best[i, : len(order)] = exact[order], found[order]
+        for i, (query, near, candidates) in enumerate(zip(queries[start:], vectors, part, strict=False), start):
+            exact = np.where(candidates >= 0, similarity(query, near, distance), -np.inf).astype(np.float32)
+            order = np.lexsort((candidates, -exact))[:k]
+            order = order[candidates[order] >= 0]
+            scores[i, : len(order)], best[i, : len(order)] = exact[order], candidates[order]
     return scores, best
 
 
@@ -135,7 +135,7 @@ def _candidates(
                 best.add(scores, first)
         return best.ranked()
 
-    scores, rows = (np.concatenate(found, axis=1) for found in zip(*map_threads(scan, runs), strict=True))
+    scores, rows = (np.concatenate(parts, axis=1) for parts in zip(*map_threads(scan, runs), strict=True))
     order = np.lexsort((rows, -scores), axis=1)[:, :k]
     return np.take_along_axis(rows, order, axis=1)
 
@@ -179,14 +179,14 @@ class _TopK:
         """Add the scores (m, b) of the rows from first_row on."""
         k = self._scores.shape[1]
         beats = scores > torch.from_numpy(self._scores[:, -1:])
-        found = np.flatnonzero(beats.numpy())  # several times faster than torch's
-        if len(found) > 8 * self._scores.size and k < scores.shape[1]:
+        places = np.flatnonzero(beats.numpy())  # several times faster than torch's
+        if len(places) > 8 * self._scores.size and k < scores.shape[1]:
             # the first block, or one that is better throughout: only its own k best can matter
             floor = torch.topk(scores, k).values[:, -1:]
-            found = np.flatnonzero((beats & (scores >= floor)).numpy())
-        query, column = np.divmod(found, scores.shape[1])
-        new = (query, scores.numpy().ravel()[found], column + first_row)
-        end = self._pending + len(found)
+            places = np.flatnonzero((beats & (scores >= floor)).numpy())
+        query, column = np.divmod(places, scores.shape[1])
+        new = (query, scores.numpy().ravel()[places], column + first_row)
+        end = self._pending + len(places)
         if end > len(self._new[0]):
             self._merge(new)
             return
@@ -203,9 +203,9 @@ class _TopK:
 
     def _merge(self, *more: tuple[Rows, Floats, Rows]) -> None:
         count, k = self._scores.shape
-        kept = (np.repeat(np.arange(count), k), self._scores.ravel(), self._rows.ravel())
+        best_so_far = (np.repeat(np.arange(count), k), self._scores.ravel(), self._rows.ravel())
         pending = tuple(room[: self._pending] for room in self._new)
-        query, scores, rows = (np.concatenate(arrays) for arrays in zip(kept, pending, *more, strict=True))
+        query, scores, rows = (np.concatenate(arrays) for arrays in zip(best_so_far, pending, *more, strict=True))
         order = np.lexsort((rows, -scores, query))
         starts = np.searchsorted(query[order], np.arange(count))
         best = order[starts[:, None] + np.arange(k)]

@@ -238,7 +238,7 @@ class InvertedLists:
         self._check(lists)
         scores, rows = np.empty((len(queries), depth), np.float32), np.empty((len(queries), depth), np.int64)
         params = faiss.SearchParametersIVF(nprobe=effort, sel=selector)
-        pointers = [faiss.swig_ptr(each) for each in (lists, near, scores, rows)]
+        pointers = [faiss.swig_ptr(array) for array in (lists, near, scores, rows)]
         self._index.search_preassigned_c(len(queries), faiss.swig_ptr(queries), depth, *pointers, False, params)
         return rows
 
@@ -342,16 +342,16 @@ def _read_blocks(collection: StoredCollection, space: str, shards: Sequence[int]
 def _merge_lists(trained: Path, parts: Sequence[Path], path: Path, on_merged: Callable[[int], None]) -> None:
     """Write the lists of all parts to one file: of each list the codes, then the rows. Parts are mapped, not read."""
     faiss = import_faiss()
-    indexes = [read_index(part, faiss.IO_FLAG_MMAP) for part in parts]
+    indexes = [read_index(file, faiss.IO_FLAG_MMAP) for file in parts]
     index = read_index(trained)
-    sizes = np.array([[each.invlists.list_size(i) for each in indexes] for i in range(index.nlist)], np.int64)
+    sizes = np.array([[part.invlists.list_size(i) for part in indexes] for i in range(index.nlist)], np.int64)
 
     def write(file: BinaryIO) -> None:
         for number in range(index.nlist):
             for read, width in (("get_codes", index.code_size), ("get_ids", 1)):
-                for each, size in zip(indexes, sizes[number].tolist(), strict=True):
+                for part, size in zip(indexes, sizes[number].tolist(), strict=True):
                     if size:
-                        file.write(faiss.rev_swig_ptr(getattr(each.invlists, read)(number), size * width).data)
+                        file.write(faiss.rev_swig_ptr(getattr(part.invlists, read)(number), size * width).data)
             on_merged(number + 1)
 
     write_atomically(path.with_suffix(LISTS_SUFFIX), write)

@@ -64,9 +64,9 @@ class PostingsBuilder:
         A score is idf * tf / (tf + k1 (1 - b + b length / mean length)), as of Lucene and bm25s.
         """
         self._count()
-        found = _grow(self._frequencies, terms)
-        starts = np.concatenate([[0], np.cumsum(found)])
-        rarity = np.log(1 + (self.documents - found + 0.5) / (found + 0.5)).astype(np.float32)
+        frequencies = _grow(self._frequencies, terms)
+        starts = np.concatenate([[0], np.cumsum(frequencies)])
+        rarity = np.log(1 + (self.documents - frequencies + 0.5) / (frequencies + 0.5)).astype(np.float32)
         lengths = k1 * ((1 - b) + b * np.concatenate(self._lengths) / self.mean_length)
         scores, rows = _allocate(data, np.float32, starts[-1]), _allocate(indices, np.int32, starts[-1])
         ends = starts[:-1].copy()
@@ -74,11 +74,11 @@ class PostingsBuilder:
         for size in self._batches:
             batch = np.fromfile(self._file, COUNT, size)
             term, document, count = (batch[name] for name in ("term", "document", "count"))
-            known, first, many = np.unique(term, return_index=True, return_counts=True)
-            places = np.repeat(ends[known] - first, many) + np.arange(size)
+            terms_here, first, many = np.unique(term, return_index=True, return_counts=True)
+            places = np.repeat(ends[terms_here] - first, many) + np.arange(size)
             scores[places] = rarity[term] * (count / (lengths[document] + count))
             rows[places] = document
-            ends[known] += many
+            ends[terms_here] += many
         for array in (scores, rows):
             array.flush()
         return starts
@@ -100,9 +100,9 @@ class PostingsBuilder:
         self._file.write(batch.tobytes())  # unlike tofile, it says that a disk is full
         self._batches.append(len(batch))
         self._lengths.append(lengths)
-        found = np.bincount(batch["term"])
-        self._frequencies = _grow(self._frequencies, len(found))
-        self._frequencies[: len(found)] += found
+        frequencies = np.bincount(batch["term"])
+        self._frequencies = _grow(self._frequencies, len(frequencies))
+        self._frequencies[: len(frequencies)] += frequencies
 
 
 def _grow(numbers: NDArray[np.int64], size: int) -> NDArray[np.int64]:
@@ -181,8 +181,8 @@ def search(
         if tokens:
             postings.check(tokens)
             scores = index.get_scores_from_ids(tokens)
-            found = _top_rows(scores if mask is None else np.where(mask, scores, 0), k)
-            best[i, : len(found)], rows[i, : len(found)] = scores[found], found
+            best_rows = _top_rows(scores if mask is None else np.where(mask, scores, 0), k)
+            best[i, : len(best_rows)], rows[i, : len(best_rows)] = scores[best_rows], best_rows
     return best, rows
 
 
@@ -213,8 +213,8 @@ def read_vocabulary(collection: StoredCollection) -> tuple[list[str], NDArray[np
     """Return the words of the index, and how many papers have each."""
     index, _ = _load_index(collection)
     counts = np.diff(index.scores["indptr"])
-    known = {word: token for word, token in index.vocab_dict.items() if token < len(counts)}
-    return list(known), counts[np.fromiter(known.values(), np.int64, len(known))]
+    tokens = {word: token for word, token in index.vocab_dict.items() if token < len(counts)}
+    return list(tokens), counts[np.fromiter(tokens.values(), np.int64, len(tokens))]
 
 
 def _top_rows(scores: Floats, k: int) -> Rows:

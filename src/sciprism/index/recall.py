@@ -103,13 +103,13 @@ def build_queries(collection: StoredCollection, space: str, titles: TitleQueries
     distance = collection.manifest.encoder.distance
     rows = choose_papers(collection, 0)
     papers = normalize_for(collection.read_rows(space, rows).block(0, len(rows)), distance)
-    first = _answer(collection, space, "papers", papers, lambda found: found == rows[:, None])
+    first = _answer(collection, space, "papers", papers, lambda answers: answers == rows[:, None])
     if titles is not None and len(titles.titles):
-        own = np.array([_fold(title) for title in titles.titles], object)[:, None]
+        own_titles = np.array([_fold(title) for title in titles.titles], object)[:, None]
         vectors = normalize_for(titles.vectors, distance)
         return [
             first,
-            _answer(collection, space, "titles", vectors, lambda found: _titles_at(collection, found) == own),
+            _answer(collection, space, "titles", vectors, lambda rows: _titles_at(collection, rows) == own_titles),
         ]
     last = np.maximum(first.answers[:, first.needed - 1], 0)
     neighbours = normalize_for(collection.read_rows(space, last).block(0, len(last)), distance)
@@ -127,16 +127,16 @@ def _answer(
     Queries that have fewer answers than most are left out.
     """
     distance, shards = collection.manifest.encoder.distance, collection.vectors(space)
-    scores, found = topk(vectors, shards, K + TIES + OWN, mask=collection.mask(), distance=distance)
+    scores, answers = topk(vectors, shards, K + TIES + OWN, mask=collection.mask(), distance=distance)
     if is_own is not None:
-        scores[is_own(found)] = -np.inf
+        scores[is_own(answers)] = -np.inf
     order = np.argsort(-scores, axis=1, kind="stable")[:, : K + TIES]
-    scores, found = np.take_along_axis(scores, order, 1), np.take_along_axis(found, order, 1)
+    scores, answers = np.take_along_axis(scores, order, 1), np.take_along_axis(answers, order, 1)
     counts = (~np.isneginf(scores)).sum(axis=1)
     needed = max(1, min(K, int(np.median(counts))))
-    found[(scores < scores[:, needed - 1 : needed]) | np.isneginf(scores)] = -1
+    answers[(scores < scores[:, needed - 1 : needed]) | np.isneginf(scores)] = -1
     enough = counts >= needed
-    return QueryGroup(name, vectors[enough], found[enough], needed)
+    return QueryGroup(name, vectors[enough], answers[enough], needed)
 
 
 def _titles_at(collection: StoredCollection, rows: Rows) -> NDArray[np.object_]:
@@ -148,8 +148,8 @@ def _titles_at(collection: StoredCollection, rows: Rows) -> NDArray[np.object_]:
         begin, end = np.searchsorted(wanted, [first, first + len(column)])
         titles[begin:end] = [_fold(column[row - first]) for row in wanted[begin:end]]
         first += len(column)
-    found: NDArray[np.object_] = titles[places].reshape(rows.shape)
-    return found
+    titles_of_rows: NDArray[np.object_] = titles[places].reshape(rows.shape)
+    return titles_of_rows
 
 
 def _fold(title: str) -> str:
@@ -173,7 +173,7 @@ def choose_settings(
     for number, effort in enumerate(index.efforts, 1):
         choices = list(_try_effort(index, groups, effort, wanted, selector))
         on_tried(number)
-        costs = [max(index.cost(group.vectors, each.depth, effort) for group in groups) for each in choices]
+        costs = [max(index.cost(group.vectors, choice.depth, effort) for group in groups) for choice in choices]
         for cost, choice in zip(costs, choices, strict=True):
             if best is None or _is_better(cost, choice, *best):
                 best = cost, choice
@@ -196,12 +196,12 @@ def _try_effort(
     index: CandidateSearch, groups: Sequence[QueryGroup], effort: int, wanted: float, selector: Any
 ) -> Iterator[Choice]:
     """Yield the recall of one effort with each depth: candidates are scored exactly, so the nearest are found."""
-    found = [index.find(group.vectors, index.depths[-1], effort, selector) for group in groups]
+    candidates = [index.find(group.vectors, index.depths[-1], effort, selector) for group in groups]
     for depth in index.depths:
         recall = {}
-        for group, rows in zip(groups, found, strict=True):
-            each = group.measure(rows[:, :depth])
-            recall[group.name] = (float(each.mean()), float(each.std() / len(each) ** 0.5))
+        for group, rows in zip(groups, candidates, strict=True):
+            recalls = group.measure(rows[:, :depth])
+            recall[group.name] = (float(recalls.mean()), float(recalls.std() / len(recalls) ** 0.5))
         reached = all(mean - error >= wanted for mean, error in recall.values())
         yield Choice(effort, depth, recall, reached)
 

@@ -62,7 +62,7 @@ class StoredCollection:
         self._remedy = f"restore it from a copy, or delete {folder} and embed the papers again"
         self._offsets: Rows = np.cumsum([0, *(shard.rows for shard in manifest.shards)], dtype=np.int64)
         self._files = {name: record for shard in manifest.shards for name, record in shard.files.items()}
-        self._files |= {each.file: each.checksum for each in manifest.row_files}
+        self._files |= {record.file: record.checksum for record in manifest.row_files}
         self._checks: dict[str, BlockChecks] = {}
         self.open_matrix = lru_cache(maxsize=OPEN_MATRICES)(partial(_open_shard, self))
 
@@ -88,9 +88,9 @@ class StoredCollection:
 
     def verify(self) -> None:
         """Compare the checksums of every file; DamagedFileError where one differs."""
-        for each in self.file_states():
-            if each.state != "ok":
-                raise self.damaged(self.folder / each.name, CHANGED)
+        for file in self.file_states():
+            if file.state != "ok":
+                raise self.damaged(self.folder / file.name, CHANGED)
 
     def file_states(self) -> Iterator[FileState]:
         """Yield the state of every file that the manifest names, all bytes compared."""
@@ -108,13 +108,13 @@ class StoredCollection:
     def papers(self, rows: NDArray[np.integer] | Sequence[int]) -> list[Paper]:
         """Return the papers of some rows, in the order given."""
         rows = np.asarray(rows, np.int64)
-        found: list[Paper | None] = [None] * len(rows)
+        papers_at: list[Paper | None] = [None] * len(rows)
         for shard, positions, here in self._split_by_shard(rows):
             path = self.folder / papers_file(shard)
             papers = read_papers_at(path, self._checks_of(path), here)
             for position, paper in zip(positions, papers, strict=True):
-                found[position] = paper
-        return [paper for paper in found if paper is not None]
+                papers_at[position] = paper
+        return [paper for paper in papers_at if paper is not None]
 
     def find(self, id: str) -> int:
         """Return the newest row of a paper."""
@@ -250,8 +250,8 @@ def _read_row_file(stored: StoredCollection, record: RowsRecord | None) -> Rows:
     path = stored.folder / record.file
     if sha256(path) != record.checksum.sha256:
         raise stored.damaged(path, CHANGED)
-    found: Rows = np.load(path, allow_pickle=False)
-    return found
+    rows: Rows = np.load(path, allow_pickle=False)
+    return rows
 
 
 class ShardMatrices(Sequence[Matrix]):
@@ -380,7 +380,7 @@ def _remove_unfinished(collection: StoredCollection) -> None:
     """Delete the files of shards that were never committed; other files stay."""
     folder, manifest = collection.folder, collection.manifest
     committed = {folder / name for shard in manifest.shards for name in shard.files}
-    committed |= {folder / each.file for each in manifest.row_files}
+    committed |= {folder / record.file for record in manifest.row_files}
     folders = [
         folder / "papers",
         folder / DELETED_FOLDER,

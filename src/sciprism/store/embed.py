@@ -143,7 +143,7 @@ class _EmbeddingRun:
 
     def add(self, records: list[Paper | Deletion]) -> None:
         """Classify papers; write a shard whenever one is full."""
-        texts = iter(self._encoder.texts([each for each in records if isinstance(each, Paper)], role="paper"))
+        texts = iter(self._encoder.texts([record for record in records if isinstance(record, Paper)], role="paper"))
         for paper in records:
             if isinstance(paper, Deletion):
                 self._delete(paper)
@@ -213,18 +213,18 @@ class _EmbeddingRun:
         of_this_input = status.kind in ("duplicate", "conflict")
         if self._rules.corrections and not of_this_input:
             return True
-        known = self._known_paper(status.row)
-        same = is_same_paper(identify(known), identify(paper))
+        known_paper = self._known_paper(status.row)
+        same = is_same_paper(identify(known_paper), identify(paper))
         if same and status.kind != "conflict":
             return True
         if self._rules.replace and not of_this_input:
             self.report.replaced += 1
             return True
         if same:
-            self._bad(paper, describe_repetition(known))
+            self._bad(paper, describe_repetition(known_paper))
         else:
-            advice = advise_ids(paper, known, of_this_input)
-            self._bad(paper, f"another paper has this id, {describe_paper(known)}; {advice}")
+            advice = advise_ids(paper, known_paper, of_this_input)
+            self._bad(paper, f"another paper has this id, {describe_paper(known_paper)}; {advice}")
         return False
 
     def _known_paper(self, row: int) -> Paper:

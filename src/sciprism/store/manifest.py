@@ -131,19 +131,19 @@ class Manifest(_LayoutVersion):
     @property
     def papers(self) -> int:
         """Count the papers."""
-        return self.rows - self.superseded - sum(each.rows for each in self.row_files)
+        return self.rows - self.superseded - sum(record.rows for record in self.row_files)
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def missing_abstracts(self) -> int:
         """Count the papers that were encoded by their title alone."""
         here = sum(shard.missing_abstracts - shard.superseded_missing_abstracts for shard in self.shards)
-        return here - sum(each.missing_abstracts for each in self.row_files)
+        return here - sum(record.missing_abstracts for record in self.row_files)
 
     @property
     def row_files(self) -> list[RowsRecord]:
         """List the files of rows that no search returns."""
-        return [each for each in (self.deleted, self.repeated) if each is not None]
+        return [record for record in (self.deleted, self.repeated) if record is not None]
 
     @property
     def formats(self) -> list[str]:
@@ -197,7 +197,7 @@ def _explain_no_collection(path: Path) -> str:
         kind = "a file" if path.is_file() else f"a folder without {MANIFEST_NAME}"
         command = shlex.join(["sciprism", "embed", str(path), "-o", str(target)])
         return f"{path} is {kind}, not a collection; make one of it with: {command}, and name {target}"
-    found = sorted(each.parent.name for each in path.parent.glob(f"*/{MANIFEST_NAME}")) if path.parent.is_dir() else []
-    others = f"; collections next to it: {', '.join(found[:MAX_SHOWN])}" if found else ""
+    collections = sorted(file.parent.name for file in path.parent.glob(f"*/{MANIFEST_NAME}"))
+    others = f"; collections next to it: {', '.join(collections[:MAX_SHOWN])}" if collections else ""
     what = "is empty, not a collection" if path.is_dir() else "does not exist"
     return f"{path} {what}{others}; make a collection with: sciprism embed FILES -o {shlex.quote(str(path))}"

@@ -75,11 +75,11 @@ def find_paper(collection: StoredCollection, name: str) -> int:
     if (row := collection.find_row(name)) is not None:
         return row
     doi = normalise_doi(name)
-    found = _find_names(collection, name, doi)
+    named = _find_names(collection, name, doi)
     for matches, what in (
-        (found.of_doi, f"the DOI {doi!r}"),
-        (found.of_title, f"the title {name!r}"),
-        (found.of_prefix, f"an id that begins with {name!r}"),
+        (named.of_doi, f"the DOI {doi!r}"),
+        (named.of_title, f"the title {name!r}"),
+        (named.of_prefix, f"an id that begins with {name!r}"),
     ):
         if matches.count > 1:
             raise InputError(f"{matches.count:,} papers of {collection.folder} have {what}; name an id: {matches}")
@@ -97,19 +97,19 @@ def find_copies(collection: StoredCollection, papers: Sequence[Paper]) -> list[i
     for number, paper in enumerate(papers):
         for name in _list_names(paper.id, paper.title, paper.ids):
             by_name.setdefault(name, []).append(number)
-    found: list[int | None] = [None] * len(papers)
+    rows_of: list[int | None] = [None] * len(papers)
     identities = [identify(paper) for paper in papers]
     for ids, titles, systems in _iterate_names(collection):
-        for id, title, known in zip(ids, titles, systems, strict=True):
-            names = _list_names(id, title, dict(known or ()))
-            numbers = {number for name in names for number in by_name.get(name, ()) if found[number] is None}
+        for id, title, other_ids in zip(ids, titles, systems, strict=True):
+            names = _list_names(id, title, dict(other_ids or ()))
+            numbers = {number for name in names for number in by_name.get(name, ()) if rows_of[number] is None}
             for number in numbers:
                 row = collection.find(id)
                 other = identify(collection.papers([row])[0])
                 same_doi = any(name[0] == "doi" and number in by_name.get(name, ()) for name in names)
                 if same_doi or is_same_paper(identities[number], other):
-                    found[number] = row
-    return found
+                    rows_of[number] = row
+    return rows_of
 
 
 def describe_unknown(collection: StoredCollection, name: str, what: str = "the id") -> str:
@@ -152,18 +152,18 @@ class _NamedPapers:
 
 def _find_names(collection: StoredCollection, name: str, doi: str) -> _NamedPapers:
     """Compare a name, and the DOI in it, with all papers; one shard is read at a time."""
-    found, title = _NamedPapers(), _fold(name)
+    named, title = _NamedPapers(), _fold(name)
     if not (title or doi):
-        return found
+        return named
     for ids, titles, systems in _iterate_names(collection):
-        for id, other, known in zip(ids, titles, systems, strict=True):
-            if doi and doi == _find_doi(id, dict(known or ())):
-                found.of_doi.add(id)
+        for id, other, other_ids in zip(ids, titles, systems, strict=True):
+            if doi and doi == _find_doi(id, dict(other_ids or ())):
+                named.of_doi.add(id)
             if _fold(other) == title:
-                found.of_title.add(id)
+                named.of_title.add(id)
             if id.startswith(name):
-                found.of_prefix.add(id)
-    return found
+                named.of_prefix.add(id)
+    return named
 
 
 def _list_names(id: str, title: str, systems: Mapping[str, str]) -> list[tuple[str, str]]:

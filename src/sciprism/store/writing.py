@@ -58,10 +58,10 @@ class PendingRow:
 def load_known_papers(collection: StoredCollection) -> KnownPapers:
     """Read the hashes of all stored papers."""
     hashes = np.stack([collection.column("text_hash"), collection.column("record_hash")], axis=1)
-    known = KnownPapers()
+    known_papers = KnownPapers()
     missing = collection.column("missing_abstract")
-    known.load(collection.column("id_hash"), hashes, missing, collection.deleted_rows, collection.repeated_rows)
-    return known
+    known_papers.load(collection.column("id_hash"), hashes, missing, collection.deleted_rows, collection.repeated_rows)
+    return known_papers
 
 
 class ShardWriter:
@@ -135,14 +135,14 @@ class ShardWriter:
     def _encode(self, papers: list[Paper]) -> dict[str, Floats]:
         """Return the vectors of papers by the encoder's paths that the spaces need."""
         formats = {space.path: cast("Format", space.formats[0]) for space in self.manifest.spaces.values()}
-        found = {path: np.empty((len(papers), self._encoder.dim), np.float32) for path in formats}
+        vectors_of = {path: np.empty((len(papers), self._encoder.dim), np.float32) for path in formats}
         for start in range(0, len(papers), BATCH):
             batch = papers[start : start + BATCH]
             vectors = self._encoder.encode_all(batch, formats=tuple(formats.values()))
             for path, format in formats.items():
-                found[path][start : start + len(batch)] = vectors[format]
+                vectors_of[path][start : start + len(batch)] = vectors[format]
             self._on_encoded(len(batch))
-        return found
+        return vectors_of
 
 
 UNFINISHED_FOLDER = "unfinished"
@@ -195,9 +195,9 @@ class UnfinishedBatches:
 
         def run(batch: PackedBatch) -> Tensor:
             key = _hash_batch(batch)
-            known = (self._known or {}).get(key)
-            if known is not None:
-                return torch.from_numpy(known)
+            saved = (self._known or {}).get(key)
+            if saved is not None:
+                return torch.from_numpy(saved)
             vectors = compute(batch)
             with self._lock:
                 self._new[key] = vectors.cpu().numpy()
@@ -267,12 +267,12 @@ def delete(folder: Path | str, ids: Iterable[str], *, missing_ok: bool = False) 
                 f"{folder} has no paper with the id {shown} ({len(unknown)} of {len(rows)}); nothing was deleted; "
                 "--missing-ok ignores ids that are not there"
             )
-        found = np.array([row for row in rows.values() if row is not None], np.int64)
-        manifest = mark_deleted(collection, found)
-        if len(found):
+        existing = np.array([row for row in rows.values() if row is not None], np.int64)
+        manifest = mark_deleted(collection, existing)
+        if len(existing):
             manifest.write(folder)
             remove_former(collection, manifest)
-    return DeleteReport(len(found), unknown, manifest.papers)
+    return DeleteReport(len(existing), unknown, manifest.papers)
 
 
 def mark_deleted(collection: StoredCollection, rows: Rows) -> Manifest:

@@ -47,14 +47,14 @@ class GatheredShards:
         self._files = {file.name: number for number, file in enumerate(plan.files)}
         division = {file.name: file.parts for file in plan.files}
         self._shares = {part.number: InputShare(part, division) for part in plan.numbers()}
-        found = [
+        positions = [
             (self._find_first_position(part, first), part, shard, record.rows)
             for part, stored in parts.items()
             for shard, (record, first) in enumerate(_with_offsets(stored))
         ]
         first = 0
         self.shards: list[GatheredShard] = []
-        for _, part, shard, rows in sorted(found):
+        for _, part, shard, rows in sorted(positions):
             self.shards.append(GatheredShard(part, shard, rows, first))
             first += rows
         self.rows = first
@@ -83,12 +83,12 @@ class GatheredShards:
     def papers(self, rows: Rows) -> list[Paper]:
         """Return the papers of some rows, in the order given."""
         order = np.argsort(rows, kind="stable")
-        found: list[Paper] = []
+        ascending: list[Paper] = []
         for shard, inside in self._by_shard(rows[order]):
             offset = self._offset_in_part(shard)
-            found += self._parts[shard.part].papers(offset + inside)
+            ascending += self._parts[shard.part].papers(offset + inside)
         papers: list[Paper | None] = [None] * len(rows)
-        for position, paper in zip(order.tolist(), found, strict=True):
+        for position, paper in zip(order.tolist(), ascending, strict=True):
             papers[position] = paper
         return [paper for paper in papers if paper is not None]
 
@@ -113,7 +113,7 @@ class GatheredShards:
 
     def _find_shared_ids(self) -> Rows:
         """Return the rows whose id another row has, too, ascending."""
-        found = []
+        shared_rows = []
         buckets = (self._ids >> np.uint64(60)).astype(np.uint8)
         for bucket in range(BUCKETS):
             rows = np.flatnonzero(buckets == bucket)
@@ -121,8 +121,8 @@ class GatheredShards:
             order = np.argsort(ids, kind="stable")
             same = ids[order][1:] == ids[order][:-1]
             shared = np.append(same, False) | np.append(False, same) if len(ids) else same
-            found.append(rows[order][shared])
-        return np.sort(np.concatenate(found))
+            shared_rows.append(rows[order][shared])
+        return np.sort(np.concatenate(shared_rows))
 
     def _positions(self, rows: Rows) -> Rows:
         """Return where in the input some rows, ascending, were read: comparable numbers (n,)."""

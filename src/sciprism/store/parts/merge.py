@@ -112,7 +112,7 @@ def _prepare(folder: Path, plan: PartsPlan, skip_bad: bool, report: MergeReport)
         raise InputError(f"no part of {folder} has a paper; `sciprism inspect` says what files hold")
     rows, duplicates = _settle(gathered, skip_bad or all(state.skip_bad for state in states), report)
     inputs = [stored.manifest.input for stored in parts.values()]
-    read, again, bad = (sum(getattr(each, name) for each in inputs) for name in ("read", "duplicates", "bad"))
+    read, again, bad = (sum(getattr(record, name) for record in inputs) for name in ("read", "duplicates", "bad"))
     repeated = None
     if len(rows):
         missing = int(gathered.column("missing_abstract", rows).sum())
@@ -135,12 +135,12 @@ def _settle(gathered: GatheredShards, skip_bad: bool, report: MergeReport) -> tu
     for start in range(0, len(unequal), ROWS):
         chosen = unequal[start : start + ROWS]
         pairs = zip(gathered.papers(rows[chosen]), gathered.papers(firsts[chosen]), same_text[chosen], strict=True)
-        for paper, known, equal in pairs:
-            same = is_same_paper(identify(known), identify(paper))
+        for paper, first, equal in pairs:
+            same = is_same_paper(identify(first), identify(paper))
             if same and equal:
                 duplicates += 1
                 continue
-            reason = _explain(paper, known, same)
+            reason = _explain(paper, first, same)
             if not skip_bad:
                 raise InputError(f"{reason}; or skip such papers with --skip-bad")
             if len(report.reasons) < MAX_REASONS:
@@ -155,12 +155,12 @@ def _compare(gathered: GatheredShards, name: str, rows: Rows, firsts: Rows) -> n
     return equal
 
 
-def _explain(paper: Paper, known: Paper, same: bool) -> str:
+def _explain(paper: Paper, first: Paper, same: bool) -> str:
     where = f"{paper.place}: paper {paper.id!r}, {quote_title(paper)}"
     if same:
-        return f"{where}: {describe_repetition(known)}"
+        return f"{where}: {describe_repetition(first)}"
     return (
-        f"{where}: another paper has this id, {describe_paper(known)}; give each its own id, with --ids-per-file or "
+        f"{where}: another paper has this id, {describe_paper(first)}; give each its own id, with --ids-per-file or "
         "--id-prefix TEXT for instance, in a new folder"
     )
 
@@ -171,9 +171,9 @@ def _read_states(folder: Path, plan: PartsPlan) -> list[PartState | None]:
 
 def _check_states(folder: Path, plan: PartsPlan) -> list[PartState]:
     """Return the states of all parts. Raises InputError unless each is done, of this plan, and not at work."""
-    known = {part.folder for part in plan.numbers()}
+    folders = {part.folder for part in plan.numbers()}
     for path in sorted((folder / PARTS_FOLDER).glob("*-of-*")):
-        if path.is_dir() and _PART_FOLDER.fullmatch(path.name) and path.name not in known:
+        if path.is_dir() and _PART_FOLDER.fullmatch(path.name) and path.name not in folders:
             raise InputError(f"{path} is not of these {plan.parts} parts; move it elsewhere, and merge again")
     states = dict(zip(plan.numbers(), _read_states(folder, plan), strict=True))
     active = find_active(folder, {part: state for part, state in states.items() if not _is_done(state)})
@@ -230,8 +230,8 @@ def _check_inputs(folder: Path, plan: PartsPlan) -> None:
     for part in plan.numbers():
         record = read_part_input(folder, part)
         for name, checksum in (record.files if record else {}).items():
-            first, known = seen.setdefault(name, (part, checksum))
-            if known != checksum:
+            first, first_checksum = seen.setdefault(name, (part, checksum))
+            if first_checksum != checksum:
                 raise InputError(
                     f"{name} was not the same for part {first} and part {part}; delete {part_folder(folder, part)} "
                     f"with its .json files, restore the file, and run part {part} again"

@@ -217,7 +217,7 @@ def list_differences(stored: PartsPlan, wanted: PartsPlan) -> Iterator[str]:
         return
     old, new = stored.encoder, wanted.encoder
     if (old.fingerprint, old.options) != (new.fingerprint, new.options):
-        options = [" ".join(f"{k} {v}" for k, v in each.options.items()) or "no options" for each in (old, new)]
+        options = [" ".join(f"{k} {v}" for k, v in plan.options.items()) or "no options" for plan in (old, new)]
         yield (
             f"the model {old.name} (fingerprint {old.fingerprint}, {options[0]}), "
             f"not {new.name} (fingerprint {new.fingerprint}, {options[1]})"
@@ -225,7 +225,7 @@ def list_differences(stored: PartsPlan, wanted: PartsPlan) -> Iterator[str]:
     for name in ("dtype", "shard_size"):
         if getattr(stored, name) != getattr(wanted, name):
             yield f"{name} {getattr(stored, name)}, not {getattr(wanted, name)}"
-    formats = [", ".join(each.collection_layout.formats or ()) for each in (stored, wanted)]
+    formats = [", ".join(plan.collection_layout.formats or ()) for plan in (stored, wanted)]
     if formats[0] != formats[1]:
         yield f"formats {formats[0]}, not {formats[1]}"
     was, now = stored.reading.model_dump(), wanted.reading.model_dump()

@@ -113,13 +113,13 @@ class RayCluster:
         list_nodes: Callable[[], list[dict[str, Any]]] = ray.nodes  # without a type in Ray
         nodes = [
             RayNode(
-                each["NodeID"],
-                each["NodeManagerHostname"],
-                each["Resources"].get("CPU", 0),
-                each["Resources"].get("GPU", 0),
+                node["NodeID"],
+                node["NodeManagerHostname"],
+                node["Resources"].get("CPU", 0),
+                node["Resources"].get("GPU", 0),
             )
-            for each in list_nodes()
-            if each["Alive"]
+            for node in list_nodes()
+            if node["Alive"]
         ]
         fitting = [node for node in nodes if self._count_slots(node)]
         if not fitting:
@@ -142,12 +142,12 @@ class RayCluster:
 def check_nodes(nodes: list[RayNode], token: Path) -> None:
     """Raise InputError where a node has another sciprism than this machine, or does not see a file of it."""
     here = version("sciprism")
-    found = run_on_nodes(_build_probe(str(token)), nodes)
-    others = {node.host: has for node, (has, _) in zip(nodes, found, strict=True) if has != here}
+    answers = run_on_nodes(_build_probe(str(token)), nodes)
+    others = {node.host: has for node, (has, _) in zip(nodes, answers, strict=True) if has != here}
     if others:
         names = _join(f"{host} has {has or 'none'}" for host, has in others.items())
         raise InputError(f"nodes need the sciprism of this machine, {here}: {names}; install {here} there")
-    blind = [node.host for node, (_, sees) in zip(nodes, found, strict=True) if not sees]
+    blind = [node.host for node, (_, sees) in zip(nodes, answers, strict=True) if not sees]
     if blind:
         folder = token.parent
         raise InputError(
@@ -201,13 +201,13 @@ def _build_probe(token: str) -> Callable[[], tuple[str, bool]]:
 
 def _check_address(address: str) -> None:
     """Raise InputError where nothing is at an address, for which Ray itself would wait for minutes."""
-    found = _ADDRESS.fullmatch(address)
-    if found is None:
+    match = _ADDRESS.fullmatch(address)
+    if match is None:
         return
     try:
-        port = (found["host"].strip("[]"), int(found["port"]))
+        port = (match["host"].strip("[]"), int(match["port"]))
         socket.create_connection(port, timeout=CONNECT_SECONDS).close()
-        if not found["client"]:
+        if not match["client"]:
             command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--skip-version-check"]
             command += ["--address", address]
             subprocess.run(command, timeout=ANSWER_SECONDS, check=True, capture_output=True)

@@ -198,7 +198,7 @@ def _remote(work: Callable[..., Any], cluster: RayCluster) -> Any:
 @contextmanager
 def _show_token(folder: Path) -> Iterator[Path]:
     """Hold a file in the parts' folder that only those see who see the same disk; an unused folder goes with it."""
-    made = [each for each in (folder / PARTS_FOLDER, folder) if not each.exists()]
+    made = [created for created in (folder / PARTS_FOLDER, folder) if not created.exists()]
     token = folder / PARTS_FOLDER / f"ray-{uuid4().hex}"
     with explain_write_errors(token):
         token.parent.mkdir(parents=True, exist_ok=True)
@@ -208,8 +208,8 @@ def _show_token(folder: Path) -> Iterator[Path]:
     finally:
         token.unlink(missing_ok=True)
         with suppress(OSError):  # not empty: it was used
-            for each in made:
-                each.rmdir()
+            for created in made:
+                created.rmdir()
 
 
 class _RayRun:

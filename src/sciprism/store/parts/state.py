@@ -149,7 +149,7 @@ def find_writing(folder: Path, states: dict[PartNumber, PartState | None]) -> se
     """
     here = name_machine()
     waiting = {p: s for p, s in states.items() if s is not None and s.stage in ACTIVE and s.machine != here}
-    found: set[PartNumber] = set()
+    writing: set[PartNumber] = set()
     deadline = time.monotonic() + PATIENCE * INTERVAL
     while waiting and time.monotonic() < deadline:
         time.sleep(INTERVAL / 10)
@@ -157,8 +157,8 @@ def find_writing(folder: Path, states: dict[PartNumber, PartState | None]) -> se
             now = read_state(folder, part)
             if now is not None and (now.run, now.beat) != (before.run, before.beat):
                 del waiting[part]
-                found |= {part} if now.stage in ACTIVE else set()
-    return found
+                writing |= {part} if now.stage in ACTIVE else set()
+    return writing
 
 
 class PartReporter:
@@ -269,7 +269,7 @@ class PartsStatus:
     def total(self) -> int | None:
         """Return the papers of all parts, None until every part has counted its own."""
         papers = [part.papers for part in self.parts]
-        return None if None in papers else sum(each or 0 for each in papers)
+        return None if None in papers else sum(count or 0 for count in papers)
 
     @property
     def expected(self) -> int | None:
@@ -287,7 +287,7 @@ class PartsStatus:
         """Return when the slowest worker will be done; None where a part is not at work, or has no rate yet."""
         open_parts = [part for part in self.parts if part.stage != "done"]
         left = [part.seconds_left for part in open_parts]
-        return None if None in left else max((each or 0.0 for each in left), default=0.0)
+        return None if None in left else max((seconds or 0.0 for seconds in left), default=0.0)
 
 
 def read_status(folder: Path | str) -> PartsStatus:

@@ -195,16 +195,16 @@ class _Worker:
             self._reporter.update(done=report.done, encoded=report.encoded)
             self._progress(Step("embedding", report.done, papers, report.encoded))
 
-        found = ReadReport()
+        read = ReadReport()
         report = embed(
-            completion.complete(self._read(found)),
+            completion.complete(self._read(read)),
             self._encoder,
             part_folder(self._folder, self._part),
             layout=self._plan.collection_layout,
             skip_bad=self._source.skip_bad,
             progress=show,
         )
-        return report, found
+        return report, read
 
     def _count(self, completion: AbstractCompletion) -> int:
         """Read the share once: a bad record is found now, and status knows how much is left."""
@@ -219,14 +219,14 @@ class _Worker:
 
     def _find_input(self) -> int | None:
         """Return how many papers the share has, where a run has counted them. Raises InputError for other bytes."""
-        known = read_part_input(self._folder, self._part)
+        recorded = read_part_input(self._folder, self._part)
         self._checksums = {name: tag_content(path) or hash_file(path) for name, path in self._files.items()}
-        if known is None:
+        if recorded is None:
             return None
-        changed = [name for name in self._checksums if known.files.get(name) != self._checksums[name]]
+        changed = [name for name in self._checksums if recorded.files.get(name) != self._checksums[name]]
         if changed:
             raise InputError(f"{changed[0]} has changed since part {self._part} began; {CHANGED_REMEDY}")
-        return known.papers
+        return recorded.papers
 
     def _read(self, report: ReadReport) -> Iterator[Paper]:
         for record in self._source.read(report, self._share):
