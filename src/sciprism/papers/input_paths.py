@@ -23,24 +23,23 @@ _PATTERN = re.compile(r"[*?[]")
 
 def find_paths(paths: Paths) -> list[InputPath]:
     """Return the files and folders of paths, patterns and addresses. Raises InputError where there is none."""
-    listed = [paths] if isinstance(paths, str | Path) else list(paths)
-    found: list[InputPath] = []
-    for each in listed:
-        if is_address(each):
-            found += _find_address(str(each))
+    existing: list[InputPath] = []
+    for named in [paths] if isinstance(paths, str | Path) else paths:
+        if is_address(named):
+            existing += _find_address(str(named))
             continue
-        for path, part in (_split_part(path) for path in _match_pattern(Path(each))):
+        for path, part in map(_split_part, _match_pattern(Path(named))):
             if str(path) != "-" and not path.exists():
                 raise InputError(f"{path}: no such file or folder")
-            found.append((path, part))
-    return found
+            existing.append((path, part))
+    return existing
 
 
 def find_local_paths(path: str | Path) -> list[Path]:
     """Return the files and folders of a path or pattern on this machine; none of "", an address, standard input."""
     if is_address(path) or str(path) in ("", "-"):
         return []
-    return [_split_part(each)[0] for each in _match_pattern(Path(path))]
+    return [_split_part(match)[0] for match in _match_pattern(Path(path))]
 
 
 def find_file(text: str) -> FilePath:
@@ -54,24 +53,24 @@ def find_file(text: str) -> FilePath:
 
 
 def list_files(
-    found: Iterable[InputPath], encoding: str, reads: Callable[[InputFile], bool], ignore: Callable[[], None]
+    paths: Iterable[InputPath], encoding: str, reads: Callable[[InputFile], bool], ignore: Callable[[], None]
 ) -> Iterator[tuple[InputFile, str]]:
     """Yield the files of paths, each with its name in the folder that was named; a manifest stands for its files.
 
     reads: says whether a file of a folder is one of papers. ignore: is called for each other one. Raises InputError for
     a folder without a file of papers, and for a manifest whose files are missing or of another size.
     """
-    for path, part in found:
+    for path, part in paths:
         if isinstance(path, RemoteFolder) or (isinstance(path, Path) and path.is_dir()):
             yield from _list_folder(path, encoding, reads, ignore)
             continue
         file = InputFile(path, encoding=encoding, part=part)
-        entries = [] if part else expand_manifest(file)
-        for entry in entries:
-            listed = InputFile(entry.path, encoding=encoding)
-            listed.listed_records = entry.records
-            yield listed, entry.name
-        if not entries:
+        listed = [] if part else expand_manifest(file)
+        for listed_path, name, records in listed:
+            listed_file = InputFile(listed_path, encoding=encoding)
+            listed_file.listed_records = records
+            yield listed_file, name
+        if not listed:
             yield file, path.name
 
 
@@ -104,13 +103,13 @@ def _find_address(text: str) -> list[InputPath]:
     """Return what an address stands for; `ADDRESS#PART` is a part of an object, where no object has that name."""
     address, mark, part = text.rpartition("#")
     if mark and scheme_of(parse_address(text)) in WEB:  # a server never sees what follows the mark
-        return [(each, part) for each in find_remote(address)]
+        return [(remote, part) for remote in find_remote(address)]
     try:
-        return [(each, "") for each in find_remote(text)]
+        return [(remote, "") for remote in find_remote(text)]
     except MissingObjectError:
         if not mark:
             raise
-        return [(each, part) for each in find_remote(address)]
+        return [(remote, part) for remote in find_remote(address)]
 
 
 def _list_folder(
@@ -121,17 +120,17 @@ def _list_folder(
     if isinstance(path, RemoteFolder):
         inside = dict(path.files)
     else:
-        files = sorted((each for each in path.rglob("*") if each.is_file()), key=_reading_order)
-        inside = {each.relative_to(path).as_posix(): each for each in files}
-    collections = {
+        files = sorted((inner for inner in path.rglob("*") if inner.is_file()), key=_reading_order)
+        inside = {inner.relative_to(path).as_posix(): inner for inner in files}
+    collections = tuple(
         name.removesuffix("manifest.json")
-        for name, each in inside.items()
-        if each.name == "manifest.json" and _is_our_manifest(each)
-    }
+        for name, inner in inside.items()
+        if inner.name == "manifest.json" and _is_our_manifest(inner)
+    )
     count = 0
-    for name, each in inside.items():
-        file = InputFile(each, encoding=encoding)
-        if not name.startswith(tuple(collections)) and reads(file):
+    for name, file_path in inside.items():
+        file = InputFile(file_path, encoding=encoding)
+        if not name.startswith(collections) and reads(file):
             count += 1
             yield file, name
         else:
@@ -146,10 +145,10 @@ def _match_pattern(path: Path) -> list[Path]:
         return [path]
     start = Path(path.anchor)
     matches = start.glob(str(path.relative_to(start)))
-    found = {each for each in matches if not any(name.startswith(".") for name in each.parts)}
-    if not found:
+    visible = {match for match in matches if not any(name.startswith(".") for name in match.parts)}
+    if not visible:
         raise InputError(f"{path}: no file or folder matches this pattern")
-    return sorted((each for each in found if found.isdisjoint(each.parents)), key=_reading_order)
+    return sorted((match for match in visible if visible.isdisjoint(match.parents)), key=_reading_order)
 
 
 def _reading_order(path: Path) -> tuple[bool, Path]:
