@@ -94,16 +94,16 @@ class AbstractIndex:
         reason = "not in the file of abstracts"
         title = _hash_title(paper)
         for by, key in _list_keys(paper):
-            found = self._database.execute(_FIND, [key]).fetchall()
-            if by == "id" and found:
-                found = [row for row in found if not (title and row[0]) or row[0] == title]
-                reason = reason if found else "its id has another title there"
-            elif by == "title" and found:
-                found = _choose_years(found, paper.year)
-                reason = "its title has several abstracts there" if found else "its title is of another year there"
-                found = found if len({abstract for _, _, abstract in found}) == 1 else []
-            if found:
-                return found[0][2], by
+            rows = self._database.execute(_FIND, [key]).fetchall()
+            if by == "id" and rows:
+                rows = [row for row in rows if not (title and row[0]) or row[0] == title]
+                reason = reason if rows else "its id has another title there"
+            elif by == "title" and rows:
+                rows = _choose_years(rows, paper.year)
+                reason = "its title has several abstracts there" if rows else "its title is of another year there"
+                rows = rows if len({abstract for _, _, abstract in rows}) == 1 else []
+            if rows:
+                return rows[0][2], by
         return "", reason
 
     def _fill(self, papers: Iterable[Paper]) -> int:

@@ -34,8 +34,8 @@ def reorder_name(name: str) -> str:
 
 def find_year(text: str) -> int | None:
     """Return the first year from 1400 to 2099 in a date of any notation."""
-    found = _YEAR.search(text)
-    return int(found[0]) if found else None
+    match = _YEAR.search(text)
+    return int(match[0]) if match else None
 
 
 def find_noted_ids(note: str) -> dict[str, str]:

@@ -41,10 +41,10 @@ class PartNumber:
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read "2/8". Raises InputError for another form, and for a number that is not of the count."""
-        found = _PART.fullmatch(text)
-        if found is None:
+        match = _PART.fullmatch(text)
+        if match is None:
             raise InputError(f"part {text!r} is not of the form i/n, such as 2/8: the second of eight parts")
-        number, count = map(int, found.groups())
+        number, count = map(int, match.groups())
         if not 1 <= number <= count or count > MAX_PARTS:
             raise InputError(
                 f"part {text!r}: parts are counted from 1 to n, of at most {MAX_PARTS:,}; "
@@ -93,26 +93,26 @@ def divide_files(sizes: Sequence[int], count: int) -> list[tuple[Weight, ...]]:
     Nothing but the sizes and their order decides. No part has more than 1 / FILES_PER_PART above the mean, or so.
     """
     share = max(sum(sizes), 1)  # of one part, where a byte has the length `count`
-    found: list[tuple[Weight, ...]] = []
+    shares: list[tuple[Weight, ...]] = []
     start = 0
     for size in sizes:
         stop = start + size * count
         first, last = (min(place // share, count - 1) for place in (start, max(stop - 1, start)))
         if (stop - start) * FILES_PER_PART <= share or first == last:
-            found.append(((min((start + stop) // 2 // share, count - 1) + 1, 1),))
+            shares.append(((min((start + stop) // 2 // share, count - 1) + 1, 1),))
         else:
             overlaps = {
                 part + 1: min(stop, (part + 1) * share) - max(start, part * share) for part in range(first, last + 1)
             }
             largest = max(overlaps.values())
-            retained = {part: each for part, each in overlaps.items() if each * MIN_SHARE >= share or each == largest}
-            found.append(_weigh(retained, largest))
+            retained = {part: size for part, size in overlaps.items() if size * MIN_SHARE >= share or size == largest}
+            shares.append(_weigh(retained, largest))
         start = stop
-    return found
+    return shares
 
 
 def _weigh(overlaps: Mapping[int, int], largest: int) -> tuple[Weight, ...]:
-    weights = {part: max(1, round(each * MAX_WEIGHT / largest)) for part, each in overlaps.items()}
+    weights = {part: max(1, round(overlap * MAX_WEIGHT / largest)) for part, overlap in overlaps.items()}
     divisor = gcd(*weights.values())
     return tuple((part, weight // divisor) for part, weight in weights.items())
 

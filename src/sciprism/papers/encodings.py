@@ -45,8 +45,8 @@ def check_encoding(name: str) -> str:
         b"text".decode(name)
         return codec.name
     except (LookupError, UnicodeError, ValueError):
-        known = sorted({*aliases, *aliases.values()})
-        close = get_close_matches(name.lower().replace("-", "_"), known, n=1, cutoff=0.5)
+        names = sorted({*aliases, *aliases.values()})
+        close = get_close_matches(name.lower().replace("-", "_"), names, n=1, cutoff=0.5)
         hint = (
             f"; did you mean {close[0].replace('_', '-')}?"
             if close
@@ -74,9 +74,9 @@ def guess_encoding(texts: Iterable[str]) -> str:
     sample = bytes(islice(chain.from_iterable(encoded), _SAMPLE_BYTES))
     foreign = sum(byte > 0x7F for byte in sample)
     letters = sum(byte > 0x7F or chr(byte).isalpha() for byte in sample)
-    known = _OTHER_SCRIPTS + _LATIN if foreign >= _MIN_DENSE and foreign > _DENSE_SHARE * letters else _LATIN
-    found = detect_all(sample, ignore_threshold=True, include_encodings=known, compat_names=False)
-    likely = {name: each["confidence"] for each in found if (name := each["encoding"])}
+    candidates = _OTHER_SCRIPTS + _LATIN if foreign >= _MIN_DENSE and foreign > _DENSE_SHARE * letters else _LATIN
+    guesses = detect_all(sample, ignore_threshold=True, include_encodings=candidates, compat_names=False)
+    likely = {name: guess["confidence"] for guess in guesses if (name := guess["encoding"])}
     if not likely:
         return _WESTERN
     best = max(likely, key=lambda name: likely[name])

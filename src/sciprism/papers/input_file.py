@@ -340,11 +340,11 @@ def _copy(file: InputFile, copy: Path, sides: list[Path]) -> None:
 
 def _stamps(*paths: Path) -> list[tuple[int, int] | None]:
     """Return time of change and size of each file, None of one that is absent or a pipe."""
-    found: list[tuple[int, int] | None] = []
+    stamps: list[tuple[int, int] | None] = []
     for path in paths:
         try:
             status = path.stat() if path.is_file() else None
         except FileNotFoundError:
             status = None
-        found.append(status and (status.st_mtime_ns, status.st_size))
-    return found
+        stamps.append(status and (status.st_mtime_ns, status.st_size))
+    return stamps

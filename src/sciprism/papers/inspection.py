@@ -67,8 +67,8 @@ class PaperInspection:
         row["years"] = {str(year): count for year, count in self.years.items()}
         row["not_english"] = self.not_english
         row["other_languages"] = [
-            {"id": each.id, "language": each.language, "title": each.title, "place": str(each.place or "")}
-            for each in self.other_languages
+            {"id": paper.id, "language": paper.language, "title": paper.title, "place": str(paper.place or "")}
+            for paper in self.other_languages
         ]
         row["duplicates"] = {
             "surplus": self.duplicates.surplus,

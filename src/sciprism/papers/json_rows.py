@@ -324,14 +324,14 @@ def list_texts(value: Any, *keys: str) -> tuple[str, ...]:
     """
     if value is None:
         return ()
-    found: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for item in value if isinstance(value, list) else [value]:
         name = get_first(item, *keys) if isinstance(item, Mapping) else item
         if isinstance(name, bool) or not isinstance(name, str | int | float | None):
             raise ValueError(f"{name!r} in a list of texts is not a text")
         if name not in (None, ""):
-            found[str(name)] = None
-    return tuple(found)
+            texts[str(name)] = None
+    return tuple(texts)
 
 
 def parse_year(value: Any) -> int | None:

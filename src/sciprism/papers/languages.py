@@ -66,6 +66,6 @@ def _latin_language(sample: str) -> str:
     words = _WORD.findall(sample)
     if not words:
         return "none"
-    found = Counter(name for word in words for name in _LANGUAGES.get(word, ()))
-    (best, most), (_, next_most), *_ = (*found.most_common(2), ("", 0), ("", 0))
+    counts = Counter(name for word in words for name in _LANGUAGES.get(word, ()))
+    (best, most), (_, next_most), *_ = (*counts.most_common(2), ("", 0), ("", 0))
     return best if most >= _MIN_COMMON_WORDS and most > next_most else "Latin script"

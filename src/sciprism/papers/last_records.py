@@ -37,21 +37,21 @@ class LastRecords:
         self.deletions = 0
         self._ids = array("Q")
         self._marks = bytearray()  # of each record twice its version, and 1 for a deletion
-        self._kept: NDArray[np.bool_] = np.empty(0, bool)
+        self._counts: NDArray[np.bool_] = np.empty(0, bool)
 
     @classmethod
     def of(cls, records: Iterable[Paper | Deletion]) -> Self:
         """Add all records of an input; then the object is complete."""
-        found = cls()
+        last = cls()
         for record in records:
-            found.add(record)
-        found.finish()
-        return found
+            last.add(record)
+        last.finish()
+        return last
 
     @property
     def outdated(self) -> int:
         """Count the records that a later one of their id corrects, deletes or adds again."""
-        return len(self._kept) - self.papers - self.deletions
+        return len(self._counts) - self.papers - self.deletions
 
     def add(self, record: Paper | Deletion) -> None:
         """Take the next record of the input."""
@@ -63,14 +63,14 @@ class LastRecords:
         """Find the records that count, and count them: `papers`, `deletions`, `outdated`."""
         ids = np.frombuffer(self._ids, np.uint64) if self._ids else np.empty(0, np.uint64)
         marks = np.frombuffer(self._marks, np.uint8)
-        kept = np.zeros(len(ids), bool)
+        counts = np.zeros(len(ids), bool)
         groups = (ids >> _GROUP_BITS).astype(np.uint8)
         for group in range(BUCKETS):
             rows = np.flatnonzero(groups == group)
-            kept[rows[_find_last(ids[rows], marks[rows])]] = True
-        self.deletions = int((kept & (marks & 1).astype(bool)).sum())
-        self.papers = int(kept.sum()) - self.deletions
-        self._kept = kept
+            counts[rows[_find_last(ids[rows], marks[rows])]] = True
+        self.deletions = int((counts & (marks & 1).astype(bool)).sum())
+        self.papers = int(counts.sum()) - self.deletions
+        self._counts = counts
         self._ids, self._marks = array("Q"), bytearray()
 
     def select(self, records: Iterable[Paper | Deletion]) -> Iterator[Paper | Deletion]:
@@ -80,12 +80,12 @@ class LastRecords:
         """
         number = 0
         for record in records:
-            if number < len(self._kept) and self._kept[number]:
+            if number < len(self._counts) and self._counts[number]:
                 yield record
             number += 1
-        if number != len(self._kept):
+        if number != len(self._counts):
             raise InputError(
-                f"the input had {len(self._kept):,} records when it was first read, and then {number:,}: a file "
+                f"the input had {len(self._counts):,} records when it was first read, and then {number:,}: a file "
                 "changed meanwhile; run the same command again"
             )
 

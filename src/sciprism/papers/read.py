@@ -267,10 +267,10 @@ class _RecordStream(Generic[Record]):
 
     def _explain_unknown(self, file: InputFile) -> str:
         """Return that a file is in no known format."""
-        known = ", ".join(f"{name} ({' '.join(self.formats[name].suffixes)})" for name in sorted(self.formats))
+        names = ", ".join(f"{name} ({' '.join(self.formats[name].suffixes)})" for name in sorted(self.formats))
         root = _XML_ROOT.match(file.head())
         element = f" (XML of <{root[1]}>)" if root else ""
-        return f"{file.path}: not in a known format{element}; known: {known}; pass --reader NAME to force one"
+        return f"{file.path}: not in a known format{element}; known: {names}; pass --reader NAME to force one"
 
     def _find_prefix(self, path: FilePath, name: str) -> str:
         """Return what precedes the ids of one file."""
@@ -317,7 +317,7 @@ class _RecordStream(Generic[Record]):
         names = [self.reader] if self.reader else self._list_by_suffix(file)
         has_parts = any(self.formats[name].reads_parts for name in names)
         head = file.head()
-        binary = has_parts or any(each.recognises(head) for each in self.formats.values())
+        binary = has_parts or any(format.recognises(head) for format in self.formats.values())
         return file.wrong_kind(binary=True) if binary else wrong
 
     def _list_by_suffix(self, file: InputFile) -> dict[str, int]:

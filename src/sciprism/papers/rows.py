@@ -40,11 +40,11 @@ def detect_layout(head: str, find_known: Callable[[Sequence[str]], Collection[st
     skipped = next(filled, len(lines))
     delimiters = [declared[1]] if declared else _DELIMITERS
     layouts = [list(_read_headers(lines, skipped, delimiter)) for delimiter in delimiters]
-    known = {layout: len(find_known(layout.headers)) for rows in layouts for layout in rows}
+    counts = {layout: len(find_known(layout.headers)) for rows in layouts for layout in rows}
     # A later line only where it names several fields more: Dimensions says above its headers what they are.
-    best = max(known, key=lambda layout: (known[layout], -layout.first_line, len(layout.headers)))
-    plain = max((rows[0] for rows in layouts), key=lambda layout: (known[layout], len(layout.headers)))
-    return best if known[best] > max(1, known[plain]) + 1 else plain
+    best = max(counts, key=lambda layout: (counts[layout], -layout.first_line, len(layout.headers)))
+    plain = max((rows[0] for rows in layouts), key=lambda layout: (counts[layout], len(layout.headers)))
+    return best if counts[best] > max(1, counts[plain]) + 1 else plain
 
 
 def _read_headers(lines: Sequence[str], skipped: int, delimiter: str) -> Iterator[TableLayout]:
@@ -100,45 +100,45 @@ def normalise_header(header: str) -> str:
     return "".join(filter(str.isalnum, header.casefold()))
 
 
-def guess_columns(headers: Sequence[str], known: Mapping[str, str]) -> dict[str, int]:
+def guess_columns(headers: Sequence[str], known_headers: Mapping[str, str]) -> dict[str, int]:
     """Return field -> column, of the fields that have one.
 
-    known: field -> its normalised headers, separated by spaces, the best first.
+    known_headers: field -> its normalised headers, separated by spaces, the best first.
     """
     normalised = list(map(normalise_header, headers))
-    found = {
+    columns = {
         field: [normalised.index(name) for name in names.split() if name in normalised]
-        for field, names in known.items()
+        for field, names in known_headers.items()
     }
-    return {field: columns[0] for field, columns in found.items() if columns}
+    return {field: numbers[0] for field, numbers in columns.items() if numbers}
 
 
 def find_columns(
     path: FilePath,
     headers: Sequence[str],
-    known: Mapping[str, str],
+    known_headers: Mapping[str, str],
     *,
     chosen: Mapping[str, str],
     required: str,
     option: str = "--columns",
 ) -> dict[str, int]:
-    """Return field -> column: as the user chose (field -> header), else as guessed from `known` headers.
+    """Return field -> column: as the user chose (field -> header), else as guessed from `known_headers`.
 
     option: of the commands that read such tables, "" without one. Raises InputError for an unknown field or header,
     and where the `required` field has no column.
     """
-    columns = guess_columns(headers, known)
+    columns = guess_columns(headers, known_headers)
     normalised = list(map(normalise_header, headers))
     listed = ", ".join(filter(None, headers))
     for field, header in chosen.items():
-        if field not in known:
-            raise InputError(f"--columns {field}={header}: no field {field!r}; fields: {', '.join(known)}")
+        if field not in known_headers:
+            raise InputError(f"--columns {field}={header}: no field {field!r}; fields: {', '.join(known_headers)}")
         if normalise_header(header) not in normalised:
             raise InputError(f"{path}: no column {header!r} for {field}; columns: {listed}")
         exact = header in headers
         columns[field] = headers.index(header) if exact else normalised.index(normalise_header(header))
     if required not in columns:
-        nearest = find_nearest_header(headers, known[required])
+        nearest = find_nearest_header(headers, known_headers[required])
         hint = f"; nearest: {nearest!r}" if nearest else ""
         example = shlex.quote(f"{required}={nearest or 'HEADER'}")
         advice = f"name it, for example: {option} {example}" if option else f"rename one to {required!r}"

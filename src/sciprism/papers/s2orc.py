@@ -141,4 +141,4 @@ def _find_shard_files(folder: Path, part: str) -> dict[int, Path]:
     """Return number -> file of the shards of a part; where a shard is there twice, the plain file."""
     name = re.compile(rf"{part}_(0|[1-9]\d*)\.jsonl(?:\.gz)?")
     inside = sorted((folder / part).iterdir(), reverse=True) if (folder / part).is_dir() else ()
-    return {int(found[1]): path for path in inside if (found := name.fullmatch(path.name))}
+    return {int(match[1]): path for path in inside if (match := name.fullmatch(path.name))}

@@ -75,13 +75,13 @@ class _TextStream:
 
 def text_of(element: Element | None, path: str = "") -> str:
     """Return all text in the first match of `path`, inner tags included, with single spaces."""
-    found = element.find(path) if element is not None and path else element
-    return "" if found is None else " ".join("".join(found.itertext()).split())
+    match = element.find(path) if element is not None and path else element
+    return "" if match is None else " ".join("".join(match.itertext()).split())
 
 
 def texts_of(element: Element, path: str) -> tuple[str, ...]:
     """Return the distinct texts of all matches of `path` that are not empty."""
-    return tuple(dict.fromkeys(text for found in element.iterfind(path) if (text := text_of(found))))
+    return tuple(dict.fromkeys(text for match in element.iterfind(path) if (text := text_of(match))))
 
 
 def _parse_events(stream: BinaryIO | _TextStream) -> Iterator[tuple[str, Element] | BadRecord]:

@@ -39,8 +39,8 @@ def _build_paper(row: JsonObject) -> Paper:
 
 def _text(value: Any) -> str:
     """Return a text or a number as text, the first item of a list (as in Crossref)."""
-    found = list_texts(value)
-    return found[0] if found else ""
+    texts = list_texts(value)
+    return texts[0] if texts else ""
 
 
 def _parse_person(value: Any) -> str:

@@ -117,7 +117,7 @@ def _read_records(file: InputFile) -> Iterator[tuple[int, Fields]]:
             text = text.strip()
             after_empty_line = after_empty_line or not text
             if last and text:
-                _continue(fields[last], text, own=last in _LINES)
+                _continue(fields[last], text, as_value=last in _LINES)
             continue
         if fields and (tagged[1] == "0" or (after_empty_line and "0" not in fields)):
             yield start, fields
@@ -130,9 +130,9 @@ def _read_records(file: InputFile) -> Iterator[tuple[int, Fields]]:
         yield start, fields
 
 
-def _continue(values: list[str], text: str, *, own: bool) -> None:
-    """Add a line to the values of its tag: as a value of its own, or to the last one."""
-    if own:
+def _continue(values: list[str], text: str, *, as_value: bool) -> None:
+    """Add a line to the values of its tag: as a new value, or to the last one."""
+    if as_value:
         values.append(text)
     else:
         values[-1] = f"{values[-1]} {text}".strip()

@@ -43,7 +43,7 @@ def _build_paper(row: JsonObject) -> Paper:
             "title": get_first(row, "title", "display_name"),
             "abstract": _build_abstract(row.get("abstract_inverted_index")) or row.get("abstract"),
             "authors": list_texts(
-                [get_path(each, "author", "display_name") or get_path(each, "raw_author_name") for each in people]
+                [get_path(person, "author", "display_name") or get_path(person, "raw_author_name") for person in people]
             ),
             "venue": get_path(row, "primary_location", "source", "display_name")
             or get_path(row, "host_venue", "display_name")
@@ -68,7 +68,7 @@ def _build_abstract(index: Any) -> str:
     if index is None:
         return ""
     try:
-        words = [(int(position), word) for word, found in index.items() for position in found]
+        words = [(int(position), word) for word, positions in index.items() for position in positions]
     except (AttributeError, TypeError) as error:
         raise ValueError(f"abstract_inverted_index does not map words to positions: {error}") from None
     return " ".join(word for _, word in sorted(words))

@@ -125,12 +125,12 @@ def _find_json_builder(names: list[str]) -> PaperBuilder | None:
     """Return the builder of the JSON format whose objects have these keys, if one has."""
     head = json.dumps(dict.fromkeys(names, ""))
     formats = (paper_readers[name] for name in sorted(paper_readers))
-    return next((each.build for each in formats if each.build and each.recognises(head)), None)
+    return next((format.build for format in formats if format.build and format.recognises(head)), None)
 
 
 def _find_table_builder(path: FilePath, names: list[str], options: ReadOptions) -> PaperBuilder:
-    known = known_headers(names)
-    columns = find_columns(path, names, known, chosen=options.columns, required=options.required_column)
+    headers = known_headers(names)
+    columns = find_columns(path, names, headers, chosen=options.columns, required=options.required_column)
 
     def build(row: JsonObject) -> Paper:
         return build_paper(cell_getter([_join(row.get(name)) for name in names], columns))

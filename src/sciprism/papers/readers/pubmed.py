@@ -62,8 +62,8 @@ def _build_xml_paper(record: Element) -> Paper:
     citation = record.find("MedlineCitation") if chapter is None else chapter
     if citation is None:
         citation = record
-    found = citation.find("Article") if chapter is None else chapter
-    article = citation if found is None else found
+    article = citation.find("Article") if chapter is None else chapter
+    article = citation if article is None else article
     ids = _collect_xml_ids(record, citation, article)
     headings = texts_of(citation, "MeshHeadingList/MeshHeading/DescriptorName")
     keywords = texts_of(citation, "KeywordList/Keyword")

@@ -43,7 +43,7 @@ class FileFormat(Generic[Record]):
 
     def recognises(self, head: str) -> bool:
         """Say whether the head of a file looks like this format."""
-        return all(each.search(head) for each in self.patterns) and (self.check is None or self.check(head))
+        return all(pattern.search(head) for pattern in self.patterns) and (self.check is None or self.check(head))
 
 
 class FormatRegistry(Registry[FileFormat[Record]]):

@@ -71,13 +71,13 @@ def _read_records(file: InputFile) -> Iterator[tuple[int, Fields]]:
 def _build_paper(fields: Fields) -> Paper:
     title_tag = next((tag for tag in ("TI", "T1", "CT", "BT", "TT", "ST") if first_value(fields, tag)), "")
     ids = _collect_ids(fields)
-    own, accession = first_value(fields, "ID"), first_value(fields, "AN")
-    if own.isdigit():
-        own = ""  # EndNote numbers the records of each library from 1, so two libraries share these
+    label, accession = first_value(fields, "ID"), first_value(fields, "AN")
+    if label.isdigit():
+        label = ""  # EndNote numbers the records of each library from 1, so two libraries share these
     authors = [name for tag in ("AU", "A1") for name in fields.get(tag, ())]
     editors = [name for tag in ("A2", "A3", "ED") for name in fields.get(tag, ())]
     return Paper(
-        id=own or ("" if "doi" in ids or "pmid" in ids else accession),
+        id=label or ("" if "doi" in ids or "pmid" in ids else accession),
         title=first_value(fields, title_tag),
         abstract=max((first_value(fields, "AB"), first_value(fields, "N2")), key=len),
         authors=tuple(dict.fromkeys(map(reorder_name, filter(None, authors or editors)))),

@@ -145,7 +145,7 @@ def _count_repeated_names(graph: Graph, concepts: Iterable[Any]) -> int:
     from rdflib import SKOS
 
     names = (_collect_texts(graph, concept, SKOS.prefLabel) for concept in concepts)
-    return sum(any(len(texts) > 1 for texts in each.values()) for each in names)
+    return sum(any(len(texts) > 1 for texts in by_language.values()) for by_language in names)
 
 
 def _build_labels(graph: Graph, concepts: Iterable[Any], languages: _Languages) -> Iterator[Label | str]:
@@ -162,7 +162,10 @@ def _build_labels(graph: Graph, concepts: Iterable[Any], languages: _Languages) 
             continue
         language = languages.choose(names)
         other_names = (_collect_texts(graph, concept, kind) for kind in (SKOS.altLabel, SKOS.hiddenLabel))
-        others = [*names[language][1:], *(text for found in other_names for text in found.get(language, []))]
+        others = [
+            *names[language][1:],
+            *(text for by_language in other_names for text in by_language.get(language, [])),
+        ]
         above = [*graph.objects(concept, SKOS.broader), *graph.subjects(SKOS.narrower, concept)]
         described = (_collect_texts(graph, concept, kind) for kind in (SKOS.definition, SKOS.scopeNote))
         definition: dict[str, list[str]] = next(filter(None, described), {})

@@ -77,12 +77,12 @@ def read_table(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRec
     Raises InputError for a table without a title (`options.required_column`).
     """
     layout = detect_layout(file.head(), guess_paper_columns)
-    known = known_headers(layout.headers)
+    headers = known_headers(layout.headers)
     required = options.required_column
-    if required == "abstract" and required not in guess_columns(layout.headers, known):
+    if required == "abstract" and required not in guess_columns(layout.headers, headers):
         listed = ", ".join(filter(None, layout.headers))
         raise InputError(f"{file.path}: no column holds the abstract; columns: {listed}; rename one to abstract")
-    columns = find_columns(file.path, layout.headers, known, chosen=options.columns, required=required)
+    columns = find_columns(file.path, layout.headers, headers, chosen=options.columns, required=required)
     for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
         if fault:
             yield BadRecord(number, file.record_line, fault)
@@ -198,7 +198,7 @@ def _find_table(workbook: CalamineWorkbook, file: InputFile, options: ReadOption
             named = title in map(normalise_header, headers) if title else "title" in guess_paper_columns(headers)
             if named:
                 others = (other for other in names if other != name and not file.part)
-                file.unread_sheets = tuple(each for each in others if workbook.get_sheet_by_name(each).height)
+                file.unread_sheets = tuple(other for other in others if workbook.get_sheet_by_name(other).height)
                 return rows, position
             first = first if first[0] or not any(headers) else (rows, position)
     return first

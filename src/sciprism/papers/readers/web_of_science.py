@@ -64,7 +64,7 @@ def _build_paper(fields: Fields) -> Paper:
         ids["isbn"] = isbn
 
     keywords = [*split_list(_join(fields, "DE")), *split_list(_join(fields, "ID"))]
-    cited = (found[1] for reference in fields.get("CR", ()) if (found := _DOI.search(reference)))
+    cited = (doi[1] for reference in fields.get("CR", ()) if (doi := _DOI.search(reference)))
     return Paper(
         id=first_value(fields, "UT"),
         title=title,

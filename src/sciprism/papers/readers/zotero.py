@@ -111,7 +111,7 @@ def _read_items(database: sqlite3.Connection, file: InputFile) -> Iterator[Paper
             file.omitted["deleted item" if deleted else kind] += 1
             continue
         number += 1
-        names = [collections.names[each] for each in memberships if each in collections.names]
+        names = [collections.names[place] for place in memberships if place in collections.names]
         paper = _build_paper(database, item, str(key or ""), names)
         if paper.title or paper.abstract:
             yield paper
@@ -201,12 +201,12 @@ class _Collections:
         wanted = name.strip("/").casefold()
         exact = [key for key, path in paths.items() if path.casefold() == wanted]
         ending = [key for key, path in paths.items() if f"/{path}".casefold().endswith(f"/{wanted}")]
-        found = exact if len(exact) == 1 else ending
-        if len(found) == 1:
-            library, collection = found[0]
+        matches = exact if len(exact) == 1 else ending
+        if len(matches) == 1:
+            library, collection = matches[0]
             return library, None if collection is None else self._inside(collection)
-        if found:
-            listed = "; ".join(sorted(paths[key] for key in found)[:MAX_LISTED])
+        if matches:
+            listed = "; ".join(sorted(paths[key] for key in matches)[:MAX_LISTED])
             raise InputError(f"{asked}: several have this name: {listed}; write more of the path")
         raise InputError(f"{asked}: no such library or collection{_list_names(wanted, list(paths.values()))}")
 
@@ -216,12 +216,12 @@ class _Collections:
 
     def _ancestors(self, collection: int) -> list[int]:
         """Return a collection, its parent, and so on to the top."""
-        found: list[int] = []
+        ancestors: list[int] = []
         next_one: int | None = collection
-        while next_one is not None and next_one not in found:  # a damaged file may hold a circle
-            found.append(next_one)
+        while next_one is not None and next_one not in ancestors:  # a damaged file may hold a circle
+            ancestors.append(next_one)
             next_one = self.parents.get(next_one)
-        return found
+        return ancestors
 
     def _path(self, collection: int) -> str:
         names = [self.names.get(number, "deleted") for number in reversed(self._ancestors(collection))]
@@ -272,8 +272,8 @@ class _References:
         parts = item.findall(f"{_TERMS}isPartOf")
         inside = [child for part in parts for child in part]
         addresses = [part.get(f"{_RDF}resource", "") for part in parts]
-        found = inside + [self.containers[address] for address in addresses if address in self.containers]
-        return sorted(found, key=lambda each: each.tag == f"{_BIB}Series")
+        containers = inside + [self.containers[address] for address in addresses if address in self.containers]
+        return sorted(containers, key=lambda container: container.tag == f"{_BIB}Series")
 
 
 def _read_records(source: InputFile, file: InputFile) -> Iterator[Paper | BadRecord]:
@@ -300,7 +300,7 @@ def _build_rdf_paper(item: Element, references: _References) -> Paper:
     address = item.get(f"{_RDF}about", "")
     ids = _collect_ids(item, containers)
     is_link = not address.startswith(("#", "urn:")) and not {"doi", "pmid", "arxiv"} & ids.keys()
-    venues = (text_of(each, f"{_DC}title") for each in containers)
+    venues = (text_of(container, f"{_DC}title") for container in containers)
     return Paper(
         id=address if is_link else "",
         title=text_of(item, f"{_DC}title"),
@@ -319,7 +319,7 @@ def _build_rdf_paper(item: Element, references: _References) -> Paper:
 def _collect_ids(item: Element, containers: list[Element]) -> Mapping[str, str]:
     """Return the ids of an item; its DOI may be noted at its journal."""
     ids: dict[str, str] = {}
-    for identifier in (found for each in (item, *containers) for found in each.iterfind(f"{_DC}identifier")):
+    for identifier in (inner for element in (item, *containers) for inner in element.iterfind(f"{_DC}identifier")):
         if match := _IDENTIFIER.match(text_of(identifier)):
             ids.setdefault(match[1].lower(), match[2])
         elif (address := text_of(identifier, f"{_TERMS}URI")) and "url" not in ids:

@@ -26,12 +26,12 @@ def is_address(text: str | Path) -> bool:
 
 def parse_address(text: str | Path) -> str:
     """Return an address with its scheme in lower case. Raises InputError for a scheme that is not read."""
-    found = _SCHEME.match(str(text))
-    scheme = {"gcs": "gs"}.get(found[1].lower(), found[1].lower()) if found else ""
-    if found is None or scheme not in SCHEMES:
-        known = ", ".join(f"{each}://" for each in SCHEMES)
-        raise InputError(f"{show_address(str(text))}: no address that can be read; known: {known}; or copy the file")
-    return f"{scheme}://{str(text)[found.end() :]}"
+    match = _SCHEME.match(str(text))
+    scheme = {"gcs": "gs"}.get(match[1].lower(), match[1].lower()) if match else ""
+    if match is None or scheme not in SCHEMES:
+        schemes = ", ".join(f"{name}://" for name in SCHEMES)
+        raise InputError(f"{show_address(str(text))}: no address that can be read; known: {schemes}; or copy the file")
+    return f"{scheme}://{str(text)[match.end() :]}"
 
 
 def scheme_of(address: str) -> str:

@@ -67,16 +67,16 @@ class BucketStore:
 
     def list(self, folder: str) -> dict[str, ObjectVersion]:
         """Return address -> version of all objects in a folder and below."""
-        found = self._ask(folder, lambda: self._files.find(folder, detail=True))
-        return self._select(found)
+        listing = self._ask(folder, lambda: self._files.find(folder, detail=True))
+        return self._select(listing)
 
     def match(self, pattern: str) -> dict[str, ObjectVersion | None]:
         """Return address -> version of the objects that a pattern matches, None of folders (a slash at their end)."""
-        found = self._ask(pattern, lambda: self._files.glob(pattern, detail=True))
-        if not found:  # fsspec takes a bucket that may not be listed for an empty one
+        listing = self._ask(pattern, lambda: self._files.glob(pattern, detail=True))
+        if not listing:  # fsspec takes a bucket that may not be listed for an empty one
             self.find(f"{self.scheme}://{split_path(pattern)[0]}")
-        folders = [name.rstrip("/") for name, info in found.items() if info["type"] == "directory"]
-        return {**self._select(found), **{f"{self.scheme}://{name}/": None for name in folders}}
+        folders = [name.rstrip("/") for name, info in listing.items() if info["type"] == "directory"]
+        return {**self._select(listing), **{f"{self.scheme}://{name}/": None for name in folders}}
 
     def open(self, address: str, version: ObjectVersion, start: int, stop: int | None) -> ObjectBody:
         """Ask for the bytes start..stop of an object. Raises InputError where it is not that version any more."""
@@ -92,9 +92,9 @@ class BucketStore:
     def _version(self, info: Mapping[str, Any]) -> ObjectVersion:
         raise NotImplementedError
 
-    def _select(self, found: Mapping[str, Mapping[str, Any]]) -> dict[str, ObjectVersion]:
+    def _select(self, listing: Mapping[str, Mapping[str, Any]]) -> dict[str, ObjectVersion]:
         """Return the objects of a listing; a folder may have an empty one of its name."""
-        files = {name: info for name, info in found.items() if info["type"] == "file" and not name.endswith("/")}
+        files = {name: info for name, info in listing.items() if info["type"] == "file" and not name.endswith("/")}
         return {f"{self.scheme}://{name}": self._version(info) for name, info in files.items()}
 
     def _ask(self, address: str, action: Callable[[], Any]) -> Any:
@@ -242,7 +242,7 @@ def _explain_failure(error: BaseException, address: str, *, anonymous: bool) -> 
         if code == "NoSuchBucket" or not key:
             return MissingObjectError(f"{shown}: no bucket {bucket!r}; check its name")
         return MissingObjectError(f"{shown}: no such object or folder; check the name, or list the bucket {bucket!r}")
-    names = [kind.__name__ for each in _chain(error) for kind in type(each).__mro__]
+    names = [kind.__name__ for cause in _chain(error) for kind in type(cause).__mro__]
     if any(map(_CREDENTIAL_ERRORS.search, names)):
         reason = " ".join(str(error).split())
         return InputError(f"{shown}: the credentials cannot be used ({reason}); {CHOOSE[scheme]}: {CONTINUES}")
@@ -262,20 +262,20 @@ def _refuse(shown: str, scheme: str, anonymous: bool) -> NoPermissionError:
 
 def _find_code(error: BaseException) -> tuple[str, str]:
     """Return the code and the words of the store's answer, empty where the error is of another kind."""
-    for each in _chain(error):
-        answer = getattr(each, "response", None)
+    for cause in _chain(error):
+        answer = getattr(cause, "response", None)
         if isinstance(answer, dict) and isinstance(answer.get("Error"), dict):
             return str(answer["Error"].get("Code", "")), str(answer["Error"].get("Message", ""))
-        code = getattr(each, "code", None)
-        if isinstance(code, int | str) and hasattr(each, "message"):  # gcsfs
-            return str(code), " ".join(str(each.message).split())
+        code = getattr(cause, "code", None)
+        if isinstance(code, int | str) and hasattr(cause, "message"):  # gcsfs
+            return str(code), " ".join(str(cause.message).split())
     return "", " ".join(str(error).split()) if isinstance(error, OSError) else ""
 
 
 def _has_server_status(error: BaseException) -> bool:
     """Say whether the status of an answer is 429 or above 499, whatever its code."""
-    for each in _chain(error):
-        answer = getattr(each, "response", None)
+    for cause in _chain(error):
+        answer = getattr(cause, "response", None)
         status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) if isinstance(answer, dict) else 0
         if status == 429 or status >= 500:
             return True

@@ -74,7 +74,7 @@ class HttpStore:
         rest = pattern[len(folder) :]
         depth = MAX_DEPTH if "**" in rest else rest.count("/")
         matches = re.compile(glob_translate(rest))
-        addresses = [each for each in self._walk(folder, depth) if matches.fullmatch(each[len(folder) :])]
+        addresses = [file for file in self._walk(folder, depth) if matches.fullmatch(file[len(folder) :])]
         return {address: self._find_file(address) for address in addresses}
 
     def open(self, address: str, version: ObjectVersion, start: int, stop: int | None) -> ObjectBody:
@@ -154,7 +154,7 @@ def _explained(address: str) -> Iterator[None]:
         advice = f"cannot be opened ({type(error).__name__}); check the address"
         raise InputError(f"{show_address(address)}: {advice}") from None
     except exceptions.ConnectionError as error:
-        causes = [each for each in _chain(error) if isinstance(each, OSError) and each.strerror]
+        causes = [cause for cause in _chain(error) if isinstance(cause, OSError) and cause.strerror]
         reason = causes[-1].strerror if causes else type(error).__name__
         raise TransientError(f"the server cannot be reached ({reason})") from None
     except (exceptions.RequestException, HTTPError, OSError) as error:

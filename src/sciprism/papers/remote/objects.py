@@ -125,22 +125,26 @@ def find_remote(text: str | Path) -> list[RemoteObject | RemoteFolder]:
         version = store.find(address)
         return [RemoteObject(address, version) if version else _list_folder(store, address)]
     start = len(fixed_folder(address))
-    found = {each: version for each, version in store.match(address).items() if not _is_hidden(each[start:])}
-    if not found:
+    matches = {match: version for match, version in store.match(address).items() if not _is_hidden(match[start:])}
+    if not matches:
         raise MissingObjectError(f"{show_address(address)}: no object or folder matches this pattern")
-    folders = tuple(each for each, version in found.items() if version is None)
-    outer = [each for each in _sort(found) if not any(each != other and each.startswith(other) for other in folders)]
-    return [RemoteObject(each, version) if (version := found[each]) else _list_folder(store, each) for each in outer]
+    folders = tuple(match for match, version in matches.items() if version is None)
+    outer = [
+        match for match in _sort(matches) if not any(match != other and match.startswith(other) for other in folders)
+    ]
+    return [
+        RemoteObject(match, version) if (version := matches[match]) else _list_folder(store, match) for match in outer
+    ]
 
 
 def _list_folder(store: ObjectStore, address: str) -> RemoteFolder:
     folder = address.rstrip("/") + "/"
-    found = store.list(folder)
-    return RemoteFolder(folder, {each[len(folder) :]: RemoteObject(each, found[each]) for each in _sort(found)})
+    versions = store.list(folder)
+    return RemoteFolder(folder, {path[len(folder) :]: RemoteObject(path, versions[path]) for path in _sort(versions)})
 
 
 def _sort(addresses: Iterable[str]) -> list[str]:
-    return sorted(addresses, key=lambda each: each.split("/"))
+    return sorted(addresses, key=lambda address: address.split("/"))
 
 
 def _is_hidden(path: str) -> bool:
