@@ -100,14 +100,6 @@ def _collect_xml_ids(record: Element) -> dict[str, str]:
 )
 def read_enw(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each %0 to the next; without %0, records end at empty lines."""
-    for line, fields in _read_records(file):
-        file.record_line = line
-        yield _build_tagged_paper(fields)
-
-
-def _read_records(file: InputFile) -> Iterator[tuple[int, Fields]]:
-    """Yield the line in which a record begins and the values of its tags."""
-    start = 0
     fields: dict[str, list[str]] = {}
     last = ""  # the tag that a line without one continues
     after_empty_line = False
@@ -120,14 +112,15 @@ def _read_records(file: InputFile) -> Iterator[tuple[int, Fields]]:
                 _continue(fields[last], text, as_value=last in _LINES)
             continue
         if fields and (tagged[1] == "0" or (after_empty_line and "0" not in fields)):
-            yield start, fields
+            yield _build_tagged_paper(fields)
             fields = {}
         after_empty_line = False
-        start = start if fields else line
+        if not fields:
+            file.record_line = line
         last = tagged[1]
         fields.setdefault(last, []).append((tagged[2] or "").strip())
     if fields:
-        yield start, fields
+        yield _build_tagged_paper(fields)
 
 
 def _continue(values: list[str], text: str, *, as_value: bool) -> None:

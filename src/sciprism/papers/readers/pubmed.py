@@ -123,14 +123,6 @@ def _first(element: Element, *paths: str) -> str:
 )
 def read_nbib(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each PMID to the next; the id is the PMID."""
-    for line, fields in _read_citations(file):
-        file.record_line = line
-        yield _build_tagged_paper(fields)
-
-
-def _read_citations(file: InputFile) -> Iterator[tuple[int, Fields]]:
-    """Yield the line in which a citation begins and the values of its tags."""
-    start = 0
     fields: dict[str, list[str]] = {}
     values: list[str] = []
     for line, text in file.lines():
@@ -142,13 +134,14 @@ def _read_citations(file: InputFile) -> Iterator[tuple[int, Fields]]:
                 values = []
             continue
         if tagged[1] == "PMID" and fields:
-            yield start, fields
+            yield _build_tagged_paper(fields)
             fields = {}
-        start = start if fields else line
+        if not fields:
+            file.record_line = line
         values = fields.setdefault(tagged[1], [])
         values.append(tagged[2].strip())
     if fields:
-        yield start, fields
+        yield _build_tagged_paper(fields)
 
 
 def _build_tagged_paper(fields: Fields) -> Paper:

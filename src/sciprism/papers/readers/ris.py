@@ -32,14 +32,6 @@ def _is_ris(head: str) -> bool:
 @paper_readers.reader("ris", "RIS in the dialects of reference managers and publishers", (".ris",), check=_is_ris)
 def read_ris(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each TY to the next or to ER; text outside records is ignored."""
-    for line, fields in _read_records(file):
-        file.record_line = line
-        yield _build_paper(fields)
-
-
-def _read_records(file: InputFile) -> Iterator[tuple[int, Fields]]:
-    """Yield the line in which a record begins and the values of its tags."""
-    start = 0
     fields: dict[str, list[str]] = {}
     last = ""  # the tag that a line without one continues
     for line, text in file.lines():
@@ -56,16 +48,17 @@ def _read_records(file: InputFile) -> Iterator[tuple[int, Fields]]:
         tag, value = tagged[1], (tagged[2] or "").strip()
         if tag in ("TY", "ER") and fields:
             if any(map(any, fields.values())):  # "EF  - ", the end of a file, is no record
-                yield start, fields
+                yield _build_paper(fields)
             fields = {}
         if tag == "ER":
             last = ""
             continue
-        start = start if fields else line
+        if not fields:
+            file.record_line = line
         fields.setdefault(tag, []).append(value)
         last = tag
     if any(map(any, fields.values())):
-        yield start, fields
+        yield _build_paper(fields)
 
 
 def _build_paper(fields: Fields) -> Paper:

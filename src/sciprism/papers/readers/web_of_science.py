@@ -25,14 +25,6 @@ _DOI = re.compile(r"\bDOI \[?(10\.[^\s,\]]+)")
 )
 def read_web_of_science(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each PT to the next or to ER; the id is Web of Science's own."""
-    for line, fields in _read_records(file):
-        file.record_line = line
-        yield _build_paper(fields)
-
-
-def _read_records(file: InputFile) -> Iterator[tuple[int, Fields]]:
-    """Yield the line in which a record begins and the lines of each tag."""
-    start = 0
     fields: dict[str, list[str]] = {}
     values: list[str] = []
     for line, text in file.lines():
@@ -43,16 +35,17 @@ def _read_records(file: InputFile) -> Iterator[tuple[int, Fields]]:
             continue
         tag = tagged[1]
         if tag in ("PT", "ER") and fields:
-            yield start, fields
+            yield _build_paper(fields)
             fields = {}
         if tag == "ER" or tag in _OUTSIDE:
             values = []
             continue
-        start = start if fields else line
+        if not fields:
+            file.record_line = line
         values = fields.setdefault(tag, [])
         values.append((tagged[2] or "").strip())
     if fields:
-        yield start, fields
+        yield _build_paper(fields)
 
 
 def _build_paper(fields: Fields) -> Paper:

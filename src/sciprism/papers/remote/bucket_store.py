@@ -121,12 +121,7 @@ class S3Store(BucketStore):
     scheme = "s3"
 
     def __init__(self) -> None:
-        try:
-            from fsspec import get_filesystem_class
-
-            kind = get_filesystem_class("s3")
-        except ImportError:
-            raise MissingExtraError("scale", "reading s3:// addresses") from None
+        kind = _find_files_class("s3")
         from fsspec.config import conf
 
         chosen = conf.get("s3", {})
@@ -189,12 +184,7 @@ class GoogleStore(BucketStore):
     scheme = "gs"
 
     def __init__(self) -> None:
-        try:
-            from fsspec import get_filesystem_class
-
-            kind = get_filesystem_class("gs")
-        except ImportError:
-            raise MissingExtraError("scale", "reading gs:// addresses") from None
+        kind = _find_files_class("gs")
         with self._explained("gs://"):
             files = kind(access="read_only", version_aware=True, use_listings_cache=False, skip_instance_cache=True)
         self.anonymous = files.credentials.credentials is None
@@ -209,6 +199,16 @@ class GoogleStore(BucketStore):
         if start + len(content) > stop:
             raise changed(show_address(address))
         return _hold(start, stop, content)
+
+
+def _find_files_class(scheme: str) -> Any:
+    """Return the file system of fsspec for a scheme. Raises MissingExtraError where its package is missing."""
+    try:
+        from fsspec import get_filesystem_class
+
+        return get_filesystem_class(scheme)
+    except ImportError:
+        raise MissingExtraError("scale", f"reading {scheme}:// addresses") from None
 
 
 def _hold(start: int, stop: int, content: bytes) -> ObjectBody:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from sciprism.papers.remote.address import (
     fixed_folder,
@@ -22,32 +22,17 @@ from sciprism.papers.remote.address import (
 from sciprism.papers.remote.object_file import (
     MissingObjectError,
     NoPermissionError,
-    ObjectBody,
     ObjectFile,
     ObjectVersion,
 )
 
+if TYPE_CHECKING:
+    from sciprism.papers.remote.bucket_store import GoogleStore, S3Store
+    from sciprism.papers.remote.http_store import HttpStore
+
+    ObjectStore = S3Store | GoogleStore | HttpStore
+
 BUFFER = 1 << 16
-
-
-class ObjectStore(Protocol):
-    """Where objects are: a store of buckets, or web servers."""
-
-    def find(self, address: str) -> ObjectVersion | None:
-        """Return the version of an object, None of a folder. Raises MissingObjectError where there is neither."""
-        ...
-
-    def list(self, folder: str) -> dict[str, ObjectVersion]:
-        """Return address -> version of all objects in a folder and below."""
-        ...
-
-    def match(self, pattern: str) -> dict[str, ObjectVersion | None]:
-        """Return address -> version of the objects that a pattern matches, None of folders (a slash at their end)."""
-        ...
-
-    def open(self, address: str, version: ObjectVersion, start: int, stop: int | None) -> ObjectBody:
-        """Ask for the bytes start..stop of an object, as `OpenRange` does."""
-        ...
 
 
 @cache
