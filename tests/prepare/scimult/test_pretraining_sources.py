@@ -43,7 +43,7 @@ def test_cs_journal(raw, context):
         ],
     )
     data_set = write_cs_journal(context)
-    assert (data_set.name, data_set.queries, data_set.targets) == ("MAPLE CS-Journal", 4, 4)
+    assert (data_set.queries, data_set.targets) == (4, 4)
     assert data_set.counts == {
         "examples": 4,
         "positive pairs": 4,

@@ -44,7 +44,7 @@ def write_cs_conference(context: SciMultPrepareContext) -> PreparedDataSet:
     find_maple_file(context, "CSRankings")
     labels = read_cs_topics(context)
     names = rename_labels(labels, read_mag_labels(context, "CSRankings"))
-    return _write_fine(context, "CSConference", "CSRankings", labels, names, (261_781, 15_808))
+    return _write_fine(context, "CSConference", "CSRankings", labels, names)
 
 
 def write_chemistry_mesh(context: SciMultPrepareContext) -> PreparedDataSet:
@@ -52,19 +52,19 @@ def write_chemistry_mesh(context: SciMultPrepareContext) -> PreparedDataSet:
     find_maple_file(context, "Chemistry_MeSH")
     labels, missing_inputs = read_mesh_terms(context, MESH_FOLDERS)
     names = rename_labels(labels, read_mesh_names(context, "Chemistry_MeSH"))
-    return _write_fine(context, "ChemistryMeSH", "Chemistry_MeSH", labels, names, (762_129, 30_194), missing_inputs)
+    return _write_fine(context, "ChemistryMeSH", "Chemistry_MeSH", labels, names, missing_inputs)
 
 
 def write_geography(context: SciMultPrepareContext) -> PreparedDataSet:
     """Write the files of `Geography` over its own labels."""
     labels = read_mag_labels(context, "Geography")
-    return _write_fine(context, "Geography", "Geography", labels, labels, (73_883, 3_285))
+    return _write_fine(context, "Geography", "Geography", labels, labels)
 
 
 def write_psychology(context: SciMultPrepareContext) -> PreparedDataSet:
     """Write the files of `Psychology` over its own labels."""
     labels = read_mag_labels(context, "Psychology")
-    return _write_fine(context, "Psychology", "Psychology", labels, labels, (372_954, 7_641))
+    return _write_fine(context, "Psychology", "Psychology", labels, labels)
 
 
 def _write_fine(
@@ -73,7 +73,6 @@ def _write_fine(
     folder: str,
     labels: Sequence[Label],
     names: Sequence[Label],
-    published: tuple[int, int],
     missing_inputs: tuple[str, ...] = (),
 ) -> PreparedDataSet:
     """Write labels, papers with at least one of them, and the labels whose names occur in each paper."""
@@ -85,11 +84,9 @@ def _write_fine(
     count = context.write(files[1], _build_paper_rows(papers, dropped))
     context.write(files[2], _match_names(context, files[1], names))
     return PreparedDataSet(
-        name=name,
         files=tuple(files),
         queries=count,
         targets=len(labels),
-        published=published,
         missing_inputs=missing_inputs,
         dropped=dropped,
     )
@@ -117,7 +114,6 @@ def _write_coarse(
     name: str,
     classes: Literal["mag", "mesh"],
     names: Sequence[str],
-    published: tuple[int, int],
 ) -> PreparedDataSet:
     """Write the files of SciDocs' classes, its three parts merged."""
     for file in ("train.csv", "val.csv", "test.csv"):
@@ -137,10 +133,8 @@ def _write_coarse(
 
     context.write(files[0], map(build_label_row, labels))
     count = context.write(files[1], rows())
-    return PreparedDataSet(
-        name=name, files=files, queries=count, targets=len(names), published=published, dropped=data.dropped
-    )
+    return PreparedDataSet(files=files, queries=count, targets=len(names), dropped=data.dropped)
 
 
-write_mag_classes = partial(_write_coarse, name="MAG", classes="mag", names=MAG_CLASSES, published=(25_001, 19))
-write_mesh_classes = partial(_write_coarse, name="MeSH", classes="mesh", names=MESH_CLASSES, published=(23_473, 11))
+write_mag_classes = partial(_write_coarse, name="MAG", classes="mag", names=MAG_CLASSES)
+write_mesh_classes = partial(_write_coarse, name="MeSH", classes="mesh", names=MESH_CLASSES)

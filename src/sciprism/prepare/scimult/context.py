@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sciprism.datasets.data_root import DataRoot
 from sciprism.drop_report import DropReport
@@ -15,6 +15,7 @@ from sciprism.papers.records import Label, Paper
 from sciprism.prepare.example_folder import ExampleFolder
 
 Record = Mapping[str, Any]
+Found = TypeVar("Found")
 
 
 class MissingFilesError(Exception):
@@ -25,15 +26,13 @@ class MissingFilesError(Exception):
 class PreparedDataSet:
     """A source or test set that was written.
 
-    queries, targets: the counts of Tables A1 and A2; targets are positive pairs or candidates. published: the
-    paper's two counts. counts: further counts. missing_inputs: raw files that it was built without.
+    queries, targets: the counts of Tables A1 and A2; targets are positive pairs or candidates. counts: further
+    counts. missing_inputs: raw files that it was built without.
     """
 
-    name: str
     files: tuple[str, ...]
     queries: int
     targets: float
-    published: tuple[float, float]
     counts: Mapping[str, int] = field(default_factory=dict)
     missing_inputs: tuple[str, ...] = ()
     dropped: DropReport = field(default_factory=DropReport)
@@ -73,6 +72,19 @@ class SciMultPrepareContext:
         if not found:
             raise MissingFilesError(f"{repo}/{config}, split {split}")
         return found
+
+    def find_some(self, names: Iterable[str], find: Callable[[str], Found]) -> tuple[dict[str, Found], tuple[str, ...]]:
+        """Return name -> what is found, and the missing files. Raises MissingFilesError where all are missing."""
+        results: dict[str, Found] = {}
+        missing: list[str] = []
+        for name in names:
+            try:
+                results[name] = find(name)
+            except MissingFilesError as error:
+                missing.append(str(error))
+        if not results:
+            raise MissingFilesError(missing[0])
+        return results, tuple(missing)
 
     def record_read(self, path: Path) -> Path:
         """Add a file that is read elsewhere to the provenance, and return it."""

@@ -16,7 +16,7 @@ recommendation/user_study_results.tsv, recommendation/papers*  the user study, a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -36,7 +36,8 @@ from sciprism.prepare.scimult import search as patients
 from sciprism.prepare.scimult.context import MissingFilesError, PreparedDataSet, SciMultPrepareContext
 
 Purpose = Literal["pretrain", "test"]
-DataSetWriter = Callable[[SciMultPrepareContext], PreparedDataSet | Sequence[PreparedDataSet]]
+DataSetWriter = Callable[[SciMultPrepareContext], PreparedDataSet | Mapping[str, PreparedDataSet]]
+"""Writes a data set, or several by name. Raises MissingFilesError."""
 
 RECORD_FILE = "scimult.json"
 SECOND_COUNT: dict[Purpose, str] = {"pretrain": "positive pairs", "test": "candidates"}
@@ -72,25 +73,52 @@ WRITERS: dict[Purpose, dict[str, DataSetWriter]] = {
 }
 
 
+PUBLISHED: dict[str, tuple[float, float]] = {
+    "MAPLE CS-Journal": (358_447, 1_242_885),
+    "MAPLE Biology-MeSH + Medicine-MeSH": (1_345_128, 1_976_858),
+    "MAPLE coarse": (900_000, 900_000),
+    "citation triplets": (165_340, 819_836),
+    "SciRepEval-Search": (528_497, 620_033),
+    "CSConference": (261_781, 15_808),
+    "ChemistryMeSH": (762_129, 30_194),
+    "Geography": (73_883, 3_285),
+    "Psychology": (372_954, 7_641),
+    "MAG": (25_001, 19),
+    "MeSH": (23_473, 11),
+    "SciDocs cite": (92_214, 142_009),
+    "SciDocs co-cite": (54_543, 142_009),
+    "PMC-Patients PPR": (100_327, 155_151),
+    "Recommendation": (137, 16.28),
+    "Search": (2_637, 10),
+    "TRECCOVID_SciRepEval": (50, 1386.36),
+    "TRECCOVID_BEIR": (50, 171_332),
+    "SciFact": (1_109, 5_183),
+    "NFCorpus": (3_237, 3_633),
+    "PMC-Patients PAR, supervised": (5_959, 1_413_087),
+    "PMC-Patients PPR, supervised": (2_812, 155_151),
+}
+"""Tables A1 and A2: queries, and positive pairs or candidates, of each data set."""
+
+
 @dataclass(slots=True)
 class PurposeResult:
     """The data sets of one purpose, in the order of its table; missing: data set -> raw file."""
 
     context: SciMultPrepareContext
     purpose: Purpose
-    data_sets: list[PreparedDataSet] = field(default_factory=list)
+    data_sets: dict[str, PreparedDataSet] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
 
     def write(self, on_start: Callable[[str], object]) -> None:
         """Write the data sets whose raw files exist."""
-        for name, build in WRITERS[self.purpose].items():
+        for name, write in WRITERS[self.purpose].items():
             on_start(name)
             try:
-                found = build(self.context)
+                written = write(self.context)
             except MissingFilesError as missing:
                 self.missing[name] = str(missing)
             else:
-                self.data_sets.extend([found] if isinstance(found, PreparedDataSet) else found)
+                self.data_sets |= {name: written} if isinstance(written, PreparedDataSet) else written
 
     def to_json(self) -> dict[str, Any]:
         """Return inputs, counts and what was dropped as JSON values."""
@@ -100,16 +128,16 @@ class PurposeResult:
             "versions": {"python": python_version()} | {name: version(name) for name in ("sciprism", "numpy")},
             "data_sets": [
                 {
-                    "name": made.name,
-                    "files": list(made.files),
-                    "queries": made.queries,
-                    second: made.targets,
-                    "published": dict(zip(("queries", second), made.published, strict=True)),
-                    "counts": {key: count for key, count in made.counts.items() if key != second},
-                    "missing_inputs": list(made.missing_inputs),
-                    "dropped": made.dropped.to_json(),
+                    "name": name,
+                    "files": list(data_set.files),
+                    "queries": data_set.queries,
+                    second: data_set.targets,
+                    "published": dict(zip(("queries", second), PUBLISHED[name], strict=True)),
+                    "counts": {key: count for key, count in data_set.counts.items() if key != second},
+                    "missing_inputs": list(data_set.missing_inputs),
+                    "dropped": data_set.dropped.to_json(),
                 }
-                for made in self.data_sets
+                for name, data_set in self.data_sets.items()
             ],
             "missing": self.missing,
             "inputs": self.context.data_root.provenance(),
@@ -117,7 +145,10 @@ class PurposeResult:
 
     def count_table(self) -> CountTable:
         """Return the paper's table with the published counts next to ours."""
-        rows = [(e.name, e.queries, e.published[0], e.targets, e.published[1]) for e in self.data_sets]
+        rows = []
+        for name, data_set in self.data_sets.items():
+            queries, targets = PUBLISHED[name]
+            rows.append((name, data_set.queries, queries, data_set.targets, targets))
         heads = ("queries", "published", SECOND_COUNT[self.purpose], "published")
         return CountTable(("",), heads, rows, title=TITLES[self.purpose])
 
@@ -144,19 +175,19 @@ def prepare_scimult(
         results.append(PurposeResult(SciMultPrepareContext(raw, out, seed), purpose))
         results[-1].write(on_start)
         record[purpose] = results[-1].to_json()
-    missing = {name: file for each in results for name, file in each.missing.items()}
-    data_sets = [each for result in results for each in result.data_sets]
+    missing = {name: file for result in results for name, file in result.missing.items()}
+    data_sets = {name: data_set for result in results for name, data_set in result.data_sets.items()}
     if not data_sets:
         files = ", ".join(dict.fromkeys(missing.values()))
         raise InputError(f"{raw} has none of the files for SciMult's data sets; missing: {files}")
     write_json(out / RECORD_FILE, record, indent=2)
     return Preparation(
-        files={name: count for each in results for name, count in each.context.counts.items()},
+        files={name: count for result in results for name, count in result.context.counts.items()},
         record=record,
-        dropped={each.name: each.dropped for each in data_sets},
+        dropped={name: data_set.dropped for name, data_set in data_sets.items()},
         not_made={name: f"{file} is missing" for name, file in missing.items()},
-        tables=[each.count_table() for each in results if each.data_sets],
-        notes=[f"{each.name}: written without {name}" for each in data_sets for name in each.missing_inputs],
+        tables=[result.count_table() for result in results if result.data_sets],
+        notes=[f"{name}: written without {file}" for name, made in data_sets.items() for file in made.missing_inputs],
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.item_tables import count_missing_text, parse_paper
 from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
@@ -18,7 +21,6 @@ from sciprism.errors import InputError
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.prepare.scimult.context import MissingFilesError, PreparedDataSet, SciMultPrepareContext, build_paper_row
-from sciprism.prepare.scimult.user_study import read_study
 from sciprism.prepare.sources.records import parse_ids
 
 MIN_CO_CITING = 10
@@ -30,7 +32,7 @@ SCIDOCS_FILE = "scimult/link_prediction_retrieval/SciDocs_papers_test.json"
 IntArray = NDArray[np.int64]
 
 
-def write_scidocs_links(context: SciMultPrepareContext) -> list[PreparedDataSet]:
+def write_scidocs_links(context: SciMultPrepareContext) -> dict[str, PreparedDataSet]:
     """Write SciDocs' papers, each with those that it cites and those that it is co-cited with.
 
     A citation is known from either paper (`references`, `cited_by`); the citing paper need not be in the
@@ -42,19 +44,16 @@ def write_scidocs_links(context: SciMultPrepareContext) -> list[PreparedDataSet]
     cites = {row: cited[bounds[row] : bounds[row + 1]].tolist() for row in np.flatnonzero(np.diff(bounds)).tolist()}
     relations = {"cite": cites, "co-cite": find_co_cited(len(names), citing, cited)}
     size = context.write(SCIDOCS_FILE, _build_rows(context, path, names, relations, dropped))
-    queries = {"cite": 92_214, "co-cite": 54_543}
-    return [
-        PreparedDataSet(
-            name=f"SciDocs {kind}",
+    return {
+        f"SciDocs {kind}": PreparedDataSet(
             files=(SCIDOCS_FILE,),
             queries=len(links),
             targets=size,
-            published=(queries[kind], 142_009),
             counts={"links": sum(map(len, links.values()))},
             dropped=dropped if kind == "cite" else DropReport(),  # both are one file, reported once
         )
         for kind, links in relations.items()
-    ]
+    }
 
 
 def find_co_cited(
@@ -179,11 +178,9 @@ def write_recommendation(context: SciMultPrepareContext) -> PreparedDataSet:
     count = context.write(STUDY_FILE, rows)
     pairs = sum(map(len, selected.values()))
     return PreparedDataSet(
-        name="Recommendation",
         files=(STUDY_FILE,),
         queries=len(selected),
         targets=round(pairs / max(len(selected), 1), 2),
-        published=(137, 16.28),
         counts={"papers": count, "graded pairs": pairs},
         dropped=dropped,
     )
@@ -219,3 +216,42 @@ def _select_with_texts(grades: Grades, papers: dict[str, Paper], dropped: DropRe
         else:
             dropped.add("paper without a remaining recommendation", paper)
     return selected
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyRow:
+    """One recommendation that a user scored from 1 to 5, with its rank in the recommender's list or None."""
+
+    paper: str
+    recommended: str
+    score: int
+    rank: float | None
+
+
+def read_study(path: Path, dropped: DropReport, rank: str = "ComputedRankGlobal") -> Iterator[StudyRow]:
+    """Yield the scored rows of `user_study_results.tsv`; those with an empty score or 0 are counted.
+
+    rank: the column of the ranking; `ComputedRankGlobal` is the recommender's order of both its methods
+    together, the `Study...` columns are orders by the users' scores.
+    """
+    for number, row in enumerate(DataRoot().records(path), 2):
+        if rank not in row or "StudyScore" not in row:
+            raise InputError(f"{path}: no column {rank} or StudyScore; it has {', '.join(map(str, row))}")
+        paper, recommended = as_id(row.get("PaperId")), as_id(row.get("RecommendedPaperId"))
+        score = _number(row["StudyScore"], f"{path}, line {number}")
+        if not score:
+            dropped.add("recommendation without a score", f"{paper} {recommended}")
+            continue
+        position = _number(row[rank], f"{path}, line {number}")
+        yield StudyRow(paper=paper, recommended=recommended, score=int(score), rank=position)
+
+
+def _number(value: Any, where: str) -> float | None:
+    text = str(value if value is not None else "").strip()
+    if text.lower() in ("", "nan", "null"):
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        raise InputError(f"{where}: {text!r} is not a number") from None
+    return number if math.isfinite(number) else None

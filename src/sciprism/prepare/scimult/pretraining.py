@@ -6,7 +6,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import nsmallest
 from itertools import groupby
 from pathlib import Path
@@ -15,14 +15,13 @@ from typing import Any
 from sciprism.datasets.layouts.item_tables import ID_FIELDS, NO_TEXT, clean_text, parse_number, parse_paper
 from sciprism.datasets.layouts.scirepeval import TEXTS
 from sciprism.datasets.rows import as_id
-from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Label, Paper
 from sciprism.prepare.samplers.fields import FIELDS
-from sciprism.prepare.samplers.labels import sample_label_pairs
-from sciprism.prepare.samplers.sampling import SampleReport, Sampling
+from sciprism.prepare.samplers.labels import MAX_PER_LABEL, sample_label_pairs
+from sciprism.prepare.samplers.sampling import Sampling
 from sciprism.prepare.samplers.scored_lists import ScoredList, sample_clicks
-from sciprism.prepare.scimult.context import MissingFilesError, PreparedDataSet, SciMultPrepareContext
+from sciprism.prepare.scimult.context import PreparedDataSet, SciMultPrepareContext
 from sciprism.prepare.scimult.maple import (
     LabelledPaper,
     find_maple_file,
@@ -37,117 +36,28 @@ from sciprism.training.examples import Example, item_key
 
 FOLDER = "pretrain"
 SPLITS = ("train", "validation")
-
-
-@dataclass(frozen=True, slots=True)
-class PretrainingSource:
-    """A source of Table A1: its name, its file, and its published numbers of queries and positive pairs."""
-
-    name: str
-    file: str
-    published: tuple[int, int]
-
-
-def write_source(
-    context: SciMultPrepareContext,
-    source: PretrainingSource,
-    examples: Iterable[Example],
-    *,
-    dropped: DropReport,
-    report: SampleReport | None = None,
-    missing_inputs: tuple[str, ...] = (),
-) -> PreparedDataSet:
-    """Write a source; count its examples, distinct queries, positive pairs and hard negatives.
-
-    report: the sampler's report, complete when all examples are consumed.
-    """
-    counts: Counter[str] = Counter()
-    queries: set[str] = set()
-
-    def counted() -> Iterator[Example]:
-        """Yield the examples, and count them."""
-        for example in examples:
-            pairs, negatives = len(example.positives), len(example.negatives)
-            counts.update({"examples": 1, "positive pairs": pairs, "hard negatives": negatives})
-            queries.add(item_key(example.query))
-            yield example
-
-    file = f"{FOLDER}/{source.file}"
-    context.examples.write(file, counted())
-    if report is not None:
-        dropped.update(report.dropped)
-        counts.update({f"negatives: {kind}": count for kind, count in sorted(report.negatives.items())})
-    return PreparedDataSet(
-        name=source.name,
-        files=(file,),
-        queries=len(queries),
-        targets=counts["positive pairs"],
-        published=source.published,
-        counts=counts,
-        missing_inputs=missing_inputs,
-        dropped=dropped,
-    )
-
-
-def read_training_records(
-    context: SciMultPrepareContext, config: str
-) -> tuple[Iterator[tuple[str, dict[str, Any]]], tuple[str, ...]]:
-    """Return (location, record) of train and validation, and the missing splits."""
-    paths: list[Path] = []
-    missing_inputs: list[str] = []
-    for split in SPLITS:
-        try:
-            paths += context.find_split(TEXTS, config, split)
-        except MissingFilesError as missing:
-            missing_inputs.append(str(missing))
-    if not paths:
-        raise MissingFilesError(missing_inputs[0])
-    return (item for path in paths for item in read_located_records(context.data_root, path)), tuple(missing_inputs)
-
-
-def parse_source_paper(record: Any, where: str) -> Paper:
-    """Return the paper of a SciRepEval record; older files have `sha` as id. Raises InputError."""
-    if not isinstance(record, Mapping):
-        raise InputError(f"{where}: expected a paper as an object, got {record!r:.60}")
-    keys = (*ID_FIELDS, "sha")
-    name = next((as_id(record[key]) for key in keys if record.get(key) not in (None, "")), "")
-    if not name:
-        raise InputError(f"{where}: a paper without {', '.join(keys)}")
-    return parse_paper(record, name)
-
-
-CS = PretrainingSource("MAPLE CS-Journal", "cs-journal.jsonl", (358_447, 1_242_885))
-MESH = PretrainingSource("MAPLE Biology-MeSH + Medicine-MeSH", "biology-medicine.jsonl", (1_345_128, 1_976_858))
-COARSE = PretrainingSource("MAPLE coarse", "coarse.jsonl", (900_000, 900_000))
-
-MAX_PER_LABEL = 100
-"""Maximum number of pairs of one label (SciMult, section 4.1)."""
 PAPERS_PER_FIELD = 50_000
+NO_TITLE = "triplet with a paper without title, dropped"
 
 
 def write_cs_journal(context: SciMultPrepareContext) -> PreparedDataSet:
     """Write the papers of `Computer_Science` with MICoL's topics."""
-    path = find_maple_file(context, "Computer_Science")
-    dropped, labels = DropReport(), read_cs_topics(context)
-    papers = read_labelled_papers(context, [path], {label.id for label in labels}, dropped)
-    return _write_pairs(context, CS, papers, labels, max_per_label=MAX_PER_LABEL, dropped=dropped)
+    path, labels = find_maple_file(context, "Computer_Science"), read_cs_topics(context)
+    sampling = Sampling(seed=context.seed)
+    papers = read_labelled_papers(context, [path], {label.id for label in labels}, sampling.report.dropped)
+    return _write_pairs(context, "cs-journal.jsonl", papers, labels, sampling, max_per_label=MAX_PER_LABEL)
 
 
 def write_biology_and_medicine(context: SciMultPrepareContext) -> PreparedDataSet:
     """Write the papers of `Biology_MeSH` and `Medicine_MeSH` with the MeSH terms, one vocabulary for both."""
     folders = ("Biology_MeSH", "Medicine_MeSH")
-    paths, missing = _find_papers(context, {folder: (folder,) for folder in folders})
-    dropped = DropReport()
+    paths, missing = context.find_some(folders, lambda folder: find_maple_file(context, folder))
+    sampling = Sampling(seed=context.seed)
     labels, missing_inputs = read_mesh_terms(context, folders)
-    papers = read_labelled_papers(context, paths.values(), {label.id for label in labels}, dropped)
+    papers = read_labelled_papers(context, paths.values(), {label.id for label in labels}, sampling.report.dropped)
+    file = "biology-medicine.jsonl"
     return _write_pairs(
-        context,
-        MESH,
-        papers,
-        labels,
-        max_per_label=MAX_PER_LABEL,
-        dropped=dropped,
-        missing_inputs=(*missing, *missing_inputs),
+        context, file, papers, labels, sampling, max_per_label=MAX_PER_LABEL, missing_inputs=missing + missing_inputs
     )
 
 
@@ -157,51 +67,29 @@ def write_coarse(context: SciMultPrepareContext) -> PreparedDataSet:
     Papers with the lowest seeded hashes are sampled; a paper of several fields belongs to the first one that
     sampled it. There is no maximum per label: 18 labels have 900,000 pairs.
     """
-    paths, missing = _find_papers(context, {field: [field, f"{field}_MAG", f"{field}_MeSH"] for field in FIELDS})
-    dropped = DropReport()
+
+    def find(field: str) -> Path:
+        return find_maple_file(context, field, f"{field}_MAG", f"{field}_MeSH")
+
+    paths, missing = context.find_some(FIELDS, find)
+    sampling = Sampling(seed=context.seed)
     labels = [Label(id=field, name=name) for field, name in FIELDS.items()]
-    return _write_pairs(
-        context,
-        COARSE,
-        _sample_fields(context, paths, dropped),
-        labels,
-        max_per_label=0,
-        dropped=dropped,
-        missing_inputs=missing,
-    )
-
-
-def _find_papers(
-    context: SciMultPrepareContext, folders: Mapping[str, Sequence[str]]
-) -> tuple[dict[str, Path], tuple[str, ...]]:
-    """Return name -> papers file, from the first of its folders that exists, and the missing files.
-
-    Raises MissingFilesError where none exists.
-    """
-    paths: dict[str, Path] = {}
-    missing: list[str] = []
-    for name, candidates in folders.items():
-        try:
-            paths[name] = find_maple_file(context, *candidates)
-        except MissingFilesError as error:
-            missing.append(str(error))
-    if not paths:
-        raise MissingFilesError(missing[0])
-    return paths, tuple(missing)
+    papers = _sample_fields(context, paths, sampling)
+    return _write_pairs(context, "coarse.jsonl", papers, labels, sampling, max_per_label=0, missing_inputs=missing)
 
 
 def _sample_fields(
-    context: SciMultPrepareContext, paths: Mapping[str, Path], dropped: DropReport
+    context: SciMultPrepareContext, paths: Mapping[str, Path], sampling: Sampling
 ) -> Iterator[LabelledPaper]:
     """Sample the papers of each field in a first pass over its file, and yield them in a second one."""
     used: set[str] = set()
     for field, path in paths.items():
         names = {paper.id for paper, _ in read_maple_papers(context, path) if paper.title or paper.abstract} - used
         selected = set(
-            nsmallest(PAPERS_PER_FIELD, names, key=lambda name: (random_fraction(context.seed, field, name), name))
+            nsmallest(PAPERS_PER_FIELD, names, key=lambda name: (random_fraction(sampling.seed, field, name), name))
         )
         if len(selected) < PAPERS_PER_FIELD:
-            dropped.add(f"field of fewer than {PAPERS_PER_FIELD:,} papers, all used", field)
+            sampling.drop(f"field of fewer than {PAPERS_PER_FIELD:,} papers, all used", field)
         used |= selected
         for paper, _ in read_maple_papers(context, path):
             if paper.id in selected and (paper.title or paper.abstract):
@@ -211,12 +99,12 @@ def _sample_fields(
 
 def _write_pairs(
     context: SciMultPrepareContext,
-    source: PretrainingSource,
+    name: str,
     papers: Iterable[LabelledPaper],
     labels: Sequence[Label],
+    sampling: Sampling,
     *,
     max_per_label: int,
-    dropped: DropReport,
     missing_inputs: tuple[str, ...] = (),
 ) -> PreparedDataSet:
     """Write pairs of papers and labels with hard negatives.
@@ -225,34 +113,32 @@ def _write_pairs(
     references and labels; texts are streamed when the examples are written.
     """
     rows = {label.id: row for row, label in enumerate(labels)}
-    staged = context.out / FOLDER / f".{source.file}.papers"
-    report = SampleReport()
+    staged = context.out / FOLDER / f".{name}.papers"
     try:
-        known = _stage(staged, papers, rows, dropped)
-        stubs, carried = [], []
+        ids = _stage(staged, papers, rows, sampling)
+        stubs, paper_labels = [], []
         for paper, label_rows in _read_staged(staged):
-            stubs.append(_build_stub(paper, known))
-            carried.append(tuple(label_rows))
-        sampling = Sampling(seed=context.seed, report=report)
-        examples = sample_label_pairs(stubs, labels, carried, sampling, max_per_label=max_per_label)
+            stubs.append(_build_stub(paper, ids))
+            paper_labels.append(tuple(label_rows))
+        examples = sample_label_pairs(stubs, labels, paper_labels, sampling, max_per_label=max_per_label)
         examples = _add_texts(examples, (paper for paper, _ in _read_staged(staged)))
-        return write_source(context, source, examples, dropped=dropped, report=report, missing_inputs=missing_inputs)
+        return _write_source(context, name, examples, sampling, missing_inputs)
     finally:
         staged.unlink(missing_ok=True)
 
 
-def _stage(path: Path, papers: Iterable[LabelledPaper], rows: dict[str, int], dropped: DropReport) -> dict[str, str]:
+def _stage(path: Path, papers: Iterable[LabelledPaper], rows: dict[str, int], sampling: Sampling) -> dict[str, str]:
     """Write the papers that have a text; return their ids, each mapped to itself."""
-    known: dict[str, str] = {}
+    ids: dict[str, str] = {}
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8") as file:
         for paper, labels in papers:
             if not paper.title and not paper.abstract:
-                dropped.add(NO_TEXT, paper.id)
+                sampling.drop(NO_TEXT, paper.id)
                 continue
-            known[paper.id] = paper.id
+            ids[paper.id] = paper.id
             file.write(json.dumps([paper.to_json(), [rows[label] for label in labels]]) + "\n")
-    return known
+    return ids
 
 
 def _read_staged(path: Path) -> Iterator[tuple[Paper, list[int]]]:
@@ -262,14 +148,14 @@ def _read_staged(path: Path) -> Iterator[tuple[Paper, list[int]]]:
             yield Paper.from_json(paper), labels
 
 
-def _build_stub(paper: Paper, known: dict[str, str]) -> Paper:
+def _build_stub(paper: Paper, ids: dict[str, str]) -> Paper:
     """Return a paper for the sampler, with a placeholder as title; equal ids are one object in memory."""
     return Paper(
-        id=known[paper.id],
+        id=ids[paper.id],
         title="-",
         authors=tuple(map(sys.intern, paper.authors)),
         venue=sys.intern(paper.venue),
-        references=tuple(known[name] for name in paper.references if name in known),
+        references=tuple(ids[name] for name in paper.references if name in ids),
     )
 
 
@@ -280,52 +166,98 @@ def _add_texts(examples: Iterable[Example], papers: Iterator[Paper]) -> Iterator
         yield replace(example, query=next(paper for paper in papers if item_key(paper) == key))
 
 
-TRIPLETS = PretrainingSource("citation triplets", "citations.jsonl", (165_340, 819_836))
-NO_TITLE = "triplet with a paper without title, dropped"
-
-
 def write_citation_triplets(context: SciMultPrepareContext) -> PreparedDataSet:
     """Write one example for consecutive triplets of a query.
 
     Every triplet is a positive pair with its own negative: the i-th negative belongs to the i-th positive, so
     a cited paper may occur twice.
     """
-    dropped = DropReport()
-    records, missing_inputs = read_training_records(context, "cite_prediction")
+    sampling = Sampling(seed=context.seed)
+    records, missing_inputs = _read_training_records(context, "cite_prediction")
 
     def triplets() -> Iterator[tuple[Paper, Paper, Paper]]:
         """Yield the triplets whose papers have titles."""
         for where, record in records:
             query, cited, other = (
-                parse_source_paper(record.get(key), f"{where}, {key}") for key in ("query", "pos", "neg")
+                _parse_source_paper(record.get(key), f"{where}, {key}") for key in ("query", "pos", "neg")
             )
             if query.title and cited.title and other.title:
                 yield query, cited, other
             else:
-                dropped.add(NO_TITLE, f"{query.id} {cited.id} {other.id}")
+                sampling.drop(NO_TITLE, f"{query.id} {cited.id} {other.id}")
 
-    groups = (zip(*group, strict=True) for _, group in groupby(triplets(), key=lambda each: each[0].id))
+    groups = (zip(*group, strict=True) for _, group in groupby(triplets(), key=lambda triplet: triplet[0].id))
     examples = (Example(query=queries[0], positives=cited, negatives=others) for queries, cited, others in groups)
-    return write_source(context, TRIPLETS, examples, dropped=dropped, missing_inputs=missing_inputs)
-
-
-SEARCHES = PretrainingSource("SciRepEval-Search", "search.jsonl", (528_497, 620_033))
+    return _write_source(context, "citations.jsonl", examples, sampling, missing_inputs)
 
 
 def write_search_lists(context: SciMultPrepareContext) -> PreparedDataSet:
     """Write an example of each query: scores above 0 are positives, others hard negatives."""
-    report = SampleReport()
-    records, missing_inputs = read_training_records(context, "search")
-    lists = (_parse_list(where, record) for where, record in records)
-    examples = sample_clicks(lists, Sampling(seed=context.seed, report=report), negatives=0)
-    return write_source(context, SEARCHES, examples, dropped=DropReport(), report=report, missing_inputs=missing_inputs)
+    sampling = Sampling(seed=context.seed)
+    records, missing_inputs = _read_training_records(context, "search")
+    examples = sample_clicks((_parse_list(where, record) for where, record in records), sampling, negatives=0)
+    return _write_source(context, "search.jsonl", examples, sampling, missing_inputs)
 
 
 def _parse_list(where: str, record: Mapping[str, Any]) -> ScoredList:
     query, candidates = record.get("query"), record.get("candidates")
     if not isinstance(query, str) or not isinstance(candidates, list):
         raise InputError(f"{where}: expected `query` (text) and `candidates` (list)")
-    found = [parse_source_paper(candidate, f"{where}, candidates") for candidate in candidates]
-    papers = [Paper(id=paper.id, title=paper.title, abstract=paper.abstract) for paper in found]
+    parsed = (_parse_source_paper(candidate, f"{where}, candidates") for candidate in candidates)
+    papers = [Paper(id=paper.id, title=paper.title, abstract=paper.abstract) for paper in parsed]
     scores = [parse_number(candidate.get("score"), f"{where}: the score") for candidate in candidates]
     return ScoredList(clean_text(query), papers, scores)
+
+
+def _parse_source_paper(record: Any, where: str) -> Paper:
+    """Return the paper of a SciRepEval record; older files have `sha` as id. Raises InputError."""
+    if not isinstance(record, Mapping):
+        raise InputError(f"{where}: expected a paper as an object, got {record!r:.60}")
+    keys = (*ID_FIELDS, "sha")
+    name = next((as_id(record[key]) for key in keys if record.get(key) not in (None, "")), "")
+    if not name:
+        raise InputError(f"{where}: a paper without {', '.join(keys)}")
+    return parse_paper(record, name)
+
+
+def _read_training_records(
+    context: SciMultPrepareContext, config: str
+) -> tuple[Iterator[tuple[str, dict[str, Any]]], tuple[str, ...]]:
+    """Return (location, record) of train and validation, and the missing splits."""
+    parts, missing_inputs = context.find_some(SPLITS, lambda split: context.find_split(TEXTS, config, split))
+    paths = [path for files in parts.values() for path in files]
+    return (row for path in paths for row in read_located_records(context.data_root, path)), missing_inputs
+
+
+def _write_source(
+    context: SciMultPrepareContext,
+    name: str,
+    examples: Iterable[Example],
+    sampling: Sampling,
+    missing_inputs: tuple[str, ...] = (),
+) -> PreparedDataSet:
+    """Write a source; count its examples, distinct queries, positive pairs and hard negatives.
+
+    sampling: its report is complete when all examples are consumed.
+    """
+    counts: Counter[str] = Counter()
+    queries: set[str] = set()
+
+    def counted() -> Iterator[Example]:
+        for example in examples:
+            pairs, negatives = len(example.positives), len(example.negatives)
+            counts.update({"examples": 1, "positive pairs": pairs, "hard negatives": negatives})
+            queries.add(item_key(example.query))
+            yield example
+
+    file = f"{FOLDER}/{name}"
+    context.examples.write(file, counted())
+    counts.update({f"negatives: {kind}": count for kind, count in sorted(sampling.report.negatives.items())})
+    return PreparedDataSet(
+        files=(file,),
+        queries=len(queries),
+        targets=counts["positive pairs"],
+        counts=counts,
+        missing_inputs=missing_inputs,
+        dropped=sampling.report.dropped,
+    )

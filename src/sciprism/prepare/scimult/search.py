@@ -85,9 +85,7 @@ def write_collection(
     return size, written
 
 
-def _write_merged(
-    context: SciMultPrepareContext, *, name: str, folder: str, splits: Sequence[str], published: tuple[int, int]
-) -> PreparedDataSet:
+def _write_merged(context: SciMultPrepareContext, *, name: str, folder: str, splits: Sequence[str]) -> PreparedDataSet:
     """Write a data set of BEIR: all documents, and the queries with judgements in any of the splits."""
     dropped = DropReport()
     folders = [f"{above}{folder}" for above in ("beir/", "")]
@@ -103,19 +101,15 @@ def _write_merged(
     files, builders, reports = _name_files(name), (build_paper_row, query_row), (dropped, DropReport())
     size, written = write_collection(context, files, (corpus, [queries]), builders, qrels, reports)
     return PreparedDataSet(
-        name=name,
         files=files,
         queries=len(written),
         targets=size,
-        published=published,
         counts={"relevant": sum(grade > 0 for query in written for grade in qrels[query].values())},
         dropped=dropped,
     )
 
 
-def _write_ranked(
-    context: SciMultPrepareContext, *, name: str, config: str, published: tuple[int, float]
-) -> PreparedDataSet:
+def _write_ranked(context: SciMultPrepareContext, *, name: str, config: str) -> PreparedDataSet:
     """Write a ranking data set of SciRepEval: its graded queries and their candidates."""
     context.find_split(TEXTS, config, "evaluation")
     context.find_split(LABELS, config, "test")
@@ -131,11 +125,9 @@ def _write_ranked(
     count = context.write(files[1], _build_query_rows(data))
     sizes = [len(pool) for pool in data.pools]
     return PreparedDataSet(
-        name=name,
         files=files,
         queries=count,
         targets=round(sum(sizes) / max(len(sizes), 1), 2),
-        published=published,
         counts={"papers": len(wanted), "pairs": sum(sizes)},
         dropped=data.dropped,
     )
@@ -155,19 +147,11 @@ def _name_files(name: str) -> tuple[str, str]:
     return f"{FOLDER}/{name}_papers_test.json", f"{FOLDER}/{name}_queries_test.json"
 
 
-write_scifact = partial(
-    _write_merged, name="SciFact", folder="scifact", splits=("train", "test"), published=(1_109, 5_183)
-)
-write_nfcorpus = partial(
-    _write_merged, name="NFCorpus", folder="nfcorpus", splits=("train", "dev", "test"), published=(3_237, 3_633)
-)
-write_trec_covid = partial(
-    _write_merged, name="TRECCOVID_BEIR", folder="trec-covid", splits=("test",), published=(50, 171_332)
-)
-write_scirepeval_search = partial(_write_ranked, name="Search", config="search", published=(2_637, 10))
-write_scirepeval_trec_covid = partial(
-    _write_ranked, name="TRECCOVID_SciRepEval", config="trec_covid", published=(50, 1386.36)
-)
+write_scifact = partial(_write_merged, name="SciFact", folder="scifact", splits=("train", "test"))
+write_nfcorpus = partial(_write_merged, name="NFCorpus", folder="nfcorpus", splits=("train", "dev", "test"))
+write_trec_covid = partial(_write_merged, name="TRECCOVID_BEIR", folder="trec-covid", splits=("test",))
+write_scirepeval_search = partial(_write_ranked, name="Search", config="search")
+write_scirepeval_trec_covid = partial(_write_ranked, name="TRECCOVID_SciRepEval", config="trec_covid")
 """SciRepEval's version: title, question and narrative of a query are one text."""
 
 Task = Literal["PAR", "PPR"]
@@ -182,7 +166,6 @@ def _write_search(
     task: Task,
     splits: tuple[str, ...],
     folder: str,
-    published: tuple[int, int],
 ) -> PreparedDataSet:
     dropped = DropReport()
     kind = "patient" if task == "PPR" else "article"
@@ -201,33 +184,18 @@ def _write_search(
     builders = (partial(build_paper_row, key=kind), query_row)
     texts = (corpus, query_files)
     size, written = write_collection(context, files, texts, builders, qrels, (dropped, dropped))
-    name = f"PMC-Patients {task}"
     if folder == SUPERVISED:
-        name += ", supervised"
         files.append(f"{folder}/{task}_test_qrels.tsv")
         context.write_qrels(files[-1], qrels)
-    return PreparedDataSet(
-        name=name,
-        files=tuple(files),
-        queries=len(written),
-        targets=size,
-        published=published,
-        dropped=dropped,
-    )
+    return PreparedDataSet(files=tuple(files), queries=len(written), targets=size, dropped=dropped)
 
 
 def _need(context: SciMultPrepareContext, *files: str) -> Path:
     return context.need(*(f"{folder}/{file}" for file in files for folder in FOLDERS))
 
 
-write_similar_patients = partial(
-    _write_search, task="PPR", splits=SPLITS, folder=ZERO_SHOT, published=(100_327, 155_151)
-)
+write_similar_patients = partial(_write_search, task="PPR", splits=SPLITS, folder=ZERO_SHOT)
 """The queries of all splits over all patients: a query may find itself, as published."""
-write_supervised_patients = partial(
-    _write_search, task="PPR", splits=("test",), folder=SUPERVISED, published=(2_812, 155_151)
-)
-write_supervised_articles = partial(
-    _write_search, task="PAR", splits=("test",), folder=SUPERVISED, published=(5_959, 1_413_087)
-)
+write_supervised_patients = partial(_write_search, task="PPR", splits=("test",), folder=SUPERVISED)
+write_supervised_articles = partial(_write_search, task="PAR", splits=("test",), folder=SUPERVISED)
 """The texts of the articles must be obtained from PubMed."""
