@@ -181,7 +181,7 @@ class TrainingLoop:
         return self.state
 
     def _prefetch(self) -> None:
-        """Give learners that prefetch their batches of the coming steps, now and then."""
+        """Every `PREFETCHED_STEPS`, pass the batches of the coming steps to the learners that prefetch."""
         wanting = [position for position, learner in enumerate(self.learners) if learner.prefetches]
         if not wanting or self.step % PREFETCHED_STEPS:
             return

@@ -27,7 +27,9 @@ class OptimizerSettings(RecipeTable):
     )
     lr: float = Field(gt=0, description="Learning rate after the warm-up.")
     method_lr: float | None = Field(
-        None, gt=0, description="That of what the method adds (tokens, maps, adapters), which begins untrained."
+        None,
+        gt=0,
+        description="Learning rate of parameters that the method adds (tokens, maps, adapters): they begin untrained.",
     )
     weight_decay: float = Field(0.01, ge=0, description="Not of biases and norms.")
     betas: tuple[Beta, Beta] = Field((0.9, 0.999), description="AdamW's decay of gradient moments.")

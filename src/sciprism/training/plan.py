@@ -137,7 +137,7 @@ class _Inspection:
 
     @contextmanager
     def collect(self) -> Iterator[None]:
-        """Note an InputError as a problem, and go on after the block."""
+        """Add an InputError of the block to the problems, and continue after the block."""
         try:
             yield
         except InputError as error:

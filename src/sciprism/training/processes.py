@@ -36,7 +36,7 @@ class Processes:
 
     @property
     def first(self) -> bool:
-        """Say whether this is the process that writes files."""
+        """Return whether this is the process that writes files."""
         return self.rank == 0
 
     def wait(self) -> None:
@@ -128,7 +128,7 @@ def _device(name: str | None) -> torch.device:
 
 @contextmanager
 def defer_interrupts() -> Iterator[Callable[[], bool]]:
-    """Defer Ctrl-C and SIGTERM, but not a second one. Yields a function that says whether one came."""
+    """Defer the first Ctrl-C or SIGTERM to the end of a step; yield a function that returns whether one came."""
     received: list[int] = []
 
     def receive(signal_number: int, frame: FrameType | None) -> None:  # noqa: ARG001

@@ -47,7 +47,7 @@ class ModelSettings(RecipeTable):
         None, description="How vectors of the model are compared."
     )
     dropout: float | None = Field(
-        None, ge=0, lt=1, description="Of hidden states and attention. Default: the backbone's."
+        None, ge=0, lt=1, description="Rate of dropout of hidden states and attention. Default: the backbone's."
     )
 
 
@@ -82,7 +82,7 @@ class Architecture(RecipeTable):
         return self.model_dump(exclude=others) | renamed
 
     def can_be_copied_to(self, other: Architecture) -> bool:
-        """Say whether another architecture can be built from this one's layers."""
+        """Return whether another architecture can be built from this one's layers."""
         same_width = (self.hidden, self.heads) == (other.hidden, other.heads)
         layers = len(other.copied_layers) == other.layers and all(1 <= n <= self.layers for n in other.copied_layers)
         lexical = other.lexical in (0, self.lexical)
@@ -110,10 +110,10 @@ class SourceSpec(RecipeTable):
         description="Which positive and negative are used: `random` ones each time, or the `first`, as published.",
     )
     objective: Mapping[str, Any] | None = Field(
-        None, description="Of this source, an objective below. Default: the stage's."
+        None, description="The loss of this source, one of the objectives below. Default: the stage's."
     )
     hard_negatives: int | None = Field(
-        None, ge=0, description="Of each example, at most, for this source. Default: the objective's."
+        None, ge=0, description="Hard negatives of each example of this source, at most. Default: the objective's."
     )
 
 
@@ -139,16 +139,16 @@ class Stage(RecipeTable):
     )
     method: str = Field("single", description="How the encoder serves several formats: `prism`, `adapters` ...")
     options: Mapping[str, Any] = Field(
-        {}, description="Of the method: `{ every = 2 }` for experts, `{ reduction = 16 }` for adapters."
+        {}, description="Options of the method: `{ every = 2 }` for experts, `{ reduction = 16 }` for adapters."
     )
-    pooling: PoolingName | None = Field(None, description="In place of the model's, for this stage.")
-    dropout: float | None = Field(None, ge=0, lt=1, description="In place of the model's, for this stage.")
-    training_length: int | None = Field(None, ge=3, description="In place of the model's, for this stage.")
+    pooling: PoolingName | None = Field(None, description="Replaces the model's in this stage.")
+    dropout: float | None = Field(None, ge=0, lt=1, description="Replaces the model's in this stage.")
+    training_length: int | None = Field(None, ge=3, description="Replaces the model's in this stage.")
     initialize_from: str = Field(
         "previous",
         description="`previous` (stage, or else the backbone), `backbone`, an earlier stage, or a model folder.",
     )
-    architecture: Architecture | None = Field(None, description="Of a new model, in place of `initialize_from`.")
+    architecture: Architecture | None = Field(None, description="Size of a new model, in place of `initialize_from`.")
     finished_model: Path | None = Field(
         None, description="Folder of a model that replaces this stage, which is then not run."
     )
@@ -167,7 +167,7 @@ class Stage(RecipeTable):
         1.0, ge=0, le=1, description="A source's weight is its size to this power. 0.5: as GTE; 0: equal."
     )
     weighting: Mapping[str, Any] = Field(
-        {"name": "none"}, description="Of the sources' losses: `none`, `loss-balanced` or `grad-norm`."
+        {"name": "none"}, description="Weights of the sources' losses: `none`, `loss-balanced` or `grad-norm`."
     )
     batch_size: int = Field(ge=2, description="Examples of a batch, over all processes.")
     gradient_accumulation: int = Field(
@@ -182,7 +182,7 @@ class Stage(RecipeTable):
     gradient_reduction: Literal["sum", "mean"] = Field(
         "sum", description="Over processes: the whole batch's gradient, or the mean (as published)."
     )
-    precision: Precision = Field("float32", description="Of matrix products.")
+    precision: Precision = Field("float32", description="Precision of matrix products.")
     gradient_checkpointing: bool = Field(False, description="Compute activations twice, to save memory inside a chunk.")
     checkpoint_every: int = Field(500, ge=1, description="Steps from one checkpoint to the next.")
     evaluation: Evaluation = Field(Evaluation(), description="The table `evaluation` below.")
@@ -245,9 +245,9 @@ def check_unique(what: str, names: Sequence[str]) -> None:
 class Recipe(RecipeTable):
     """All that makes a model: `sciprism train RECIPE -o RUN` runs its stages one after the other."""
 
-    name: str = Field(description="Of the recipe.")
+    name: str = Field(description="Name of the recipe, stored in its models.")
     reference: str = Field("", description="Where the settings are from.")
-    seed: int = Field(0, description="Of everything random.")
+    seed: int = Field(0, description="Seed of all random choices.")
     model: ModelSettings = Field(description="The table `model` below.")
     stages: tuple[Stage, ...] = Field(min_length=1, description="The optimisation runs, in their order.")
 

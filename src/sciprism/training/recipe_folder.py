@@ -129,12 +129,12 @@ def _is_list_of_tables(value: Any) -> bool:
 
 def _find_base(name: str, path: Path) -> Path:
     """Return the file of the recipe that a file extends, which may not exist."""
-    beside = path.parent / f"{name.removesuffix(SUFFIX)}{SUFFIX}"
+    neighbour = path.parent / f"{name.removesuffix(SUFFIX)}{SUFFIX}"
     folder = recipes_folder()
-    if folder is None or (beside.is_file() and beside.resolve() != path.resolve()):
-        return beside
+    if folder is None or (neighbour.is_file() and neighbour.resolve() != path.resolve()):
+        return neighbour
     shipped = folder / f"{_name(Path(name))}{SUFFIX}"
-    return shipped if shipped.is_file() else beside
+    return shipped if shipped.is_file() else neighbour
 
 
 def _remove(tables: dict[str, Any], key: str, where: str) -> None:

@@ -79,7 +79,7 @@ class _StageRun:
             write_checksums(self.folder.folder)  # of the metrics and their plot, which no longer change
             line = f"{self.stage.name}: {loop.step:,} steps, {state.examples:,} examples"
             if self.folder.best.exists():
-                line += f"; the model is that of step {state.best_step:,}{self._say_choice()}"
+                line += f"; the model is that of step {state.best_step:,}{self._describe_choice()}"
                 line += ": no step improved it" * (state.best_step == 0) + f" (dev: {self._format_dev_scores()})"
             self.hooks.on_message(line)
         loop.processes.wait()
@@ -104,8 +104,8 @@ class _StageRun:
         replace_folder(folder.model, draft)
         folder.checkpoints.keep_last()
 
-    def _say_choice(self) -> str:
-        """Say that dev examples chose the model, where several steps were scored."""
+    def _describe_choice(self) -> str:
+        """Return how the model's step was chosen: by dev examples, if they scored several steps, or as the last one."""
         scored = sum("dev" in row for row in self.folder.rows())
         return ", the best by dev examples" if scored > 1 else ", the last one"
 

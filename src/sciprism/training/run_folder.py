@@ -180,7 +180,7 @@ class StageFolder:
 
     @property
     def remedy(self) -> str:
-        """Say what to do where the stage cannot go on."""
+        """Return what a person can do if the stage cannot resume."""
         names = f"{LAST}, {BEFORE} and {self.best.name}"
         return (
             f"To train the stage again from its first step, remove what there is of {names} in {self.folder}; or "

@@ -160,7 +160,7 @@ class ExampleSource(_Source):
         return replace(example, positives=positives, negatives=negatives)
 
     def _accept(self, row: Any, number: int) -> bool:
-        """Say whether a row is an example for the learner; note its labels, or that it is dropped."""
+        """Return whether a row is an example for the objective; record its labels, or count it as dropped."""
         example = self._parse(row, number)
         if example is None or not self.learner.fits(example):
             self.dropped += 1

@@ -29,9 +29,9 @@ class DistillationSettings(NamedTable):
     teacher_max_length: int | None = Field(
         None, ge=3, description="Tokens of a text that the teacher reads. Default: as many as it can."
     )
-    teacher_precision: Precision = Field("float32", description="In which the teacher computes.")
+    teacher_precision: Precision = Field("float32", description="Precision in which the teacher computes.")
     cache_teacher: bool = Field(True, description="Keep the teacher's vectors on disk, for other epochs and runs.")
-    hard_negatives: int = Field(0, ge=0, description="Of each example, at most.")
+    hard_negatives: int = Field(0, ge=0, description="Hard negatives of each example, at most.")
 
 
 class DistillationLearner(PairLearner):
@@ -95,7 +95,7 @@ class SimilaritySettings(DistillationSettings):
     distillation_temperature: float = Field(
         4.0, gt=0, description="Divides the similarities of both once more, the paper's tau_KD."
     )
-    similarity: Literal["dot", "cosine"] = Field("cosine", description="Of two vectors.")
+    similarity: Literal["dot", "cosine"] = Field("cosine", description="Similarity of two vectors.")
     symmetric: bool = Field(False, description="Passages over queries too; `hard_negatives` is 0 then.")
 
     @model_validator(mode="after")

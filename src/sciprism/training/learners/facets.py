@@ -19,7 +19,7 @@ class FacetsSettings(NamedTable):
     """Settings of the contrast of facets."""
 
     best_pair_weight: float = Field(
-        0.1, ge=0, le=1, description="Of the best pair of facets, the paper's lambda; the sums have the rest."
+        0.1, ge=0, le=1, description="Weight of the best pair of facets, the paper's lambda; the sums have the rest."
     )
     mix: Literal["losses", "logits"] = Field(
         "losses", description="What is weighted: two cross-entropies (as in the code), or scores (as in the paper)."

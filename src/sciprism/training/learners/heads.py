@@ -29,7 +29,7 @@ MOMENTUM = 0.05
 class HeadSettings(NamedTable):
     """Settings of all heads."""
 
-    dropout: float = Field(0.2, ge=0, lt=1, description="Of the head's input.")
+    dropout: float = Field(0.2, ge=0, lt=1, description="Rate of dropout of the head's input.")
     scale: float = Field(1.0, gt=0, description="Factor of the vectors.")
     standardize: bool = Field(
         False, description="Each dimension, and the numbers of a regression, to running mean 0 and variance 1."
@@ -40,9 +40,9 @@ class ClassificationSettings(HeadSettings):
     """Settings of a classification head."""
 
     contrastive_weight: float = Field(
-        0.0, ge=0, le=1, description="Of a supervised contrastive loss in the sum (SciRepEval's option: 0.9)."
+        0.0, ge=0, le=1, description="Weight of a supervised contrastive loss in the sum (SciRepEval's option: 0.9)."
     )
-    temperature: float = Field(0.3, gt=0, description="Of the supervised contrastive loss.")
+    temperature: float = Field(0.3, gt=0, description="Divides the similarities of the supervised contrastive loss.")
 
 
 class RunningStandardizer(nn.Module):
@@ -131,7 +131,7 @@ class ClassificationLearner(HeadLearner):
 
     @staticmethod
     def fits(example: Example) -> bool:
-        """Say whether there is one label."""
+        """Return whether the example has one label."""
         return len(example.answers) == 1 and isinstance(example.answers[0], str)
 
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
@@ -153,7 +153,7 @@ class MultiLabelLearner(HeadLearner):
 
     @staticmethod
     def fits(example: Example) -> bool:
-        """Say whether there are labels."""
+        """Return whether the example has labels."""
         return bool(example.answers) and all(isinstance(answer, str) for answer in example.answers)
 
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
@@ -183,7 +183,7 @@ class RegressionLearner(HeadLearner):
 
     @staticmethod
     def fits(example: Example) -> bool:
-        """Say whether there is one number."""
+        """Return whether the example has one number."""
         return len(example.answers) == 1 and not isinstance(example.answers[0], str)
 
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:

@@ -25,7 +25,7 @@ class LabelRankingSettings(NamedTable):
     """Settings of label ranking."""
 
     temperature: float = Field(1.0, gt=0, description="Divides the similarities.")
-    similarity: Literal["dot", "cosine"] = Field("dot", description="Of two vectors.")
+    similarity: Literal["dot", "cosine"] = Field("dot", description="Similarity of two vectors.")
     max_labels: int = Field(
         0, ge=0, description="Labels of a step: the batch's own and a weighted sample of the rest. 0: all."
     )

@@ -38,9 +38,9 @@ def load_model(name: str, max_length: int | None = None, precision: str = "float
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnerContext:
-    """What a learner works with.
+    """What an objective is built from: the trained encoder, the processes, and labels of its source.
 
-    labels: the names of all classes of its source. candidates: all labels among its positives, by key.
+    labels: names of all classes among the answers. candidates: all labels among the positives, by key.
     load_model: loads teachers.
     """
 
@@ -54,11 +54,11 @@ class LearnerContext:
 class Learner:
     """A training objective: the loss of one source's examples, with its heads.
 
-    settings: its table in a recipe. requires: what an example must have, in words. reads: examples, whose
-    texts become vectors, or blocks of tokens, whose states count (`BlockLearner`). gathers: every process
-    computes the loss over all processes' examples, even one without any; else each the mean over its own.
-    by_facet: the vectors that it gets are (n, K, D), those of facets. prefetches: it is given the batches of
-    coming steps. modules: what is trained besides the encoder, and dropped after training.
+    settings: its table in a recipe. requires: what an example must have, in words. reads: "examples", whose
+    texts become vectors, or "blocks" of tokens, whose states are scored (`BlockLearner`). gathers: whether every
+    process computes the loss over all processes' examples; if not, each computes the mean over its own. by_facet:
+    whether vectors are those of facets, (n, K, D). prefetches: whether `prefetch` gets the batches of coming
+    steps. modules: parameters that are trained with the encoder and dropped after training.
     """
 
     settings: ClassVar[type[NamedTable]] = NamedTable
@@ -74,7 +74,7 @@ class Learner:
 
     @staticmethod
     def fits(example: Example) -> bool:
-        """Say whether an example has what this learner requires."""
+        """Return whether an example has what this objective requires."""
         return bool(example.positives)
 
     def select_texts(self, batch: Batch) -> list[TextGroup]:

@@ -54,7 +54,7 @@ class NegativePairLearner(PairLearner):
 
     @staticmethod
     def fits(example: Example) -> bool:
-        """Say whether an example has a positive and a hard negative."""
+        """Return whether an example has a positive and a hard negative."""
         return bool(example.positives and example.negatives)
 
 
@@ -62,8 +62,8 @@ class ContrastSettings(NamedTable):
     """Settings of in-batch contrast."""
 
     temperature: float = Field(1.0, gt=0, description="Divides the similarities.")
-    similarity: Literal["dot", "cosine"] = Field("dot", description="Of two vectors; `dot` as published.")
-    hard_negatives: int = Field(1, ge=0, description="Of each example, at most.")
+    similarity: Literal["dot", "cosine"] = Field("dot", description="Similarity of two vectors; `dot` as published.")
+    hard_negatives: int = Field(1, ge=0, description="Hard negatives of each example, at most.")
     mask_known: bool = Field(False, description="Drop candidates that are known positives of the query.")
 
 
@@ -102,8 +102,10 @@ class FourSumSettings(NamedTable):
     """Settings of the four-sum contrast."""
 
     temperature: float = Field(0.02, gt=0, description="Divides the similarities.")
-    similarity: Literal["dot", "cosine"] = Field("cosine", description="Of two vectors; `cosine` as published.")
-    hard_negatives: int = Field(0, ge=0, description="Of each example, at most.")
+    similarity: Literal["dot", "cosine"] = Field(
+        "cosine", description="Of queries and passages; `cosine` as published."
+    )
+    hard_negatives: int = Field(0, ge=0, description="Hard negatives of each example, at most.")
     count_pair_twice: bool = Field(True, description="The positive pair is in two of the sums, as published.")
 
 
@@ -128,7 +130,7 @@ class TripletSettings(NamedTable):
 
     margin: float = Field(1.0, gt=0, description="By how much the positive should be nearer.")
     distance: Literal["euclidean", "cosine", "dot"] = Field("euclidean", description="Between two vectors.")
-    hard_negatives: int = Field(1, ge=1, description="Of each example, at most.")
+    hard_negatives: int = Field(1, ge=1, description="Hard negatives of each example, at most.")
 
 
 @learners.register("triplet")
