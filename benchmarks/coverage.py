@@ -16,8 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from measurement import build_parser, provenance, write_result
-from sciprism.evaluation.bootstrap import SAMPLES, draw_sample, estimate, resample
-from sciprism.evaluation.intervals import METHOD, ItemSample, sample_difference, score_interval, sum_samples
+from sciprism.evaluation.intervals import (
+    METHOD,
+    SAMPLES,
+    ItemSample,
+    draw_sample,
+    estimate,
+    resample,
+    sample_difference,
+    score_interval,
+    sum_samples,
+)
 from sciprism.evaluation.item_scores import ItemScores, score_classes, score_numbers
 
 Random = np.random.Generator

@@ -22,7 +22,7 @@ import numpy as np
 
 from measurement import build_parser, provenance, write_result
 from sciprism import Encoder
-from sciprism.evaluation.bootstrap import bootstrap_interval, estimate, paired_difference
+from sciprism.evaluation.intervals import bootstrap_interval, estimate, paired_difference
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.index import topk
 from sciprism.metrics.rankings import average_precision, grade_rankings

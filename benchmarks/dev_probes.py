@@ -20,12 +20,11 @@ import numpy as np
 from measurement import build_parser, provenance, write_result
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import ProbeInput
-from sciprism.evaluation.bootstrap import estimate
-from sciprism.evaluation.context import EvaluationContext
+from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.protocols.probe import ProbeProtocol
 from sciprism.evaluation.suites import suites
 from sciprism.evaluation.systems.loading import SystemOptions, load_system
-from sciprism.evaluation.task import Task
+from sciprism.evaluation.task import EvaluationContext, Task
 
 FOLDS = 3
 

@@ -33,11 +33,11 @@ from measurement import build_parser, provenance, ratio, write_result
 from sciprism import Encoder
 from sciprism.datasets.data_root import DataRoot
 from sciprism.encoders.checkpoints.names import resolve
-from sciprism.evaluation.bootstrap import estimate
-from sciprism.evaluation.context import EvaluationContext
+from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.suites import suites
 from sciprism.evaluation.systems.dense import DenseSystem
-from sciprism.evaluation.tuning.settings import Tuning
+from sciprism.evaluation.task import EvaluationContext
+from sciprism.evaluation.tuning.runs import Tuning
 
 PEER, OURS = "transformers", "sciprism"
 

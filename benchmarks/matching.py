@@ -30,7 +30,7 @@ from sciprism import Encoder, Paper, read_papers
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import MatchInput
 from sciprism.datasets.layouts.open.people import RatedReviewers
-from sciprism.evaluation.bootstrap import bootstrap_interval, estimate, paired_difference
+from sciprism.evaluation.intervals import bootstrap_interval, estimate, paired_difference
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.systems import EncodingInput
 from sciprism.evaluation.systems.bm25 import BM25System

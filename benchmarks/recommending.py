@@ -36,7 +36,7 @@ from measurement import build_parser, provenance, write_result
 from sciprism import Encoder, Paper
 from sciprism.arrays import normalize_rows
 from sciprism.encoders.cached_encoder import CachedEncoder
-from sciprism.evaluation.bootstrap import bootstrap_interval, estimate, paired_difference
+from sciprism.evaluation.intervals import bootstrap_interval, estimate, paired_difference
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.files import cache_folder
 from sciprism.seeding import random_bits, random_fraction

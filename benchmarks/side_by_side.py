@@ -18,7 +18,7 @@ from multiprocessing.context import ForkProcess
 from pathlib import Path
 
 from sciprism.errors import InputError
-from sciprism.evaluation.scoring import TaskData
+from sciprism.evaluation.run import TaskData
 from sciprism.evaluation.task import Task
 
 POLL = 0.2

@@ -24,9 +24,9 @@ from typing import Any
 from measurement import provenance, write_result
 from run_summary import summarize_run
 from sciprism import Encoder
-from sciprism.evaluation.result_packs import ResultKey, ScoredResult, is_pack, read_pack, write_pack
 from sciprism.evaluation.results import folder_name
-from sciprism.evaluation.scoring import TaskData, TaskDataSource
+from sciprism.evaluation.run import TaskData, TaskDataSource
+from sciprism.evaluation.stored_results import ResultKey, ScoredResult, is_pack, read_pack, write_pack
 from sciprism.evaluation.task import Task
 from sciprism.formats import FORMATS
 from sciprism.reproduce.models import TableSystems

@@ -17,7 +17,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from sciprism.evaluation.result_packs import is_pack, read_pack
+from sciprism.evaluation.stored_results import is_pack, read_pack
 from sciprism.reproduce.result_folder import read_models, write_models
 from side_by_side import Job, Scheduler, SharedTasks
 from study import (

@@ -90,7 +90,7 @@ def retrieved_share(rankings, depth=None):
 ''',
     "protocol": '''
 from dataclasses import dataclass
-from sciprism.evaluation.protocols.ranking_scores import score_rankings
+from sciprism.evaluation.item_scores import score_rankings
 from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.task import ProtocolResult
 @protocols.register("toy")

@@ -14,9 +14,8 @@ import scirepeval
 import study
 import study_jobs
 from sciprism.errors import InputError
-from sciprism.evaluation.result_packs import read_pack
 from sciprism.evaluation.results import TaskResult, write_result
-from sciprism.evaluation.stored_results import pack_results
+from sciprism.evaluation.stored_results import pack_results, read_pack
 from sciprism.evaluation.suites import suites
 from sciprism.reproduce.result_folder import read_models, read_runs, write_models
 from side_by_side import Job, Scheduler, SharedTasks

@@ -140,7 +140,7 @@ def test_the_disk_is_named_in_every_command(monkeypatch, capsys, command, error,
         raise error
 
     monkeypatch.setattr(Encoder, "load", fail)
-    monkeypatch.setattr("sciprism.evaluation.selection.select_tasks", fail)
+    monkeypatch.setattr("sciprism.evaluation.run.select_tasks", fail)
     found, _, errors = run(monkeypatch, capsys, *command.split())
     assert found == status and words in errors and errors.count("\n") == 1
 

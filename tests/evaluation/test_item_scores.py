@@ -10,28 +10,30 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from sciprism.errors import InputError
-from sciprism.evaluation import bootstrap as module
-from sciprism.evaluation.aggregates import aggregates
-from sciprism.evaluation.bootstrap import (
+from sciprism.evaluation import intervals as module
+from sciprism.evaluation.intervals import (
     bootstrap_interval,
     draw_sample,
     estimate,
     holm,
     items_key,
     paired_difference,
+    quantile,
     resample,
+    sample_difference,
     sort_items,
+    sum_samples,
+    two_sided_p,
 )
-from sciprism.evaluation.intervals import sample_difference, sum_samples
 from sciprism.evaluation.item_scores import (
     ItemScores,
+    aggregates,
     average_parts,
     score_classes,
     score_label_sets,
     score_numbers,
 )
 from sciprism.evaluation.score_tables import ScoreKey, ScoreTable, write_score_table
-from sciprism.evaluation.student_t import quantile, two_sided_p
 from sciprism.metrics import classification
 from sciprism.metrics import regression as agreement
 from sciprism.metrics.clusters import b_cubed, f1

@@ -11,12 +11,11 @@ from sciprism.errors import DamagedCacheWarning, InputError
 from sciprism.evaluation import results, stored_results
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.results import Measure
-from sciprism.evaluation.run import EvaluationOptions, evaluate
-from sciprism.evaluation.scoring import TaskData
+from sciprism.evaluation.run import EvaluationOptions, TaskData, evaluate
 from sciprism.evaluation.systems import NotServedError
 from sciprism.evaluation.systems.dense import VectorSystem
 from sciprism.evaluation.task import Average, ProtocolResult, Suite, Task
-from sciprism.evaluation.tuning.settings import Tuning
+from sciprism.evaluation.tuning.runs import Tuning
 
 
 @dataclass(frozen=True)
@@ -171,7 +170,7 @@ def test_other_data_or_another_release_is_run_anew(tmp_path, monkeypatch):
     assert again() == again() == 0.25 and len(asked.protocol.calls) == 1
     file.write_text('{"value": 0.75}\n')
     assert again() == 0.75 and len(asked.protocol.calls) == 2
-    monkeypatch.setattr("sciprism.evaluation.provenance.library_versions", lambda: {"sciprism": "another"})
+    monkeypatch.setattr("sciprism.evaluation.results.library_versions", lambda: {"sciprism": "another"})
     again()
     assert len(asked.protocol.calls) == 3
 

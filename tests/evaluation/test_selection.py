@@ -3,7 +3,7 @@
 import pytest
 
 from sciprism.errors import InputError
-from sciprism.evaluation.selection import configure_tasks, select_tasks
+from sciprism.evaluation.run import configure_tasks, select_tasks
 from sciprism.evaluation.suites import suites
 from sciprism.evaluation.task import Suite
 

@@ -11,7 +11,7 @@ from sciprism.errors import InputError
 from sciprism.evaluation.protocols.rerank import RerankProtocol
 from sciprism.evaluation.protocols.retrieve import RetrieveProtocol
 from sciprism.evaluation.report.build import build_report
-from sciprism.evaluation.report.system_results import group_by_system, read_stored_results
+from sciprism.evaluation.report.lines import group_by_system, read_stored_results
 from sciprism.evaluation.run import evaluate
 from sciprism.evaluation.suites import suites
 from sciprism.evaluation.systems.dense import VectorSystem

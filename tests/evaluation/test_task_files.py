@@ -13,7 +13,7 @@ from sciprism.evaluation.protocols.probe import ProbeProtocol
 from sciprism.evaluation.protocols.rerank import RerankProtocol
 from sciprism.evaluation.protocols.retrieve import RetrieveProtocol
 from sciprism.evaluation.task_files import CUSTOM_LAYOUTS, read_suite
-from sciprism.evaluation.tuning.settings import Tuning
+from sciprism.evaluation.tuning.runs import Tuning
 
 HEAD = '[[task]]\nname = "find"\nprotocol = "retrieve"\nformat = "search"\nmetric = "ndcg@10"\n'
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError
-from sciprism.metrics.clicks import click_scores
+from sciprism.metrics.rankings import click_scores
 
 
 def test_clicks_worked_by_hand():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError
-from sciprism.evaluation.bootstrap import estimate
+from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.metrics.classification import ConfusionCounts, f1, f1_of_counts
 from sciprism.metrics.entities import entity_counts, spans, word_counts

@@ -12,7 +12,7 @@ from sciprism.evaluation.intervals import ItemSample
 from sciprism.evaluation.protocols.pair import PairProtocol
 from sciprism.evaluation.report.estimates import are_apart
 from sciprism.evaluation.task import Suite, Task
-from sciprism.evaluation.tuning.settings import Tuning
+from sciprism.evaluation.tuning.runs import Tuning
 from sciprism.reproduce.estimates import ScoreSample, estimate_mean
 from sciprism.reproduce.printing import format_table, table_to_json
 from sciprism.reproduce.run import plan_table, score_table

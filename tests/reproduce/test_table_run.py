@@ -11,10 +11,10 @@ from build_methods import build_encoder, perturb_weights
 from open_data import write
 from sciprism import Encoder
 from sciprism.errors import InputError
-from sciprism.evaluation.published import parse_published
 from sciprism.evaluation.suites import suites
 from sciprism.evaluation.systems import EncodingInput
 from sciprism.evaluation.systems.dense import DenseSystem
+from sciprism.evaluation.task import parse_published
 from sciprism.reproduce.models import InstructedEncoder, TableSystems, read_model_names, resolve_run
 from sciprism.reproduce.papers import reproductions
 from sciprism.reproduce.printing import format_table, table_to_json

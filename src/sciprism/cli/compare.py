@@ -36,7 +36,7 @@ def compare(
     Example: sciprism compare results/ --baseline all-MiniLM-L6-v2 -o report.html
     """
     from sciprism.evaluation.report.build import build_report
-    from sciprism.evaluation.report.system_results import choose_baseline, group_by_system, read_stored_results
+    from sciprism.evaluation.report.lines import choose_baseline, group_by_system, read_stored_results
     from sciprism.evaluation.suites import suites
 
     output_format = _choose_format(output, output_format, as_json)
@@ -68,7 +68,7 @@ def _choose_format(output: Path | None, named: str, as_json: bool) -> str:
 
 def _write(report: Report, output_format: str, output: Path | None) -> None:
     from sciprism.evaluation.report import outputs
-    from sciprism.evaluation.report.terminal import show
+    from sciprism.evaluation.report.text_tables import show
 
     if output is not None:
         output.write_text(outputs[output_format](report), encoding="utf-8")

@@ -19,9 +19,7 @@ from sciprism.errors import InputError
 
 if TYPE_CHECKING:
     from sciprism.evaluation.results import TaskResult
-    from sciprism.evaluation.run import EvaluationOptions
-    from sciprism.evaluation.scoring import ProgressCallback
-    from sciprism.evaluation.selection import SelectedTasks
+    from sciprism.evaluation.run import EvaluationOptions, ProgressCallback, SelectedTasks
     from sciprism.evaluation.systems import System
     from sciprism.evaluation.task import Suite, Task
     from sciprism.probes.grid import SolverName
@@ -125,7 +123,7 @@ def _select_tasks(
     suite: str, file: str, only: list[str], quick: bool, solver: SolverName, grid: list[str]
 ) -> list[SelectedTasks]:
     """Return tasks of a suite, by name or of custom tasks, with the solver of probes and the grid of fine-tuning."""
-    from sciprism.evaluation.selection import configure_tasks, select_tasks
+    from sciprism.evaluation.run import configure_tasks, select_tasks
 
     if bool(suite) == bool(file):
         raise InputError("name the tasks: --suite NAME, or --tasks FILE for custom tasks; not both")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
     from sciprism.encoders.protocols import EncoderProtocol
     from sciprism.evaluation.results import TaskResult
-    from sciprism.evaluation.selection import SelectedTasks
+    from sciprism.evaluation.run import SelectedTasks
     from sciprism.training.estimate import StageEstimate
     from sciprism.training.examples import Example
     from sciprism.training.loop import Hooks
@@ -232,7 +232,7 @@ def show_training(recipe: Recipe, data: Path | None) -> AbstractContextManager[H
 
 def _find_task(name: str) -> SelectedTasks:
     """Find a task by `suite/task`."""
-    from sciprism.evaluation.selection import select_tasks
+    from sciprism.evaluation.run import select_tasks
 
     (selected,) = select_tasks(name)
     if len(selected.tasks) != 1 or selected.tasks[0].name != name.partition("/")[2]:

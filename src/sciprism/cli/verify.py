@@ -143,7 +143,7 @@ def _list_part_states(path: Path) -> Iterator[FileState]:
 def _add_score_states(folder: Path, found: dict[str, FileState]) -> Iterator[FileState]:
     """Yield the states of results, those of item scores by the checksum in the JSON file that they belong to."""
     from sciprism.checksums import FileState
-    from sciprism.evaluation.result_packs import find_score_file
+    from sciprism.evaluation.stored_results import find_score_file
     from sciprism.files import sha256
 
     tables: dict[str, FileState] = {}

@@ -1,25 +1,48 @@
-"""Score systems on tasks, one result file each; existing results are kept, failed tasks have no number."""
+"""Score systems on tasks, one result file each; existing results stay, failed tasks have no number."""
 
 from __future__ import annotations
 
+import datetime
+import json
 import os
-from collections.abc import Sequence
+import platform
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, cast
 
-from sciprism.datasets.data_root import DataRoot
+from torch import OutOfMemoryError
+
+from sciprism.datasets.data_root import DataRoot, PinnedData
 from sciprism.encoders.cached_encoder import TextProgress
 from sciprism.errors import InputError
+from sciprism.evaluation.intervals import METHOD, bootstrap_interval, estimate
+from sciprism.evaluation.item_scores import ItemScores
+from sciprism.evaluation.protocols.probe import ProbeProtocol
 from sciprism.evaluation.report.run_results import Results
-from sciprism.evaluation.results import TaskResult, folder_name
-from sciprism.evaluation.scoring import EvaluationRun, ProgressCallback, TaskData, TaskDataSource, score_systems
-from sciprism.evaluation.selection import TaskName, select_tasks
-from sciprism.evaluation.stored_results import check_owners
+from sciprism.evaluation.results import (
+    Measure,
+    TaskResult,
+    folder_name,
+    is_current,
+    library_versions,
+    write_dropped,
+    write_result,
+)
+from sciprism.evaluation.stored_results import check_owner, check_owners, find_result
+from sciprism.evaluation.suites import suites
+from sciprism.evaluation.systems import NotServedError, System
 from sciprism.evaluation.systems.loading import SystemName, SystemOptions, load_systems
+from sciprism.evaluation.task import EvaluationContext, Suite, Task, to_declaration
+from sciprism.evaluation.task_files import read_suite
+from sciprism.evaluation.tuning.runs import Tuning
+from sciprism.evaluation.uninformative import explain_uninformative
 from sciprism.files import cache_folder
-from sciprism.formats import FORMATS
+from sciprism.formats import FORMATS, Format
+from sciprism.probes.grid import SolverName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +60,7 @@ class EvaluationOptions:
     loading: SystemOptions = field(default_factory=SystemOptions)
     command: str = ""
     text_progress: TextProgress | None = None
-    task_data: TaskDataSource = TaskData
+    task_data: TaskDataSource = field(default_factory=lambda: TaskData)
 
     def __post_init__(self) -> None:
         if self.format and self.format not in FORMATS:
@@ -86,3 +109,231 @@ def evaluate(
             for task in part.tasks:
                 found += score_systems(part.suite.folder, task, loaded, run)
     return Results(found, [part.suite for part in selected])
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedTasks:
+    """Some tasks of a suite, or of a view of it."""
+
+    suite: Suite
+    tasks: tuple[Task, ...]
+
+
+TaskName = str | Path | Suite | Task | SelectedTasks
+"""A suite ("open"), view ("open/quick"), task ("open/cranfield"), TOML file of custom tasks, or a declaration."""
+
+
+def select_tasks(wanted: TaskName | Sequence[TaskName], only: Sequence[str] = ()) -> list[SelectedTasks]:
+    """Return the tasks by suite, each once; only: the names of those to select among them.
+
+    Tasks without a suite belong to a suite "custom". Raises InputError, or KeyError for an unknown suite.
+    """
+    items: list[TaskName] = [wanted] if isinstance(wanted, TaskName) else list(wanted)
+    own = tuple(item for item in items if isinstance(item, Task))
+    parts = [_find_tasks(item) for item in items if not isinstance(item, Task)]
+    parts += [SelectedTasks(Suite(name="custom", tasks=own), own)] if own else []
+    found: dict[str, SelectedTasks] = {}
+    for part in parts:
+        known = found.get(part.suite.folder, part)
+        suite = part.suite if known.suite == part.suite else suites[part.suite.folder]
+        tasks = {task.name: task for task in (*known.tasks, *part.tasks)}
+        found[part.suite.folder] = SelectedTasks(suite, tuple(tasks.values()))
+    if not only:
+        return list(found.values())
+    names = [task.name for part in found.values() for task in part.tasks]
+    if unknown := [name for name in only if name not in names]:
+        where = ", ".join(part.suite.name for part in found.values())
+        raise InputError(f"the suite {where} has no task {unknown[0]!r}; known: {', '.join(names)}")
+    return [replace(part, tasks=tuple(t for t in part.tasks if t.name in only)) for part in found.values()]
+
+
+def configure_tasks(
+    selected: Sequence[SelectedTasks], solver: SolverName, grid: Mapping[str, Sequence[float]]
+) -> list[SelectedTasks]:
+    """Return the tasks with another solver of linear probes or grid of fine-tuning, where they have any."""
+
+    def configure(task: Task) -> Task:
+        protocol: Any = task.protocol
+        if isinstance(protocol, ProbeProtocol):
+            return replace(task, protocol=replace(protocol, solver=solver))
+        if grid and isinstance(getattr(protocol, "tuning", None), Tuning):
+            return replace(task, protocol=replace(protocol, tuning=protocol.tuning.with_grid(grid)))
+        return task
+
+    return [replace(part, tasks=tuple(map(configure, part.tasks))) for part in selected]
+
+
+def _find_tasks(name: str | Path | Suite | SelectedTasks) -> SelectedTasks:
+    if isinstance(name, SelectedTasks):
+        return name
+    if isinstance(name, Path) or (isinstance(name, str) and name.endswith(".toml")):
+        name = read_suite(name)
+    if isinstance(name, Suite):
+        return SelectedTasks(name, name.tasks)
+    suite, _, part = name.partition("/")
+    whole = suites[suite]
+    if tasks := tuple(task for task in whole.tasks if task.name == part):
+        return SelectedTasks(whole, tasks)
+    if part and part not in whole.views:
+        known = ", ".join(whole.views) or "none"
+        raise InputError(f"no task {name!r}, and the suite {suite} has no view {part!r}; known: {known}")
+    selected = whole.select_view(part) if part else whole
+    return SelectedTasks(selected, selected.tasks)
+
+
+ProgressCallback = Callable[[System, Task, TaskResult | None], None]
+"""Called with None before a task is scored, and with its result afterwards."""
+DescribedSystem = tuple[System, Mapping[str, Any]]
+"""A system, and what results record of it."""
+TaskDataSource = Callable[[Task, Path | None], "TaskData"]
+"""Called with a task and the folder of data."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationRun:
+    """What all tasks of one evaluation share.
+
+    output: the folder of results. data: the folder of data. seed, seeds: runs of each task, from `seed` on; 0:
+    as many as the task declares. encoded_format: score with the vectors of this format, "" for each task's own.
+    command: recorded in every result. task_data: where a task's data come from.
+    """
+
+    output: Path
+    data: Path | None
+    seed: int
+    seeds: int
+    encoded_format: str
+    command: str
+    task_data: TaskDataSource
+    progress: ProgressCallback
+
+
+def score_systems(
+    suite: str, task: Task, systems: Sequence[DescribedSystem], run: EvaluationRun
+) -> Iterator[TaskResult]:
+    """Yield the result of each system and seed at a task of a suite, stored or new.
+
+    With the format "search", papers of other tasks are encoded as queries (SciRepEval, Table 4).
+    """
+    data, encoded_format = run.task_data(task, run.data), run.encoded_format
+    seeds = range(run.seed, run.seed + (run.seeds or task.seeds))
+    for system, description in systems:
+        folders = [run.output / folder_name(system.name, encoded_format, seed) / suite for seed in seeds]
+        context = EvaluationContext(
+            format=cast("Format", encoded_format or task.vector_format(description)),
+            role="query" if encoded_format == "search" != task.format else "paper",
+            fields=task.fields,
+            first_seed=run.seed,
+            grid_file=folders[0] / "grid" / f"{task.name}.jsonl",
+            key=f"{task.key} {system.fingerprint} {json.dumps(library_versions())}",
+            cache=[],
+        )
+        facts = {"suite": suite, "system": description, "encoded_format": encoded_format}
+        for seed, folder in zip(seeds, folders, strict=True):
+            result = find_result(folder, task.name)
+            if result is not None:
+                check_owner(result, system, folder)
+            if result is None or not is_current(result, task, run.data, description):
+                run.progress(system, task, None)
+                provenance = describe_run(task, run.command)
+                result, item_scores = score_task(data, system, replace(context, seed=seed), facts, provenance)
+                if result.status == "done" and (dropped := data.read().dropped).keep_all and dropped.ids:
+                    path = folder / "dropped" / f"{task.name}.csv"
+                    write_dropped(path, dropped)
+                    result = replace(result, details={**result.details, "dropped by the data": f"dropped/{path.name}"})
+                write_result(folder, result, item_scores)
+            run.progress(system, task, result)
+            yield result
+
+
+def describe_run(task: Task, command: str) -> dict[str, Any]:
+    """Return what a result records of how it was made: the command, the declaration, versions, the machine."""
+    return {
+        "command": command,
+        "declaration": to_declaration(task),
+        "python": platform.python_version(),
+        "versions": library_versions(),
+        "machine": platform.machine(),
+    }
+
+
+class TaskData:
+    """The data of one task, read when the first system needs them, and the files that were read."""
+
+    def __init__(self, task: Task, folder: Path | None) -> None:
+        self.task = task
+        self.data_root = DataRoot(folder)  # one each: a result names the files that its own task read
+        self._data: Any = None
+        self._uninformative: Mapping[str, str] | None = None
+        self._error: InputError | OSError | None = None
+
+    def read(self) -> Any:
+        """Return the protocol's input, or raise again the error of the first attempt."""
+        if self._error is not None:
+            raise self._error
+        if self._data is None:
+            try:
+                self._data = self.task.data.read(self.data_root)
+            except (InputError, OSError) as error:
+                self._error = error
+                raise
+            except (KeyError, TypeError, AttributeError) as error:
+                self._error = InputError(f"a record lacks or misuses {type(error).__name__}: {error}")
+                raise self._error from error
+        return self._data
+
+    def explain_uninformative(self) -> Mapping[str, str]:
+        """Return the metrics of a custom task that its data cannot inform, with the reason. InputError if all."""
+        if self._uninformative is None:
+            own = isinstance(self.task.data, PinnedData)  # published tasks are scored as published
+            self._uninformative = explain_uninformative(self.read(), self.task.protocol) if own else {}
+        if len(self._uninformative) == len(self.task.protocol.metrics):
+            reasons = "; ".join(f"{name}: {reason}" for name, reason in self._uninformative.items())
+            raise InputError(f"the data cannot tell systems apart: {reasons}")
+        return self._uninformative
+
+
+def score_task(
+    task_data: TaskData,
+    system: System,
+    context: EvaluationContext,
+    facts: Mapping[str, Any],
+    provenance: Mapping[str, Any],
+) -> tuple[TaskResult, Mapping[str, ItemScores]]:
+    """Return the result of a system at a task, and the item scores of each metric.
+
+    facts, provenance: what the result also records. A task that cannot be scored has a reason and no number.
+    """
+    task, began, damaged = task_data.task, time.monotonic(), _count_damaged(system)
+    of_task = {name: getattr(task, name) for name in ("key", "format", "group", "in_train", "numbers")}
+    common: dict[str, Any] = {**facts, "task": task.name, **of_task, "seed": context.seed}
+    try:
+        data = task_data.read()
+        without = task_data.explain_uninformative()
+        outcome = task.scored_protocol(without).evaluate(data, system, context)
+    except NotServedError as reason:
+        versions = {"versions": provenance["versions"]}
+        return TaskResult(**common, status="not served", reason=str(reason), provenance=versions), {}
+    except (InputError, OSError, MemoryError, OutOfMemoryError) as reason:
+        return TaskResult(**common, status="failed", reason=f"{type(reason).__name__}: {reason}"), {}
+    metrics = {}
+    for name, items in outcome.item_scores.items():
+        low, high = bootstrap_interval(items)
+        metrics[name] = Measure(value=estimate(items), low=low, high=high, n=len(items.ids))
+    made = {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "data": task_data.data_root.provenance(),
+        "intervals": METHOD,
+        "seconds": round(time.monotonic() - began, 2),
+    }
+    dropped = data.dropped.to_json() | outcome.dropped.to_json()
+    used = "" if context.format in (task.format, facts["encoded_format"]) else context.format
+    found = {"without number": without, "damaged vectors": _count_damaged(system) - damaged, "format": used}
+    details = {**outcome.details, **{name: value for name, value in found.items() if value}}
+    common |= {"metrics": metrics, "details": details, "dropped": dropped, "provenance": {**provenance, **made}}
+    return TaskResult(**common, status="done"), outcome.item_scores
+
+
+def _count_damaged(system: System) -> int:
+    """Return how many cached vectors a system has found damaged, and computed again; 0 for one without a cache."""
+    return getattr(system, "damaged_vectors", 0)

@@ -6,7 +6,7 @@ system     the name of the system's results folder, one per seed
 task       the task
 metric     the metric
 item       the id of the query, paper, mention or text
-scores     the numbers of the item, in the order of the aggregate's columns (`aggregates`), part after part
+scores     the numbers of the item, in the order of the aggregate's columns (`item_scores.aggregates`), part after part
 positions  F1 only: the position of each score in that order; all other numbers of the item are 0
 
 Numbers are exact. The metadata hold, of every system, task and metric, how its rows become item scores
@@ -27,8 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.errors import InputError
-from sciprism.evaluation.aggregates import aggregates
-from sciprism.evaluation.item_scores import ItemScores
+from sciprism.evaluation.item_scores import ItemScores, aggregates
 from sciprism.files import write_atomically
 
 METADATA = "layouts"
@@ -142,7 +141,7 @@ def _format_layouts(found: Sequence[tuple[ScoreKey, ItemScores]]) -> str:
 
 def _parse_layouts(text: bytes) -> dict[ScoreKey, ScoreLayout]:
     stored = json.loads(text)
-    layouts = [ScoreLayout(*numbers, labels=tuple(labels)) for *numbers, labels in stored["layouts"]]
+    layouts = [ScoreLayout(name, parts, width, tuple(labels)) for name, parts, width, labels in stored["layouts"]]
     return {ScoreKey(*key): layouts[number] for *key, number in stored["keys"]}
 
 

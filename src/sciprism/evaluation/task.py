@@ -1,23 +1,67 @@
-"""Declare tasks, suites of tasks and their averages; the code that scores them is in `protocols`."""
+"""Declare tasks, suites of tasks, their averages and published rows; the code that scores them is in `protocols`."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.item_scores import ItemScores
-from sciprism.evaluation.systems import Distance, System
-from sciprism.formats import Format
+from sciprism.evaluation.systems import Distance, EncodingInput, System
+from sciprism.formats import Format, Role
 from sciprism.text.template import FIELDS
 
 if TYPE_CHECKING:
     from sciprism.datasets.data_root import DataRoot
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationContext:
+    """How a task's papers are encoded, and the run's seed; the seeds of a task and system share the rest.
+
+    role: of the papers; "query" where a task that is no search is scored with query vectors.
+    first_seed: the seed that chooses settings. grid_file: stores the dev scores of settings, under `key`.
+    cache: holds what `build_once` built, for all contexts that share it; None: nothing is shared.
+    """
+
+    format: Format
+    role: Role = "paper"
+    fields: tuple[str, ...] = FIELDS
+    seed: int = 0
+    first_seed: int = 0
+    grid_file: Path | None = None
+    key: str = ""
+    cache: list[Any] | None = field(default=None, compare=False)
+
+    def build_once(self, build: Callable[[], T]) -> T:
+        """Return what `build` returns; it is called once for all contexts that share a cache."""
+        if self.cache is None:
+            return build()
+        if not self.cache:
+            self.cache.append(build())
+        built: T = self.cache[0]
+        return built
+
+    def papers(self, items: Sequence[Any]) -> EncodingInput:
+        """Return items as papers of this format."""
+        return EncodingInput(items=items, format=self.format, role=self.role, fields=self.fields)
+
+    def queries(self, items: Sequence[Any]) -> EncodingInput:
+        """Return items as queries of this format; papers among them are read by the same fields."""
+        return EncodingInput(items=items, format=self.format, role="query", fields=self.fields)
+
+    def labels(self, items: Sequence[Any]) -> EncodingInput:
+        """Return items as labels of this format."""
+        return EncodingInput(items=items, format=self.format, role="label", fields=self.fields)
+
 
 NUMBERS = ("mean", "each", "first")
 
@@ -68,7 +112,7 @@ class Task:
     could be misread: what they stand in for, how many, which part, which models were trained on them.
 
     The key leaves out the last three: a result holds the distance and format that it was scored with, and
-    counts while they are those of the task (`provenance.explain_other_scoring`).
+    counts while they are those of the task (`results.explain_other_scoring`).
     """
 
     name: str
@@ -204,3 +248,58 @@ def to_declaration(value: Any) -> Any:
     if isinstance(value, frozenset | set):
         return sorted(to_declaration(item) for item in value)
     return value
+
+
+NOT_PRINTED, NOT_ON_FILE = ("-", "–"), "?"
+NUMBER = re.compile(r"(?P<score>-?[\d.]+)(?:±(?P<error>[\d.]+)|\((?P<deviation>[\d.]+)\))?")
+
+
+def parse_published(source: str, columns: Sequence[str], table: str) -> tuple[Published, ...]:
+    """Return the rows of a table: one per line, a name, a colon, and a cell for each column.
+
+    An indented line continues the one before. columns: averages, tasks, or a task and a metric separated by a
+    space. Cells are separated by spaces or "/": a number, 81.6±0.1 with a standard error, 81.6(0.1) with a
+    standard deviation; "-": the paper prints none; "?": it does, but our sources lack it ("?" alone: the whole
+    row). Raises InputError for a line with another number of cells, or a cell that is none of these.
+    """
+    rows = []
+    for line in filter(None, map(str.strip, table.replace("\n ", " ").splitlines())):
+        name, _, text = line.rpartition(":")
+        cells = text.replace("/", " ").split()
+        if cells == [NOT_ON_FILE]:
+            cells *= len(columns)
+        if len(cells) != len(columns) or not name:
+            raise InputError(f"{source}: {line!r} has {len(cells)} cells for {len(columns)} columns")
+        rows.append(_parse_row(name, source, dict(zip(columns, cells, strict=True))))
+    return tuple(rows)
+
+
+def rename_columns(row: Published, names: Mapping[str, str]) -> Published:
+    """Return a published row with other names of some columns."""
+    return replace(
+        row,
+        scores={names.get(column, column): score for column, score in row.scores.items()},
+        spreads={names.get(column, column): spread for column, spread in row.spreads.items()},
+        not_on_file=tuple(names.get(column, column) for column in row.not_on_file),
+        not_printed=tuple(names.get(column, column) for column in row.not_printed),
+    )
+
+
+def _parse_row(name: str, source: str, cells: dict[str, str]) -> Published:
+    found: dict[str, re.Match[str]] = {}
+    for column, cell in cells.items():
+        if cell in (*NOT_PRINTED, NOT_ON_FILE):
+            continue
+        match = NUMBER.fullmatch(cell)
+        if not match:
+            raise InputError(f"{source}, {name}, {column}: {cell!r} is neither a number nor - or ?")
+        found[column] = match
+    spreads = {column: match["error"] or match["deviation"] for column, match in found.items()}
+    return Published(
+        name=name,
+        source=source,
+        scores={column: float(match["score"]) for column, match in found.items()},
+        spreads={column: float(spread) for column, spread in spreads.items() if spread},
+        not_on_file=tuple(column for column, cell in cells.items() if cell == NOT_ON_FILE),
+        not_printed=tuple(column for column, cell in cells.items() if cell in NOT_PRINTED),
+    )

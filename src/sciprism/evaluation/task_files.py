@@ -25,9 +25,8 @@ from pydantic import TypeAdapter, ValidationError
 from sciprism.datasets.data_root import PinnedData
 from sciprism.errors import InputError
 from sciprism.evaluation.protocols.registry import protocols
-from sciprism.evaluation.published import parse_published
-from sciprism.evaluation.result_packs import is_pack, scores_path
-from sciprism.evaluation.task import Average, DataLayout, Published, Suite, Task
+from sciprism.evaluation.stored_results import is_pack, scores_path
+from sciprism.evaluation.task import Average, DataLayout, Published, Suite, Task, parse_published
 from sciprism.files import sha256
 from sciprism.formats import FORMATS
 from sciprism.text.template import FIELDS, PAPER_FIELDS
@@ -230,7 +229,7 @@ def _build_custom_data(
     layout_keys, protocol_keys = _field_names(layout), _field_names(protocol)
     known = [*TASK_KEYS, *layout_keys, *(key for key in protocol_keys if key not in METRIC_KEYS)]
     _check_keys(row, [key for key in known if key != "data" or key in layout_keys], where)
-    settings = _implied_settings(row["protocol"], metrics) | row
+    settings = {**_implied_settings(row["protocol"], metrics), **row}
     of_layout = {key: value for key, value in settings.items() if key in layout_keys}
     of_protocol = {k: v for k, v in settings.items() if k in protocol_keys and k not in METRIC_KEYS}
     resolved, files = _resolve_paths(of_layout, folder, where)

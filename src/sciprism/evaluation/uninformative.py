@@ -23,9 +23,9 @@ from sciprism.datasets.inputs import (
     Signatures,
     TaggingInput,
 )
+from sciprism.evaluation.item_scores import score_rankings
 from sciprism.evaluation.protocols.label import LabelProtocol
 from sciprism.evaluation.protocols.match import PAIRWISE
-from sciprism.evaluation.protocols.ranking_scores import score_rankings
 from sciprism.evaluation.protocols.retrieve import DEFAULT_DEPTH
 from sciprism.metrics.rankings import metric_depth
 

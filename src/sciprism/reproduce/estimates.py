@@ -27,14 +27,14 @@ from sciprism.evaluation.intervals import (
     Limits,
     Samples,
     add_limits,
+    quantile,
     sample_difference,
     score_interval,
     sum_samples,
 )
-from sciprism.evaluation.report.resampling import Resampler
-from sciprism.evaluation.report.system_results import StoredResult
+from sciprism.evaluation.report.estimates import Resampler
+from sciprism.evaluation.report.lines import StoredResult
 from sciprism.evaluation.results import seed_folder
-from sciprism.evaluation.student_t import quantile
 from sciprism.reproduce.result_folder import ResultFolder
 from sciprism.reproduce.table import GroupedSuite, TaskScore
 

@@ -12,9 +12,8 @@ from typing import Any
 from sciprism.encoders.provenance import UNNAMED, untrained_stage
 from sciprism.errors import InputError
 from sciprism.evaluation import stored_results
-from sciprism.evaluation.provenance import explain_other_scoring
-from sciprism.evaluation.report.system_results import StoredResult
-from sciprism.evaluation.results import folder_name
+from sciprism.evaluation.report.lines import StoredResult
+from sciprism.evaluation.results import explain_other_scoring, folder_name
 from sciprism.evaluation.stored_results import read_system
 from sciprism.evaluation.task import Task
 from sciprism.files import write_json

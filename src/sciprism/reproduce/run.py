@@ -11,9 +11,14 @@ from typing import Any
 from sciprism.errors import InputError
 from sciprism.evaluation.report.estimates import are_apart
 from sciprism.evaluation.results import folder_name
-from sciprism.evaluation.run import EvaluationOptions, evaluate
-from sciprism.evaluation.scoring import ProgressCallback, TaskData, TaskDataSource
-from sciprism.evaluation.selection import SelectedTasks
+from sciprism.evaluation.run import (
+    EvaluationOptions,
+    ProgressCallback,
+    SelectedTasks,
+    TaskData,
+    TaskDataSource,
+    evaluate,
+)
 from sciprism.evaluation.systems import System
 from sciprism.evaluation.task import Published
 from sciprism.reproduce.estimates import Estimate, ScoreSample, SuiteScores, estimate_mean, to_error

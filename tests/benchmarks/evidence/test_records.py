@@ -29,7 +29,7 @@ from evidence.records import (
 )
 from sciprism.errors import InputError
 from sciprism.evaluation import results
-from sciprism.evaluation.bootstrap import bootstrap_interval, estimate
+from sciprism.evaluation.intervals import bootstrap_interval, estimate
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.results import Measure, TaskResult
 from sciprism.evaluation.suites import suites

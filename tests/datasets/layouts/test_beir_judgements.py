@@ -9,9 +9,9 @@ from build_systems import build_system, spell_vectors
 from sciprism.datasets.layouts.beir import build_rerank_input, build_retrieval_input, merge_judgements
 from sciprism.datasets.layouts.item_tables import ItemTable
 from sciprism.drop_report import DropReport
-from sciprism.evaluation.bootstrap import estimate
-from sciprism.evaluation.context import EvaluationContext
+from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.protocols.retrieve import RetrieveProtocol
+from sciprism.evaluation.task import EvaluationContext
 from sciprism.papers.records import Paper
 
 DOCUMENTS, QUERIES = [f"d{i}" for i in range(8)], [f"q{i}" for i in range(4)]

@@ -94,8 +94,7 @@ def test_what_is_wrong_is_told(home, tmp_path):
 @pytest.mark.data
 def test_the_open_mentions():
     pytest.importorskip("scipy")
-    from sciprism.evaluation.disambiguation.clustering import cluster_by_name
-    from sciprism.evaluation.disambiguation.models import group_by_block
+    from sciprism.evaluation.disambiguation.clustering import cluster_by_name, group_by_block
     from sciprism.metrics.clusters import b_cubed, f1
 
     layout = AuthorMentions(signatures="author_disambiguation_robotics", papers="conference_papers")

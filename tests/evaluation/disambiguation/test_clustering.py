@@ -5,12 +5,14 @@ from hypothesis import strategies as st
 
 from sciprism.datasets.inputs import Signature
 from sciprism.errors import InputError
-from sciprism.evaluation.disambiguation.clustering import build_dendrograms, choose_cut, cluster_by_name
-from sciprism.evaluation.disambiguation.models import (
+from sciprism.evaluation.disambiguation.clustering import (
     FEATURES,
     MentionPairs,
     all_pairs,
+    build_dendrograms,
+    choose_cut,
     choose_settings,
+    cluster_by_name,
     group_by_block,
     sample_pairs,
     sample_settings,

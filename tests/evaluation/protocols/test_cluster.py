@@ -5,10 +5,10 @@ import pytest
 
 from sciprism.datasets.inputs import Signature, Signatures
 from sciprism.errors import InputError
-from sciprism.evaluation.bootstrap import bootstrap_interval, estimate
-from sciprism.evaluation.context import EvaluationContext
+from sciprism.evaluation.intervals import bootstrap_interval, estimate
 from sciprism.evaluation.protocols.cluster import ClusterProtocol
 from sciprism.evaluation.protocols.cluster_sources import ClusterSourcesProtocol
+from sciprism.evaluation.task import EvaluationContext
 from sciprism.papers.records import Paper
 
 pytest.importorskip("lightgbm")

@@ -8,11 +8,11 @@ import pytest
 from build_systems import build_system, spell_vectors
 from sciprism.datasets.inputs import MatchInput
 from sciprism.errors import InputError
-from sciprism.evaluation.bootstrap import estimate
-from sciprism.evaluation.context import EvaluationContext
+from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.protocols.match import MatchProtocol
 from sciprism.evaluation.systems import EncodingInput
 from sciprism.evaluation.systems.bm25 import BM25System
+from sciprism.evaluation.task import EvaluationContext
 from sciprism.papers.records import Paper
 from sciprism.uses.matching import mean_of_best
 

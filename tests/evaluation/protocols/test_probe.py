@@ -10,10 +10,10 @@ from sklearn.svm import LinearSVC, LinearSVR
 from build_systems import VectorlessSystem, build_system, spell_vectors
 from sciprism.datasets.inputs import ProbeInput
 from sciprism.errors import InputError
-from sciprism.evaluation.bootstrap import estimate
-from sciprism.evaluation.context import EvaluationContext
+from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.protocols.probe import FewShot, ProbeProtocol
 from sciprism.evaluation.systems import NotServedError
+from sciprism.evaluation.task import EvaluationContext
 
 VIEW = EvaluationContext(format="classification")
 GRID = (0.01, 0.1, 1.0, 10.0, 100.0)

@@ -7,8 +7,7 @@ import torch
 from build_systems import build_system, spell_vectors
 from sciprism.datasets.inputs import Click, ClickLog
 from sciprism.errors import InputError
-from sciprism.evaluation.bootstrap import estimate
-from sciprism.evaluation.context import EvaluationContext
+from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.protocols.recommend import (
     ClickRanker,
     RankerSettings,
@@ -16,6 +15,7 @@ from sciprism.evaluation.protocols.recommend import (
     build_shown_lists,
     compute_loss_weights,
 )
+from sciprism.evaluation.task import EvaluationContext
 from sciprism.papers.records import Paper
 
 VIEW = EvaluationContext(format="proximity")

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError
-from sciprism.evaluation import bootstrap
+from sciprism.evaluation import intervals as bootstrap
 from sciprism.evaluation import item_scores as evidences
 from sciprism.evaluation.report.build import build_report
-from sciprism.evaluation.report.terminal import terminal
+from sciprism.evaluation.report.text_tables import terminal
 from sciprism.evaluation.results import read_item_scores
 from sciprism.evaluation.task import Average, Published, Suite, Task
 

@@ -5,9 +5,8 @@ from statistics import mean
 import pytest
 
 from sciprism.errors import InputError
-from sciprism.evaluation.published import parse_published, rename_columns
 from sciprism.evaluation.suites import suites
-from sciprism.evaluation.task import to_declaration
+from sciprism.evaluation.task import parse_published, rename_columns, to_declaration
 from sciprism.prepare.sources.citation_corpus import MULTI_SCIDOCS
 
 PUBLISHED = (

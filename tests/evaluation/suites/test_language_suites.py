@@ -10,11 +10,10 @@ from build_language import COUNT, blurb_package, climate, linkbert_copy, nasa
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import PairInput, SpanInput, TaggingInput
 from sciprism.errors import InputError
-from sciprism.evaluation.bootstrap import estimate
-from sciprism.evaluation.context import EvaluationContext
+from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.suites import suites
 from sciprism.evaluation.systems.dense import DenseSystem
-from sciprism.evaluation.task import to_declaration
+from sciprism.evaluation.task import EvaluationContext, to_declaration
 
 NAMES = [task.name for task in suites["blurb"].tasks]
 BLURB, OPEN = suites["blurb"], suites["open-nlu"]

@@ -11,7 +11,7 @@ from sciprism.datasets.inputs import ProbeInput, Signatures
 from sciprism.datasets.split import list_paper_keys
 from sciprism.evaluation.overlap import list_test_papers
 from sciprism.evaluation.protocols.registry import protocols
-from sciprism.evaluation.result_packs import read_pack
+from sciprism.evaluation.stored_results import read_pack
 from sciprism.evaluation.suites import suites
 from sciprism.formats import FORMATS
 from sciprism.papers import Label, Paper

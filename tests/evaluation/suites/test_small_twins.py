@@ -25,13 +25,12 @@ from sciprism.datasets.layouts.scimult import (
     SearchPools,
 )
 from sciprism.datasets.layouts.scirepeval import PaperLabels, RankedPapers, ReviewerPapers
-from sciprism.evaluation.bootstrap import estimate
-from sciprism.evaluation.context import EvaluationContext
+from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.protocols.probe import FewShot, ProbeProtocol
 from sciprism.evaluation.protocols.recommend import RecommendProtocol
 from sciprism.evaluation.suites import suites
 from sciprism.evaluation.systems.dense import DenseSystem
-from sciprism.evaluation.task import to_declaration
+from sciprism.evaluation.task import EvaluationContext, to_declaration
 
 TOPICS = ("protein gene cell", "black hole galaxy", "deep neural network")
 FILLERS = ("study", "of", "the", "model", "and", "a", "new", "theory", "water", "market")

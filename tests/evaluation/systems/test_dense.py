@@ -161,16 +161,6 @@ def test_damaged_vectors_are_computed_again_and_counted(tmp_path):
     assert len(encoded) == 2
 
 
-def test_a_cache_of_version_0_1_gets_checksums(tmp_path):
-    whole = VectorCache(tmp_path, 1)
-    whole.find_or_encode(["a"], lambda places: np.ones((1, 1), np.float32))
-    (tmp_path / "checks").unlink()
-    (tmp_path / "facts.json").write_text('{"dim": 1}\n')
-    cache = VectorCache(tmp_path, 1)
-    assert cache.read(cache.find_or_encode(["a"], lambda places: np.zeros((1, 1), np.float32))) == 1
-    assert cache.damaged == 0 and (tmp_path / "checks").stat().st_size == 8
-
-
 def test_two_caches_on_one_folder_agree(tmp_path):
     one, two = VectorCache(tmp_path / "c", 1), VectorCache(tmp_path / "c", 1)
     value = lambda number: lambda places: np.full((len(places), 1), number, np.float32)  # noqa: E731

@@ -1,7 +1,6 @@
 """Fine-tuned tasks: they learn, odd input is counted, and the encoder keeps its weights."""
 
 import json
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,19 +10,19 @@ import torch
 from build_systems import VectorlessSystem
 from build_words import questions, segments, tagged
 from sciprism import Encoder
+from sciprism.checksums import hash_bytes
 from sciprism.datasets.inputs import Answer
 from sciprism.errors import DamagedCacheWarning, InputError
-from sciprism.evaluation.bootstrap import estimate
-from sciprism.evaluation.context import EvaluationContext
+from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.protocols.pair import TRUNCATED, UNSEEN, PairProtocol
 from sciprism.evaluation.protocols.span import SpanProtocol
 from sciprism.evaluation.protocols.tag import LONG, VANISHED, TagProtocol
 from sciprism.evaluation.systems import NotServedError
 from sciprism.evaluation.systems.dense import DenseSystem
+from sciprism.evaluation.task import EvaluationContext
 from sciprism.evaluation.tuning.examples import Window, WindowTokenizer, find_first_pieces, join_words
 from sciprism.evaluation.tuning.grid_search import COLLAPSED, DIVERGED
-from sciprism.evaluation.tuning.runs import TunableEncoder, TuningRun
-from sciprism.evaluation.tuning.settings import Tuning
+from sciprism.evaluation.tuning.runs import TunableEncoder, Tuning, TuningRun
 
 VIEW = EvaluationContext(format="classification")
 FAST = Tuning(rates=(1e-2,), batches=(8,), epochs=(8,), dropout=0.0)
@@ -257,8 +256,10 @@ def test_a_grid_is_chosen_on_dev_and_kept(system, tmp_path):
     context.grid_file.write_text(kept.replace(str(high), "-1.0"))
     with pytest.warns(DamagedCacheWarning, match="1 of 2 dev scores are damaged; they are computed again"):
         assert TagProtocol(tuning=grid).evaluate(tagged(), system, context).details["setting"]["rate"] == 1e-2
-    stored = re.sub(r', "check": "\w+"', "", context.grid_file.read_text())  # as version 0.1 wrote it
-    context.grid_file.write_text(stored.replace(str(high), "-1.0"))  # what is kept is not tried again
+    rows = [json.loads(line) for line in context.grid_file.read_text().splitlines()]
+    rows = [{key: -1.0 if value == high else value for key, value in row.items() if key != "check"} for row in rows]
+    sealed = (row | {"check": hash_bytes(json.dumps(row, sort_keys=True).encode())} for row in rows)
+    context.grid_file.write_text("".join(json.dumps(row) + "\n" for row in sealed))  # what is stored is not tried again
     assert TagProtocol(tuning=grid).evaluate(tagged(), system, context).details["setting"]["rate"] == 1e-9
     other = replace(context, key="another declaration")
     assert TagProtocol(tuning=grid).evaluate(tagged(), system, other).details["setting"]["rate"] == 1e-2

@@ -1,9 +1,15 @@
-"""Cluster mentions into persons: average linkage in each block, cut at one distance for all blocks."""
+"""Cluster author mentions into persons (S2AND): models of pairs, then average linkage in each block.
+
+Gradient-boosted trees predict whether two mentions are the same person; the dendrograms of all blocks are cut at one
+distance.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +17,217 @@ from numpy.typing import NDArray
 from sciprism.arrays import Doubles, Rows
 from sciprism.datasets.inputs import Signature
 from sciprism.errors import InputError, MissingExtraError
-from sciprism.evaluation.disambiguation.models import all_pairs
+from sciprism.evaluation.disambiguation.features import FEATURES, NAME_GROUPS
 from sciprism.metrics.clusters import b_cubed, f1
 from sciprism.papers.person_names import parse_name
 from sciprism.parallel import map_threads
+
+FeatureTable = NDArray[np.float32]
+PATIENCE = 50  # trees without a better dev AUC before training stops
+TreeSettings = Mapping[str, Any]
+DEFAULT_SETTINGS: TreeSettings = {
+    "learning_rate": 0.1,
+    "num_leaves": 31,
+    "colsample_bytree": 0.8,
+    "subsample": 0.8,
+    "min_child_samples": 20,
+    "n_estimators": 1000,
+}
+EXCLUDED_GROUPS = (frozenset[str](), NAME_GROUPS)
+"""Groups that the main and the nameless model do not use."""
+
+
+@dataclass(frozen=True, slots=True)
+class MentionPairs:
+    """Features of pairs of mentions (n, 39), and whether each pair is one person (n,)."""
+
+    table: FeatureTable
+    same: NDArray[np.bool_]
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[MentionPairs]) -> MentionPairs:
+        """Return the pairs of several sources together."""
+        return cls(np.concatenate([p.table for p in parts]), np.concatenate([p.same for p in parts]))
+
+
+def group_by_block(signatures: Sequence[Signature], blocks: frozenset[str]) -> dict[str, Rows]:
+    """Return block -> rows of its mentions for some blocks, in the order of their names."""
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for row, signature in enumerate(signatures):
+        if signature.block in blocks:
+            found[signature.block].append(row)
+    return {name: np.array(found[name], np.int64) for name in sorted(found)}
+
+
+def all_pairs(rows: Rows) -> tuple[Rows, Rows]:
+    """Return every pair of rows once: (0, 1), (0, 2), ..., the order of condensed distance matrices."""
+    one, other = np.triu_indices(len(rows), 1)
+    return rows[one], rows[other]
+
+
+def sample_pairs(blocks: Mapping[str, Rows], max_pairs: int, rng: np.random.Generator) -> tuple[Rows, Rows]:
+    """Sample at most `max_pairs` pairs, uniformly over all pairs within a block, without replacement."""
+    groups = list(blocks.values())
+    ends = np.cumsum([len(rows) * (len(rows) - 1) // 2 for rows in groups])
+    total = int(ends[-1]) if groups else 0
+    sampled = np.arange(total)
+    if total > max_pairs:
+        sampled = np.sort(rng.choice(total, max_pairs, replace=False))
+    owners = np.searchsorted(ends, sampled, "right")
+    left, right = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for owner in np.unique(owners):
+        rows = groups[owner]
+        before = ends[owner] - len(rows) * (len(rows) - 1) // 2
+        one, other = all_pairs(rows)
+        here = sampled[owners == owner] - before
+        left.append(one[here])
+        right.append(other[here])
+    return np.concatenate(left), np.concatenate(right)
+
+
+@dataclass(frozen=True, slots=True)
+class BoostedTrees:
+    """One trained model: its columns, settings, number of trees and dev AUC."""
+
+    booster: Any
+    columns: Rows
+    settings: TreeSettings
+    trees: int
+    auc: float
+
+
+class SameAuthorModel:
+    """The mean of two models: one uses all features, the other no names and name counts."""
+
+    def __init__(self, models: Sequence[BoostedTrees]) -> None:
+        self._models = tuple(models)
+
+    def distances(self, table: FeatureTable) -> Doubles:
+        """Return the probability that the mentions of each pair are two persons. (n, 39) -> (n,)."""
+        if not len(table):
+            return np.empty(0)
+        probabilities = [m.booster.predict(table[:, m.columns], num_threads=1) for m in self._models]
+        different: Doubles = 1.0 - np.mean(probabilities, axis=0)
+        return different
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Return each model's settings, number of features, number of trees and dev AUC."""
+        return [
+            {**model.settings, "features": len(model.columns), "trees": model.trees, "dev AUC": model.auc}
+            for model in self._models
+        ]
+
+
+def choose_settings(
+    train: MentionPairs, dev: MentionPairs, *, trials: int, seed: int
+) -> tuple[TreeSettings, TreeSettings]:
+    """Return settings of the main and the nameless model: the best of `trials` random ones by dev AUC.
+
+    Without trials: `DEFAULT_SETTINGS` for both.
+    """
+    if not trials:
+        return DEFAULT_SETTINGS, DEFAULT_SETTINGS
+    _check_pairs(train, dev)
+    rng = np.random.default_rng(seed)
+    candidates = [sample_settings(rng) for _ in range(trials)]
+    found = []
+    for excluded in EXCLUDED_GROUPS:
+        columns = _select_columns(train, None, excluded)
+        models = map_threads(lambda each: _train_trees(train, dev, columns, each, seed), candidates)  # noqa: B023
+        found.append(max(models, key=lambda model: model.auc).settings)
+    return found[0], found[1]
+
+
+def train_same_author(
+    train: MentionPairs,
+    dev: MentionPairs,
+    settings: tuple[TreeSettings, TreeSettings],
+    *,
+    seeds: Sequence[int],
+    groups: frozenset[str] | None = None,
+) -> list[SameAuthorModel]:
+    """Train the main and the nameless model for each seed, on the features of some groups (None: all).
+
+    Features that no training pair has are dropped. Training stops when the dev AUC no longer improves.
+    """
+    _check_pairs(train, dev)
+    columns = [_select_columns(train, groups, excluded) for excluded in EXCLUDED_GROUPS]
+    jobs = [(seed, which) for seed in seeds for which in (0, 1)]
+    models = map_threads(lambda job: _train_trees(train, dev, columns[job[1]], settings[job[1]], job[0]), jobs)
+    return [SameAuthorModel(pair) for pair in zip(models[::2], models[1::2], strict=True)]
+
+
+def sample_settings(rng: np.random.Generator) -> dict[str, Any]:
+    """Sample hyper-parameters from S2AND's search space."""
+
+    def log_uniform(low: float, high: float) -> float:
+        return float(np.exp(rng.uniform(low, high)))
+
+    return {
+        "learning_rate": log_uniform(-7, 0),
+        "num_leaves": max(2, round(log_uniform(2, 7))),
+        "colsample_bytree": float(rng.uniform(0.5, 1)),
+        "subsample": float(rng.uniform(0.5, 1)),
+        "min_child_samples": round(log_uniform(3, 9)),
+        "min_child_weight": log_uniform(-16, 5),
+        "reg_alpha": log_uniform(-16, 2),
+        "reg_lambda": log_uniform(-16, 2),
+        "n_estimators": int(rng.integers(1000, 2501)),
+        "max_depth": int(rng.integers(1, 101)),
+        "min_split_gain": float(rng.uniform(0, 2)),
+        "monotone_penalty": float(rng.uniform(0, 5)),
+    }
+
+
+def _check_pairs(train: MentionPairs, dev: MentionPairs) -> None:
+    for name, pairs in (("train", train), ("dev", dev)):
+        if pairs.same.all() or not pairs.same.any():
+            raise InputError(
+                f"the {name} blocks hold {len(pairs.same):,} pairs of mentions, {pairs.same.sum():,} of one "
+                "person; both kinds are needed"
+            )
+
+
+def _select_columns(train: MentionPairs, groups: frozenset[str] | None, excluded: frozenset[str]) -> Rows:
+    present = np.asarray((~np.isnan(train.table)).any(axis=0))
+    selected = [
+        number
+        for number, feature in enumerate(FEATURES)
+        if present[number] and feature.group not in excluded and (groups is None or feature.group in groups)
+    ]
+    return np.array(selected, np.int64)
+
+
+def _train_trees(
+    train: MentionPairs, dev: MentionPairs, columns: Rows, settings: TreeSettings, seed: int
+) -> BoostedTrees:
+    try:
+        import lightgbm
+    except ModuleNotFoundError:
+        raise MissingExtraError("bench", "author disambiguation") from None
+    fixed = {
+        "objective": "binary",
+        "metric": "auc",
+        "monotone_constraints": [FEATURES[column].monotone for column in columns],
+        "subsample_freq": 1,
+        "seed": seed,
+        "deterministic": True,
+        "force_row_wise": True,
+        "num_threads": 1,  # several models in parallel are faster than one on all cores
+        "verbose": -1,
+    }
+    options = {key: value for key, value in settings.items() if key != "n_estimators"}
+    data = lightgbm.Dataset(train.table[:, columns], train.same.astype(np.int8))
+    booster = lightgbm.train(
+        options | fixed,
+        data,
+        num_boost_round=settings["n_estimators"],
+        valid_sets=[lightgbm.Dataset(dev.table[:, columns], dev.same.astype(np.int8), reference=data)],
+        callbacks=[lightgbm.early_stopping(PATIENCE, verbose=False)],
+    )
+    auc = booster.best_score["valid_0"]["auc"]
+    return BoostedTrees(booster, columns, settings, int(booster.best_iteration), float(auc))
+
 
 FeatureFunction = Callable[[Rows, Rows], NDArray[np.float32]]
 DistanceFunction = Callable[[NDArray[np.float32]], Doubles]

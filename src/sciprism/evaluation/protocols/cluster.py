@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sciprism.arrays import Rows
+from sciprism.arrays import Floats, Rows
 from sciprism.datasets.inputs import Signatures
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.evaluation.bootstrap import estimate
-from sciprism.evaluation.context import EvaluationContext
-from sciprism.evaluation.disambiguation.clustering import build_dendrograms, choose_cut, cluster_by_name
-from sciprism.evaluation.disambiguation.features import FEATURES
-from sciprism.evaluation.disambiguation.models import SameAuthorModel, choose_settings, train_same_author
+from sciprism.evaluation.disambiguation.clustering import (
+    MentionPairs,
+    SameAuthorModel,
+    build_dendrograms,
+    choose_cut,
+    choose_settings,
+    cluster_by_name,
+    group_by_block,
+    sample_pairs,
+    train_same_author,
+)
+from sciprism.evaluation.disambiguation.features import FEATURES, PairFeatures, embedding_similarity, find_columns
+from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.item_scores import ItemScores, average_parts
-from sciprism.evaluation.protocols.author_mentions import EncodedMentions
-from sciprism.evaluation.protocols.metric_names import check_metrics
-from sciprism.evaluation.protocols.registry import protocols
+from sciprism.evaluation.protocols.registry import check_metrics, protocols
 from sciprism.evaluation.systems import System
-from sciprism.evaluation.task import ProtocolResult
+from sciprism.evaluation.task import EvaluationContext, ProtocolResult
 from sciprism.metrics.clusters import b_cubed
 
 METRICS = ("b3", "b3 without embedding", "b3 exact name", "difference")
@@ -115,3 +123,63 @@ def _item_scores(mentions: EncodedMentions, rows: Rows, clusters: Rows) -> ItemS
 def _difference(one: ItemScores, other: ItemScores) -> ItemScores:
     columns = np.concatenate([one.columns, other.columns], axis=1)
     return ItemScores(one.ids, columns, aggregate="b3_difference")
+
+
+Blocks = Mapping[str, Rows]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSplits:
+    """The train, dev and test blocks: name -> the rows of its mentions."""
+
+    train: Blocks
+    dev: Blocks
+    test: Blocks
+
+
+class EncodedMentions:
+    """The mentions of a data set with one system's vectors of their papers.
+
+    Papers that are only cited are not encoded. A paper without text has no similarity to others.
+    persons: the number of each mention's author. papers: the number of encoded papers.
+    """
+
+    def __init__(self, data: Signatures, system: System, context: EvaluationContext) -> None:
+        self.data = data
+        splits = {"train": data.train, "dev": data.dev, "test": data.test}
+        blocks = {name: group_by_block(data.signatures, split) for name, split in splits.items()}
+        for name, found in blocks.items():
+            if not found:
+                raise InputError(f"no mention is in a {name} block; see the division of the blocks")
+        self.splits = BlockSplits(**blocks)
+        self.persons = np.unique([s.author for s in data.signatures], return_inverse=True)[1].astype(np.int64)
+        used, self._papers = np.unique([s.paper for s in data.signatures], return_inverse=True)
+        self.papers = len(used)
+        self.dropped = DropReport()
+        has_text = [bool(data.papers[row].title.strip() or data.papers[row].abstract.strip()) for row in used]
+        for row in used[~np.array(has_text)]:
+            self.dropped.add("paper without text, no vector", data.papers[row].id)
+        self._vectors: Floats = np.asarray(system.encode(context.papers(data.papers).take(used)), np.float32)
+        self._features = PairFeatures(data)
+        self._usable = self._features.english[used] & np.array(has_text)
+
+    def pair_features(self, left: Rows, right: Rows) -> NDArray[np.float32]:
+        """Return all features of pairs of mentions, (n,) and (n,) -> (n, 39)."""
+        table = self._features.table(left, right)
+        table[:, find_columns(["embedding"])[0]] = embedding_similarity(
+            self._vectors, self._usable, self._papers[left], self._papers[right]
+        )
+        return table
+
+    def sample_pairs(self, blocks: Blocks, max_pairs: int, seed: int) -> MentionPairs:
+        """Sample at most `max_pairs` pairs within blocks, with features and whether they are one person."""
+        left, right = sample_pairs(blocks, max_pairs, np.random.default_rng(seed))
+        return MentionPairs(self.pair_features(left, right), self.persons[left] == self.persons[right])
+
+    def of_source(self, source: str) -> BlockSplits:
+        """Return the blocks of one source."""
+        sources = self.data.source or ()
+        parts = (self.splits.train, self.splits.dev, self.splits.test)
+        return BlockSplits(
+            *({name: rows for name, rows in part.items() if sources[rows[0]] == source} for part in parts)
+        )

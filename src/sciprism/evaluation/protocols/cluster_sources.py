@@ -11,25 +11,21 @@ import numpy as np
 from sciprism.arrays import Rows
 from sciprism.datasets.inputs import Signatures
 from sciprism.errors import InputError
-from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.disambiguation.clustering import (
     Dendrograms,
-    build_dendrograms,
-    choose_cut,
-    cluster_by_name,
-)
-from sciprism.evaluation.disambiguation.models import (
     MentionPairs,
     SameAuthorModel,
+    build_dendrograms,
+    choose_cut,
     choose_settings,
+    cluster_by_name,
     train_same_author,
 )
 from sciprism.evaluation.item_scores import ItemScores
-from sciprism.evaluation.protocols.author_mentions import Blocks, BlockSplits, EncodedMentions
-from sciprism.evaluation.protocols.metric_names import check_metrics
-from sciprism.evaluation.protocols.registry import protocols
+from sciprism.evaluation.protocols.cluster import Blocks, BlockSplits, EncodedMentions
+from sciprism.evaluation.protocols.registry import check_metrics, protocols
 from sciprism.evaluation.systems import System
-from sciprism.evaluation.task import ProtocolResult
+from sciprism.evaluation.task import EvaluationContext, ProtocolResult
 from sciprism.metrics.clusters import b_cubed, f1
 
 METRICS = ("union", "grid")

@@ -13,11 +13,10 @@ from sciprism.arrays import Rows
 from sciprism.datasets.inputs import LabelInput
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.systems import Distance, System
-from sciprism.evaluation.task import ProtocolResult
+from sciprism.evaluation.task import EvaluationContext, ProtocolResult
 from sciprism.papers.records import Paper
 from sciprism.uses.label_names import LabelNames
 

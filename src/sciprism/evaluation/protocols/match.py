@@ -11,12 +11,10 @@ from sciprism.arrays import Doubles, Rows
 from sciprism.datasets.inputs import MatchInput
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.evaluation.context import EvaluationContext
-from sciprism.evaluation.item_scores import ItemScores
-from sciprism.evaluation.protocols.ranking_scores import score_rankings
+from sciprism.evaluation.item_scores import ItemScores, score_rankings
 from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.systems import EncodingInput, NotServedError, System
-from sciprism.evaluation.task import ProtocolResult
+from sciprism.evaluation.task import EvaluationContext, ProtocolResult
 from sciprism.metrics.pairs import pair_order
 from sciprism.metrics.rankings import parse_metric
 from sciprism.uses.matching import mean_of_best, score_pairs

@@ -9,12 +9,10 @@ import numpy as np
 from sciprism.datasets.inputs import LabelInput
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.item_scores import score_classes
-from sciprism.evaluation.protocols.metric_names import check_metrics
-from sciprism.evaluation.protocols.registry import protocols
+from sciprism.evaluation.protocols.registry import check_metrics, protocols
 from sciprism.evaluation.systems import Distance, System
-from sciprism.evaluation.task import ProtocolResult
+from sciprism.evaluation.task import EvaluationContext, ProtocolResult
 
 METRICS = ("f1_macro", "f1_micro", "accuracy")
 

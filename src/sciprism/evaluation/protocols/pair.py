@@ -13,16 +13,13 @@ from torch import Tensor
 from sciprism.arrays import Rows
 from sciprism.datasets.inputs import PairInput
 from sciprism.errors import InputError
-from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.item_scores import ItemScores, score_classes, score_label_sets, score_numbers, score_outcomes
 from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.systems import System
-from sciprism.evaluation.task import ProtocolResult
-from sciprism.evaluation.tuning import heads
+from sciprism.evaluation.task import EvaluationContext, ProtocolResult
 from sciprism.evaluation.tuning.examples import TuningExample, WindowTokenizer
 from sciprism.evaluation.tuning.grid_search import Predictions, TuningProblem, fine_tune
-from sciprism.evaluation.tuning.runs import Outputs
-from sciprism.evaluation.tuning.settings import Tuning
+from sciprism.evaluation.tuning.runs import Outputs, Tuning, class_loss, label_loss, regression_loss
 
 Metric = Literal["f1_micro", "f1_macro", "f1_binary", "accuracy", "pearson"]
 TargetKind = Literal["class", "labels", "number"]
@@ -79,7 +76,7 @@ class _TextProblem(TuningProblem[PairInput, PairProtocol]):
     def loss(self, outputs: Tensor, examples: Sequence[TuningExample]) -> Tensor:
         """Return the sum over texts of the loss of their kind of target."""
         targets: list[Any] = [example.targets[0] for example in examples]
-        by_kind = {"class": heads.class_loss, "labels": heads.label_loss, "number": heads.regression_loss}
+        by_kind = {"class": class_loss, "labels": label_loss, "number": regression_loss}
         return by_kind[self.kind](outputs, targets)  # type: ignore[no-any-return, operator]
 
     def row_examples(self, row: int) -> list[TuningExample]:

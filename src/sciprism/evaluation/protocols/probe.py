@@ -13,13 +13,18 @@ from sciprism.arrays import Floats, Rows
 from sciprism.datasets.inputs import ProbeInput
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.evaluation.bootstrap import estimate
-from sciprism.evaluation.context import EvaluationContext
-from sciprism.evaluation.item_scores import ItemScores, average_parts, score_classes, score_label_sets, score_numbers
-from sciprism.evaluation.protocols.ranking_scores import score_rankings
+from sciprism.evaluation.intervals import estimate
+from sciprism.evaluation.item_scores import (
+    ItemScores,
+    average_parts,
+    score_classes,
+    score_label_sets,
+    score_numbers,
+    score_rankings,
+)
 from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.systems import System, encode_rows
-from sciprism.evaluation.task import ProtocolResult
+from sciprism.evaluation.task import EvaluationContext, ProtocolResult
 from sciprism.probes import LossName, Probe, ProbeSettings, fit_probes, grid_search
 from sciprism.probes.grid import SolverName
 from sciprism.probes.targets import stratified_folds

@@ -20,13 +20,11 @@ from sciprism.arrays import Rows
 from sciprism.datasets.inputs import Click, ClickLog
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.item_scores import ItemScores, average_parts
-from sciprism.evaluation.protocols.metric_names import check_metrics
-from sciprism.evaluation.protocols.registry import protocols
+from sciprism.evaluation.protocols.registry import check_metrics, protocols
 from sciprism.evaluation.systems import System, encode_rows
-from sciprism.evaluation.task import ProtocolResult
-from sciprism.metrics.clicks import click_scores
+from sciprism.evaluation.task import EvaluationContext, ProtocolResult
+from sciprism.metrics.rankings import click_scores
 from sciprism.papers.records import Paper
 from sciprism.parallel import map_threads
 

@@ -8,12 +8,10 @@ import numpy as np
 
 from sciprism.datasets.inputs import RerankInput
 from sciprism.drop_report import DropReport
-from sciprism.evaluation.context import EvaluationContext
-from sciprism.evaluation.protocols.metric_names import check_metrics
-from sciprism.evaluation.protocols.ranking_scores import score_rankings
-from sciprism.evaluation.protocols.registry import protocols
+from sciprism.evaluation.item_scores import score_rankings
+from sciprism.evaluation.protocols.registry import check_metrics, protocols
 from sciprism.evaluation.systems import Distance, System
-from sciprism.evaluation.task import ProtocolResult
+from sciprism.evaluation.task import EvaluationContext, ProtocolResult
 
 
 @protocols.register("rerank")

@@ -8,12 +8,10 @@ from typing import Any
 from sciprism.datasets.inputs import RetrievalInput
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.evaluation.context import EvaluationContext
-from sciprism.evaluation.protocols.metric_names import check_metrics
-from sciprism.evaluation.protocols.ranking_scores import score_rankings
-from sciprism.evaluation.protocols.registry import protocols
+from sciprism.evaluation.item_scores import score_rankings
+from sciprism.evaluation.protocols.registry import check_metrics, protocols
 from sciprism.evaluation.systems import Distance, System, TimedSystem
-from sciprism.evaluation.task import ProtocolResult
+from sciprism.evaluation.task import EvaluationContext, ProtocolResult
 from sciprism.metrics.rankings import metric_depth
 
 DEFAULT_DEPTH = 1000

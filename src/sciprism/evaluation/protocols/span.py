@@ -5,25 +5,21 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from torch import Tensor
 
 from sciprism.arrays import Rows
-from sciprism.datasets.inputs import SpanInput
+from sciprism.datasets.inputs import Answer, SpanInput
 from sciprism.errors import InputError
-from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.item_scores import ItemScores
-from sciprism.evaluation.protocols.metric_names import check_metrics
-from sciprism.evaluation.protocols.registry import protocols
+from sciprism.evaluation.protocols.registry import check_metrics, protocols
 from sciprism.evaluation.systems import System
-from sciprism.evaluation.task import ProtocolResult
-from sciprism.evaluation.tuning import heads, spans
-from sciprism.evaluation.tuning.examples import TuningExample
+from sciprism.evaluation.task import EvaluationContext, ProtocolResult
+from sciprism.evaluation.tuning.examples import Offsets, TuningExample
 from sciprism.evaluation.tuning.grid_search import Predictions, TuningProblem, fine_tune
-from sciprism.evaluation.tuning.runs import Outputs
-from sciprism.evaluation.tuning.settings import Tuning
+from sciprism.evaluation.tuning.runs import Outputs, Tuning, span_loss
 from sciprism.metrics.answers import exact_match, token_f1
 from sciprism.seeding import sample
 
@@ -70,7 +66,7 @@ class _AnswerProblem(TuningProblem[SpanInput, SpanProtocol]):
     def loss(self, outputs: Tensor, examples: Sequence[TuningExample]) -> Tensor:
         """Return the sum over windows of the mean cross-entropy of start and end."""
         counts = [len(example.positions) for example in examples]
-        return heads.span_loss(outputs, counts, [example.targets[0] for example in examples])
+        return span_loss(outputs, counts, [example.targets[0] for example in examples])
 
     def item_scores(self, rows: Rows, predictions: Predictions) -> Mapping[str, ItemScores]:
         """Return F1 and exact match of each question, the best over its answers."""
@@ -98,11 +94,11 @@ class _AnswerProblem(TuningProblem[SpanInput, SpanProtocol]):
         for window in self.tokenizer.pair_windows(short, context, self.protocol.stride):
             positions = window.segment_positions(1)
             offsets = window.offsets[positions]
-            target = spans.NO_ANSWER if answer is None else spans.find_answer(answer, offsets)
+            target = NO_ANSWER if answer is None else find_answer(answer, offsets)
             found.append(TuningExample(row, window.ids, window.types, [0, *positions.tolist()], [target], offsets))
         if answer is None or self.protocol.max_empty_windows is None:
             return found
-        empty = [number for number, each in enumerate(found) if each.targets[0] == spans.NO_ANSWER]
+        empty = [number for number, each in enumerate(found) if each.targets[0] == NO_ANSWER]
         idle = set(empty) - set(sample(empty, self.protocol.max_empty_windows, self.data.ids[row]))
         return [replace(each, idle=number in idle) for number, each in enumerate(found)]
 
@@ -116,7 +112,7 @@ class _AnswerProblem(TuningProblem[SpanInput, SpanProtocol]):
             none = min(float(outputs[0].sum()) for _, outputs in windows)
             best, (start, end) = max(
                 (
-                    spans.find_best_span(outputs, example.names, self.protocol.max_answer_tokens)
+                    find_best_span(outputs, example.names, self.protocol.max_answer_tokens)
                     for example, outputs in windows
                 ),
                 key=lambda pair: pair[0],
@@ -124,3 +120,42 @@ class _AnswerProblem(TuningProblem[SpanInput, SpanProtocol]):
             answered = best >= none or not self.protocol.unanswerable
             found[row] = self.data.contexts[row][start:end].strip() if answered else ""
         return found
+
+
+NO_ANSWER = (0, 0)
+"""Start and end of a window without the answer: its first token."""
+
+
+def find_answer(answer: Answer, offsets: Offsets) -> tuple[int, int]:
+    """Return the first and last position of an answer in a window, NO_ANSWER where it is not wholly inside.
+
+    offsets: characters (n, 2) of the context's tokens in order; they have positions 1 to n, the first token
+    of the window has position 0.
+    """
+    last = answer.start + len(answer.text) - 1
+    covers = (offsets[:, 0] <= last) & (offsets[:, 1] > answer.start)
+    inside = len(offsets) and offsets[0, 0] <= answer.start and offsets[-1, 1] > last
+    if not inside or not covers.any():
+        return NO_ANSWER
+    found = np.flatnonzero(covers)
+    return int(found[0]) + 1, int(found[-1]) + 1
+
+
+def find_best_span(
+    outputs: Outputs, offsets: Sequence[Any] | Offsets, max_tokens: int
+) -> tuple[float, tuple[int, int]]:
+    """Return the best sum of a start's and an end's score, and the characters from one to the other.
+
+    outputs: (n + 1, 2) of position 0 and the n tokens. The end is not before the start, and the span has at
+    most `max_tokens` tokens; the score is minus infinity where there is no token.
+    """
+    starts, ends = outputs[1:, 0], outputs[1:, 1]
+    if not len(starts):
+        return -np.inf, (0, 0)
+    best = (-np.inf, 0, 0)
+    for more in range(min(max_tokens, len(starts))):
+        sums = starts[: len(starts) - more] + ends[more:]
+        first = int(sums.argmax())
+        best = max(best, (float(sums[first]), first, first + more), key=lambda each: each[0])
+    score, first, last = best
+    return score, (int(offsets[first][0]), int(offsets[last][1]))

@@ -11,12 +11,10 @@ from torch import Tensor
 from sciprism.arrays import Rows
 from sciprism.datasets.inputs import TaggingInput
 from sciprism.errors import InputError
-from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.systems import System
-from sciprism.evaluation.task import ProtocolResult
-from sciprism.evaluation.tuning import heads
+from sciprism.evaluation.task import EvaluationContext, ProtocolResult
 from sciprism.evaluation.tuning.examples import (
     TuningExample,
     WindowTokenizer,
@@ -25,7 +23,7 @@ from sciprism.evaluation.tuning.examples import (
     join_words,
 )
 from sciprism.evaluation.tuning.grid_search import Predictions, TuningProblem, fine_tune
-from sciprism.evaluation.tuning.settings import Tuning
+from sciprism.evaluation.tuning.runs import Tuning, class_loss
 from sciprism.metrics.entities import entity_counts, word_counts
 
 Metric = Literal["entity_f1", "word_f1_macro"]
@@ -71,7 +69,7 @@ class _TagProblem(TuningProblem[TaggingInput, TagProtocol]):
 
     def loss(self, outputs: Tensor, examples: Sequence[TuningExample]) -> Tensor:
         """Return the sum over words of the cross-entropy."""
-        return heads.class_loss(outputs, [target for example in examples for target in example.targets])
+        return class_loss(outputs, [target for example in examples for target in example.targets])
 
     def item_scores(self, rows: Rows, predictions: Predictions) -> Mapping[str, ItemScores]:
         """Return the counts of each row and type."""

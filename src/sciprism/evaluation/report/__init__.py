@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from sciprism.evaluation.report.markup import latex, markdown
 from sciprism.evaluation.report.model import Report
 from sciprism.evaluation.report.page import html
-from sciprism.evaluation.report.terminal import terminal
+from sciprism.evaluation.report.text_tables import latex, markdown, terminal
 
 
 def as_json(report: Report) -> str:

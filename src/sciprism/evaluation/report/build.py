@@ -7,10 +7,10 @@ from dataclasses import replace
 from math import isnan
 
 from sciprism.errors import InputError
-from sciprism.evaluation.bootstrap import holm
-from sciprism.evaluation.intervals import Samples, mean_samples
+from sciprism.evaluation.intervals import Samples, holm, mean_samples
 from sciprism.evaluation.report.estimates import (
     LineResult,
+    Resampler,
     SampledScore,
     average_scores,
     compare_line,
@@ -21,6 +21,9 @@ from sciprism.evaluation.report.estimates import (
 from sciprism.evaluation.report.lines import (
     ReportAverage,
     ReportLine,
+    StoredResult,
+    SystemResults,
+    TaskId,
     build_averages,
     build_lines,
     explain_incomparable,
@@ -28,8 +31,6 @@ from sciprism.evaluation.report.lines import (
 )
 from sciprism.evaluation.report.model import Report, ReportCell, ReportRow
 from sciprism.evaluation.report.notes import build_notes, collect_remarks
-from sciprism.evaluation.report.resampling import Resampler
-from sciprism.evaluation.report.system_results import StoredResult, SystemResults, TaskId
 from sciprism.evaluation.task import Published, Suite
 
 Results = Sequence[tuple[ReportLine, list[LineResult]]]

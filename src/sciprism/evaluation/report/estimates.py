@@ -1,19 +1,36 @@
-"""The numbers of a report's cells, with their intervals and tests (`evaluation.intervals`)."""
+"""The numbers of a report's cells, with their intervals and tests (`evaluation.intervals`).
+
+The resamples depend on the items alone. So two systems, and two metrics of a task, see the same ones, and their
+differences are paired; tasks are resampled independently.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from sciprism.arrays import Doubles
-from sciprism.evaluation.intervals import Limits, Samples, mean_samples, sample_difference, score_interval, sum_samples
-from sciprism.evaluation.report.lines import ReportLine
+from sciprism.evaluation.intervals import (
+    CELLS,
+    SAMPLES,
+    ItemSample,
+    Limits,
+    Samples,
+    draw_sample,
+    items_key,
+    mean_samples,
+    resample,
+    sample_difference,
+    score_interval,
+    sort_items,
+    sum_samples,
+)
+from sciprism.evaluation.report.lines import ReportLine, StoredResult
 from sciprism.evaluation.report.model import Difference, Score
-from sciprism.evaluation.report.resampling import Resampler
-from sciprism.evaluation.report.system_results import StoredResult
+from sciprism.evaluation.stored_results import find_item_scores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,3 +135,54 @@ def are_apart(a: Sequence[float] | Doubles, b: Sequence[float] | Doubles) -> boo
     """
     spread = max(float(np.std(each, ddof=1)) if len(each) > 1 else 0.0 for each in (a, b))
     return spread > 0 and abs(float(np.mean(a)) - float(np.mean(b))) > 2 * spread
+
+
+@dataclass(frozen=True, slots=True)
+class _Distribution:
+    """A metric on every sample; two results are paired where `items` is the same."""
+
+    items: tuple[int, str, int]
+    sample: ItemSample
+
+
+class Resampler:
+    """Compute the bootstrap distributions of results, each once."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self._seed = seed
+        self._samples: dict[tuple[int, str], _Distribution | None] = {}
+        self._last: tuple[int, list[Doubles]] = (0, [])
+
+    def mean(self, numbers: Sequence[tuple[StoredResult, str]]) -> Samples | None:
+        """Return the mean of some metrics of some runs; None where items are missing."""
+        found = [known for run, metric in numbers if (known := self._bootstrap(run, metric))]
+        if not found or len(found) < len(numbers):
+            return None
+        return mean_samples([{known.items[0]: known.sample} for known in found])
+
+    def unpaired(self, run: StoredResult, other: StoredResult, metric: str) -> str:
+        """Return why a metric of two runs cannot be compared item by item, "" if it can."""
+        mine, theirs = self._bootstrap(run, metric), self._bootstrap(other, metric)
+        if mine is None or theirs is None:
+            return "the items behind the numbers are missing, so the difference is not tested"
+        return "" if mine.items == theirs.items else "other items were scored than for the baseline"
+
+    def _bootstrap(self, run: StoredResult, metric: str) -> _Distribution | None:
+        key = (id(run), metric)
+        if key not in self._samples:
+            self._samples[key] = None
+            items = find_item_scores(run.folder, run.result.task, metric) if run.folder else None
+            if items:
+                items = sort_items(items)
+                number = items_key(items.ids)
+                sample = draw_sample(items, self._weights(number, items.ids))
+                self._samples[key] = _Distribution((number, items.aggregate, len(items.parts)), sample)
+        return self._samples[key]
+
+    def _weights(self, key: int, ids: Sequence[str]) -> Iterable[Doubles]:
+        """Return the samples of some items; those of few items are reused for the next system."""
+        if key != self._last[0]:
+            if len(ids) * SAMPLES > CELLS:
+                return resample(ids, SAMPLES, self._seed)
+            self._last = (key, list(resample(ids, SAMPLES, self._seed)))
+        return self._last[1]

@@ -8,9 +8,8 @@ from itertools import chain
 
 from sciprism.encoders.provenance import describe_untrained, untrained_stage
 from sciprism.evaluation.report.estimates import LineResult
-from sciprism.evaluation.report.lines import ReportLine
+from sciprism.evaluation.report.lines import ReportLine, SystemResults
 from sciprism.evaluation.report.model import LEVEL, ReportRow
-from sciprism.evaluation.report.system_results import SystemResults
 from sciprism.evaluation.task import Suite
 
 NAMED = 8

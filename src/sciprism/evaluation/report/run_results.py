@@ -8,9 +8,9 @@ from dataclasses import asdict, replace
 from typing import Any, overload
 
 from sciprism.evaluation.report.build import build_report
+from sciprism.evaluation.report.lines import StoredResult, group_by_system
 from sciprism.evaluation.report.model import Report
-from sciprism.evaluation.report.system_results import StoredResult, group_by_system
-from sciprism.evaluation.report.terminal import show, terminal
+from sciprism.evaluation.report.text_tables import show, terminal
 from sciprism.evaluation.results import TaskResult
 from sciprism.evaluation.task import Suite
 

@@ -1,11 +1,18 @@
-"""A report as tables of text cells, for all outputs except JSON."""
+"""A report as tables of text cells: in the terminal, as Markdown and as LaTeX."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from io import StringIO
+from typing import TYPE_CHECKING
 
 from sciprism.evaluation.report.model import Difference, Report, ReportCell, ReportRow, Score
+from sciprism.evaluation.report.notes import shorten_remarks
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 LONGEST_NAME = 44
 HEAD_WIDTH = 12
@@ -147,3 +154,94 @@ def _short_text(row: ReportRow, system: int) -> str:
 
 def _pick(row: tuple[str, ...], columns: Iterable[int]) -> tuple[str, ...]:
     return tuple(row[i] for i in columns)
+
+
+def terminal(report: Report, *, width: int = 110) -> str:
+    """Return the report as text without colours, for a file."""
+    from rich.console import Console
+
+    text = StringIO()
+    show(report, Console(file=text, width=width, highlight=False, markup=False, emoji=False))
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+
+
+def show(report: Report, console: Console | None = None) -> None:
+    """Print the report; tables wider than the terminal continue below."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = console or Console(highlight=False, markup=False, emoji=False)
+    for text_table in build_tables(report):
+        for part in split_table(text_table, console.width):
+            table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0))
+            table.add_column("", overflow="fold", max_width=LONGEST_NAME)
+            for i, head in enumerate(part.heads[1:], 1):
+                cells = [len(row[i]) for row in part.rows]
+                table.add_column(head, justify="right", overflow="fold", max_width=max([HEAD_WIDTH, *cells]))
+            for row in part.rows:
+                table.add_row(*row)
+            console.print(part.title, style="bold")
+            console.print(table, end="\n\n")
+    for note in (*report.notes, *shorten_remarks(report.remarks)):
+        console.print(f"- {note}", style="dim")
+
+
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "·": r"\quad",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+} | {mark: f"\\{mark}" for mark in "&%$#_{}"}
+
+PAGE = 100
+"""Characters in a line of a printed table."""
+
+
+def markdown(report: Report) -> str:
+    """Return the report as Markdown tables, its notes as a list."""
+    parts = [f"### {_md(table.title)}\n\n{_md_table(table)}" for table in build_tables(report)]
+    parts += ["\n".join(f"- {_md(note)}" for note in report.notes)]
+    if report.remarks:
+        parts += ["### Data", "\n".join(f"- {_md(name)}: {_md(remark)}" for name, remark in report.remarks.items())]
+    return "\n\n".join(parts) + "\n"
+
+
+def latex(report: Report) -> str:
+    """Return the report as LaTeX tables, which need the package booktabs. All text is escaped."""
+    parts = [
+        "% needs \\usepackage{booktabs}",
+        *(_tex_table(part) for table in build_tables(report) for part in split_table(table, PAGE)),
+    ]
+    notes = "\n".join(f"  \\item {_tex(note)}" for note in (*report.notes, *shorten_remarks(report.remarks)))
+    return "\n\n".join([*parts, f"\\begin{{itemize}}\n{notes}\n\\end{{itemize}}"]) + "\n"
+
+
+def _md(text: str) -> str:
+    return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", " ".join(text.split()))
+
+
+def _md_table(table: TextTable) -> str:
+    lines = [[_md(cell) for cell in row] for row in (table.heads, *table.rows)]
+    lines.insert(1, ["---", *("--:" for _ in table.heads[1:])])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _tex(text: str) -> str:
+    return "".join(LATEX.get(letter, letter) for letter in " ".join(text.split()))
+
+
+def _tex_table(table: TextTable) -> str:
+    # A row that begins with a bracket or a star would be read as an argument of the \\ before it.
+    head, *rows = (
+        " & ".join(["{}" + _tex(row[0]), *map(_tex, row[1:])]) + r" \\" for row in (table.heads, *table.rows)
+    )
+    body = "\n".join([r"\toprule", head, r"\midrule", *rows, r"\bottomrule"])
+    columns = "l" + "r" * (len(table.heads) - 1)
+    return (
+        f"\\begin{{table}}\n\\centering\\small\n\\caption{{{_tex(table.title)}}}\n"
+        f"\\begin{{tabular}}{{{columns}}}\n{body}\n\\end{{tabular}}\n\\end{{table}}"
+    )

@@ -22,15 +22,13 @@ from sciprism.datasets.inputs import PairInput, SpanInput, TaggingInput
 from sciprism.drop_report import DropReport
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import DamagedCacheWarning, InputError
-from sciprism.evaluation.bootstrap import estimate
-from sciprism.evaluation.context import EvaluationContext
+from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.systems import NotServedError, System
 from sciprism.evaluation.systems.dense import DenseSystem
-from sciprism.evaluation.task import ProtocolResult
+from sciprism.evaluation.task import EvaluationContext, ProtocolResult
 from sciprism.evaluation.tuning.examples import TuningExample, WindowTokenizer
-from sciprism.evaluation.tuning.runs import DivergedRunError, Outputs, TunableEncoder
-from sciprism.evaluation.tuning.settings import Hyperparameters, Tuning
+from sciprism.evaluation.tuning.runs import DivergedRunError, Hyperparameters, Outputs, TunableEncoder, Tuning
 from sciprism.files import write_lines
 
 COLLAPSED = "run that predicts the same for every item (collapsed)"

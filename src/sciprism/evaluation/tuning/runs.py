@@ -1,28 +1,144 @@
-"""One fine-tuning run: the original weights, some epochs, then the outputs of the head."""
+"""One fine-tuning run: its settings, the original weights under a linear head, some epochs, then the head's outputs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
+from itertools import accumulate, product
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.layers import seeded_dropout
+from sciprism.encoders.layers import Dropout, Linear, initialize_weights, seeded_dropout
 from sciprism.encoders.packing import PackedBatch, balanced_batches, pack, token_batches
 from sciprism.encoders.streaming import run_batches, token_budget
 from sciprism.errors import InputError
 from sciprism.evaluation.tuning.examples import TuningExample
-from sciprism.evaluation.tuning.heads import LinearHead
-from sciprism.evaluation.tuning.settings import Hyperparameters, Tuning
 from sciprism.seeding import random_bits
 from sciprism.training.optimizers import OptimizerSettings, Schedule, build_optimizer, learning_rate, set_learning_rate
 from sciprism.training.passes import PassSettings, add_gradients, autocast, count_threads
+
+AXES = {"rate": "rates", "batch": "batches", "epochs": "epochs"}
+"""Name of an axis of the grid on the command line -> field of `Tuning`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hyperparameters:
+    """One point of the grid. rate: the peak learning rate. batch: examples per step."""
+
+    rate: float
+    batch: int
+    epochs: int
+
+    def __str__(self) -> str:
+        return f"rate {self.rate:g}, batch {self.batch}, epochs {self.epochs}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuning:
+    """A grid of hyperparameters, and what all runs share (Gu et al. 2021, section 3).
+
+    warmup: share of the steps with a rising learning rate, which then falls to 0. dropout: of states and
+    attention. decay: weight decay, not of biases and norms. clip: maximum gradient norm, 0 for any. seeds:
+    runs of the chosen setting, whose scores are averaged.
+    """
+
+    rates: tuple[float, ...] = (1e-5, 3e-5, 5e-5)
+    batches: tuple[int, ...] = (16, 32)
+    epochs: tuple[int, ...] = (10,)
+    warmup: float = 0.1
+    dropout: float = 0.1
+    decay: float = 0.01
+    clip: float = 1.0
+    seeds: int = 1
+
+    def __post_init__(self) -> None:
+        for name in AXES.values():
+            values = getattr(self, name)
+            if not values or min(values) <= 0 or len(set(values)) < len(values):
+                raise InputError(f"fine-tuning: {name} are {values}; give different numbers above 0")
+        if not (0 <= self.warmup < 1 and 0 <= self.dropout < 1 and self.decay >= 0 and self.clip >= 0):
+            raise InputError("fine-tuning: warmup and dropout are shares below 1, decay and clip not negative")
+        if self.seeds < 1:
+            raise InputError(f"fine-tuning: {self.seeds} seeds; at least 1 is needed")
+
+    @property
+    def grid(self) -> tuple[Hyperparameters, ...]:
+        """Return all points of the grid."""
+        return tuple(
+            Hyperparameters(rate=rate, batch=batch, epochs=epochs)
+            for rate, batch, epochs in product(self.rates, self.batches, self.epochs)
+        )
+
+    def with_grid(self, axes: Mapping[str, Sequence[float]]) -> Tuning:
+        """Return a copy with other values on some axes: rate, batch, epochs. Raises InputError."""
+        unknown = sorted(set(axes) - set(AXES))
+        if unknown:
+            raise InputError(f"unknown axis of the grid {unknown[0]!r}; known: {', '.join(AXES)}")
+        changed: dict[str, tuple[float, ...]] = {}
+        for name, values in axes.items():
+            if name != "rate" and any(value != int(value) for value in values):
+                raise InputError(f"grid: {name} takes whole numbers, not {list(values)}")
+            changed[AXES[name]] = tuple(values) if name == "rate" else tuple(int(value) for value in values)
+        return replace(self, **changed)  # type: ignore[arg-type]
+
+    @property
+    def shared(self) -> dict[str, float]:
+        """Return the settings that all runs share, as JSON values."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in (*AXES.values(), "seeds")}
+
+
+class LinearHead(nn.Module):
+    """Dropout, then a linear map (BLURB's heads), (n, hidden) -> (n, width)."""
+
+    def __init__(self, hidden: int, width: int, dropout: float) -> None:
+        super().__init__()
+        self.dropout = Dropout(dropout)
+        self.map = initialize_weights(Linear(hidden, width))
+
+    def forward(self, states: Tensor, batch: PackedBatch, positions: Sequence[Sequence[int]]) -> Tensor:
+        """Map the states at the positions of each text, all texts end to end."""
+        rows = [start + at for start, own in zip(batch.bounds, positions, strict=False) for at in own]
+        index = torch.tensor(rows, dtype=torch.long, device=states.device)
+        return self.map(self.dropout(states.index_select(0, index)))  # type: ignore[no-any-return]
+
+
+def class_loss(outputs: Tensor, targets: Sequence[int]) -> Tensor:
+    """Return the sum of cross-entropies, 0 of none. outputs: (n, c). targets: n classes."""
+    wanted = torch.tensor(targets, dtype=torch.long, device=outputs.device)
+    return F.cross_entropy(outputs, wanted, reduction="sum")
+
+
+def label_loss(outputs: Tensor, targets: Sequence[Sequence[float]]) -> Tensor:
+    """Return the sum over texts of the mean binary cross-entropy of c labels. outputs: (n, c)."""
+    wanted = torch.tensor(targets, dtype=outputs.dtype, device=outputs.device)
+    return F.binary_cross_entropy_with_logits(outputs, wanted, reduction="sum") / outputs.shape[1]
+
+
+def regression_loss(outputs: Tensor, targets: Sequence[float]) -> Tensor:
+    """Return the sum of squared errors. outputs: (n, 1)."""
+    wanted = torch.tensor(targets, dtype=outputs.dtype, device=outputs.device)
+    return (outputs[:, 0] - wanted).square().sum()
+
+
+def span_loss(outputs: Tensor, counts: Sequence[int], targets: Sequence[Sequence[int]]) -> Tensor:
+    """Return the sum over windows of the mean cross-entropy of start and end.
+
+    outputs: (sum of counts, 2). counts: positions of each window. targets: start and end among them.
+    """
+    bounds = (0, *accumulate(counts))
+    losses = [
+        F.cross_entropy(outputs[a:b].T, torch.tensor(target, device=outputs.device))
+        for a, b, target in zip(bounds, bounds[1:], targets, strict=False)
+    ]
+    return torch.stack(losses).sum()
+
 
 Outputs = NDArray[np.float32]
 CHUNK_TOKENS = 2_048
