@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from evidence.claim import (
-    Claim,
-    ContrastSide,
-    ScoreContrast,
-    printed,
-    require_all,
-    require_mixed,
-    show_only,
-    versus,
-)
+from evidence.claim import Claim, ContrastSide, ScoreContrast, printed, require_all, require_mixed, show_only, versus
 from evidence.verdict import Direction
 
 FIVE = ("fine", "coarse", "retrieval", "reranking", "search")

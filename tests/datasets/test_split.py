@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 
 from open_data import paper, write
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.open_data import (
-    OPEN_DATA_BY_NAME,
-    OPEN_DATA_SETS,
-    PARTS,
-    PaperOrigin,
-    hash_rule,
-    year_rule,
-)
+from sciprism.datasets.open_data import OPEN_DATA_BY_NAME, OPEN_DATA_SETS, PARTS, PaperOrigin, hash_rule, year_rule
 from sciprism.datasets.split import Leak, SplitTable, list_paper_keys, read_entries
 from sciprism.papers import Paper
 

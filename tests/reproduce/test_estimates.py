@@ -7,13 +7,7 @@ import pytest
 from scipy import stats
 
 from sciprism.evaluation.intervals import ItemSample
-from sciprism.reproduce.estimates import (
-    ScoreSample,
-    add_errors,
-    estimate_difference,
-    estimate_mean,
-    to_error,
-)
+from sciprism.reproduce.estimates import ScoreSample, add_errors, estimate_difference, estimate_mean, to_error
 
 STILL = np.zeros(1000)
 UNBOUNDED = (-math.inf, math.inf)

@@ -55,8 +55,8 @@ class DataRoot:
             for part in dict.fromkeys((config, "data")) if top else (config,):
                 if part and (base / part).is_dir():
                     names += [f"{part}/{name}" for name in list_files(base / part)]
-            if found := select_files(names, config, split):
-                return [base / name for name in found]
+            if selected := select_files(names, config, split):
+                return [base / name for name in selected]
         return []
 
     def rows(
@@ -67,16 +67,16 @@ class DataRoot:
         dropped: counts ids whose type differs from the first one of their column. Raises InputError, with
         the download command, where the split cannot be found.
         """
-        found = self.find_local_split(repo, config, split=split) or find_cached_split(repo, config, split, revision)
-        if not found:
+        paths = self.find_local_split(repo, config, split=split) or find_cached_split(repo, config, split, revision)
+        if not paths:
             try:
-                found = fetch_split(repo, config, split, revision)
+                paths = fetch_split(repo, config, split, revision)
             except InputError as error:
                 what = f"config {config!r}, split {split!r}"
                 include = "" if config in ("", "default", split) else f"{config}/*"
                 raise InputError(self._missing(repo, what, include, revision, error)) from error
         ids = IdConverter(dropped)
-        for path in found:
+        for path in paths:
             for row in self.records(path):
                 yield ids.row(row)
 
@@ -216,8 +216,8 @@ def select_files(files: Sequence[str], config: str, split: str) -> list[str]:
     """
     here = set(files)
     for name in (split, *_SYNONYMS.get(split, ())):
-        if found := _select_named(here, config, name):
-            return found
+        if selected := _select_named(here, config, name):
+            return selected
     return []
 
 

@@ -42,8 +42,8 @@ def constant_rule(part: Part) -> SplitRule:
 
 def file_name_rule(origin: PaperOrigin) -> Part:
     """Read the part from the file's name, as the data set was published; train where it has none."""
-    found = _PART_IN_NAME.search(origin.file_name)
-    return cast(Part, found[0]) if found else "train"
+    match = _PART_IN_NAME.search(origin.file_name)
+    return cast(Part, match[0]) if match else "train"
 
 
 def split_field_rule(origin: PaperOrigin) -> Part:
@@ -134,8 +134,8 @@ def read_article(row: Record) -> Iterator[Paper]:
 
 def read_evidence_papers(row: Record) -> Iterator[Paper]:
     """Yield the articles that a question's snippets come from."""
-    found = [*row.get("documents", ()), *(snippet["pmid"] for snippet in row.get("snippets", ()))]
-    for pmid in dict.fromkeys(str(name).rsplit("/", 1)[-1] for name in found):
+    addresses = [*row.get("documents", ()), *(snippet["pmid"] for snippet in row.get("snippets", ()))]
+    for pmid in dict.fromkeys(str(name).rsplit("/", 1)[-1] for name in addresses):
         yield Paper(id=f"pmid:{pmid}")
 
 

@@ -47,7 +47,7 @@ def list_paper_keys(paper: Paper, data: str = "") -> list[str]:
     Titles are compared without case, accents and spaces; one of fewer than 5 words counts only with the first
     words of the abstract, and a generic heading not at all. A text without a title is its own title.
     """
-    found = [f"{data}:{paper.id}"] if data and paper.id != UNNAMED else []
+    keys = [f"{data}:{paper.id}"] if data and paper.id != UNNAMED else []
     systems = list(paper.ids.items())
     if parts := _SYSTEM_ID.fullmatch(paper.id):
         systems.append((parts[1].lower(), parts[2]))
@@ -55,14 +55,14 @@ def list_paper_keys(paper: Paper, data: str = "") -> list[str]:
         systems.append(("doi", paper.id))
     for system, value in systems:
         name = value.lower()
-        found.append(f"{system}:{_ARXIV_VERSION.sub('', name) if system == 'arxiv' else name}")
+        keys.append(f"{system}:{_ARXIV_VERSION.sub('', name) if system == 'arxiv' else name}")
     words = _normalize_words((paper.title or paper.abstract)[:MAX_CHARACTERS])
     joined = "".join(words)
     if len(words) >= MIN_TITLE_WORDS:
-        found.append(f"title:{joined}")
+        keys.append(f"title:{joined}")
     elif words and paper.abstract and joined not in GENERIC_TITLES:
-        found.append(f"title:{joined} {''.join(_normalize_words(paper.abstract[:MAX_CHARACTERS])[:OPENING_WORDS])}")
-    return found
+        keys.append(f"title:{joined} {''.join(_normalize_words(paper.abstract[:MAX_CHARACTERS])[:OPENING_WORDS])}")
+    return keys
 
 
 def _normalize_words(text: str) -> list[str]:
@@ -116,8 +116,8 @@ class SplitTable:
 
     def part(self, *keys: str) -> Part | None:
         """Return the part of the paper with any of these keys (`list_paper_keys`); None if none is known."""
-        known = [self.codes[key] & 3 for key in map(_hash, keys) if key in self.codes]
-        return PARTS[max(known)] if known else None
+        ranks = [self.codes[key] & 3 for key in map(_hash, keys) if key in self.codes]
+        return PARTS[max(ranks)] if ranks else None
 
     def leaks(self, papers: Iterable[Paper]) -> Iterator[Leak]:
         """Yield those papers that are test papers, on which no model may train."""
@@ -145,13 +145,13 @@ class _PaperUnion:
     def add(self, keys: Iterable[str], part: int, bit: int) -> int:
         """Add a paper and return its node."""
         hashes = [_hash(key) for key in keys]
-        known = {self._root(self.nodes[key]) for key in hashes if key in self.nodes}
-        node = min(known, default=len(self.parents))
-        if not known:
+        roots = {self._root(self.nodes[key]) for key in hashes if key in self.nodes}
+        node = min(roots, default=len(self.parents))
+        if not roots:
             self.parents.append(node)
             self.parts.append(part)
             self.tests.append(0)
-        for other in known - {node}:
+        for other in roots - {node}:
             self.parents[other] = node
             self.parts[node] = max(self.parts[node], self.parts[other])
             self.tests[node] |= self.tests[other]
@@ -182,9 +182,9 @@ def _hash(key: str) -> int:
 
 def _count_parts(union: _PaperUnion, nodes: array[int], parts: bytearray) -> Counter[str]:
     counts: Counter[str] = Counter()
-    for node, own in zip(nodes, parts, strict=True):
+    for node, part in zip(nodes, parts, strict=True):
         now = union.part_of(node)
-        counts[PARTS[own] if own == now else f"{PARTS[own]}, now {PARTS[now]}"] += 1
+        counts[PARTS[part] if part == now else f"{PARTS[part]}, now {PARTS[now]}"] += 1
     return counts
 
 
@@ -213,11 +213,11 @@ def _read_cache(path: Path) -> SplitTable | None:
 def _write_cache(table: SplitTable, path: Path) -> None:
     """Write a table for the next run, if the cache folder is writable."""
     facts = {"counts": table.counts, "missing": table.missing, "tests": table.tests}
-    known, codes = (np.array(list(part), np.uint64) for part in (table.codes.keys(), table.codes.values()))
+    hashes, codes = (np.array(list(part), np.uint64) for part in (table.codes.keys(), table.codes.values()))
     partial = path.with_name(f".{path.stem}.{os.getpid()}.npz")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        np.savez(partial, facts=np.array(json.dumps(facts)), names=known, codes=codes)
+        np.savez(partial, facts=np.array(json.dumps(facts)), names=hashes, codes=codes)
         partial.replace(path)
     except OSError:
         return
@@ -254,12 +254,12 @@ def read_entries(data_root: DataRoot, data: str) -> list[SplitEntry]:
     A paper without an id is named by the data set and its number.
     """
     table = SplitTable.load(data_root)
-    found = []
-    for number, (row, paper, own) in enumerate(OPEN_DATA_BY_NAME[data].read(data_root)):
+    entries = []
+    for number, (row, paper, own_part) in enumerate(OPEN_DATA_BY_NAME[data].read(data_root)):
         if paper.id == UNNAMED:
-            part = table.part(*list_paper_keys(paper)) or own
+            part = table.part(*list_paper_keys(paper)) or own_part
             paper = replace(paper, id=f"{data}#{number}")
         else:
-            part = table.part(f"{data}:{paper.id}") or own
-        found.append(SplitEntry(row=row, paper=paper, own_part=own, part=part))
-    return found
+            part = table.part(f"{data}:{paper.id}") or own_part
+        entries.append(SplitEntry(row=row, paper=paper, own_part=own_part, part=part))
+    return entries

@@ -25,14 +25,7 @@ from sciprism.reproduce.estimates import Estimate, ScoreSample, SuiteScores, est
 from sciprism.reproduce.missing_data import list_missing_data
 from sciprism.reproduce.models import ModelNames, TableSystems, model_keys
 from sciprism.reproduce.result_folder import ResultFolder, find_untrained_stage, read_models, write_models
-from sciprism.reproduce.table import (
-    GroupedSuite,
-    ModelRow,
-    PaperTable,
-    Reproduction,
-    TableColumn,
-    build_columns,
-)
+from sciprism.reproduce.table import GroupedSuite, ModelRow, PaperTable, Reproduction, TableColumn, build_columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

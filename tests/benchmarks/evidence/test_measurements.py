@@ -7,14 +7,7 @@ import numpy as np
 import pytest
 
 from evidence.claims import claims
-from evidence.measurements import (
-    FASTER,
-    FEWER,
-    SCORES,
-    add_findings,
-    compare_speed,
-    compare_token_counts,
-)
+from evidence.measurements import FASTER, FEWER, SCORES, add_findings, compare_speed, compare_token_counts
 from evidence.records import decide_claim, read_record
 from sciprism.errors import InputError
 from sciprism.reproduce.papers import reproductions

@@ -9,24 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evidence.claim import (
-    Claim,
-    ContrastSide,
-    ScoreContrast,
-    require_all,
-    require_any,
-    require_mixed,
-    show_only,
-)
+from evidence.claim import Claim, ContrastSide, ScoreContrast, require_all, require_any, require_mixed, show_only
 from evidence.claims import claims, settings
 from evidence.page import format_page
-from evidence.records import (
-    ClaimFinding,
-    ClaimRecord,
-    decide_claim,
-    read_record,
-    write_record,
-)
+from evidence.records import ClaimFinding, ClaimRecord, decide_claim, read_record, write_record
 from sciprism.errors import InputError
 from sciprism.evaluation import results
 from sciprism.evaluation.intervals import bootstrap_interval, estimate

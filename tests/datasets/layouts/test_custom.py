@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.custom import (
-    CustomCorpus,
-    CustomLabels,
-    CustomPools,
-    CustomReviewers,
-)
+from sciprism.datasets.layouts.custom import CustomCorpus, CustomLabels, CustomPools, CustomReviewers
 from sciprism.datasets.layouts.mentions import CustomMentions
 from sciprism.errors import InputError
 from sciprism.papers import Paper

@@ -79,9 +79,11 @@ def build_rerank_input(
     """Return each query with its graded candidates; those without a record count as not found."""
     query_ids = [query for query in qrels if has_record(query, queries, NO_QUERY, dropped)]
     graded = [qrels[query] for query in query_ids]
-    absent = [{name: each[name] for name in each if name not in candidates} for each in graded]
-    pools = [{candidates.row(name): each[name] for name in each if name in candidates} for each in graded]
-    for name in (name for each in absent for name in each):
+    absent = [{name: grades_of[name] for name in grades_of if name not in candidates} for grades_of in graded]
+    pools = [
+        {candidates.row(name): grades_of[name] for name in grades_of if name in candidates} for grades_of in graded
+    ]
+    for name in (name for grades_of in absent for name in grades_of):
         dropped.add(f"{NO_DOCUMENT}, counts as not found", name)
     return RerankInput(
         query_ids=query_ids,

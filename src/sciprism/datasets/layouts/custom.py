@@ -92,15 +92,19 @@ class _GradedFiles:
         corpus = beir.find_file(data, "corpus.jsonl") if data is not None and not self.papers else None
         papers = [str(corpus)] if corpus else find_papers(self.data, self.papers)
         queries = documents = read_item_table(papers, dropped)
-        known = documents.ids
+        query_ids = documents.ids
         path = self.queries or (next(map(str, find_files(data, "queries")), "") if data else "")
         if path:
-            queries, known = _read_queries(Path(path), qrels, dropped, complete)
+            queries, query_ids = _read_queries(Path(path), qrels, dropped, complete)
         if not qrels:
             raise InputError(f"{', '.join(map(str, files))}: no relevance judgement")
         role = "queries" if path else "papers as queries"
         check_references(
-            f"graded {role}", [query for query in qrels if query not in queries], len(qrels), known, self.allow_missing
+            f"graded {role}",
+            [query for query in qrels if query not in queries],
+            len(qrels),
+            query_ids,
+            self.allow_missing,
         )
         relevant = [name for q in qrels if q in queries for name, grade in qrels[q].items() if grade > 0]
         missing = [name for name in relevant if name not in documents]
@@ -182,18 +186,18 @@ class CustomLabels:
         if vocabulary:
             labels = list({label.id: label for label in read_labels(vocabulary)}.values())
         else:
-            spellings = {name.casefold(): name for each in carried.values() for name in each}
+            spellings = {name.casefold(): name for own_names in carried.values() for name in own_names}
             labels = [Label(id=name, name=name) for _, name in sorted(spellings.items())]
         rows = _index_names(labels)
         names = [carried.get(paper, ()) for paper in table.ids]
-        for name in (name for each in names for name in each if name.casefold() not in rows):
+        for name in (name for own_names in names for name in own_names if name.casefold() not in rows):
             dropped.add("label outside the vocabulary", name)
-        known = [{rows[name.casefold()] for name in each if name.casefold() in rows} for each in names]
+        gold = [{rows[name.casefold()] for name in own_names if name.casefold() in rows} for own_names in names]
         return LabelInput(
             paper_ids=table.ids,
             papers=table.items,
             labels=labels,
-            gold=[np.array(sorted(each), np.int64) for each in known],
+            gold=[np.array(sorted(own_names), np.int64) for own_names in gold],
             dropped=dropped,
         )
 
@@ -243,8 +247,8 @@ class CustomReviewers:
             elif pairs.setdefault((table.row(paper), numbers[name]), rating) != rating:
                 raise row.error(f"reviewer {name} and paper {paper} are rated twice, differently")
         dropped.add_all("rating of an unknown paper or reviewer", unknown)
-        known = (f"{table.ids[0]} {name}" for name in people)
-        check_references("rated pairs of a paper and a reviewer", unknown, rated, known, self.allow_missing)
+        examples = (f"{table.ids[0]} {name}" for name in people)
+        check_references("rated pairs of a paper and a reviewer", unknown, rated, examples, self.allow_missing)
         return MatchInput(
             paper_ids=table.ids,
             papers=table.items,

@@ -132,13 +132,13 @@ def parse_grade(value: Any, query: str) -> int:
 def number_duplicates(names: Sequence[str], dropped: DropReport) -> list[str]:
     """Return the names with "#2", "#3" ... appended to duplicates: every row is scored, as published."""
     seen: Counter[str] = Counter()
-    found = []
+    numbered = []
     for name in names:
         seen[name] += 1
         if seen[name] > 1:
             dropped.add("duplicate labelled paper", name)
-        found.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
-    return found
+        numbered.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return numbered
 
 
 TABLES = (".csv", ".tsv", ".tab", ".txt", ".jsonl", ".ndjson", ".json")
@@ -164,12 +164,12 @@ class TableRow:
 
     def need(self, *names: str) -> Any:
         """Return the same value. Raises InputError that names the columns where all are empty."""
-        found = self.get(*names)
-        if found is None:
+        value = self.get(*names)
+        if value is None:
             close = get_close_matches(_normalize_column(names[0]), self.values, n=1)
             hint = f"; did you mean {close[0]}?" if close and close[0] != names[0] else ""
             raise self.error(f"no {' or '.join(names)}; the row has {', '.join(self.values) or 'nothing'}{hint}")
-        return found
+        return value
 
     def has(self, column: str) -> bool:
         """Tell whether there is such a column, empty or not."""
@@ -177,26 +177,26 @@ class TableRow:
 
     def id(self, *names: str) -> str:
         """Return an id as text. Raises InputError where there is none."""
-        found = self.need(*names)
-        if isinstance(found, bool) or not isinstance(found, str | int | float):
-            raise self.error(f"{names[0]} is {found!r}, neither a text nor a number")
-        return as_id(found).strip()
+        value = self.need(*names)
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise self.error(f"{names[0]} is {value!r}, neither a text nor a number")
+        return as_id(value).strip()
 
     def number(self, *names: str) -> float:
         """Return a finite number. Raises InputError where there is none."""
-        found = self.need(*names)
+        value = self.need(*names)
         try:
-            number = float(str(found).strip())
+            number = float(str(value).strip())
         except ValueError:
             number = math.nan
         if not math.isfinite(number):
-            raise self.error(f"{names[0]} is {found!r}, not a number")
+            raise self.error(f"{names[0]} is {value!r}, not a number")
         return number
 
     def several(self, *names: str) -> tuple[str, ...]:
         """Return the distinct items of a list, or of a text split at ";"; may be empty."""
-        found = self.get(*names)
-        items = found if isinstance(found, list) else [] if found is None else str(found).split(";")
+        value = self.get(*names)
+        items = value if isinstance(value, list) else [] if value is None else str(value).split(";")
         return tuple(dict.fromkeys(text for item in items if (text := as_id(item).strip())))
 
     def error(self, message: str) -> InputError:
@@ -214,10 +214,10 @@ def read_rows(path: Path, dropped: DropReport) -> Iterator[TableRow]:
     if not source.name.endswith(TABLES):
         raise InputError(f"{path}: expected a table ({' '.join(TABLES)}, optionally with .gz)")
     is_json = source.head().lstrip()[:1] in ("{", "[")
-    found = 0
-    for found, (where, values) in enumerate(_read_objects(source) if is_json else _read_cells(source), 1):  # noqa: B007
+    count = 0
+    for count, (where, values) in enumerate(_read_objects(source) if is_json else _read_cells(source), 1):  # noqa: B007
         yield TableRow(ids.row(values), f"{path}, {where}")
-    if not found:
+    if not count:
         raise InputError(f"{path}: no rows")
 
 
@@ -243,19 +243,19 @@ def find_files(folder: Path, *stems: str) -> list[Path]:
     """Return the files with the first of these stems that any file has, with any ending."""
     present = sorted(path for path in folder.iterdir() if path.is_file())
     for stem in stems:
-        if found := [path for path in present if path.name.partition(".")[0] == stem]:
-            return found
+        if matches := [path for path in present if path.name.partition(".")[0] == stem]:
+            return matches
     return []
 
 
 def require_file(folder: Path, *stems: str) -> Path:
     """Return the only file with one of these stems. Raises InputError where there is none, or several."""
-    found = find_files(folder, *stems)
-    if len(found) != 1:
+    matches = find_files(folder, *stems)
+    if len(matches) != 1:
         present = ", ".join(sorted(path.name for path in folder.iterdir())) or "nothing"
-        what = f"{len(found)} files" if found else "no file"
+        what = f"{len(matches)} files" if matches else "no file"
         raise InputError(f"{folder} contains {what} named {' or '.join(stems)}; it contains {present}")
-    return found[0]
+    return matches[0]
 
 
 def find_papers(data: str, papers: Sequence[str]) -> list[str]:

@@ -99,7 +99,7 @@ class LabelledTable:
             items=[table.items[table.row(name)] for name in labelled],
             targets=list(targets.values()),  # type: ignore[arg-type]  # all of one type
             **rows,
-            groups=[each.group for each in labelled.values()] if self.group else None,
+            groups=[row.group for row in labelled.values()] if self.group else None,
             positive=self.positive,
             dropped=dropped,
         )
@@ -124,12 +124,12 @@ class LabelledTable:
 
     def _targets(self, labelled: Mapping[str, _LabelledRow]) -> Targets:
         if self.target == "number":
-            return {name: each.row.number(self.label) for name, each in labelled.items()}
-        lists = {name: each.row.several(self.label) for name, each in labelled.items()}
-        values = [each.row.get(self.label) for each in labelled.values()]
-        if any(isinstance(value, list) for value in values) or any(len(each) > 1 for each in lists.values()):
+            return {name: row.row.number(self.label) for name, row in labelled.items()}
+        lists = {name: row.row.several(self.label) for name, row in labelled.items()}
+        values = [row.row.get(self.label) for row in labelled.values()]
+        if any(isinstance(value, list) for value in values) or any(len(row) > 1 for row in lists.values()):
             return lists
-        return {name: each.row.id(self.label) for name, each in labelled.items()}
+        return {name: row.row.id(self.label) for name, row in labelled.items()}
 
     def _parts(self, labelled: Mapping[str, _LabelledRow], targets: Targets, dropped: DropReport) -> dict[str, str]:
         if any(each.part for each in labelled.values()):

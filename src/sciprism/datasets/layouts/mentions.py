@@ -58,10 +58,10 @@ class S2andFolders:
         parts: dict[str, set[str]] = {part: set() for part in PARTS}
         for source in self.sources:
             split, blocks_of = self._read_split(data_root, folder, source, dropped)
-            found = self._mentions(data_root, folder / source, papers, blocks_of, dropped)
-            mentions += found
-            named += [source] * len(found)
-            blocks = sorted({mention.block for mention in found})
+            of_source = self._mentions(data_root, folder / source, papers, blocks_of, dropped)
+            mentions += of_source
+            named += [source] * len(of_source)
+            blocks = sorted({mention.block for mention in of_source})
             split = split or _split_blocks(blocks, self.seed)
             for block in blocks:
                 if block in split:
@@ -93,15 +93,15 @@ class S2andFolders:
         for key, record in data_root.members(find_source_file(folder, "papers")):
             rows[as_id(key)], authors[as_id(key)] = len(papers), _list_authors(record)
             papers.append(_parse_paper(source, as_id(key), record))
-        found = []
+        mentions = []
         for key, row in data_root.members(find_source_file(folder, "signatures")):
             paper = as_id(row["paper_id"])
             if key in people and paper in rows:
                 block = f"{source}: {blocks_of.get(key) or row['author_info']['block']}"
-                found.append(_parse_mention(row, (source, key, people[key]), block, (rows[paper], authors[paper])))
+                mentions.append(_parse_mention(row, (source, key, people[key]), block, (rows[paper], authors[paper])))
             else:
                 dropped.add("mention without a cluster or a paper", f"{source} {key}")
-        return found
+        return mentions
 
     def _read_split(
         self, data_root: DataRoot, folder: Path, source: str, dropped: DropReport
@@ -196,7 +196,7 @@ class CustomMentions:
         dropped = DropReport(keep_all=True)
         table = read_item_table(find_papers(self.data, self.papers), dropped)
         papers = [paper for paper in table.items if isinstance(paper, Paper)]
-        found: dict[str, Signature] = {}
+        mentions: dict[str, Signature] = {}
         splits: dict[str, str] = {}
         unknown: list[str] = []
         for row in read_rows(find_table(self.data, self.signatures, "signatures"), dropped):
@@ -206,19 +206,19 @@ class CustomMentions:
                 continue
             place = table.row(row.id("paper_id"))
             mention = _parse_row(row, place, papers[place])
-            if mention.id in found:
+            if mention.id in mentions:
                 raise row.error(f"duplicate signature {mention.id}")
-            found[mention.id] = mention
+            mentions[mention.id] = mention
             if splits.setdefault(mention.block, part := parse_part(row)) != part:
                 raise row.error(f"block {mention.block!r} is in two splits, {splits[mention.block]!r} and {part!r}")
-        total = len(found) + len(unknown)
+        total = len(mentions) + len(unknown)
         check_references("papers of mentions", unknown, total, table.ids, self.allow_missing)
         parts = splits if any(splits.values()) else self._sample_parts(list(splits), dropped)
         train, dev, test = (
             frozenset(block for block in parts if parts[block] == part) for part in ("train", "dev", "test")
         )
         return Signatures(
-            papers=papers, signatures=list(found.values()), train=train, dev=dev, test=test, dropped=dropped
+            papers=papers, signatures=list(mentions.values()), train=train, dev=dev, test=test, dropped=dropped
         )
 
     def _sample_parts(self, blocks: Sequence[str], dropped: DropReport) -> dict[str, str]:

@@ -10,19 +10,8 @@ import numpy as np
 
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Click, ClickLog, ProbeInput, RerankInput, concatenate
-from sciprism.datasets.layouts.beir import (
-    build_rerank_input,
-    list_ids,
-    merge_judgements,
-    read_judgements,
-)
-from sciprism.datasets.layouts.item_tables import (
-    ItemTable,
-    clean_text,
-    number_duplicates,
-    parse_paper,
-    parse_year,
-)
+from sciprism.datasets.layouts.beir import build_rerank_input, list_ids, merge_judgements, read_judgements
+from sciprism.datasets.layouts.item_tables import ItemTable, clean_text, number_duplicates, parse_paper, parse_year
 from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
@@ -162,13 +151,13 @@ class SciDocsClicks:
 def read_records(data_root: DataRoot, name: str, wanted: set[str], obtain: str) -> dict[str, dict[str, Any]]:
     """Return the wanted records of a JSON object keyed by id, which is streamed."""
     path = data_root.local(name, obtain)
-    found: dict[str, dict[str, Any]] = {}
+    records: dict[str, dict[str, Any]] = {}
     for key, record in data_root.members(path):
         if key in wanted:
             if not isinstance(record, dict):
                 raise InputError(f"{path}, {key}: expected an object, got {record!r:.60}")
-            found.setdefault(key, record)
-    return found
+            records.setdefault(key, record)
+    return records
 
 
 def _parse_click_paper(name: str, record: dict[str, Any]) -> Paper:

@@ -19,13 +19,7 @@ from sciprism.datasets.layouts.beir import (
     merge_judgements,
     read_judgements,
 )
-from sciprism.datasets.layouts.item_tables import (
-    ItemTable,
-    clean_text,
-    get_record_id,
-    parse_grade,
-    parse_paper,
-)
+from sciprism.datasets.layouts.item_tables import ItemTable, clean_text, get_record_id, parse_grade, parse_paper
 from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
@@ -68,15 +62,15 @@ class MapleLabels:
             table.add(name, parse_paper(record, name))
             gold.append(self._gold(record, name, rows, dropped))
             lines.append(line)
-        found = self._matched(data_root, rows, dropped) if self.matched else None
-        if found is not None and (not lines or lines[-1] >= len(found)):
+        matched = self._matched(data_root, rows, dropped) if self.matched else None
+        if matched is not None and (not lines or lines[-1] >= len(matched)):
             raise InputError(f"{self.folder}/{self.name}_matched.json has fewer lines than there are papers")
         return LabelInput(
             paper_ids=table.ids,
             papers=table.items,
             labels=labels,
             gold=gold,
-            matched=None if found is None else [found[line] for line in lines],
+            matched=None if matched is None else [matched[line] for line in lines],
             dropped=dropped,
         )
 
@@ -231,9 +225,9 @@ class PatientSearch:
         dropped = DropReport()
         kind = "article" if self.task == "PAR" else "patient"
         name = f"PMCPatients{self.task}"
-        found, queries = ItemTable(dropped), ItemTable(dropped)
+        candidates, queries = ItemTable(dropped), ItemTable(dropped)
         for record in _read_records(data_root, self.folder, name, f"{kind}s_test"):
-            found.add_paper(record, kind)
+            candidates.add_paper(record, kind)
         for record in _read_records(data_root, self.folder, name, "queries_test"):
             queries.add_paper(record, "query")
         folder = data_root.local(self.folder, OBTAIN)
@@ -241,7 +235,7 @@ class PatientSearch:
         names = (old, f"{self.task}/{old}", f"{self.task}/{new}", new)
         file = next((name for name in names if (folder / name).is_file()), old)
         qrels = merge_judgements(read_judgements(data_root, data_root.local(f"{self.folder}/{file}", OBTAIN)), dropped)
-        return build_retrieval_input(qrels, queries, found, role="paper", without_itself=True, dropped=dropped)
+        return build_retrieval_input(qrels, queries, candidates, role="paper", without_itself=True, dropped=dropped)
 
 
 def parse_label(record: Record, number: int) -> Label:
@@ -266,16 +260,16 @@ def parse_grades(record: Record, name: str) -> dict[str, int]:
 def _read_records(data_root: DataRoot, folder: str, name: str, kind: str) -> Iterator[Record]:
     """Yield the objects of `<folder>/<name>_<kind>.json`, one a line; may be gzipped or named `.jsonl`."""
     path = data_root.local(folder, OBTAIN)
-    found = find_file(path, f"{name}_{kind}.json", f"{name}_{kind}.jsonl")
-    if found is None:
+    file = find_file(path, f"{name}_{kind}.json", f"{name}_{kind}.jsonl")
+    if file is None:
         raise InputError(f"{path} has no {name}_{kind}.json; {OBTAIN}")
-    return data_root.records(found)
+    return data_root.records(file)
 
 
 def _find_rows(names: Iterable[Any], rows: Mapping[str, int], dropped: DropReport, unknown: str) -> Rows:
     """Return the distinct rows of labels, in the given order; count labels outside the vocabulary."""
-    found = dict.fromkeys(map(as_id, names))
-    for name in found:
+    ids = dict.fromkeys(map(as_id, names))
+    for name in ids:
         if name not in rows:
             dropped.add(unknown, name)
-    return np.array([rows[name] for name in found if name in rows], np.int64)
+    return np.array([rows[name] for name in ids if name in rows], np.int64)

@@ -237,6 +237,6 @@ def _merge_ratings(hard: Qrels, soft: Qrels) -> dict[tuple[str, str], float]:
     for part, rating in ((soft, 2), (hard, 3)):
         for query, grades in part.items():
             for reviewer, grade in grades.items():
-                found = grade if graded else rating * (grade > 0)
-                ratings[query, reviewer] = max(ratings.get((query, reviewer), 0), found)
+                rated = grade if graded else rating * (grade > 0)
+                ratings[query, reviewer] = max(ratings.get((query, reviewer), 0), rated)
     return ratings

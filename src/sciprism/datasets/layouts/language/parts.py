@@ -82,30 +82,30 @@ class PartFiles:
                 part: find_file(path, *(f"{name}{end}" for name, end in product(names, ENDINGS)))
                 for part, names in named.items()
             }
-            if found := {part: file for part, file in tried.items() if file}:
-                return _require_parts(found, named, path)
+            if paths := {part: file for part, file in tried.items() if file}:
+                return _require_parts(paths, named, path)
         return _require_parts({}, named, data_root.local(self.folders[0], self.obtain))
 
 
-def _require_parts(found: dict[Part, Path], named: Mapping[Part, Sequence[str]], folder: Path) -> dict[Part, Path]:
+def _require_parts(paths: dict[Part, Path], named: Mapping[Part, Sequence[str]], folder: Path) -> dict[Part, Path]:
     for part in ("train", "test"):
-        if part not in found and named[part]:
+        if part not in paths and named[part]:
             present = ", ".join(sorted(path.name for path in folder.iterdir())) or "nothing"
             raise InputError(
                 f"{folder} has no {part} file (such as {named[part][0]}.tsv or .json); it contains {present}"
             )
-    return found
+    return paths
 
 
-def split_off_dev(parts: Parts[RowT], share: float, key: Callable[[RowT], str] = lambda each: each.id) -> None:
+def split_off_dev(parts: Parts[RowT], share: float, key: Callable[[RowT], str] = lambda row: row.id) -> None:
     """Move this share of train to dev if dev is empty: the rows whose keys have the lowest hashes.
 
     Rows with one key stay together, in any order of the rows.
     """
     if share and not parts["dev"]:
         whole = parts["train"]
-        parts["dev"] = [each for each in whole if random_fraction("dev", key(each)) < share]
-        parts["train"] = [each for each in whole if random_fraction("dev", key(each)) >= share]
+        parts["dev"] = [row for row in whole if random_fraction("dev", key(row)) < share]
+        parts["train"] = [row for row in whole if random_fraction("dev", key(row)) >= share]
 
 
 def concatenate_parts(parts: Parts[RowT], dropped: DropReport) -> tuple[list[str], list[RowT], dict[Part, Rows]]:
@@ -116,12 +116,12 @@ def concatenate_parts(parts: Parts[RowT], dropped: DropReport) -> tuple[list[str
     ids = []
     for part in PARTS:
         seen: Counter[str] = Counter()
-        for each in parts[part]:
-            seen[each.id] += 1
-            name = f"{part}/{each.id}"
-            if seen[each.id] > 1:
+        for row in parts[part]:
+            seen[row.id] += 1
+            name = f"{part}/{row.id}"
+            if seen[row.id] > 1:
                 dropped.add("duplicate id in its part", name)
-                name = f"{name}#{seen[each.id]}"
+                name = f"{name}#{seen[row.id]}"
             ids.append(name)
     return ids, *concatenate(parts)
 

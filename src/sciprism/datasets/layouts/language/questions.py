@@ -85,9 +85,11 @@ class DocumentQuestions:
         dropped = DropReport()
         folder = data_root.local(self.folder, self.obtain)
         whole = find_file(folder, self.whole)
-        found = _read_articles(data_root, whole, dropped) if whole else self._read_questions(data_root, folder, dropped)
+        questions = (
+            _read_articles(data_root, whole, dropped) if whole else self._read_questions(data_root, folder, dropped)
+        )
         parts: Parts[ContextQuestion] = {part: [] for part in PARTS}
-        for question in found:
+        for question in questions:
             fraction = random_fraction("test", question.group)
             is_dev = fraction < self.test_share + self.dev_share
             parts["test" if fraction < self.test_share else "dev" if is_dev else "train"].append(question)
@@ -101,13 +103,13 @@ class DocumentQuestions:
                 f"{folder} needs {self.whole}, or {self.documents} and {self.questions}; it contains {present}"
             )
         contexts, questions = (read_records(data_root, path) for path in paths if path)
-        known = {each.id: str(each.need("context") or "") for each in contexts}
-        for each in questions:
-            name = as_id(each.need("document_id"))
-            if not known.get(name):
-                dropped.add(NO_CONTEXT, each.id)
+        context_of = {record.id: str(record.need("context") or "") for record in contexts}
+        for record in questions:
+            name = as_id(record.need("document_id"))
+            if not context_of.get(name):
+                dropped.add(NO_CONTEXT, record.id)
                 continue
-            if question := parse_question(each.values | {"id": each.id}, known[name], name, dropped):
+            if question := parse_question(record.values | {"id": record.id}, context_of[name], name, dropped):
                 yield question
 
 
@@ -121,7 +123,7 @@ def parse_question(row: dict[str, Any], context: str, group: str, dropped: DropR
     if row.get("is_impossible") and given:
         dropped.add("answers of a question marked as impossible, dropped", name)
         given = []
-    found, lost = [], 0
+    located, lost = [], 0
     for text, start in given:
         if not text.strip():
             dropped.add("empty answer, ignored", name)
@@ -133,11 +135,11 @@ def parse_question(row: dict[str, Any], context: str, group: str, dropped: DropR
         else:
             if answer.start != start:
                 dropped.add("answer with a wrong offset, moved to its nearest occurrence", name)
-            found.append(answer)
-    if lost and not found:
+            located.append(answer)
+    if lost and not located:
         dropped.add("question without any answer in its context, dropped", name)
         return None
-    return ContextQuestion(name, clean_text(row.get("question")), context, tuple(found), group)
+    return ContextQuestion(name, clean_text(row.get("question")), context, tuple(located), group)
 
 
 def locate_answer(context: str, text: str, start: int) -> Answer | None:
@@ -150,26 +152,26 @@ def locate_answer(context: str, text: str, start: int) -> Answer | None:
     for tried in dict.fromkeys((text, text.strip())):
         before = context.rfind(tried, 0, max(start, 0) + len(tried))
         after = context.find(tried, max(start, 0))
-        if found := [offset for offset in (before, after) if offset >= 0]:
-            return Answer(tried, min(found, key=lambda offset: (abs(offset - start), offset)))
+        if offsets := [offset for offset in (before, after) if offset >= 0]:
+            return Answer(tried, min(offsets, key=lambda offset: (abs(offset - start), offset)))
     return None
 
 
 def build_span_input(parts: Parts[ContextQuestion], dropped: DropReport, where: str) -> SpanInput:
     """Return the protocol's input. Raises InputError where train or test cannot be used."""
     require_rows(parts, where)
-    if not any(each.answers for each in parts["train"]):
+    if not any(question.answers for question in parts["train"]):
         raise InputError(f"{where}: no train question has an answer")
     for part in PARTS:
-        for each in parts[part]:
-            if not each.text:
-                dropped.add("question without words", f"{part}/{each.id}")
+        for question in parts[part]:
+            if not question.text:
+                dropped.add("question without words", f"{part}/{question.id}")
     ids, whole, rows = concatenate_parts(parts, dropped)
     return SpanInput(
         ids=ids,
-        questions=[each.text for each in whole],
-        contexts=[each.context for each in whole],
-        answers=[each.answers for each in whole],
+        questions=[question.text for question in whole],
+        contexts=[question.context for question in whole],
+        answers=[question.answers for question in whole],
         **rows,
         dropped=dropped,
     )
@@ -205,19 +207,19 @@ def _read_topics(data_root: DataRoot, topics: Iterable[str], dropped: DropReport
     wanted = {_normalize_title(topic) for topic in topics}
     top = data_root.folder or Path()
     paths = [next(filter(None, (find_file(top / at, name) for at in SQUAD_FOLDERS)), None) for name in SQUAD]
-    found = [each for path in paths if path for each in _read_articles(data_root, path, dropped, wanted)]
+    questions = [question for path in paths if path for question in _read_articles(data_root, path, dropped, wanted)]
     if not any(paths):
         try:
-            found = list(_read_hub_topics(data_root, wanted, dropped))
+            questions = list(_read_hub_topics(data_root, wanted, dropped))
         except InputError as error:
             raise InputError(f"{error}. Or copy SQuAD's {' and '.join(SQUAD)} into squad/") from error
-    if not found:
+    if not questions:
         raise InputError(f"the local SQuAD files lack {', '.join(sorted(wanted))}; download {SQUAD_REPO}")
-    for topic in sorted(wanted - {_normalize_title(each.group) for each in found}):
+    for topic in sorted(wanted - {_normalize_title(question.group) for question in questions}):
         dropped.add("topic without an article in the local SQuAD files", topic)
-    for each in found:
-        dropped.add("question of a SQuAD topic", each.id)
-    return found
+    for question in questions:
+        dropped.add("question of a SQuAD topic", question.id)
+    return questions
 
 
 def _read_hub_topics(data_root: DataRoot, wanted: set[str], dropped: DropReport) -> Iterator[ContextQuestion]:

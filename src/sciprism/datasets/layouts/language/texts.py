@@ -71,10 +71,10 @@ class LabelledTexts:
 
     def _texts(self, data_root: DataRoot, path: Path, part: Part, dropped: DropReport) -> Iterator[LabelledText]:
         for record in read_records(data_root, path, self.columns):
-            found = [join_paragraphs(record.need(*FIRST_FIELDS))]
+            segments = [join_paragraphs(record.need(*FIRST_FIELDS))]
             if self.pairs:
-                found.append(join_paragraphs(record.need(*SECOND_FIELDS)))
-            if not all(found):
+                segments.append(join_paragraphs(record.need(*SECOND_FIELDS)))
+            if not all(segments):
                 dropped.add(NO_TEXT, f"{part}/{record.id}")
             value = record.need(*TARGET_FIELDS)
             if value in (None, ""):
@@ -83,7 +83,7 @@ class LabelledTexts:
             target: Target = parse_number(value, record.where) if self.target == "number" else as_id(value).strip()
             if self.negative and isinstance(target, str) and (target == "0" or "false" in target.casefold()):
                 target = self.negative
-            yield LabelledText(record.id, tuple(found), target, record.id)
+            yield LabelledText(record.id, tuple(segments), target, record.id)
 
 
 def join_paragraphs(value: Any) -> str:
@@ -95,15 +95,15 @@ def build_pair_input(parts: Parts[LabelledText], dropped: DropReport, where: str
     """Return the protocol's input. Raises InputError where train or test cannot be used."""
     require_rows(parts, where)
     _check_targets(parts, dropped, where)
-    trained = {each.segments for each in parts["train"]}
-    for each in parts["test"]:
-        if each.segments in trained:
-            dropped.add("test text that is also in train", f"test/{each.id}")
+    trained = {text.segments for text in parts["train"]}
+    for text in parts["test"]:
+        if text.segments in trained:
+            dropped.add("test text that is also in train", f"test/{text.id}")
     ids, whole, rows = concatenate_parts(parts, dropped)
     return PairInput(
         ids=ids,
-        texts=[each.segments for each in whole],
-        targets=[each.target for each in whole],  # type: ignore[arg-type]  # all of one type
+        texts=[text.segments for text in whole],
+        targets=[text.target for text in whole],  # type: ignore[arg-type]  # all of one type
         **rows,
         dropped=dropped,
     )
@@ -111,21 +111,22 @@ def build_pair_input(parts: Parts[LabelledText], dropped: DropReport, where: str
 
 def _check_targets(parts: Parts[LabelledText], dropped: DropReport, where: str) -> None:
     """Raise InputError unless train has two classes or numbers, or a label; count classes that it lacks."""
-    known = {
+    labels_of = {
         part: {
             label
-            for each in parts[part]
-            for label in (each.target if isinstance(each.target, tuple) else (each.target,))
+            for text in parts[part]
+            for label in (text.target if isinstance(text.target, tuple) else (text.target,))
         }
         for part in PARTS
     }
     needed = 1 if isinstance(parts["train"][0].target, tuple) else 2
-    if len(known["train"]) < needed:
+    if len(labels_of["train"]) < needed:
         raise InputError(
-            f"{where}: all train texts have {', '.join(map(str, known['train'])) or 'no label'}; two classes are needed"
+            f"{where}: all train texts have {', '.join(map(str, labels_of['train'])) or 'no label'}; "
+            "two classes are needed"
         )
     if not isinstance(parts["train"][0].target, float):
-        for label in sorted(known["test"] - known["train"], key=str):
+        for label in sorted(labels_of["test"] - labels_of["train"], key=str):
             dropped.add("class of test texts without a train text", str(label))
 
 
@@ -151,7 +152,9 @@ class DrugPairs:
         dropped = DropReport()
         parts = self.files.read(
             data_root,
-            lambda path, _: (pair for each in read_records(data_root, path) for pair in _read_pairs(each, dropped)),
+            lambda path, _: (
+                pair for document in read_records(data_root, path) for pair in _read_pairs(document, dropped)
+            ),
         )
         split_off_dev(parts, self.dev_share, key=lambda text: text.group)
         return build_pair_input(parts, dropped, self.files.where)
@@ -175,13 +178,13 @@ def _read_pairs(document: LanguageRecord, dropped: DropReport) -> Iterator[Label
         except (KeyError, TypeError) as error:
             raise InputError(f"{document.where}: sentence {number} lacks {error}") from None
         for at, (one, other, label) in enumerate(labelled_pairs):
-            found = [spans[drug] for drug in (one, other) if drug in spans]
-            if len(found) < 2 or not all(0 <= start < end <= len(text) for start, end in found):
+            pair_spans = [spans[drug] for drug in (one, other) if drug in spans]
+            if len(pair_spans) < 2 or not all(0 <= start < end <= len(text) for start, end in pair_spans):
                 dropped.add("pair with an unknown drug, dropped", f"{name}.p{at}")
                 continue
-            if max(found)[0] < min(found)[1]:
+            if max(pair_spans)[0] < min(pair_spans)[1]:
                 dropped.add("drugs that overlap", f"{name}.p{at}")
-            yield LabelledText(f"{name}.p{at}", (mask_drugs(text, *found).strip(),), label, document.id)
+            yield LabelledText(f"{name}.p{at}", (mask_drugs(text, *pair_spans).strip(),), label, document.id)
 
 
 def _parse_offset(offset: str, name: str, dropped: DropReport) -> Span:
@@ -269,10 +272,10 @@ def _parse_abstract(record: LanguageRecord) -> LabelledText:
     if len(labels) == len(HALLMARKS) and set(labels) <= {0, 1}:
         target = _list_names({column for column, value in enumerate(labels) if value})
     else:
-        known = {str(name).strip().lower() for name in labels}
-        if unknown := sorted(known.difference(HALLMARKS)):
+        named = {str(name).strip().lower() for name in labels}
+        if unknown := sorted(named.difference(HALLMARKS)):
             raise InputError(f"{record.where}: {unknown[0]!r} is not one of the ten hallmarks")
-        target = tuple(name for name in HALLMARKS if name in known)
+        target = tuple(name for name in HALLMARKS if name in named)
     return LabelledText(record.id, (join_paragraphs(record.need(*FIRST_FIELDS)),), target, record.id)
 
 

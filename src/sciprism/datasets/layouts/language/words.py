@@ -84,16 +84,16 @@ class WordTags:
 def build_tagging_input(parts: Parts[TaggedSentence], dropped: DropReport, where: str) -> TaggingInput:
     """Return the protocol's input. Raises InputError where train or test cannot be used."""
     require_rows(parts, where)
-    known = {part: {kind for each in parts[part] for kind in list_types(each.tags)} for part in PARTS}
-    if not known["train"]:
+    types_of = {part: {kind for sentence in parts[part] for kind in list_types(sentence.tags)} for part in PARTS}
+    if not types_of["train"]:
         raise InputError(f"{where}: no train sentence has an entity")
-    for kind in sorted(known["test"] - known["train"]):
+    for kind in sorted(types_of["test"] - types_of["train"]):
         dropped.add("type of test entities without a train entity", kind)
     ids, whole, rows = concatenate_parts(parts, dropped)
     return TaggingInput(
         ids=ids,
-        words=[each.words for each in whole],
-        tags=[each.tags for each in whole],
+        words=[sentence.words for sentence in whole],
+        tags=[sentence.tags for sentence in whole],
         **rows,
         dropped=dropped,
     )
@@ -140,12 +140,12 @@ def _read_sentences(data_root: DataRoot, path: Path, part: Part, dropped: DropRe
 def _parse_tag(raw: str, name: str, dropped: DropReport) -> str:
     if raw == "O":
         return raw
-    found = _TAG.fullmatch(raw)
-    if found is None:
+    match = _TAG.fullmatch(raw)
+    if match is None:
         reason = "unknown tag, read as O" if raw else "word without a tag, read as O"
         dropped.add(reason, f"{name}: {raw}" if raw else name)
         return "O"
-    return f"{_BEGINS[found[1]]}-{found[2] or ENTITY}"
+    return f"{_BEGINS[match[1]]}-{match[2] or ENTITY}"
 
 
 def _read_lines(data_root: DataRoot, path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
@@ -229,11 +229,11 @@ def build_sentences(record: LanguageRecord, dropped: DropReport) -> Iterator[Tag
     if not words:
         dropped.add(NO_TEXT, record.id)
         return
-    found = parse_entities(record, text, words, dropped)
-    tags = build_tags(len(words), found)
+    entities = parse_entities(record, text, words, dropped)
+    tags = build_tags(len(words), entities)
     ends = []
     for end in find_sentence_ends(text, words):
-        if any(entity.start < end < entity.end for entity in found):
+        if any(entity.start < end < entity.end for entity in entities):
             dropped.add("sentence end inside an entity, ignored", record.id)
         else:
             ends.append(end)
@@ -246,21 +246,21 @@ def build_sentences(record: LanguageRecord, dropped: DropReport) -> Iterator[Tag
 def split_words(text: str) -> list[Word]:
     """Return the words of a text with their spans."""
     return [
-        Word(found[0], found.start(), found.end())
-        for found in _WORD.finditer(text)
-        if len(found[0]) == 1 or found[0][0] != "<"
+        Word(match[0], match.start(), match.end())
+        for match in _WORD.finditer(text)
+        if len(match[0]) == 1 or match[0][0] != "<"
     ]
 
 
 def find_sentence_ends(text: str, words: Sequence[Word]) -> list[int]:
     """Return the number of words up to the end of each sentence; a line is a paragraph."""
-    found, place = set(), 0
+    ends, place = set(), 0
     for paragraph in text.splitlines():
         for sentence in split_sentences(paragraph):
             for piece in sentence.split():
                 place = text.index(piece, place) + len(piece)
-            found.add(bisect_right(words, place, key=lambda word: word.end))
-    return sorted(found - {0})
+            ends.add(bisect_right(words, place, key=lambda word: word.end))
+    return sorted(ends - {0})
 
 
 def parse_entities(record: LanguageRecord, text: str, words: Sequence[Word], dropped: DropReport) -> list[Entity]:
@@ -285,13 +285,13 @@ def parse_entities(record: LanguageRecord, text: str, words: Sequence[Word], dro
         if words[first].start < start or words[last - 1].end > end:
             dropped.add("span that begins or ends inside a word, widened to it", name)
         spans.append((first, -last, "-".join(value.split()), name))
-    found: list[Entity] = []
+    entities: list[Entity] = []
     for first, last, label, name in sorted(spans):
-        if found and first < found[-1].end:
+        if entities and first < entities[-1].end:
             dropped.add("span that shares a word with an earlier or longer one, dropped", name)
         else:
-            found.append(Entity(first, -last, label))
-    return found
+            entities.append(Entity(first, -last, label))
+    return entities
 
 
 def build_tags(words: int, entities: Sequence[Entity]) -> list[str]:

@@ -47,8 +47,8 @@ class PaperClasses:
     def read(self, data_root: DataRoot) -> ProbeInput:
         """Return the sampled papers with their classes; papers without a class are counted."""
         dropped = DropReport()
-        known = read_entries_with(data_root, self.data, self.target, dropped)
-        parts = sample_parts(known, self.sizes, dropped)
+        labelled = read_entries_with(data_root, self.data, self.target, dropped)
+        parts = sample_parts(labelled, self.sizes, dropped)
 
         def target(entry: SplitEntry) -> Target:
             value = entry.row[self.target]
@@ -78,30 +78,30 @@ class PaperNumbers:
     def read(self, data_root: DataRoot) -> ProbeInput:
         """Return the sampled papers with their numbers; papers without a number are counted."""
         dropped = DropReport()
-        known = read_entries_with(data_root, self.data, self.target, dropped)
-        values = self.scale_numbers(known, dropped)
-        parts = sample_parts([entry for entry in known if entry.paper.id in values], self.sizes, dropped)
+        labelled = read_entries_with(data_root, self.data, self.target, dropped)
+        values = self.scale_numbers(labelled, dropped)
+        parts = sample_parts([entry for entry in labelled if entry.paper.id in values], self.sizes, dropped)
         pairs: dict[Part, list[tuple[SplitEntry, Target]]] = {
             part: [(entry, values[entry.paper.id]) for entry in parts[part]] for part in PARTS
         }
         return build_probe_input(pairs, dropped)
 
-    def scale_numbers(self, known: Sequence[SplitEntry], dropped: DropReport) -> Mapping[str, float]:
+    def scale_numbers(self, labelled: Sequence[SplitEntry], dropped: DropReport) -> Mapping[str, float]:
         """Return paper id -> number; dropped papers are counted."""
         if self.scale == "as it is":
-            return {entry.paper.id: float(entry.row[self.target]) for entry in known}
+            return {entry.paper.id: float(entry.row[self.target]) for entry in labelled}
         groups: dict[Any, list[SplitEntry]] = defaultdict(list)
-        for entry in known:
+        for entry in labelled:
             groups[entry.paper.venue, entry.paper.year].append(entry)
         scale = SCALES[self.scale]
-        found: dict[str, float] = {}
+        scaled: dict[str, float] = {}
         for (venue, year), group in groups.items():
             numbers = np.array([float(entry.row[self.target]) for entry in group])
             if len(group) < self.min_papers or not numbers.std():
                 dropped.add(f"venue and year with fewer than {self.min_papers} papers", f"{venue} {year}")
                 continue
-            found |= dict(zip((entry.paper.id for entry in group), scale(numbers).tolist(), strict=True))
-        return found
+            scaled |= dict(zip((entry.paper.id for entry in group), scale(numbers).tolist(), strict=True))
+        return scaled
 
 
 def compute_rank_shares(numbers: Doubles) -> Doubles:
@@ -148,22 +148,22 @@ class Headings:
         """Return the sampled papers that have terms, and all labels."""
         dropped = DropReport()
         count_missing_data_sets(data_root, dropped)
-        known = []
+        described = []
         for entry in read_entries(data_root, self.data):
             if entry.row.get(self.terms):
-                known.append(entry)
+                described.append(entry)
             elif entry.own_part == "test":
                 dropped.add(f"test paper without {self.terms}", entry.paper.id)
-        found = sample_parts(known, self.sizes, dropped)["test"]
+        entries = sample_parts(described, self.sizes, dropped)["test"]
         if self.vocabulary:
             labels, rows = VOCABULARIES[self.vocabulary](data_root)
         else:
-            counts = Counter(term for entry in found for term in {t.casefold() for t in entry.row[self.terms]})
+            counts = Counter(term for entry in entries for term in {t.casefold() for t in entry.row[self.terms]})
             frequent = sorted(term for term, count in counts.items() if count > 1)
             labels = [Label(id=term, name=term) for term in frequent]
             rows = {term: row for row, term in enumerate(frequent)}
-        terms = [[t if self.vocabulary else t.casefold() for t in entry.row[self.terms]] for entry in found]
-        return _build_input(found, labels, terms, rows, OUTSIDE, dropped)
+        terms = [[t if self.vocabulary else t.casefold() for t in entry.row[self.terms]] for entry in entries]
+        return _build_input(entries, labels, terms, rows, OUTSIDE, dropped)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,12 +182,12 @@ class ClassNames:
         """Return the sampled test papers and the classes; classes without a name are counted."""
         dropped = DropReport()
         count_missing_data_sets(data_root, dropped)
-        found = sample_parts(read_entries(data_root, self.data), self.sizes, dropped)["test"]
+        entries = sample_parts(read_entries(data_root, self.data), self.sizes, dropped)["test"]
         labels = [Label(id=key, name=name) for key, name in self.names]
         rows = {label.id: row for row, label in enumerate(labels)}
-        values = [entry.row[self.target] for entry in found]
+        values = [entry.row[self.target] for entry in entries]
         classes = [[str(key) for key in (value if isinstance(value, list) else [value])] for value in values]
-        return _build_input(found, labels, classes, rows, "class without a name", dropped)
+        return _build_input(entries, labels, classes, rows, "class without a name", dropped)
 
 
 def read_arxiv_categories(data_root: DataRoot) -> tuple[list[Label], dict[str, int]]:
@@ -216,7 +216,7 @@ VOCABULARIES: Mapping[str, Callable[[DataRoot], tuple[list[Label], dict[str, int
 
 
 def _build_input(
-    found: Sequence[SplitEntry],
+    entries: Sequence[SplitEntry],
     labels: Sequence[Label],
     names: Sequence[Sequence[str]],
     rows: Mapping[str, int],
@@ -224,12 +224,12 @@ def _build_input(
     dropped: DropReport,
 ) -> LabelInput:
     """Return the input; names: of each paper's labels; rows: name -> row of the label."""
-    for name in (name for each in names for name in each if name not in rows):
+    for name in (name for own_names in names for name in own_names if name not in rows):
         dropped.add(unknown, name)
     return LabelInput(
-        paper_ids=[entry.paper.id for entry in found],
-        papers=[entry.paper for entry in found],
+        paper_ids=[entry.paper.id for entry in entries],
+        papers=[entry.paper for entry in entries],
         labels=labels,
-        gold=[to_rows(sorted({rows[name] for name in each if name in rows})) for each in names],
+        gold=[to_rows(sorted({rows[name] for name in own_names if name in rows})) for own_names in names],
         dropped=dropped,
     )

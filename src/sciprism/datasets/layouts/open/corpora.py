@@ -9,13 +9,7 @@ from dataclasses import dataclass, replace
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import RetrievalInput
 from sciprism.datasets.layouts.open.pools import LINKS, check_link, read_grades, read_tsv, sample_queries
-from sciprism.datasets.layouts.open.sampling import (
-    ALL,
-    SampleSizes,
-    read_test_entries,
-    sample_entries,
-    to_rows,
-)
+from sciprism.datasets.layouts.open.sampling import ALL, SampleSizes, read_test_entries, sample_entries, to_rows
 from sciprism.drop_report import DropReport
 from sciprism.papers.records import Paper
 from sciprism.seeding import random_fraction
@@ -43,11 +37,11 @@ class LinkedCorpus:
     def read(self, data_root: DataRoot) -> RetrievalInput:
         """Return the corpus; papers with too few links are documents only, and counted."""
         dropped = DropReport()
-        found = read_test_entries(data_root, self.data, dropped)
-        links = LINKS[self.link](data_root, found)
-        queried = sample_queries(found, links, self.min_links, self.queries, self.seed, dropped)
-        relevant = {found[row].paper.id: dict.fromkeys(sorted(links[row]), 1) for row in queried}
-        documents = [entry.paper for entry in found]
+        entries = read_test_entries(data_root, self.data, dropped)
+        links = LINKS[self.link](data_root, entries)
+        queried = sample_queries(entries, links, self.min_links, self.queries, self.seed, dropped)
+        relevant = {entries[row].paper.id: dict.fromkeys(sorted(links[row]), 1) for row in queried}
+        documents = [entry.paper for entry in entries]
         corpus = _build_input([documents[row] for row in queried], documents, relevant, dropped)
         excluded = None if self.keep_query else [to_rows([row]) for row in queried]
         return replace(corpus, query_role="paper", excluded=excluded)
@@ -102,10 +96,10 @@ class TitleToAbstract:
                     complete.append(entry)
                 else:
                     dropped.add("no title or no abstract", entry.paper.id)
-        found = [entry.paper for entry in sample_entries(complete, self.sizes.test, self.sizes.seed)]
-        relevant = {paper.id: {row: 1} for row, paper in enumerate(found)}
-        abstracts = [Paper(id=paper.id, abstract=paper.abstract) for paper in found]
-        return _build_input([paper.title for paper in found], abstracts, relevant, dropped)
+        papers = [entry.paper for entry in sample_entries(complete, self.sizes.test, self.sizes.seed)]
+        relevant = {paper.id: {row: 1} for row, paper in enumerate(papers)}
+        abstracts = [Paper(id=paper.id, abstract=paper.abstract) for paper in papers]
+        return _build_input([paper.title for paper in papers], abstracts, relevant, dropped)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,9 +116,9 @@ class SummaryToPaper:
     def read(self, data_root: DataRoot) -> RetrievalInput:
         """Return the summaries as queries; sizes.test: documents without a summary."""
         dropped = DropReport()
-        found = [entry for entry in read_test_entries(data_root, self.data, dropped) if self.sizes.includes(entry)]
-        summarized = [entry for entry in found if entry.row.get(self.field)]
-        rest = sample_entries([e for e in found if not e.row.get(self.field)], self.sizes.test, self.sizes.seed)
+        entries = [entry for entry in read_test_entries(data_root, self.data, dropped) if self.sizes.includes(entry)]
+        summarized = [entry for entry in entries if entry.row.get(self.field)]
+        rest = sample_entries([e for e in entries if not e.row.get(self.field)], self.sizes.test, self.sizes.seed)
         relevant = {entry.paper.id: {row: 1} for row, entry in enumerate(summarized)}
         documents = [entry.paper for entry in [*summarized, *rest]]
         return _build_input([entry.row[self.field] for entry in summarized], documents, relevant, dropped)
@@ -144,14 +138,14 @@ class CitingSentences:
     def read(self, data_root: DataRoot) -> RetrievalInput:
         """Return sampled sentences and the papers that each cites."""
         dropped = DropReport()
-        found = read_test_entries(data_root, self.data, dropped)
+        entries = read_test_entries(data_root, self.data, dropped)
         cited: dict[tuple[str, str], dict[int, int]] = defaultdict(dict)
-        for row, entry in enumerate(found):
+        for row, entry in enumerate(entries):
             for sentence in entry.row["citing_sentences"]:
                 cited[sentence["citing_id"], sentence["text"]][row] = 1
         sampled = sorted(cited, key=lambda key: random_fraction(self.seed, "\0".join(key)))[: self.queries]
         relevant = {f"{citing}#{number}": cited[citing, text] for number, (citing, text) in enumerate(sampled)}
-        return _build_input([text for _, text in sampled], [entry.paper for entry in found], relevant, dropped)
+        return _build_input([text for _, text in sampled], [entry.paper for entry in entries], relevant, dropped)
 
 
 def _build_input(

@@ -12,12 +12,7 @@ import numpy as np
 
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import MatchInput, Signature, Signatures
-from sciprism.datasets.layouts.open.sampling import (
-    ELSEWHERE,
-    count_missing_data_sets,
-    read_test_entries,
-    to_rows,
-)
+from sciprism.datasets.layouts.open.sampling import ELSEWHERE, count_missing_data_sets, read_test_entries, to_rows
 from sciprism.datasets.open_data import PARTS
 from sciprism.datasets.split import SplitTable
 from sciprism.drop_report import DropReport
@@ -106,10 +101,10 @@ class AuthorMentions:
 
 def _find_files(data_root: DataRoot, folder: str, stem: str) -> list[Path]:
     place = data_root.local(folder)
-    found = sorted(path for path in place.iterdir() if path.name.startswith(stem) and ".jsonl" in path.suffixes)
-    if not found:
+    paths = sorted(path for path in place.iterdir() if path.name.startswith(stem) and ".jsonl" in path.suffixes)
+    if not paths:
         raise InputError(f"{place} has no {stem}*.jsonl or {stem}*.jsonl.gz")
-    return found
+    return paths
 
 
 def _parse_paper(record: Mapping[str, Any]) -> Paper:
@@ -127,7 +122,7 @@ def _parse_paper(record: Mapping[str, Any]) -> Paper:
 def _parse_mention(row: Mapping[str, Any], place: int, paper: Paper, affiliations: Iterable[str]) -> Signature:
     position = int(row.get("position") or 0)
     places = tuple(affiliations)
-    own = places[position : position + 1] if len(places) == len(paper.authors) else places
+    affiliations_of_author = places[position : position + 1] if len(places) == len(paper.authors) else places
     return Signature(
         id=str(row["signature_id"]),
         paper=place,
@@ -136,7 +131,7 @@ def _parse_mention(row: Mapping[str, Any], place: int, paper: Paper, affiliation
         author=str(row["author_id"]),
         position=position,
         coauthors=tuple(name for i, name in enumerate(paper.authors) if i != position),
-        affiliations=own,
+        affiliations=affiliations_of_author,
         email=row.get("email") or "",
     )
 
@@ -154,11 +149,11 @@ class RatedReviewers:
     def read(self, data_root: DataRoot) -> MatchInput:
         """Return profiles and rated pairs; unknown papers and pairs are counted."""
         dropped = DropReport()
-        known = {entry.paper.id: entry.paper for entry in read_test_entries(data_root, self.path, dropped)}
-        profiles = self._profiles(data_root, known, dropped)
+        papers_by_id = {entry.paper.id: entry.paper for entry in read_test_entries(data_root, self.path, dropped)}
+        profiles = self._profiles(data_root, papers_by_id, dropped)
         rated = list(data_root.records(data_root.local(f"{self.path}/evaluations.jsonl.gz")))
         wanted = {record["paper_id"] for record in rated}.union(*profiles.values())
-        papers = [paper for paper in known.values() if paper.id in wanted]
+        papers = [paper for paper in papers_by_id.values() if paper.id in wanted]
         rows = {paper.id: row for row, paper in enumerate(papers)}
         numbers = {name: number for number, name in enumerate(profiles)}
         pairs, ratings = [], []
@@ -178,14 +173,14 @@ class RatedReviewers:
             dropped=dropped,
         )
 
-    def _profiles(self, data_root: DataRoot, known: Mapping[str, Paper], dropped: DropReport) -> dict[str, list[str]]:
+    def _profiles(self, data_root: DataRoot, papers: Mapping[str, Paper], dropped: DropReport) -> dict[str, list[str]]:
         profiles = {}
         for record in data_root.records(data_root.local(f"{self.path}/reviewers.jsonl.gz")):
-            written = [known[name] for name in record["paper_ids"] if name in known]
+            written = [papers[name] for name in record["paper_ids"] if name in papers]
             written.sort(key=lambda paper: (-(paper.year or 0), paper.id))
             profiles[record["reviewer_id"]] = [paper.id for paper in written[: self.newest or None]]
             for name in record["paper_ids"]:
-                if name not in known:
+                if name not in papers:
                     dropped.add("paper of a profile without a record", name)
         return profiles
 

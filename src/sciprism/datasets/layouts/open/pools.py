@@ -33,47 +33,49 @@ MAX_KEYWORD_PAPERS = 300
 """Keywords of more papers than this are ignored."""
 
 
-def find_citations(data_root: DataRoot, found: Sequence[SplitEntry]) -> Links:  # noqa: ARG001  (the signature of links)
+def find_citations(data_root: DataRoot, entries: Sequence[SplitEntry]) -> Links:  # noqa: ARG001  (the signature of links)
     """Return the papers that each paper cites."""
-    rows = {entry.paper.id: row for row, entry in enumerate(found)}
-    return [{rows[name] for name in entry.row["references"] if name in rows} - {row} for row, entry in enumerate(found)]
+    rows = {entry.paper.id: row for row, entry in enumerate(entries)}
+    return [
+        {rows[name] for name in entry.row["references"] if name in rows} - {row} for row, entry in enumerate(entries)
+    ]
 
 
-def find_citation_links(data_root: DataRoot, found: Sequence[SplitEntry]) -> Links:
+def find_citation_links(data_root: DataRoot, entries: Sequence[SplitEntry]) -> Links:
     """Return the papers linked in CACM's list, in both directions, since theirs is unknown."""
-    rows = {entry.paper.id: row for row, entry in enumerate(found)}
+    rows = {entry.paper.id: row for row, entry in enumerate(entries)}
     pairs = (
         (rows[one], rows[other])
         for one, other in read_tsv(data_root, "ir_cacm/citation_links.tsv")
         if one in rows and other in rows and one != other
     )
-    return _link_both_ways(len(found), pairs)
+    return _link_both_ways(len(entries), pairs)
 
 
-def find_co_citations(data_root: DataRoot, found: Sequence[SplitEntry]) -> Links:
+def find_co_citations(data_root: DataRoot, entries: Sequence[SplitEntry]) -> Links:
     """Return the papers that share at least two reference lists with each paper."""
     pairs: Counter[tuple[int, int]] = Counter()
-    for cited in find_citations(data_root, found):
+    for cited in find_citations(data_root, entries):
         pairs.update(combinations(sorted(cited), 2))
-    return _link_both_ways(len(found), (pair for pair, count in pairs.items() if count >= MIN_CO_CITING))
+    return _link_both_ways(len(entries), (pair for pair, count in pairs.items() if count >= MIN_CO_CITING))
 
 
-def find_same_author(data_root: DataRoot, found: Sequence[SplitEntry]) -> Links:  # noqa: ARG001  (the signature of links)
+def find_same_author(data_root: DataRoot, entries: Sequence[SplitEntry]) -> Links:  # noqa: ARG001  (the signature of links)
     """Return the papers that share an author's identifier (of IEEE or OpenReview, not a name)."""
-    authors = [{name for name in entry.row["author_ids"] if name} for entry in found]
+    authors = [{name for name in entry.row["author_ids"] if name} for entry in entries]
     rows_of = _index_rows(authors)
-    return [{row for name in each for row in rows_of[name]} - {own} for own, each in enumerate(authors)]
+    return [{other for name in names for other in rows_of[name]} - {row} for row, names in enumerate(authors)]
 
 
-def find_shared_keywords(data_root: DataRoot, found: Sequence[SplitEntry]) -> Links:  # noqa: ARG001  (the signature of links)
+def find_shared_keywords(data_root: DataRoot, entries: Sequence[SplitEntry]) -> Links:  # noqa: ARG001  (the signature of links)
     """Return the papers whose shared keywords are rare enough (see `MIN_IDF_SUM`)."""
-    keywords = [{word.casefold() for word in entry.row["keywords"]} for entry in found]
+    keywords = [{word.casefold() for word in entry.row["keywords"]} for entry in entries]
     weights: dict[tuple[int, int], float] = defaultdict(float)
     for rows in _index_rows(keywords).values():
         if len(rows) <= MAX_KEYWORD_PAPERS:
             for pair in combinations(rows, 2):
-                weights[pair] += math.log(len(found) / len(rows))
-    return _link_both_ways(len(found), (pair for pair, weight in weights.items() if weight >= MIN_IDF_SUM))
+                weights[pair] += math.log(len(entries) / len(rows))
+    return _link_both_ways(len(entries), (pair for pair, weight in weights.items() if weight >= MIN_IDF_SUM))
 
 
 def read_tsv(data_root: DataRoot, name: str) -> list[tuple[str, ...]]:
@@ -96,12 +98,12 @@ def read_grades(
 
 
 def sample_queries(
-    found: Sequence[SplitEntry], links: Links, min_links: int, size: int, seed: int, dropped: DropReport
+    entries: Sequence[SplitEntry], links: Links, min_links: int, size: int, seed: int, dropped: DropReport
 ) -> list[int]:
     """Return the rows of `size` papers with enough links, 0 for all; papers with fewer are counted."""
-    rows = {entry.paper.id: row for row, entry in enumerate(found)}
+    rows = {entry.paper.id: row for row, entry in enumerate(entries)}
     candidates = []
-    for entry, linked in zip(found, links, strict=True):
+    for entry, linked in zip(entries, links, strict=True):
         if len(linked) >= min_links:
             candidates.append(entry)
         else:
@@ -111,8 +113,8 @@ def sample_queries(
 
 def _index_rows(values: Sequence[set[str]]) -> dict[str, list[int]]:
     rows_of: dict[str, list[int]] = defaultdict(list)
-    for row, each in enumerate(values):
-        for value in sorted(each):
+    for row, own_values in enumerate(values):
+        for value in sorted(own_values):
             rows_of[value].append(row)
     return rows_of
 
@@ -168,13 +170,13 @@ class LinkedPools:
     def read(self, data_root: DataRoot) -> RerankInput:
         """Return the pools; queries with too few links are counted."""
         dropped = DropReport()
-        found = [
+        entries = [
             e
             for e in read_test_entries(data_root, self.data, dropped)
             if not self.required_field or e.row.get(self.required_field)
         ]
-        graph = _LinkGraph(found, LINKS[self.link](data_root, found))
-        queried = sample_queries(found, graph.links, self.min_links, self.queries, self.seed, dropped)
+        graph = _LinkGraph(entries, LINKS[self.link](data_root, entries))
+        queried = sample_queries(entries, graph.links, self.min_links, self.queries, self.seed, dropped)
         positives = {row: self._sample(graph, row, graph.links[row], self.positives) for row in queried}
         pooled = {*queried}.union(*positives.values())
         pools = [to_rows([*positives[row], *self._sample_negatives(graph, row, pooled)]) for row in queried]
@@ -182,7 +184,7 @@ class LinkedPools:
             (np.arange(len(pool)) < len(positives[row])).astype(np.int64)
             for row, pool in zip(queried, pools, strict=True)
         ]
-        return _build_input(found, [found[row] for row in queried], pools, grades, dropped)
+        return _build_input(entries, [entries[row] for row in queried], pools, grades, dropped)
 
     def _sample_negatives(self, graph: _LinkGraph, row: int, pooled: set[int]) -> list[int]:
         """Return the negatives of a query, the hard ones first."""
@@ -194,7 +196,7 @@ class LinkedPools:
 
     def _sample(self, graph: _LinkGraph, row: int, rows: Iterable[int], size: int) -> list[int]:
         """Sample rows by a hash of the query's and the paper's ids."""
-        ids = [entry.paper.id for entry in graph.found]
+        ids = [entry.paper.id for entry in graph.entries]
         return sorted(rows, key=lambda other: random_fraction(self.seed, f"{ids[row]}\0{ids[other]}"))[:size]
 
 
@@ -210,32 +212,32 @@ class GradedPools:
     def read(self, data_root: DataRoot) -> RerankInput:
         """Return the pools of `qrels/test.tsv`; graded papers that are not in the corpus are counted."""
         dropped = DropReport()
-        found = read_test_entries(data_root, self.path, dropped)
-        rows = {entry.paper.id: row for row, entry in enumerate(found)}
+        entries = read_test_entries(data_root, self.path, dropped)
+        rows = {entry.paper.id: row for row, entry in enumerate(entries)}
         grades_of = read_grades(data_root, f"{self.path}/qrels/test.tsv", rows, dropped)
         queried = {}
         for row in data_root.records(data_root.local(f"{self.path}/queries.jsonl.gz")):
             if row["metadata"]["paper_id"] in rows and row["_id"] in grades_of:
-                queried[row["_id"]] = found[rows[row["metadata"]["paper_id"]]]
+                queried[row["_id"]] = entries[rows[row["metadata"]["paper_id"]]]
             else:
                 dropped.add("query without its paper or its pool", row["_id"])
         pools = [to_rows(list(grades_of[query])) for query in queried]
         grades = [to_rows(list(grades_of[query].values())) for query in queried]
-        return _build_input(found, list(queried.values()), pools, grades, dropped, query_ids=list(queried))
+        return _build_input(entries, list(queried.values()), pools, grades, dropped, query_ids=list(queried))
 
 
 class _LinkGraph:
     """Papers, their links, and the papers near a paper that are not linked to it."""
 
-    def __init__(self, found: Sequence[SplitEntry], links: Links) -> None:
-        self.found = found
+    def __init__(self, entries: Sequence[SplitEntry], links: Links) -> None:
+        self.entries = entries
         self.links = links
-        self._linking: Links = [set() for _ in found]
+        self._linking: Links = [set() for _ in entries]
         for row, others in enumerate(links):
             for other in others:
                 self._linking[other].add(row)
         self._issues: dict[tuple[str, int | None], set[int]] = defaultdict(set)
-        for row, entry in enumerate(found):
+        for row, entry in enumerate(entries):
             self._issues[entry.paper.venue, entry.paper.year].add(row)
 
     def linked_either_way(self, row: int) -> set[int]:
@@ -248,11 +250,11 @@ class _LinkGraph:
 
     def same_venue_and_year(self, row: int) -> set[int]:
         """Return the papers of the same venue and year."""
-        return self._issues[self.found[row].paper.venue, self.found[row].paper.year]
+        return self._issues[self.entries[row].paper.venue, self.entries[row].paper.year]
 
 
 def _build_input(
-    found: Sequence[SplitEntry],
+    entries: Sequence[SplitEntry],
     queries: Sequence[SplitEntry],
     pools: Sequence[Rows],
     grades: Sequence[NDArray[np.int64]],
@@ -261,7 +263,7 @@ def _build_input(
 ) -> RerankInput:
     """Return the input, whose candidates are the papers of the pools only."""
     used = np.unique(np.concatenate(pools)) if pools else to_rows([])
-    papers = [found[row].paper for row in used.tolist()]
+    papers = [entries[row].paper for row in used.tolist()]
     return RerankInput(
         query_ids=query_ids or [entry.paper.id for entry in queries],
         queries=[entry.paper for entry in queries],

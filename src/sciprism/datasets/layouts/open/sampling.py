@@ -36,13 +36,13 @@ class SampleSizes:
 ALL = SampleSizes()
 
 
-def sample_entries(found: Iterable[SplitEntry], size: int, seed: int = 0) -> list[SplitEntry]:
+def sample_entries(entries: Iterable[SplitEntry], size: int, seed: int = 0) -> list[SplitEntry]:
     """Return the `size` papers whose ids have the lowest hashes (0: all), in the given order."""
-    known = list(found)
-    if not size or len(known) <= size:
-        return known
-    order = np.argsort([random_fraction(seed, entry.paper.id) for entry in known], kind="stable")[:size]
-    return [known[row] for row in sorted(order.tolist())]
+    listed = list(entries)
+    if not size or len(listed) <= size:
+        return listed
+    order = np.argsort([random_fraction(seed, entry.paper.id) for entry in listed], kind="stable")[:size]
+    return [listed[row] for row in sorted(order.tolist())]
 
 
 def read_test_entries(data_root: DataRoot, data: str, dropped: DropReport) -> list[SplitEntry]:
@@ -54,13 +54,13 @@ def read_test_entries(data_root: DataRoot, data: str, dropped: DropReport) -> li
 def read_entries_with(data_root: DataRoot, data: str, field: str, dropped: DropReport) -> list[SplitEntry]:
     """Return the papers of a data set whose field is not empty; others are counted."""
     count_missing_data_sets(data_root, dropped)
-    found = []
+    entries = []
     for entry in read_entries(data_root, data):
         if entry.row.get(field) in (None, ""):
             dropped.add(f"no {field}", entry.paper.id)
         else:
-            found.append(entry)
-    return found
+            entries.append(entry)
+    return entries
 
 
 def count_missing_data_sets(data_root: DataRoot, dropped: DropReport) -> None:
@@ -69,10 +69,12 @@ def count_missing_data_sets(data_root: DataRoot, dropped: DropReport) -> None:
         dropped.add("data set missing from the split", data)
 
 
-def sample_parts(found: Iterable[SplitEntry], sizes: SampleSizes, dropped: DropReport) -> dict[Part, list[SplitEntry]]:
+def sample_parts(
+    entries: Iterable[SplitEntry], sizes: SampleSizes, dropped: DropReport
+) -> dict[Part, list[SplitEntry]]:
     """Sample each part, without train papers that are dev or test elsewhere and dev papers that are test."""
     parts: dict[Part, list[SplitEntry]] = {part: [] for part in PARTS}
-    for entry in found:
+    for entry in entries:
         if entry.own_part == "test":
             if sizes.includes(entry):
                 parts["test"].append(entry)
@@ -103,6 +105,6 @@ def build_probe_input(
     )
 
 
-def to_rows(found: Sequence[int]) -> Rows:
+def to_rows(numbers: Sequence[int]) -> Rows:
     """Return row numbers as an array."""
-    return np.array(found, dtype=np.int64)
+    return np.array(numbers, dtype=np.int64)
