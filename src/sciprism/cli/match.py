@@ -164,7 +164,7 @@ def _print(matching: Matching, written: dict[str, str], as_json: bool) -> None:
         + ", ".join(f"{n} with {load}" for load, n in loads.items()),
         "conflicts": ", ".join(f"{kind} {count:,}" for kind, count in audit["conflicts"].items()) or "none",
         "not checked": "; ".join(f"{kind}: {why}" for kind, why in audit["conflicts not checked"].items()),
-        "bids on conflicts": f"{counts['bids above 0 on forbidden pairs']:,}, which do not hold; see the audit",
+        "bids on conflicts": f"{counts['bids above 0 on forbidden pairs']:,}, which are ignored; see the audit",
         "without abstract": f"{counts['submissions without abstract']:,} submissions, scored by title alone",
         "without papers": ", ".join(audit["reviewers without papers"][:5]),
         "mean score": f"{result['mean score']:.4f}",

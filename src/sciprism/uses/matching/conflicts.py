@@ -28,7 +28,7 @@ _SECOND_LEVEL = frozenset(("ac", "co", "com", "edu", "go", "gov", "ne", "net", "
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Why a reviewer (number) may not review a submission (number): the kind and what was found."""
+    """Why a reviewer (number) may not review a submission (number): the kind and the evidence."""
 
     paper: int
     reviewer: int
@@ -38,7 +38,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class ConflictInput:
-    """Submissions with what is known of their authors, and reviewers. since: the first year of co-authorship."""
+    """Submissions, details of their authors, and reviewers. since: the first year in which a joint paper counts."""
 
     submissions: Sequence[Paper]
     authorships: Sequence[Authorship]

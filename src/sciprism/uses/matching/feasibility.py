@@ -256,7 +256,7 @@ def explain_short_paper(required: Requirements, paper: int, reached: Sequence[in
     possible = int(np.minimum(counts, required.most).sum())
     names = name_some([required.paper_ids[row] for row in reached])
     needed = int(required.needs[list(reached)].sum())
-    locks = " beside the locked pairs" if len(required.locked[0]) else ""
+    locks = " besides the locked pairs" if len(required.locked[0]) else ""
     return (
         f"submission {required.paper_ids[paper]} cannot have {count(int(required.needs[paper]), 'reviewer')}: "
         f"{count(len(reached), 'submission')} ({names}) need {count(needed, 'review')}, and the "

@@ -29,7 +29,7 @@ def assign_at_random(
 ) -> tuple[Mask, Doubles]:
     """Return a sampled assignment, and the probability of each pair, at most `max_probability` if it is not locked.
 
-    least: expected sum that is asked for; the most random of `CONCAVITIES` that reaches it decides, else the linear
+    least: the expected sum to reach; the most random of `CONCAVITIES` that reaches it decides, else the linear
     function, which has the highest sum. Raises InputError where the groups overlap, or where the probability is too
     small for the loads.
     """

@@ -75,16 +75,16 @@ _REQUIREMENT = re.compile(r"\s*([^=:]+?)\s*=\s*([^:]+?)\s*:\s*(\d+)\s*")
 class MatchSettings:
     """How submissions and reviewers are scored and assigned. Settings that construct are settings that run.
 
-    per_paper: reviewers of each submission. min_papers, max_papers: submissions of each reviewer whose own limits are
-    not stated. require: minima of groups, such as `seniority=senior:1`. scoring: `best`, `mean-K` or `percentile-P` of
-    the cosines with a reviewer's papers. half_life: years after which a paper counts half, 0 for never. authorship:
-    weight of papers of which the reviewer is neither first nor last author. bid_weight: of a bid (-1 to 1) beside the
-    score. conflicts: kinds that are found in the files. coauthor_years: of joint papers that are a conflict. year:
-    from which ages count, 0: the latest of all papers. candidates: reviewers of each submission that are considered,
-    at least. objective: `fair` raises the worst-served submission, then the sum; `sum`; `perturbed` samples, and no
-    pair has more than `max_probability`; `quality`: the least share of the highest sum, in expectation, where that
-    probability permits it. move_cost: score that moving a pair of an earlier assignment costs; None: as few moves as
-    possible.
+    per_paper: reviewers of each submission. min_papers, max_papers: submissions of each reviewer whose own limits
+    are not stated. require: minima of groups, such as `seniority=senior:1`. scoring: `best`, `mean-K` or
+    `percentile-P` of the cosines with a reviewer's papers. half_life: years after which a paper counts half, 0 for
+    never. authorship: weight of papers of which the reviewer is neither first nor last author. bid_weight: times a
+    bid (-1 to 1) is added to the score. conflicts: kinds that are found in the files. coauthor_years: of joint
+    papers that are a conflict. year: from which ages count, 0: the latest of all papers. candidates: reviewers of
+    each submission that are considered, at least. objective: `fair` raises the worst-served submission, then the
+    sum; `sum`; `perturbed` samples, and no pair has more than `max_probability`; `quality`: the least share of the
+    highest sum, in expectation, where that probability permits it. move_cost: score that moving a pair of an
+    earlier assignment costs; None: as few moves as possible.
     """
 
     per_paper: int = 3
@@ -132,7 +132,7 @@ class MatchSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchFiles:
-    """Files beside submissions and reviewers; each may be missing.
+    """Optional files, next to those of submissions and reviewers.
 
     reviewer_papers: a folder with a file per reviewer, or paper files, of a table of reviewers. authors: a table of
     submissions' authors: paper, name, email, institution. scores: given scores, instead of vectors. bids, constraints

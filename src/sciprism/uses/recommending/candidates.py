@@ -29,7 +29,7 @@ from sciprism.uses.recommending.results import RecommendCounts
 RETAINED = 300
 """Papers retained overall and of each interest, at least."""
 PER_RESULT = 4
-"""Papers retained for each one that is asked for."""
+"""Papers retained for each one of the list."""
 NEAR_COPY = "near-duplicate"
 NEAR_COSINE = 0.85
 """Similarity from which two papers' texts are compared: vectors alone do not tell a copy from a sequel."""
@@ -59,7 +59,7 @@ class Candidate:
 
 
 class CandidatePool:
-    """The best new papers so far: memory depends on how many are asked for, not on how many are read.
+    """The best new papers so far: memory depends on the length of the list, not on how many are read.
 
     own: the papers of the library, in the rows of the profile. unwanted: those that are not to be shown. counts: of
     new papers, which are counted here.

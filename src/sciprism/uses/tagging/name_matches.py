@@ -1,4 +1,4 @@
-"""Words of texts and names, in one form: lower case, without accents, plural forms as singular."""
+"""Find the names of labels in titles and abstracts: words in lower case, without accents, in the singular."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MIN_STEMMED = 4
 
 
 class TextWord(NamedTuple):
-    """A word of a text: its form for comparison, and where it is."""
+    """A word of a text in the form that is compared, and its first and last character + 1."""
 
     stem: str
     start: int
@@ -58,7 +58,7 @@ _QUALIFIER = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*$")
 
 
 class Match(NamedTuple):
-    """What was found of one label in one paper.
+    """Where the names of one label are in one paper.
 
     kind: of the best name. title: the times in the title; abstract: in the abstract. place: words before the
     first, as a share of the text. words: of the longest name found. inside: whether each place is part of a longer
@@ -113,7 +113,7 @@ class NameMatcher:
             names.sort(key=lambda each: -len(each.stems))
 
     def find(self, title: str, abstract: str) -> dict[int, Match]:
-        """Return row -> what was found of the labels in a paper."""
+        """Return the row of each label whose name is in a paper -> its matches."""
         titles, abstracts = split_words(title), split_words(abstract)
         places = [*self._scan(title, titles, in_title=True), *self._scan(abstract, abstracts, in_title=False)]
         by_row: defaultdict[int, list[_Found]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Weighted words of texts as a sparse matrix, and the products that tagging needs of it."""
+"""The space of tagged papers: weighted words in a sparse matrix, their directions (LSA), and the papers' vectors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_SHARE = 0.5
 """Words of more than this share of the texts say nothing."""
 MIN_TEXTS = 2
 OVERSAMPLE = 16
-"""Directions beyond those asked for, which make them exact sooner."""
+"""Further directions that are computed, which make the wanted ones exact sooner."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,19 +44,6 @@ class TermMatrix:
         """Return the row of each weight (nonzeros,)."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
-    def take(self, rows: Rows) -> TermMatrix:
-        """Return some rows, in the order given."""
-        counts = np.diff(self.starts)[rows]
-        starts = np.concatenate([[0], np.cumsum(counts)])
-        places = np.arange(starts[-1]) - np.repeat(starts[:-1] - self.starts[rows], counts)
-        return TermMatrix(starts, self.terms[places], self.weights[places], self.width)
-
-    def dense(self) -> Floats:
-        """Return the whole matrix (n, width): for blocks of few rows."""
-        full = np.zeros((len(self), self.width), np.float32)
-        full[self.owners(), self.terms] = self.weights
-        return full
-
     def multiply(self, right: torch.Tensor) -> torch.Tensor:
         """Multiply with a dense matrix (width, m) -> (n, m)."""
         terms, starts, weights = (torch.from_numpy(part) for part in (self.terms, self.starts[:-1], self.weights))
@@ -67,9 +54,9 @@ class TermMatrix:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terms:
-    """The terms of a set of texts, and how rare each is. idf: (t,)."""
+    """The terms of a set of texts -> their columns, and how rare each is. idf: (t,)."""
 
-    known: dict[str, int]
+    columns: dict[str, int]
     idf: Floats
 
     @classmethod
@@ -85,13 +72,13 @@ class Terms:
         """Return texts, given as words, by terms: (1 + log tf) idf, rows of length 1; unknown words are left out."""
         starts, terms, counts = [0], list[int](), list[int]()
         for words in texts:
-            counted = Counter(self.known[word] for word in words if word in self.known)
+            counted = Counter(self.columns[word] for word in words if word in self.columns)
             terms += counted.keys()
             counts += counted.values()
             starts.append(len(terms))
         rows = np.array(terms, np.int64)
         weights = (1 + np.log(np.array(counts, np.float64))) * self.idf[rows]
-        matrix = TermMatrix(np.array(starts, np.int64), rows, weights.astype(np.float32), len(self.known))
+        matrix = TermMatrix(np.array(starts, np.int64), rows, weights.astype(np.float32), len(self.columns))
         return _normalize(matrix)
 
 

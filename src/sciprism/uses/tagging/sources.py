@@ -1,4 +1,4 @@
-"""The nearest tagged papers of a paper, and their votes for labels."""
+"""What tagged papers teach about labels: votes of the nearest, linear scores, a map to label vectors."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def save_tagger(tagger: Tagger, folder: Path) -> None:
         draft = create_draft(folder)
         write_lines(draft / "vocabulary.jsonl", _json_lines(tagger.vocabulary.labels), errors="replace")
         write_lines(draft / "papers.jsonl", _json_lines(data.papers), errors="replace")
-        write_json(draft / "terms.json", list(space.terms.known), indent=None)
+        write_json(draft / "terms.json", list(space.terms.columns), indent=None)
         np.savez(draft / "arrays.npz", **_collect_arrays(tagger, space, sources, data))
         judged = {str(paper): sorted(labels) for paper, labels in data.judged.items()}
         facts = {

@@ -1,4 +1,4 @@
-"""Suggested tags, and which of the candidates are suggested."""
+"""Suggested tags: which of the candidates are suggested, and how well they agree with the right ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tags in files: of papers with keywords, in tables of paper and tag, in Annif's corpora; and judgements of tags."""
+"""Files of tags: tables of paper and tag, Annif's corpora, verdicts; suggestions as CSV, JSON lines or Annif's."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _URI = re.compile(r"<([^>]+)>")
 
 @dataclass(slots=True)
 class TagReport:
-    """What became of the tags that were read.
+    """Counts of the tags that were read.
 
     unknown: tags that no label has, or several, and how often. untagged: papers without a known tag. unused: papers
     of a table that are not among the papers.

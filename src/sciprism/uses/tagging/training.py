@@ -1,4 +1,4 @@
-"""Train a tagger on tagged papers."""
+"""Train a tagger on tagged papers, and again with verdicts on its suggestions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Prepared = tuple[PaperSpace, Floats, list[dict[int, Match]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingSettings:
-    """How a tagger is trained. directions: of the papers' words; folds: whose sources do not see a paper's tags."""
+    """How a tagger is trained. directions: of the papers' words; folds: for candidates by sources of other papers."""
 
     directions: int = DIRECTIONS
     folds: int = FOLDS
@@ -186,7 +186,7 @@ def _round(values: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class FeedbackReport:
-    """What was learned from. unknown: judged tags that the vocabulary lacks; missing: ids of papers without text."""
+    """Counts of verdicts learned from. unknown: tags that the vocabulary lacks; missing: ids of papers without text."""
 
     papers: int
     accepted: int
