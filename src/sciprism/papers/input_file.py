@@ -97,6 +97,7 @@ class ReadOptions:
 class InputFile:
     """One input file, as its reader sees it; only a buffer is held in memory.
 
+    name: in lower case, without a final `.gz`, as suffixes are compared. full_name: as places name it, with its part.
     `Path("-")` is standard input; it and pipes can be read once. After reading, `encoding` names the encoding
     of a text that is not UTF-8 (else empty), `redecoded_lines` counts the lines that needed it,
     `damaged_characters` those replaced by U+FFFD and `removed_characters` the control characters removed.
@@ -114,6 +115,8 @@ class InputFile:
     def __init__(self, path: FilePath, *, encoding: str = "", part: str = "", deletes: bool = False) -> None:
         self.path: FilePath = path
         self.part = part
+        self.name = path.name.lower().removesuffix(".gz")
+        self.full_name = f"{path}#{part}" if part else str(path)
         self.deletes = deletes
         self.chosen_encoding = check_encoding(encoding) if encoding else ""
         self.encoding = ""
@@ -132,16 +135,6 @@ class InputFile:
         self.record_version: int | None = None
         self._pending: BinaryIO | None = None  # a pipe that head() opened and nobody has read yet
         self._head: bytes | None = None
-
-    @property
-    def name(self) -> str:
-        """Return the lower-case file name without a final `.gz`: what suffixes are compared with."""
-        return self.path.name.lower().removesuffix(".gz")
-
-    @property
-    def full_name(self) -> str:
-        """Return the file as places name it, with the part that is read of it."""
-        return f"{self.path}#{self.part}" if self.part else str(self.path)
 
     def locate(self, number: int, line: int | None) -> str:
         """Name a record by its first line, else by its number."""

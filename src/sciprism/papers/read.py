@@ -215,6 +215,7 @@ class _RecordStream(Generic[Record]):
         """Yield the records of one file. name: of the file in the folder that was named."""
         counts = FileReport(file.full_name)
         self.report.files.append(counts)
+        prefix, number = self._find_prefix(file.path, name), 0
         if file.deletes and _is_empty(file):
             return
         if wrong := self._find_wrong_kind(file):
@@ -225,20 +226,16 @@ class _RecordStream(Generic[Record]):
             raise InputError(self._explain_unknown(file))
         if file.part and not self.formats[counts.format].reads_parts:
             raise InputError(f"{file.path}#{file.part}: a {counts.format} file has no parts; name {file.path} alone")
-        prefix, number = self._find_prefix(file.path, name), 0
         file.wanted = partial(self.share.reads_record, counts.path) if self.share else None
         try:
             items = self.formats[counts.format].read(file, self.options)
             for number, item in enumerate(items, 1):
-                if not self._reads(counts, number):
-                    continue
-                if isinstance(item, BadRecord):
-                    self._skip(counts, item.number, item.line, item.reason)
+                if file.wanted and not file.wanted(number):
                     continue
                 place = Place(counts.path, number, file.record_line, file.record_version)
-                record = self._finish_record(item, prefix, place, file.deletes)
-                if fault := _find_fault(record):
-                    self._skip(counts, number, file.record_line, fault)
+                record = item if isinstance(item, BadRecord) else self._finish(item, prefix, place, file.deletes)
+                if isinstance(record, BadRecord):
+                    self._skip(counts, record.number, record.line, record.reason)
                     continue
                 counts.deletions += isinstance(record, Deletion)
                 counts.papers += not isinstance(record, Deletion)
@@ -252,18 +249,21 @@ class _RecordStream(Generic[Record]):
             reason = f"{number:,} records, but {file.listed_records:,} in the manifest; fetch both again"
             self._skip(counts, None, None, reason)
 
-    def _finish_record(self, item: Record | Deletion, prefix: str, place: Place, deletes: bool) -> Record | Deletion:
-        """Clean a record; put what precedes ids before the id that its file gives it."""
+    def _finish(
+        self, item: Record | Deletion, prefix: str, place: Place, deletes: bool
+    ) -> Record | Deletion | BadRecord:
+        """Clean a record, and put what precedes ids before the id of its file; an unusable one is a BadRecord."""
         id = clean_name(item.id)  # an empty one is derived, from the DOI for instance
         if deletes or isinstance(item, Deletion):
-            return Deletion(prefix + id if id else "", place)
+            deletion = Deletion(prefix + id, place)
+            return deletion if id else BadRecord(place.record or 0, place.line, "a deletion without id")
         record = self.clean(item)
         if isinstance(record, Paper):
-            return replace(record, id=prefix + record.id if id else record.id, place=place)
-        return record
-
-    def _reads(self, counts: FileReport, number: int) -> bool:
-        return self.share is None or self.share.reads_record(counts.path, number)
+            fault = "" if record.title or record.abstract else "no title and no abstract"
+            record = replace(record, id=prefix + record.id if id else record.id, place=place)
+        else:
+            fault = "no id" if not record.id else "" if record.name else "no name"
+        return BadRecord(place.record or 0, place.line, fault) if fault else record
 
     def _explain_unknown(self, file: InputFile) -> str:
         """Return that a file is in no known format."""
@@ -290,7 +290,9 @@ class _RecordStream(Generic[Record]):
         skipped = SkippedRecord(counts.path, number, line, reason)
         if not self.skip_bad:
             raise InputError(f"{skipped}; fix it or pass --skip-bad")
-        if number is None and not self._reads(counts, 1):  # another part counts this file
+        if (
+            number is None and self.share and not self.share.reads_record(counts.path, 1)
+        ):  # another part counts this file
             return
         counts.skipped += 1
         if len(self.report.skipped) < MAX_DETAILED:
@@ -327,17 +329,6 @@ class _RecordStream(Generic[Record]):
             for name in sorted(self.formats)
         }
         return {name: lengths[name] for name in sorted(lengths, key=lambda name: -lengths[name]) if lengths[name]}
-
-
-def _find_fault(record: Paper | Label | Deletion) -> str:
-    """Return why a record is unusable, else an empty text."""
-    if isinstance(record, Deletion):
-        return "" if record.id else "a deletion without id"
-    if isinstance(record, Paper):
-        return "" if record.title or record.abstract else "no title and no abstract"
-    if not record.id:
-        return "no id"
-    return "" if record.name else "no name"
 
 
 def _is_empty(file: InputFile) -> bool:

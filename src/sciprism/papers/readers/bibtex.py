@@ -211,6 +211,7 @@ def _build_paper(fields: Mapping[str, str]) -> Paper:
     def text(*names: str) -> str:
         return next((decode_latex(fields[name]) for name in names if fields.get(name)), "")
 
+    ids = _collect_ids(fields)
     people = _split_outside_braces(_AND, (fields.get("author") or fields.get("editor") or "").strip())
     title, subtitle = text("title", "maintitle"), text("subtitle")
     return Paper(
@@ -221,7 +222,7 @@ def _build_paper(fields: Mapping[str, str]) -> Paper:
         venue=text(*_VENUES),
         year=find_year(fields.get("year", "")) or find_year(fields.get("date", "")),
         keywords=split_keywords(text("keywords", "keyword", "author_keywords")),
-        ids=_collect_ids(fields),
+        ids=ids,
     )
 
 
