@@ -8,7 +8,7 @@ from itertools import chain
 
 import numpy as np
 
-from sciprism.arrays import Floats
+from sciprism.arrays import Floats, normalize_rows
 from sciprism.encoders.encoder import Encoder
 from sciprism.text.template import Item
 from sciprism.training.batches import Batch
@@ -45,12 +45,6 @@ def reciprocal_ranks(encoder: Encoder, batch: Batch, *, more_candidates: Iterabl
         is_rival[[*positives_of[query], columns.get(query, own_columns[0])]] = False
         ranks.append(1 / (1 + int(np.sum(~(row[is_rival] < best)))))
     return ranks
-
-
-def normalize_rows(vectors: Floats) -> Floats:
-    """Return vectors, (n, d), scaled to length 1; zeros stay."""
-    found: Floats = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    return found
 
 
 def _scores(queries: Floats, candidates: Floats, distance: str) -> Floats:

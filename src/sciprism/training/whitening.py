@@ -14,12 +14,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from sciprism.arrays import normalize_rows
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
 from sciprism.formats import ROLES, Format
 from sciprism.seeding import sample
 from sciprism.text.template import Item
-from sciprism.training.dev import normalize_rows
 from sciprism.training.recipe import Stage
 from sciprism.training.sources import ExampleSource, StageSource
 
