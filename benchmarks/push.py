@@ -24,8 +24,9 @@ from measurement import build_parser, peak_memory_mb, provenance, run_apart, wri
 from sciprism.databases import RemoteCollection, push
 from sciprism.errors import InputError, RunFailedError
 from sciprism.store import StoredCollection
-from sciprism.uses import Ranking, search
 from sciprism.uses.collection import load_encoder
+from sciprism.uses.rankings import Ranking
+from sciprism.uses.search import search
 
 DEPTH = 10
 WARM_UP = 3

@@ -33,7 +33,8 @@ from push import DEPTH, MODES, attempt, measure_push, measure_search, search_rem
 from sciprism.store import StoredCollection, delete
 from sciprism.store.parts import read_status
 from sciprism.text.sentences import split_sentences
-from sciprism.uses import Ranking, search
+from sciprism.uses.rankings import Ranking
+from sciprism.uses.search import search
 
 SOURCES = (
     "arxiv_multidomain/papers-0.jsonl.gz",

@@ -95,7 +95,7 @@ def format_help(text: str) -> str:
 def format_options(command: typer.core.TyperCommand, context: typer.Context) -> list[str]:
     """Return a table of the command's arguments and options."""
     found = []
-    for parameter in command.params:
+    for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
         if record and parameter.name != "help":
             names, text = record

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from build_commands import run
-from sciprism.cli.match import build_files, build_settings
+from sciprism.cli.options import build_settings_command
 from sciprism.uses.matching import MatchFiles, MatchSettings
 
 pytest.importorskip("highspy")
@@ -100,13 +100,10 @@ def test_a_failed_run_leaves_the_earlier_files(command):
     assert Path("out/pairs.csv").read_text() == before
 
 
-def test_options_are_the_settings_of_the_call():
-    from typer.main import get_command
-
-    from sciprism.cli.main import app
-
-    options = {option.name: option.default for option in get_command(app).commands["match"].params}
-    assert build_settings({**options, "conflicts": "all"}) == MatchSettings()
-    assert build_settings({**options, "conflicts": "none"}).conflicts == ()
-    assert build_settings({**options, "require": ["a=b:1"]}).require == ("a=b:1",)
-    assert build_files(options) == MatchFiles()
+@pytest.mark.parametrize("settings", [MatchSettings, MatchFiles])
+def test_options_are_the_settings_of_the_call(settings):
+    command = build_settings_command(f"sciprism.uses.matching.settings:{settings.__name__}")
+    defaults = {option.name: option.default for option in command.params}
+    assert command.callback(**defaults) == settings()
+    repeated = "require" if settings is MatchSettings else "after"
+    assert getattr(command.callback(**defaults | {repeated: ["a=b:1"]}), repeated) in (("a=b:1",), (Path("a=b:1"),))

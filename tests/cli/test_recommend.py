@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from inspect import signature
 from pathlib import Path
 
 import pytest
 
 from build_commands import run
-from sciprism.cli.recommend import recommend
+from sciprism.cli.options import build_settings_command
 from sciprism.encoders.encoder import Encoder
 from sciprism.uses.recommending import RecommendSettings
 
@@ -148,7 +147,7 @@ def test_progress_is_shown(command, monkeypatch) -> None:
 
 
 def test_the_options_have_the_defaults_of_the_settings() -> None:
-    options = signature(recommend).parameters
-    defaults = RecommendSettings()
-    for name in ("k", "balance", "diversity", "unwanted_weight"):
-        assert options[name].default == getattr(defaults, name), name
+    command = build_settings_command("sciprism.uses.recommending.settings:RecommendSettings")
+    options = {option.name: option.default for option in command.params}
+    assert command.callback(**options) == RecommendSettings()
+    assert options["interests"] == 0 and command.callback(**options | {"interests": 3}).interests == 3

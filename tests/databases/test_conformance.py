@@ -24,7 +24,8 @@ from sciprism.databases import RemoteCollection, databases, push
 from sciprism.errors import InputError
 from sciprism.index import approximate
 from sciprism.store import Filter, StoredCollection, delete
-from sciprism.uses import Ranking, search
+from sciprism.uses.rankings import Ranking
+from sciprism.uses.search import search
 
 PAPERS = 70
 QUERIES = ["word3 word17 word20 word3", "word5", "word9 the word40 word2 word77 zebra", "zebra"]

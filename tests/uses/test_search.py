@@ -14,7 +14,7 @@ from sciprism.errors import InputError
 from sciprism.index import approximate, lexical
 from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, Filter, StoredCollection, embed
-from sciprism.uses import search, similar, similar_to_papers
+from sciprism.uses.search import search, similar, similar_to_papers
 
 ENCODER = FakeEncoder(dim=256)
 

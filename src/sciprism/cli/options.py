@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import fields
+from functools import cache, wraps
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from types import GenericAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -61,6 +67,76 @@ Exclude = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="Seed of all random choices.")]
 Workers = Annotated[int, typer.Option(help="Processes; the output is the same for any number.")]
+
+
+def with_settings(**places: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator for commands with parameters that are settings: an option for each field with a text.
+
+    places: parameter -> `module:class` of its dataclass, whose fields with a text are
+    `name: Annotated[type, text, *flags] = default`. The module is imported when the command is called or its help is
+    printed. `main.Command` adds the options.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        command.__annotations__ = {name: kind for name, kind in command.__annotations__.items() if name not in places}
+        signature = inspect.signature(command, eval_str=True)
+
+        @wraps(command)
+        def run(**options: Any) -> None:
+            command(**options, **_built.get())
+
+        own = [parameter for name, parameter in signature.parameters.items() if name not in places]
+        vars(run).update(__signature__=signature.replace(parameters=own), settings=places)
+        return run
+
+    return decorate
+
+
+_built: ContextVar[dict[str, Any]] = ContextVar("built")
+"""The settings of the command that is called; typer passes on only what is in a command's own signature."""
+
+
+def build_settings(places: Mapping[str, str], options: dict[str, Any]) -> None:
+    """Build the settings of a command that is called next, from their options, which are taken out of `options`."""
+    built = {}
+    for name, place in places.items():
+        builder = build_settings_command(place)
+        built[name] = builder.callback(**{option.name: options.pop(option.name) for option in builder.params})
+    _built.set(built)
+
+
+@cache
+def build_settings_command(place: str) -> Any:
+    """Return a command of typer whose options are the fields of a settings class, and whose callback builds it."""
+    module, _, name = place.partition(":")
+    settings = getattr(import_module(module), name)
+    hints = get_type_hints(settings, include_extras=True)
+    parameters, convert = [], {}
+    for field in fields(settings):
+        if get_origin(hints[field.name]) is Annotated:
+            kind, text, *flags = get_args(hints[field.name])
+            kind, default, convert[field.name] = _choose_option_type(kind, field.default)
+            option = Annotated[kind, typer.Option(*flags, help=text)]  # type: ignore[valid-type]
+            keyword = inspect.Parameter.KEYWORD_ONLY
+            parameters.append(inspect.Parameter(field.name, keyword, default=default, annotation=option))
+
+    def build(**values: Any) -> Any:
+        return settings(**{name: convert[name](value) for name, value in values.items()})
+
+    build.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    vars(build)["__signature__"] = inspect.Signature(parameters)
+    group = typer.Typer(add_completion=False)
+    group.command()(build)
+    return typer.main.get_command(group)
+
+
+def _choose_option_type(kind: Any, default: Any) -> tuple[Any, Any, Callable[[Any], Any]]:
+    """Return type and default of an option for a field, and what converts its value: 0 is None, a list a tuple."""
+    if get_origin(kind) is tuple:
+        return GenericAlias(list, get_args(kind)[:1]) | None, None, lambda values: tuple(values or ())
+    if default is None and (number := next((item for item in get_args(kind) if item in (int, float)), None)):
+        return number, number(0), lambda value: value or None
+    return str if get_origin(kind) is Literal else kind, default, lambda value: value
 
 
 def parse_columns(pairs: Iterable[str] | None) -> dict[str, str]:

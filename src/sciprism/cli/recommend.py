@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.options import AsJson, Columns, Encoding, SkipBad, check_outputs, parse_columns
+from sciprism.cli.options import AsJson, Columns, Encoding, SkipBad, check_outputs, parse_columns, with_settings
 from sciprism.cli.output import (
     ProgressDisplay,
     describe_source,
@@ -44,25 +44,16 @@ Unwanted = Annotated[
     list[str] | None,
     typer.Option("--not", "--unwanted", help="Papers like which none should be shown; repeatable."),
 ]
-Interests = Annotated[int, typer.Option(help="Groups of your papers; 0 finds their number.")]
-Balance = Annotated[float, typer.Option(help="Part of the list, 0 to 1, shared among interests: small ones too.")]
-Diversity = Annotated[float, typer.Option(help="From 0, relevance alone, to below 1: fewer papers of one kind.")]
-UnwantedWeight = Annotated[float, typer.Option(help="How much nearness to --not papers counts.")]
-HalfLife = Annotated[float, typer.Option(help="Years after which a paper counts half; 0: its age does not count.")]
 EncodingModel = Annotated[str, typer.Option("--model", help="A model for files: folder, packaged name or hub id.")]
 
 
+@with_settings(settings="sciprism.uses.recommending.settings:RecommendSettings")
 def recommend(
     library: Library,
     new: New,
+    settings: RecommendSettings,
     output: Output = None,
     unwanted: Unwanted = None,
-    k: Annotated[int, typer.Option("-k", help="Papers to recommend.")] = 50,
-    interests: Interests = 0,
-    balance: Balance = 0.5,
-    diversity: Diversity = 0.1,
-    unwanted_weight: UnwantedWeight = 0.1,
-    half_life: HalfLife = 0.0,
     model: EncodingModel = "",
     columns: Columns = None,
     encoding: Encoding = "",
@@ -75,17 +66,8 @@ def recommend(
 
     Example: sciprism recommend --library my.bib --new today.jsonl -o ranked.csv
     """
-    from sciprism.uses.recommending import RecommendSettings
     from sciprism.uses.recommending.results import list_outputs, write_recommendations
 
-    settings = RecommendSettings(
-        k=k,
-        interests=interests or None,
-        balance=balance,
-        diversity=diversity,
-        unwanted_weight=unwanted_weight,
-        half_life=half_life or None,
-    )
     inputs = {"library": library, "new": new, "unwanted": unwanted or []}
     if output is not None:  # a wrong name is an error now, not after the work
         check_outputs(list_outputs(output), chain(*inputs.values()))

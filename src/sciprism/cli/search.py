@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from sciprism.papers import Paper
     from sciprism.store import Filter, StoredCollection
-    from sciprism.uses import Hit, Ranking
+    from sciprism.uses.rankings import Hit, Ranking
 
 
 def search(

@@ -98,6 +98,7 @@ def test_titles_are_matched_as_by_comparing_all():
 
 def test_what_cannot_be_checked_is_said():
     given = ConflictInput([Paper(id="s", title="t")], [NO_AUTHORSHIP], [Reviewer(id="r")], 2020)
+    assert tuple(CONFLICT_KINDS) == MatchSettings().conflicts
     assert set(list_unchecked(given, tuple(CONFLICT_KINDS))) == set(CONFLICT_KINDS)
     assert list_unchecked(given, ("domain",)) == {"domain": "submissions or reviewers have no e-mail addresses"}
     with pytest.raises(InputError, match="kinds: author, domain"):

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
 from sciprism.arrays import Doubles
 from sciprism.errors import InputError
-from sciprism.uses.matching.conflicts import CONFLICT_KINDS
+
+CONFLICTS = ("author", "domain", "institution", "coauthor", "own-paper")
+"""Kinds of conflicts of interest, as `conflicts.CONFLICT_KINDS` finds them."""
 
 _FORM = re.compile(r"best|mean-([1-9]\d*)|percentile-(\d+(?:\.\d+)?)")
 
@@ -75,35 +77,31 @@ _REQUIREMENT = re.compile(r"\s*([^=:]+?)\s*=\s*([^:]+?)\s*:\s*(\d+)\s*")
 class MatchSettings:
     """How submissions and reviewers are scored and assigned. Settings that construct are settings that run.
 
-    per_paper: reviewers of each submission. min_papers, max_papers: submissions of each reviewer whose own limits
-    are not stated. require: minima of groups, such as `seniority=senior:1`. scoring: `best`, `mean-K` or
-    `percentile-P` of the cosines with a reviewer's papers. half_life: years after which a paper counts half, 0 for
-    never. authorship: weight of papers of which the reviewer is neither first nor last author. bid_weight: times a
-    bid (-1 to 1) is added to the score. conflicts: kinds that are found in the files. coauthor_years: of joint
-    papers that are a conflict. year: from which ages count, 0: the latest of all papers. candidates: reviewers of
-    each submission that are considered, at least. objective: `fair` raises the worst-served submission, then the
-    sum; `sum`; `perturbed` samples, and no pair has more than `max_probability`; `quality`: the least share of the
-    highest sum, in expectation, where that probability permits it. move_cost: score that moving a pair of an
+    Fields with a text are options of `sciprism match`. min_papers, max_papers: of reviewers whose own limits are not
+    stated. scoring: of the cosines with a reviewer's papers. authorship: papers of which the reviewer is neither first
+    nor last author. year: from which ages count, 0: the latest of all papers. objective: `fair` raises the worst-served
+    submission, then the sum; `perturbed` samples, and no pair has more than `max_probability`. quality: the least share
+    of the highest sum, in expectation, where that probability permits it. move_cost: score that moving a pair of an
     earlier assignment costs; None: as few moves as possible.
     """
 
-    per_paper: int = 3
-    min_papers: int = 0
-    max_papers: int = 6
-    require: tuple[str, ...] = ()
-    scoring: str = "mean-3"
-    half_life: float = 0.0
-    authorship: float = 1.0
-    bid_weight: float = 0.1
-    conflicts: tuple[str, ...] = tuple(CONFLICT_KINDS)
-    coauthor_years: int = 3
+    per_paper: Annotated[int, "Reviewers of each submission."] = 3
+    min_papers: Annotated[int, "Submissions of each reviewer, at least."] = 0
+    max_papers: Annotated[int, "Submissions of each reviewer, at most."] = 6
+    require: Annotated[tuple[str, ...], "A group's minimum: seniority=senior:1; repeatable."] = ()
+    scoring: Annotated[str, "Of a reviewer's papers: best, mean-K or percentile-P."] = "mean-3"
+    half_life: Annotated[float, "Years after which a paper counts half; 0: never."] = 0.0
+    authorship: Annotated[float, "Weight of papers as a middle author."] = 1.0
+    bid_weight: Annotated[float, "What a bid of 1 adds to the score."] = 0.1
+    conflicts: tuple[str, ...] = CONFLICTS
+    coauthor_years: Annotated[int, "Years in which a joint paper is a conflict."] = 3
     year: int = 0
-    candidates: int = 100
-    objective: Objective = "fair"
-    max_probability: float = 0.8
+    candidates: Annotated[int, "Reviewers that are considered for each submission, at least."] = 100
+    objective: Annotated[Objective, "fair, sum or perturbed."] = "fair"
+    max_probability: Annotated[float, "Of a pair in a perturbed assignment, at most."] = 0.8
     quality: float = 0.98
     move_cost: float | None = None
-    seed: int = 0
+    seed: Annotated[int, "Seed of a perturbed assignment."] = 0
 
     def __post_init__(self) -> None:
         Scoring.parse(self.scoring)
@@ -112,8 +110,8 @@ class MatchSettings:
         if self.objective not in get_args(Objective):
             raise InputError(f"objective {self.objective!r} is none of {', '.join(get_args(Objective))}")
         for kind in self.conflicts:
-            if kind not in CONFLICT_KINDS:
-                raise InputError(f"no kind of conflict {kind!r}; kinds: {', '.join(CONFLICT_KINDS)}, or none")
+            if kind not in CONFLICTS:
+                raise InputError(f"no kind of conflict {kind!r}; kinds: {', '.join(CONFLICTS)}, or none")
         least = {"per_paper": 1, "candidates": 1, "max_papers": 1, "min_papers": 0, "coauthor_years": 0, "half_life": 0}
         for name, limit in least.items():
             if getattr(self, name) < limit:
@@ -132,21 +130,17 @@ class MatchSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchFiles:
-    """Optional files, next to those of submissions and reviewers.
+    """Files next to submissions and reviewers, the options of `sciprism match`; each may be missing."""
 
-    reviewer_papers: a folder with a file per reviewer, or paper files, of a table of reviewers. authors: a table of
-    submissions' authors: paper, name, email, institution. scores: given scores, instead of vectors. bids, constraints
-    (-1: forbidden, 1: locked): pairs. after: assignments of earlier rounds, which stay and count. keep: an earlier
-    assignment of this round, from which as few pairs as possible are moved.
-    """
-
-    reviewer_papers: tuple[Path, ...] = ()
-    authors: Path | None = None
-    scores: Path | None = None
-    bids: Path | None = None
-    constraints: Path | None = None
-    after: tuple[Path, ...] = ()
-    keep: Path | None = None
+    reviewer_papers: Annotated[
+        tuple[Path, ...], "Papers of a table's reviewers: a folder of ID.jsonl ..., or paper files."
+    ] = ()
+    authors: Annotated[Path | None, "A table of the submissions' authors: paper, email, institution."] = None
+    scores: Annotated[Path | None, "Given scores, rows paper,reviewer,score; no model is used."] = None
+    bids: Annotated[Path | None, "Bids, rows paper,reviewer,bid: -1 to 1, or very high ... very low."] = None
+    constraints: Annotated[Path | None, "Rows paper,reviewer,-1 (forbidden), 0 (no conflict), 1 (locked)."] = None
+    after: Annotated[tuple[Path, ...], "An assignment of an earlier round; it counts; repeatable."] = ()
+    keep: Annotated[Path | None, "An earlier assignment of this round; as few pairs as possible move."] = None
 
     def listed(self) -> list[Path]:
         """Return all files that are given."""

@@ -1,7 +1,35 @@
 """Recommend new papers by the papers that someone has."""
 
-from sciprism.uses.recommending.recommend import recommend
-from sciprism.uses.recommending.results import NearPaper, Recommendation, Recommendations, RecommendCounts
-from sciprism.uses.recommending.settings import RecommendSettings
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["NearPaper", "RecommendCounts", "RecommendSettings", "Recommendation", "Recommendations", "recommend"]
+if TYPE_CHECKING:
+    from sciprism.uses.recommending.results import NearPaper, Recommendation, Recommendations, RecommendCounts
+    from sciprism.uses.recommending.run import recommend
+    from sciprism.uses.recommending.settings import RecommendSettings
+
+__all__ = [
+    "NearPaper",
+    "RecommendCounts",
+    "RecommendSettings",
+    "Recommendation",
+    "Recommendations",
+    "recommend",
+]
+
+_MODULES = {
+    "NearPaper": "results",
+    "RecommendCounts": "results",
+    "RecommendSettings": "settings",
+    "Recommendation": "results",
+    "Recommendations": "results",
+    "recommend": "run",
+}
+"""Public name -> its module in the package: settings are read without loading what uses them."""
+
+
+def __getattr__(name: str) -> Any:
+    """Import the public names on first use."""
+    if name in _MODULES:
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,36 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Annotated
 
 from sciprism.errors import InputError
 
 NEIGHBOURS = 5
 """Own papers whose mean similarity is a paper's relevance; chosen on dev authors (results/recommending.json)."""
-BALANCE = 0.5
-DIVERSITY = 0.1
-UNWANTED_WEIGHT = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecommendSettings:
     """How papers are ranked; a setting out of its range is an InputError.
 
-    k: papers to recommend. neighbours: own papers whose mean similarity is a paper's relevance. interests: groups of
-    the library; None finds their number. balance: the part of the list, 0 to 1, that is shared out among the
-    interests by the square root of their sizes, so that small ones have a place; the rest goes by relevance alone.
-    diversity: from 0, relevance alone, up to below 1: how much similarity to a paper higher in the list counts
-    against a paper (maximal marginal relevance). unwanted_weight: how much similarity to the nearest unwanted paper
-    counts. half_life: years after which a paper's relevance counts half; None: age does not count. now: the year from
-    which ages are counted; None: this year.
+    Fields with a text are options of `sciprism recommend`, where 0 stands for None. neighbours: own papers whose mean
+    similarity is a paper's relevance. balance: interests share their part by the square root of their sizes; the rest
+    of the list goes by relevance alone. diversity: how much similarity to a paper higher in the list counts against a
+    paper (maximal marginal relevance). now: the year from which ages are counted; None: this year.
     """
 
-    k: int = 50
+    k: Annotated[int, "Papers to recommend.", "-k"] = 50
     neighbours: int = NEIGHBOURS
-    interests: int | None = None
-    balance: float = BALANCE
-    diversity: float = DIVERSITY
-    unwanted_weight: float = UNWANTED_WEIGHT
-    half_life: float | None = None
+    interests: Annotated[int | None, "Groups of your papers; 0 finds their number."] = None
+    balance: Annotated[float, "Part of the list, 0 to 1, shared among interests: small ones too."] = 0.5
+    diversity: Annotated[float, "From 0, relevance alone, to below 1: fewer papers of one kind."] = 0.1
+    unwanted_weight: Annotated[float, "How much nearness to --not papers counts."] = 0.1
+    half_life: Annotated[float | None, "Years after which a paper counts half; 0: its age does not count."] = None
     now: int | None = None
 
     def __post_init__(self) -> None:
