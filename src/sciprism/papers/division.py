@@ -1,8 +1,8 @@
 """Divide the files of an input among the workers that embed it.
 
-The input is a line as long as the bytes of all files, cut into equal parts. A file goes to the part in which it lies;
-one that lies in several is divided among these by blocks of records. So a part reads few files besides its own, and
-its papers are neighbours in the input.
+The bytes of all files, in their order, are divided into parts of equal size. A file that lies within one part is read
+by this part alone; one that crosses a border is shared, in blocks of records. So each part reads few files, and its
+papers are neighbours in the input.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Self
 from sciprism.errors import InputError
 
 BLOCK_RECORDS = 256
-"""Records of a divided file that one part takes in a row: a batch of the encoder."""
+"""Size of a block: consecutive records of a shared file that go to one part, a batch of the encoder."""
 FILES_PER_PART = 4
-"""A file smaller than a part divided by this is not divided: it goes to the part in which its middle lies."""
+"""A file smaller than 1 / FILES_PER_PART of a part is not shared; the part that has its middle reads it."""
 MIN_SHARE = 32
-"""A part reads no file of which it would get less than a part divided by this."""
+"""A part that has less than 1 / MIN_SHARE of its size in a file does not read that file."""
 MAX_WEIGHT = 16
-"""Blocks of the part that has most of a file, until the turns repeat."""
+"""Blocks, in one round of a shared file, of the part that has most of it."""
 MAX_PARTS = 100_000
 
 Weight = tuple[int, int]

@@ -65,18 +65,17 @@ class BadRecord:
 
 
 NOT_WANTED = BadRecord(0, None, "it is of another part of the input")
-"""Stands for a record that is not needed (`InputFile.wanted`)."""
+"""Is yielded in place of a record that another worker reads (`InputFile.wanted`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """How files are read. columns: our field names -> a table's headers, where the file is a table.
+    """How files are read.
 
-    id_prefix, ids_per_file: a text, or each file's name, before the ids that the files give their papers:
-    ids that are row numbers recur from file to file. Ids derived from a DOI or the text stay as they are.
-    required_column: the field that a table must have.
-    encoding: of all text files without a byte order mark; empty: UTF-8, or what their bytes look like.
-    language: of the names of a vocabulary that has several, such as "de"; empty: English.
+    columns: our field -> the header of a table's column. id_prefix, ids_per_file: put this text, or the name of the
+    file, before each id, as row numbers recur from file to file; ids derived from a DOI or the text stay as they are.
+    required_column: the field that a table must have. encoding: of all text files without a byte order mark; "" for
+    UTF-8 or a guess. language: of the names of a vocabulary that has several, such as "de"; "" for English.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -97,42 +96,35 @@ class ReadOptions:
 class InputFile:
     """One input file, as its reader sees it; only a buffer is held in memory.
 
-    name: in lower case, without a final `.gz`, as suffixes are compared. full_name: as places name it, with its part.
-    `Path("-")` is standard input; it and pipes can be read once. After reading, `encoding` names the encoding
-    of a text that is not UTF-8 (else empty), `redecoded_lines` counts the lines that needed it,
-    `damaged_characters` those replaced by U+FFFD and `removed_characters` the control characters removed.
-    Readers set `record_line`, where they know it, to the line in which the last record begins, and `record_version` to
-    its version from 2 (`Place`); they count in `omitted` what is no paper ("attachment"), and in `noticed` what is one
-    but says more ("withdrawn paper"); `unread_sheets` are those of a workbook that hold something too; `remarks` say
-    what else was left out. encoding: decodes the text, unless a byte order mark does; else it is UTF-8 or guessed
-    (`guessed`). part: what is read of the file (`zotero.sqlite#PART`, a sheet); else the reader chooses. deletes: its
-    records are the papers that a data set has no more. `wanted` says, where it is set, whether a record is needed, by
-    its number among those that are yielded, from 1: a reader may yield `NOT_WANTED` in its place, and save the work.
-    `listed_records` is how many records a manifest says that it has; `md5` is the checksum that its bytes must have, ""
-    where none is known.
+    path: `Path("-")` is standard input; it and pipes can be read once. encoding: decodes the text, unless the file has
+    a byte order mark; "" for UTF-8 or a guess. part: the part to read (`zotero.sqlite#PART`, a sheet); "" for the
+    reader's choice. deletes: the records are papers that their data set has deleted.
     """
 
     def __init__(self, path: FilePath, *, encoding: str = "", part: str = "", deletes: bool = False) -> None:
         self.path: FilePath = path
+        self.name = path.name.lower().removesuffix(".gz")  # suffixes are compared with it
+        self.full_name = f"{path}#{part}" if part else str(path)  # of places and reports
         self.part = part
-        self.name = path.name.lower().removesuffix(".gz")
-        self.full_name = f"{path}#{part}" if part else str(path)
         self.deletes = deletes
-        self.chosen_encoding = check_encoding(encoding) if encoding else ""
-        self.encoding = ""
-        self.guessed = False
-        self.redecoded_lines = 0
-        self.damaged_characters = 0
-        self.removed_characters = 0
-        self.omitted = Counter[str]()
-        self.noticed = Counter[str]()
-        self.unread_sheets: tuple[str, ...] = ()
-        self.remarks: list[str] = []
+        self.md5 = ""  # the checksum that the bytes must have, where one is known
+        self.listed_records: int | None = None  # their number in the manifest
+        # Says whether the record of a number, from 1, is needed: a reader may yield NOT_WANTED in its place.
         self.wanted: Callable[[int], bool] | None = None
-        self.record_line: int | None = None
-        self.listed_records: int | None = None
-        self.md5 = ""
-        self.record_version: int | None = None
+        self.chosen_encoding = check_encoding(encoding) if encoding else ""
+        # What reading the text finds:
+        self.encoding = ""  # of a text that is not UTF-8
+        self.guessed = False  # whether that is a guess
+        self.redecoded_lines = 0  # lines that are not UTF-8
+        self.damaged_characters = 0  # replaced by U+FFFD
+        self.removed_characters = 0  # control characters
+        # What readers say:
+        self.record_line: int | None = None  # in which the latest record begins
+        self.record_version: int | None = None  # of the latest record, from 2 (`Place`)
+        self.omitted = Counter[str]()  # what is no paper ("attachment")
+        self.noticed = Counter[str]()  # papers that say more ("withdrawn paper")
+        self.unread_sheets: tuple[str, ...] = ()  # sheets of a workbook that are not empty
+        self.remarks: list[str] = []  # what else was left out
         self._pending: BinaryIO | None = None  # a pipe that head() opened and nobody has read yet
         self._head: bytes | None = None
 

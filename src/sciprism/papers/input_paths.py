@@ -55,10 +55,11 @@ def find_file(text: str) -> FilePath:
 def list_files(
     paths: Iterable[InputPath], encoding: str, reads: Callable[[InputFile], bool], ignore: Callable[[], None]
 ) -> Iterator[tuple[InputFile, str]]:
-    """Yield the files of paths, each with its name in the folder that was named; a manifest stands for its files.
+    """Yield the files to read, each with its path below the folder that the user named.
 
-    reads: says whether a file of a folder is one of papers. ignore: is called for each other one. Raises InputError for
-    a folder without a file of papers, and for a manifest whose files are missing or of another size.
+    A folder stands for its files for which `reads` is true; `ignore` is called for each other file. A manifest stands
+    for the files that it lists. Raises InputError for a folder without a readable file, and for a manifest whose files
+    are missing or of another size.
     """
     for path, part in paths:
         if isinstance(path, RemoteFolder) or (isinstance(path, Path) and path.is_dir()):
@@ -75,7 +76,7 @@ def list_files(
 
 
 def tag_content(path: FilePath) -> str:
-    """Return a checksum of an object's size and tag, which change with its bytes; "" where only the bytes say it."""
+    """Return a checksum of an object's size and ETag, which change when its bytes do; "" for local files."""
     if not isinstance(path, RemoteObject) or not path.version.tag:
         return ""
     return hash_bytes(f"{path.version.size} {path.version.tag}".encode())
@@ -91,7 +92,7 @@ def file_size(path: FilePath) -> int:
 
 
 def read_stamp(path: FilePath) -> tuple[int | None, int | str]:
-    """Return the size of a file and its time of change, of an object its tag, as they are now."""
+    """Return the present size of a file or object, and the time of its last change or its ETag."""
     if isinstance(path, RemoteObject):
         version = path.find_version()
         return version.size, version.tag or version.modified

@@ -21,10 +21,10 @@ _GROUP_BITS = np.uint64(60)
 
 
 class LastRecords:
-    """The last record of each id in an input that is read twice: `add` every record, then `select` those that count.
+    """Select the last record of each id from an input that is read twice: `add` every record, then `select`.
 
-    Of a paper whose source numbers versions (`Place.version`), the last record of the highest version counts, unless
-    that version is deleted. Memory: 9 bytes a record while they are added, then one.
+    Where the source numbers the versions of a paper (`Place.version`), the last record of the highest version is
+    selected, unless that version is deleted. Memory: 9 bytes a record while they are added, then one.
 
     >>> from sciprism.papers.records import Deletion, Paper
     >>> records = [Paper(id="a", title="Wrong"), Paper(id="b", title="B"), Paper(id="a", title="A"), Deletion("b")]
@@ -37,7 +37,7 @@ class LastRecords:
         self.deletions = 0
         self._ids = array("Q")
         self._marks = bytearray()  # of each record twice its version, and 1 for a deletion
-        self._counts: NDArray[np.bool_] = np.empty(0, bool)
+        self._selected: NDArray[np.bool_] = np.empty(0, bool)
 
     @classmethod
     def of(cls, records: Iterable[Paper | Deletion]) -> Self:
@@ -51,41 +51,41 @@ class LastRecords:
     @property
     def outdated(self) -> int:
         """Count the records that a later one of their id corrects, deletes or adds again."""
-        return len(self._counts) - self.papers - self.deletions
+        return len(self._selected) - self.papers - self.deletions
 
     def add(self, record: Paper | Deletion) -> None:
-        """Take the next record of the input."""
+        """Add the next record of the input."""
         version = record.place.version if record.place else None
         self._ids.append(hash_text(record.id))
         self._marks.append(min(version or 1, MAX_VERSION) << 1 | isinstance(record, Deletion))
 
     def finish(self) -> None:
-        """Find the records that count, and count them: `papers`, `deletions`, `outdated`."""
+        """Find the last records, and count them: `papers`, `deletions`, `outdated`."""
         ids = np.frombuffer(self._ids, np.uint64) if self._ids else np.empty(0, np.uint64)
         marks = np.frombuffer(self._marks, np.uint8)
-        counts = np.zeros(len(ids), bool)
+        selected = np.zeros(len(ids), bool)
         groups = (ids >> _GROUP_BITS).astype(np.uint8)
         for group in range(BUCKETS):
             rows = np.flatnonzero(groups == group)
-            counts[rows[_find_last(ids[rows], marks[rows])]] = True
-        self.deletions = int((counts & (marks & 1).astype(bool)).sum())
-        self.papers = int(counts.sum()) - self.deletions
-        self._counts = counts
+            selected[rows[_find_last(ids[rows], marks[rows])]] = True
+        self.deletions = int((selected & (marks & 1).astype(bool)).sum())
+        self.papers = int(selected.sum()) - self.deletions
+        self._selected = selected
         self._ids, self._marks = array("Q"), bytearray()
 
     def select(self, records: Iterable[Paper | Deletion]) -> Iterator[Paper | Deletion]:
-        """Yield the records that count, in the order of the input.
+        """Yield the last records, in the order of the input.
 
         Raises InputError where the input has more or fewer records than were added.
         """
         number = 0
         for record in records:
-            if number < len(self._counts) and self._counts[number]:
+            if number < len(self._selected) and self._selected[number]:
                 yield record
             number += 1
-        if number != len(self._counts):
+        if number != len(self._selected):
             raise InputError(
-                f"the input had {len(self._counts):,} records when it was first read, and then {number:,}: a file "
+                f"the input had {len(self._selected):,} records when it was first read, and then {number:,}: a file "
                 "changed meanwhile; run the same command again"
             )
 
