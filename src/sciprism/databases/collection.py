@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -16,14 +16,14 @@ from sciprism.errors import InputError
 from sciprism.index import reciprocal_rank_fusion
 from sciprism.store import Filter
 from sciprism.uses.collection import load_recorded_encoder
-from sciprism.uses.rankings import Hit, Ranking, build_rankings, find_nearest_sentences
-from sciprism.uses.search import FUSION_DEPTH, QUERY_BATCH, check_mode, check_queries, choose_query_space
+from sciprism.uses.rankings import Ranking, build_rankings, find_nearest_sentences
+from sciprism.uses.search import FUSION_DEPTH, QUERY_BATCH, Searchable, check_mode, check_queries, choose_query_space
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
 
 
-class RemoteCollection:
+class RemoteCollection(Searchable):
     """A collection in a vector database, as `sciprism push` wrote it, and searched as a local one.
 
     Close it, or use it in a `with`: a database in a folder serves one process at a time.
@@ -88,25 +88,6 @@ class RemoteCollection:
             precision = str(self.record.encoder.options.get("precision", "float32"))
             self._encoder = load_recorded_encoder(self.record.encoder, self.address, self._model, precision=precision)
         return self._encoder
-
-    @overload
-    def search(self, queries: str, k: int = 10, *, mode: str = ..., why: bool = ..., **filters: Any) -> list[Hit]: ...
-    @overload
-    def search(
-        self, queries: Sequence[str], k: int = 10, *, mode: str = ..., why: bool = ..., **filters: Any
-    ) -> list[list[Hit]]: ...
-    def search(
-        self, queries: str | Sequence[str], k: int = 10, *, mode: str = "exact", why: bool = False, **filters: Any
-    ) -> list[Hit] | list[list[Hit]]:
-        """Rank papers for a query in words; for a list of queries, a list of rankings. As `Collection.search`."""
-        try:
-            chosen = Filter(**filters)
-        except TypeError:
-            raise InputError(f"filters are year_from, year_to, venue, field, not {', '.join(filters)}") from None
-        encoder = None if mode == "lexical" and not why else self.encoder
-        asked = [queries] if isinstance(queries, str) else list(queries)
-        rankings = [list(ranking.hits) for ranking in self.rank(encoder, asked, k, mode=mode, filter=chosen, why=why)]
-        return rankings[0] if isinstance(queries, str) else rankings
 
     def rank(
         self,

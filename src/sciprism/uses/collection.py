@@ -15,8 +15,8 @@ from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, DeleteReport, EmbedReport, Filter, StoredCollection, delete, embed
 from sciprism.store.manifest import EncoderRecord
 from sciprism.store.paper_lookup import check_filter, iterate_papers, iterate_vectors, list_ids
-from sciprism.uses.rankings import Hit
-from sciprism.uses.search import choose_paper_space, search, similar, similar_to_papers
+from sciprism.uses.rankings import Hit, Ranking
+from sciprism.uses.search import Searchable, build_filter, choose_paper_space, search, similar, similar_to_papers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,17 +48,7 @@ def load_recorded_encoder(
     return encoder
 
 
-def build_filter(stored: StoredCollection, filters: dict[str, Any]) -> Filter:
-    """Return the filter of a search; InputError for an unknown one, or one that no paper passes."""
-    try:
-        chosen = Filter(**filters)
-    except TypeError:
-        raise InputError(f"filters are year_from, year_to, venue, field, not {', '.join(filters)}") from None
-    check_filter(stored, chosen)
-    return chosen
-
-
-class Collection:
+class Collection(Searchable):
     """Papers and their vectors in a folder, as `sciprism embed` writes it.
 
     Papers are numbered from 0 in the order in which they were added; `ids`, `vectors` and iteration have that order.
@@ -75,6 +65,10 @@ class Collection:
     Collection('three': 3 papers, proximity by sciprism-small)
     >>> len(library), library.ids, "dna" in library, library["dna"].year
     (3, ['dna', 'halos', 'folding'], True, 1953)
+    >>> [hit.id for hit in library.search("the shape of DNA", k=1)]
+    ['dna']
+    >>> [hit.paper.title for hit in library.search("galaxies", year_from=1990)]
+    ['A universal density profile of dark matter halos']
     """
 
     def __init__(self, folder: Path | str, *, model: str = "") -> None:
@@ -179,29 +173,19 @@ class Collection:
                 return name
         raise InputError(f"{self.folder} holds vectors of {', '.join(self.formats)}, not of {format!r}")
 
-    @overload
-    def search(self, queries: str, k: int = 10, *, mode: str = ..., why: bool = ..., **filters: Any) -> list[Hit]: ...
-    @overload
-    def search(
-        self, queries: Sequence[str], k: int = 10, *, mode: str = ..., why: bool = ..., **filters: Any
-    ) -> list[list[Hit]]: ...
-    def search(
-        self, queries: str | Sequence[str], k: int = 10, *, mode: str = "exact", why: bool = False, **filters: Any
-    ) -> list[Hit] | list[list[Hit]]:
-        """Rank papers for a query in words; for a list of queries, a list of rankings.
-
-        mode: exact, approximate, lexical or hybrid; the last three need an index (`sciprism index`). why: find the
-        sentence of each paper that is nearest to the query. filters: year_from, year_to, venue, field.
-
-        >>> [hit.id for hit in library.search("the shape of DNA", k=1)]
-        ['dna']
-        >>> [hit.paper.title for hit in library.search("galaxies", year_from=1990)]
-        ['A universal density profile of dark matter halos']
-        """
-        encoder = None if mode == "lexical" and not why else self.encoder
-        found = search(self.stored, encoder, queries, k, mode=mode, filter=build_filter(self.stored, filters), why=why)
-        rankings = [list(ranking.hits) for ranking in found]
-        return rankings[0] if isinstance(queries, str) else rankings
+    def rank(
+        self,
+        encoder: Encoder | None,
+        queries: Sequence[str],
+        k: int = 10,
+        *,
+        mode: str = "exact",
+        filter: Filter | None = None,
+        why: bool = True,
+    ) -> list[Ranking]:
+        """Rank papers for each query; InputError for a filter that no paper passes."""
+        check_filter(self.stored, filter or Filter())
+        return search(self.stored, encoder, queries, k, mode=mode, filter=filter, why=why)
 
     @overload
     def similar(
@@ -231,7 +215,8 @@ class Collection:
         >>> [hit.id for hit in library.similar(new, k=1)]
         ['folding']
         """
-        chosen = build_filter(self.stored, filters)
+        chosen = build_filter(filters)
+        check_filter(self.stored, chosen)
         if isinstance(to, str):
             encoder = self.encoder if why else None
             return list(similar(self.stored, encoder, to, k, mode=mode, filter=chosen).hits)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from sciprism.papers.cleaning import is_blank
 from sciprism.papers.records import Paper
 from sciprism.store import Filter, StoredCollection
 from sciprism.store.paper_lookup import find_copies, find_paper
-from sciprism.uses.rankings import Ranking, build_rankings, find_nearest_sentences, read_papers
+from sciprism.uses.rankings import Hit, Ranking, build_rankings, find_nearest_sentences, read_papers
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
@@ -55,6 +55,56 @@ def search(
     for start in range(0, len(queries), QUERY_BATCH):
         rankings += _search_batch(collection, encoder, queries[start : start + QUERY_BATCH], k, mode, mask, why)
     return rankings
+
+
+class Searchable:
+    """Papers that are searched by words: those of a folder, or of a vector database."""
+
+    @property
+    def encoder(self) -> Encoder:
+        """Return the encoder that made the vectors."""
+        raise NotImplementedError
+
+    def rank(
+        self,
+        encoder: Encoder | None,
+        queries: Sequence[str],
+        k: int = 10,
+        *,
+        mode: str = "exact",
+        filter: Filter | None = None,
+        why: bool = True,
+    ) -> list[Ranking]:
+        """Rank papers for each query, as the function `search` does."""
+        raise NotImplementedError
+
+    @overload
+    def search(self, queries: str, k: int = 10, *, mode: str = ..., why: bool = ..., **filters: Any) -> list[Hit]: ...
+    @overload
+    def search(
+        self, queries: Sequence[str], k: int = 10, *, mode: str = ..., why: bool = ..., **filters: Any
+    ) -> list[list[Hit]]: ...
+    def search(
+        self, queries: str | Sequence[str], k: int = 10, *, mode: str = "exact", why: bool = False, **filters: Any
+    ) -> list[Hit] | list[list[Hit]]:
+        """Rank papers for a query in words; for a list of queries, a list of rankings.
+
+        mode: exact, approximate, lexical or hybrid; the last three need an index (`sciprism index`). why: find the
+        sentence of each paper that is nearest to the query. filters: year_from, year_to, venue, field.
+        """
+        encoder = None if mode == "lexical" and not why else self.encoder
+        texts = [queries] if isinstance(queries, str) else list(queries)
+        ranked = self.rank(encoder, texts, k, mode=mode, filter=build_filter(filters), why=why)
+        rankings = [list(ranking.hits) for ranking in ranked]
+        return rankings[0] if isinstance(queries, str) else rankings
+
+
+def build_filter(filters: dict[str, Any]) -> Filter:
+    """Return the filter of a search; InputError for an unknown one."""
+    try:
+        return Filter(**filters)
+    except TypeError:
+        raise InputError(f"filters are year_from, year_to, venue, field, not {', '.join(filters)}") from None
 
 
 def check_mode(mode: str) -> None:
