@@ -22,13 +22,11 @@ from sciprism.prepare.filters import Filters
 from sciprism.prepare.preparation import CountTable, Preparation, check_dev_share
 from sciprism.prepare.text_sources import (
     FilteredSource,
-    Passes,
+    SourcePasses,
     TextSource,
     drop_duplicates,
     filter_source,
-    held_out_mask,
     interleave_texts,
-    plan_passes,
 )
 from sciprism.text.sentences import SentencePacker, encode_documents
 from sciprism.text.token_shards import MIXTURE, TokenShardWriter, TokenSourceCounts, find_end_ids
@@ -94,31 +92,30 @@ def prepare_text(
     The same sources and settings give the same bytes with any number of workers. The texts are stored next to
     the shards until it is done. Raises InputError if no text is left.
     """
-    if not sources or len({each.name for each in sources}) < len(sources):
+    if not sources or len({source.name for source in sources}) < len(sources):
         raise InputError("name at least one source, and each name once")
     filters = Filters() if filters is None else filters
     with lock_folder(out), TemporaryDirectory(prefix=".texts-", dir=out) as folder:
         (out / MIXTURE).unlink(missing_ok=True)  # until everything is written
-        found = _filter_sources(sources, filters, Path(folder), settings.workers)
-        drop_duplicates(found, settings.near_duplicates)
-        dev = [held_out_mask(each, settings.dev, settings.seed) for each in found]
-        passes = [
-            plan_passes(each, each.retained & ~held_out, settings.seed)
-            for each, held_out in zip(found, dev, strict=True)
+        filtered = _filter_sources(sources, filters, Path(folder), settings.workers)
+        drop_duplicates(filtered, settings.near_duplicates)
+        dev = [
+            SourcePasses(each, [each.sample(each.retained, settings.dev, settings.seed, "dev")]) for each in filtered
         ]
-        if not any(one.any() for own in passes for one in own):
-            reasons = ", ".join(filter(None, (str(each.dropped) for each in found)))
+        mixture = [SourcePasses.plan(source, source.retained & ~held_out, settings.seed) for source, (held_out,) in dev]
+        if not any(chosen.any() for each in mixture for chosen in each.passes):
+            reasons = ", ".join(filter(None, (str(source.dropped) for source in filtered)))
             raise InputError(f"no text to train on is left ({reasons or 'there was none'})")
-        tokenizer = _load_tokenizer(out, found, passes, settings)
-        train = _write_shards(out / TRAIN, found, passes, tokenizer, settings)
+        tokenizer = _load_tokenizer(out, mixture, settings)
+        train = _write_shards(out / TRAIN, mixture, tokenizer, settings)
         shutil.rmtree(out / DEV, ignore_errors=True)
         counts = {}
-        for each, held_out in zip(found, dev, strict=True):
-            name, size = each.source.name, int(each.retained.sum())
-            own = counts[name] = TextCounts(each.read, size, each.source.weight, dropped=each.dropped)
-            own.train = train.get(name, own.train)
-            if held_out.any():
-                own.dev = _write_shards(out / DEV / name, [each], [[held_out]], tokenizer, settings)[name]
+        for held_out in dev:
+            name, source = held_out.name, held_out.source
+            count = counts[name] = TextCounts(source.read, int(source.retained.sum()), source.source.weight)
+            count.dropped, count.train = source.dropped, train.get(name, count.train)
+            if held_out.passes[0].any():
+                count.dev = _write_shards(out / DEV / name, [held_out], tokenizer, settings)[name]
         return _report(out, counts, fingerprint_tokenizer(tokenizer), settings, filters)
 
 
@@ -126,62 +123,56 @@ def _filter_sources(
     sources: Sequence[TextSource], filters: Filters, folder: Path, workers: int
 ) -> list[FilteredSource]:
     """Filter all sources, each in its own process if there are several workers."""
-    files = [folder / f"{each.name}.jsonl" for each in sources]
+    files = [folder / f"{source.name}.jsonl" for source in sources]
     if workers == 1 or len(sources) == 1:
-        return [filter_source(each, filters, file) for each, file in zip(sources, files, strict=True)]
+        return [filter_source(source, filters, file) for source, file in zip(sources, files, strict=True)]
     with ProcessPoolExecutor(min(workers, len(sources)), multiprocessing.get_context("spawn")) as pool:
         return list(pool.map(filter_source, sources, [filters] * len(sources), files))
 
 
-def _load_tokenizer(
-    out: Path, sources: Sequence[FilteredSource], passes: Sequence[Passes], settings: TextSettings
-) -> Tokenizer:
+def _load_tokenizer(out: Path, mixture: Sequence[SourcePasses], settings: TextSettings) -> Tokenizer:
     """Open the tokenizer, or learn it from the train texts; save it in `out`."""
     folder = out / TOKENIZER
     if settings.vocab_size is not None:
-        texts = (" ".join(text.split()) for _, text in interleave_texts(sources, passes))
+        texts = (" ".join(text.split()) for _, text in interleave_texts(mixture))
         learned = learn_vocabulary(texts, vocab_size=settings.vocab_size, lowercase=not settings.cased)
         save_vocabulary(learned, folder, max_length=settings.length)
     elif settings.tokenizer is not None:
-        given = open_tokenizer(settings.tokenizer)
-        find_end_ids(given)
-        given.no_truncation()
-        given.no_padding()
+        tokenizer = open_tokenizer(settings.tokenizer)
+        find_end_ids(tokenizer)
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
         folder.mkdir(parents=True, exist_ok=True)
-        given.save(str(folder / "tokenizer.json"))
+        tokenizer.save(str(folder / "tokenizer.json"))
     return open_tokenizer(folder)
 
 
 def _write_shards(
-    folder: Path,
-    sources: Sequence[FilteredSource],
-    passes: Sequence[Passes],
-    tokenizer: Tokenizer,
-    settings: TextSettings,
+    folder: Path, mixture: Sequence[SourcePasses], tokenizer: Tokenizer, settings: TextSettings
 ) -> dict[str, TokenSourceCounts]:
     """Write the texts of some sources as shards; a block holds text of one source."""
-    names = [each.source.name for each in sources]
-    packers = [SentencePacker(*find_end_ids(tokenizer), settings.length, settings.across_documents) for _ in sources]
-    owners: deque[int] = deque()
+    ends = find_end_ids(tokenizer)
+    packers = {each.name: SentencePacker(*ends, settings.length, settings.across_documents) for each in mixture}
+    names: deque[str] = deque()
 
     def texts() -> Iterator[str]:
-        for number, text in interleave_texts(sources, passes):
-            owners.append(number)
+        for name, text in interleave_texts(mixture):
+            names.append(name)
             yield text
 
     with TokenShardWriter(folder, tokenizer, length=settings.length) as writer:
         for document in encode_documents(tokenizer, texts(), settings.workers):
-            number = owners.popleft()
-            counts = writer.counts(names[number])
+            name = names.popleft()
+            counts = writer.counts(name)
             counts.documents += 1
             counts.tokens += len(document.ids)
-            for block in packers[number].add(document):
-                writer.add(block, names[number])
-        for name, packer in zip(names, packers, strict=True):
+            for block in packers[name].add(document):
+                writer.add(block, name)
+        for name, packer in packers.items():
             for block in packer.flush():
                 writer.add(block, name)
-        for each in sources:
-            writer.dropped.update(each.dropped)
+        for each in mixture:
+            writer.dropped.update(each.source.dropped)
     return writer.sources
 
 
@@ -205,8 +196,8 @@ def _report(
     }
     write_json(out / MIXTURE, record)
     rows = [
-        [each.read, each.retained, train.documents, train.blocks, train.tokens, each.dev.tokens]
-        for each, train in ((each, each.train) for each in counts.values())
+        [each.read, each.retained, each.train.documents, each.train.blocks, each.train.tokens, each.dev.tokens]
+        for each in counts.values()
     ]
     rows.append([sum(column) for column in zip(*rows, strict=True)])
     percents = [f"{100 * share:.1f}" for share in (*shares.values(), 1.0)]

@@ -11,6 +11,7 @@ from hashlib import blake2b
 from heapq import heappop, heappush
 from math import floor
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,10 @@ from sciprism.papers.duplicates import MinHashSignatures
 from sciprism.prepare.filters import Filters
 from sciprism.seeding import random_fraction
 from sciprism.text.documents.document import document_readers, read_documents
+
+DUPLICATE, NEAR_DUPLICATE = "duplicate text", "near-duplicate text"
+Mask = NDArray[np.bool_]
+"""Documents of a source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +67,10 @@ class FilteredSource:
     read: int = 0
     keys: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
     sizes: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
-    retained: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
+    retained: Mask = field(default_factory=lambda: np.empty(0, np.bool_))
     dropped: DropReport = field(default_factory=DropReport)
 
-    def rows(self, chosen: NDArray[np.bool_]) -> Iterator[tuple[str, str]]:
+    def rows(self, chosen: Mask) -> Iterator[tuple[str, str]]:
         """Yield (id, text) of the chosen documents in order."""
         with self.file.open(encoding="utf-8") as file:
             for wanted, line in zip(chosen.tobytes(), file, strict=True):
@@ -73,35 +78,35 @@ class FilteredSource:
                     name, text = json.loads(line)
                     yield name, text
 
-    def texts(self, passes: list[NDArray[np.bool_]]) -> Iterator[str]:
-        """Yield the texts of one pass after another."""
-        for chosen in passes:
-            yield from (text for _, text in self.rows(chosen))
+    def sample(self, chosen: Mask, share: float, seed: int, purpose: str) -> Mask:
+        """Return a share of the chosen documents, by a hash of the text."""
+        sampled = np.zeros(len(chosen), np.bool_)
+        if share:
+            for row in np.flatnonzero(chosen).tolist():
+                sampled[row] = random_fraction(seed, purpose, int(self.keys[row])) < share
+        return sampled
 
 
 def filter_source(source: TextSource, filters: Filters, file: Path) -> FilteredSource:
     """Read a source, write what passes the filters, count the rest; memory holds 13 bytes a document."""
-    found = FilteredSource(source, file)
+    filtered = FilteredSource(source, file)
     check, keys, sizes = filters.load_check(), array("Q"), array("I")
     with file.open("w", encoding="utf-8", errors="replace") as spool:
         for path in source.paths:
-            documents = read_documents(path, kind=source.kind, columns=source.columns, dropped=found.dropped)
+            documents = read_documents(path, kind=source.kind, columns=source.columns, dropped=filtered.dropped)
             for document in documents:
-                found.read += 1
+                filtered.read += 1
                 if reason := check(document):
-                    found.dropped.add(reason, document.id)
+                    filtered.dropped.add(reason, document.id)
                     continue
                 spool.write(json.dumps([document.id, document.text], ensure_ascii=False) + "\n")
                 plain = " ".join(document.text.casefold().split()).encode("utf-8", "replace")
                 keys.append(int.from_bytes(blake2b(plain, digest_size=8).digest()))
                 sizes.append(min(len(document.text), 2**32 - 1))
-    found.keys = np.frombuffer(keys, np.uint64) if keys else found.keys
-    found.sizes = np.frombuffer(sizes, np.uint32) if sizes else found.sizes
-    found.retained = np.ones(len(found.keys), np.bool_)
-    return found
-
-
-DUPLICATE, NEAR_DUPLICATE = "duplicate text", "near-duplicate text"
+    filtered.keys = np.frombuffer(keys, np.uint64) if keys else filtered.keys
+    filtered.sizes = np.frombuffer(sizes, np.uint32) if sizes else filtered.sizes
+    filtered.retained = np.ones(len(filtered.keys), np.bool_)
+    return filtered
 
 
 def drop_duplicates(sources: Sequence[FilteredSource], near_duplicates: float | None) -> None:
@@ -110,76 +115,78 @@ def drop_duplicates(sources: Sequence[FilteredSource], near_duplicates: float | 
     near_duplicates: Jaccard similarity of word 3-grams from which texts are duplicates (`MinHashSignatures`);
     None drops only equal texts. Memory: 8 bytes a document, 264 more with `near_duplicates`.
     """
-    keys = np.concatenate([each.keys for each in sources])
+    keys = np.concatenate([source.keys for source in sources])
     repeated = np.ones(len(keys), np.bool_)
     repeated[np.unique(keys, return_index=True)[1]] = False
     _drop(sources, repeated, DUPLICATE)
     if near_duplicates is None:
         return
     signatures, start = MinHashSignatures(), 0
-    for each in sources:
-        rows = start + np.flatnonzero(each.retained)
-        for row, (_, text) in zip(rows.tolist(), each.rows(each.retained), strict=True):
+    for source in sources:
+        rows = start + np.flatnonzero(source.retained)
+        for row, (_, text) in zip(rows.tolist(), source.rows(source.retained), strict=True):
             signatures.add(row, text)
-        start += len(each.retained)
+        start += len(source.retained)
     repeated = np.zeros(len(keys), np.bool_)
     for one, other in signatures.pairs(near_duplicates):
         repeated[max(one, other)] = True
     _drop(sources, repeated, NEAR_DUPLICATE)
 
 
-def _drop(sources: Sequence[FilteredSource], repeated: NDArray[np.bool_], reason: str) -> None:
+def _drop(sources: Sequence[FilteredSource], repeated: Mask, reason: str) -> None:
     start = 0
-    for each in sources:
-        dropped = repeated[start : start + len(each.retained)] & each.retained
-        for name, _ in each.rows(dropped) if dropped.any() else ():
-            each.dropped.add(reason, name)
-        each.retained &= ~dropped
-        start += len(each.retained)
+    for source in sources:
+        dropped = repeated[start : start + len(source.retained)] & source.retained
+        for name, _ in source.rows(dropped) if dropped.any() else ():
+            source.dropped.add(reason, name)
+        source.retained &= ~dropped
+        start += len(source.retained)
 
 
-Passes = list[NDArray[np.bool_]]
+class SourcePasses(NamedTuple):
+    """The passes through a source: the documents of each."""
+
+    source: FilteredSource
+    passes: list[Mask]
+
+    @classmethod
+    def plan(cls, source: FilteredSource, train: Mask, seed: int) -> SourcePasses:
+        """Return as many passes through the train documents as the weight; the last one has a share by hash."""
+        whole = floor(source.source.weight)
+        rest = source.source.weight - whole
+        return cls(source, [train] * whole + ([source.sample(train, rest, seed, "weight")] if rest else []))
+
+    @property
+    def name(self) -> str:
+        """Return the source's name."""
+        return self.source.source.name
+
+    @property
+    def characters(self) -> int:
+        """Return the number of characters of all passes."""
+        return sum(int(self.source.sizes[chosen].sum()) for chosen in self.passes)
+
+    def texts(self) -> Iterator[str]:
+        """Yield the texts of one pass after another."""
+        return (text for chosen in self.passes for _, text in self.source.rows(chosen))
 
 
-def held_out_mask(source: FilteredSource, share: float, seed: int) -> NDArray[np.bool_]:
-    """Return which retained documents are dev: a share, by a hash of the text."""
-    return _sample_mask(source, source.retained, share, seed, "dev")
-
-
-def plan_passes(source: FilteredSource, train: NDArray[np.bool_], seed: int) -> Passes:
-    """Return the documents of each pass through a source: all, and in the last one a share by hash."""
-    whole = floor(source.source.weight)
-    rest = source.source.weight - whole
-    return [train] * whole + ([_sample_mask(source, train, rest, seed, "weight")] if rest else [])
-
-
-def interleave_texts(sources: Sequence[FilteredSource], passes: Sequence[Passes]) -> Iterator[tuple[int, str]]:
-    """Yield (number of the source, text) so that all sources advance by the same share of their characters.
+def interleave_texts(mixture: Sequence[SourcePasses]) -> Iterator[tuple[str, str]]:
+    """Yield (name of the source, text) so that all sources advance by the same share of their characters.
 
     Each source keeps its order.
     """
-    totals = [sum(int(each.sizes[one].sum()) for one in own) for each, own in zip(sources, passes, strict=True)]
-    streams = [each.texts(own) for each, own in zip(sources, passes, strict=True)]
-    done = [0] * len(sources)
+    totals, streams = [each.characters for each in mixture], [each.texts() for each in mixture]
+    done = [0] * len(mixture)
 
     def upcoming(number: int) -> tuple[float, int, str] | None:
         text = next(streams[number], None)
         return None if text is None else ((done[number] + len(text) / 2) / totals[number], number, text)
 
-    queue = sorted(found for number in range(len(sources)) if (found := upcoming(number)))
+    queue = sorted(filter(None, map(upcoming, range(len(mixture)))))
     while queue:
         _, number, text = heappop(queue)
-        yield number, text
+        yield mixture[number].name, text
         done[number] += len(text)
         if following := upcoming(number):
             heappush(queue, following)
-
-
-def _sample_mask(
-    source: FilteredSource, chosen: NDArray[np.bool_], share: float, seed: int, purpose: str
-) -> NDArray[np.bool_]:
-    sampled = np.zeros(len(chosen), np.bool_)
-    if share:
-        for row in np.flatnonzero(chosen).tolist():
-            sampled[row] = random_fraction(seed, purpose, int(source.keys[row])) < share
-    return sampled
