@@ -259,13 +259,13 @@ def parse_sources(
 
 
 def _parse_pairs(what: str, words: Sequence[str]) -> list[tuple[str, str]]:
-    found = []
+    pairs = []
     for word in words:
         name, mark, value = word.partition("=")
         if not mark or not name or not value:
             raise InputError(f"{what} {word!r}: expected NAME=VALUE")
-        found.append((name, value))
-    return found
+        pairs.append((name, value))
+    return pairs
 
 
 def patients(

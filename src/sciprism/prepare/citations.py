@@ -60,9 +60,9 @@ def parse_settings(name: str, words: Iterable[str]) -> dict[str, Any]:
     for word in words:
         key, _, text = word.partition("=")
         if key not in sampler.settings():
-            known, defaults = (", ".join(map(str, each)) for each in (sampler.settings(), sampler.settings().values()))
-            known = f"{known} (by default {defaults})" if known else "none"
-            raise InputError(f"--set {word}: the sampler {name} has no {key!r}; known: {known}")
+            names, defaults = (", ".join(map(str, row)) for row in (sampler.settings(), sampler.settings().values()))
+            names = f"{names} (by default {defaults})" if names else "none"
+            raise InputError(f"--set {word}: the sampler {name} has no {key!r}; known: {names}")
         try:
             settings[key] = tomllib.loads(f"v = {text}")["v"]
         except tomllib.TOMLDecodeError:
@@ -131,8 +131,8 @@ def prepare_citations(out: Path, sources: CitationSources, settings: CitationSet
             draft.write_triplets(f"{name}.jsonl", part.corpus.names, samples)
         if not parts["train"].report.pairs:
             reports = (dropped, parts["train"].report.dropped)
-            found = ((reason, report.count(reason)) for report in reports for reason in report.ids)
-            reasons = [f"{reason} {count:,}" for reason, count in found if not reason.endswith(RETAINED)]
+            counts = ((reason, report.count(reason)) for report in reports for reason in report.ids)
+            reasons = [f"{reason} {count:,}" for reason, count in counts if not reason.endswith(RETAINED)]
             why = ", ".join(reasons) or "none of them cites another"
             links = whole.graph.edges[0].size or sources.edges or sources.link_strengths or sources.triplets
             advice = "" if links else "; no paper has references: name a table of citations with --edges"

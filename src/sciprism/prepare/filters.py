@@ -31,12 +31,12 @@ ru rus uk ukr bg bul Cyrillic script / ar ara fa fas per Arabic script / hi hin 
 
 
 def _language_names() -> dict[str, str]:
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for row in _CODES.replace("\n", " / ").split("/"):
         codes = [word for word in row.split() if word.islower() and word != "script"]
         name = " ".join(word for word in row.split() if word not in codes)
-        found |= dict.fromkeys([*codes, name.lower()], name) if name else {}
-    return found
+        names |= dict.fromkeys([*codes, name.lower()], name) if name else {}
+    return names
 
 
 LANGUAGES = _language_names()
@@ -59,17 +59,17 @@ class Filters:
     data: Path | None = None
 
     def __post_init__(self) -> None:
-        for each in self.languages:
-            if each.lower() not in LANGUAGES:
-                raise InputError(f"unknown language {each!r}; known: {', '.join(LANGUAGES)}")
+        for language in self.languages:
+            if language.lower() not in LANGUAGES:
+                raise InputError(f"unknown language {language!r}; known: {', '.join(LANGUAGES)}")
         for path in self.exclude:
             if not path.exists():
                 raise InputError(f"{path}: no such file or folder; --exclude names papers of tests")
 
     def load_check(self) -> Callable[[Document], str]:
         """Return a function of a document: the reason to drop it, or ""; it holds the ids of all tests."""
-        wanted = {LANGUAGES[each.lower()] for each in self.languages}
-        licences = {normalise_licence(each).casefold() for each in self.licences}
+        wanted = {LANGUAGES[language.lower()] for language in self.languages}
+        licences = {normalise_licence(licence).casefold() for licence in self.licences}
         excluded = {name for path in self.exclude for name in _read_names(path)}
         table = SplitTable.load(DataRoot(self.data)) if self.data else None
 
@@ -122,8 +122,8 @@ def find_leaks(data_root: DataRoot, examples: Iterable[Example]) -> list[str]:
     """
     table = SplitTable.load(data_root)
     seen: set[bytes] = set()
-    found: dict[str, None] = {}
-    items = (item for each in examples for item in (each.query, *each.positives, *each.negatives))
+    leaks: dict[str, None] = {}
+    items = (item for example in examples for item in (example.query, *example.positives, *example.negatives))
     for item in items:
         paper = Paper(id=UNNAMED, title=item) if isinstance(item, str) else item
         if not isinstance(paper, Paper):  # a label
@@ -136,5 +136,5 @@ def find_leaks(data_root: DataRoot, examples: Iterable[Example]) -> list[str]:
             own_keys = [] if plain else [f"{data}:{paper.id}" for data in table.tests]
             if tests := table.tests_of(*list_paper_keys(paper), *own_keys):
                 shown = paper.id if paper.id not in ("", UNNAMED) else repr(paper.title[:80])
-                found[f"paper {shown} is in the test of {', '.join(tests)}"] = None
-    return list(found)
+                leaks[f"paper {shown} is in the test of {', '.join(tests)}"] = None
+    return list(leaks)

@@ -57,7 +57,7 @@ def read_annotated_paragraphs(path: Path, dropped: DropReport) -> list[Annotated
             dropped.add("duplicate question of a paragraph", question)
         questions_of[key].setdefault(question_key, question)
         holders.setdefault(question_key, set()).add(key)
-    found = []
+    annotated = []
     for key, questions in questions_of.items():
         unique = []
         for question_key, question in questions.items():
@@ -66,15 +66,15 @@ def read_annotated_paragraphs(path: Path, dropped: DropReport) -> list[Annotated
             else:
                 unique.append(question)
         if unique:
-            found.append(AnnotatedParagraph(paragraphs[key], tuple(unique)))
+            annotated.append(AnnotatedParagraph(paragraphs[key], tuple(unique)))
         else:
             dropped.add("paragraph without a unique question", paragraphs[key][:80])
-    if not found:
+    if not annotated:
         raise InputError(
             f"{path}: no question with its paragraph; rows have {PARAGRAPH[0]} and {QUESTIONS[1]} (or a list "
             f"{QUESTIONS[0]}), or the file is in SQuAD's layout"
         )
-    return found
+    return annotated
 
 
 def _pairs(path: Path, dropped: DropReport) -> Iterator[tuple[str, str, str]]:
@@ -246,9 +246,9 @@ def prepare_ir(questions: Path, papers: Sequence[Path], out: Path, settings: Ret
     write_json(out / REPORT, record)
     done = Preparation(files=files, record=record, read=report.files)
     done.dropped = {"questions": dropped, "papers": distractors.dropped}
-    found = ", ".join(f"{len(rows):,} questions in {part}" for part, rows in parts.items())
+    split = ", ".join(f"{len(rows):,} questions in {part}" for part, rows in parts.items())
     done.notes = [
-        f"{len(annotated):,} paragraphs and {distractors.count:,} distractors; {found}",
+        f"{len(annotated):,} paragraphs and {distractors.count:,} distractors; {split}",
         f"distractors are sampled from {distractors.usable:,} abstracts of {distractors.seen:,} papers",
         f"to score it: sciprism evaluate MODEL --tasks {out / TASKS} -o RESULTS",
     ]

@@ -122,7 +122,7 @@ class BenchmarkWriter:
         for part in PARTS:
             counts = self.counts[f"mag/{part}"] = QueryCounts()
             classes[part] = list(self._sampler.classes(part, counts))
-        names = {name for own in classes.values() for _, name in own}
+        names = {name for rows_of_part in classes.values() for _, name in rows_of_part}
         if not (classes["train"] and classes["test"]) or len(names) < 2:
             self.not_written["mag"] = "fewer than two fields, or no paper to train or to test on"
             names, classes = set(), {part: [] for part in PARTS}
@@ -131,7 +131,7 @@ class BenchmarkWriter:
         for part in PARTS:
             rows = ((self._corpus.names[row], numbers[name]) for row, name in classes[part])
             self._write(f"{MULTI_SCIDOCS}/mag/{part}.csv", _table(rows) if names else ())
-        labelled = {row for own in classes.values() for row, _ in own}
+        labelled = {row for rows_of_part in classes.values() for row, _ in rows_of_part}
         self._write(f"{MULTI_SCIDOCS}/paper_metadata_mag_mesh.json", self._records(labelled))
 
     def write_papers(self) -> None:

@@ -31,20 +31,20 @@ FieldSplits = Mapping[Part, Groups]
 
 def group_by_every_field(rows: Sequence[int], fields: Sequence[tuple[str, ...]]) -> Groups:
     """Return every row under each of its fields (as the authors do: it may be in several parts)."""
-    found: dict[str, list[int]] = defaultdict(list)
+    groups: dict[str, list[int]] = defaultdict(list)
     for row in rows:
         for name in fields[row]:
-            found[name].append(row)
-    return found
+            groups[name].append(row)
+    return groups
 
 
 def group_by_rarest_field(rows: Sequence[int], fields: Sequence[tuple[str, ...]]) -> Groups:
     """Return every row once, under its rarest field."""
     sizes = Counter(chain.from_iterable(fields[row] for row in rows))
-    found: dict[str, list[int]] = defaultdict(list)
+    groups: dict[str, list[int]] = defaultdict(list)
     for row in rows:
-        found[min(fields[row], key=lambda name: (sizes[name], name))].append(row)
-    return found
+        groups[min(fields[row], key=lambda name: (sizes[name], name))].append(row)
+    return groups
 
 
 def split_by_field(groups: Groups, val: float, test: float, seed: int, *names: str) -> FieldSplits:
@@ -104,9 +104,9 @@ def count_co_citations(graph: CitationGraph, row: int) -> Counter[int]:
 def co_cited_mask(graph: CitationGraph) -> Mask:
     """Return which papers are cited together with another one by any paper."""
     citing, cited = graph.edges
-    found = np.zeros(graph.size, bool)
-    found[cited[graph.cited.counts[citing] > 1]] = True
-    return found
+    mask = np.zeros(graph.size, bool)
+    mask[cited[graph.cited.counts[citing] > 1]] = True
+    return mask
 
 
 def _published_cite(graph: CitationGraph, row: int, limit: int, random: Random) -> PositiveChoice:
@@ -267,12 +267,12 @@ class PoolSampler:
             if not pool.negatives:
                 self.dropped.add(f"{relation}/{part}: {NO_NEGATIVE}", self.corpus.names[row])
                 continue
-            found = len(pool.negatives)
+            size = len(pool.negatives)
             self._count(row, counts)
             counts.positives += len(pool.positives)
-            counts.negatives += found
-            counts.short += found < self.settings.negatives
-            counts.fewest = found if counts.fewest is None else min(found, counts.fewest)
+            counts.negatives += size
+            counts.short += size < self.settings.negatives
+            counts.fewest = size if counts.fewest is None else min(size, counts.fewest)
             yield pool
 
     def classes(self, part: Part, counts: QueryCounts) -> Iterator[tuple[int, str]]:

@@ -177,7 +177,7 @@ def prepare_open(
             done.not_made[source.name] = obstacle or "no example remains"
     if not records:
         where = f"in {data_root.folder}" if data_root.folder else "here"
-        wanted = ", ".join(dict.fromkeys(each.data for each in TRAINING_SETS))
+        wanted = ", ".join(dict.fromkeys(entry.data for entry in TRAINING_SETS))
         raise InputError(
             f"no training set can be built: none of the data sets {wanted} is {where} "
             "with a train paper; set their folder with --data or SCIPRISM_DATA"

@@ -233,7 +233,7 @@ def build_clicks(source: OpenPart, *, file: str) -> Iterator[Example]:
     lists = []
     for row in source.records(file):
         if source.has_query(row["query"]):
-            candidates = [(parse_s2_paper(each), each["score"]) for each in row["candidates"]]
+            candidates = [(parse_s2_paper(record), record["score"]) for record in row["candidates"]]
             shown = [(paper, score) for paper, score in candidates if source.has_paper(paper)]
             lists.append(ScoredList(row["query"], [paper for paper, _ in shown], [score for _, score in shown]))
     return sample_clicks(lists, source.sampling)

@@ -56,8 +56,8 @@ def _title_abstract(document: Document) -> Examples:
 def _title_body(document: Document) -> Examples:
     """Take the text after the title and, if it is known, after the abstract."""
     title, rest = document.paper.title, document.text
-    for known in (title, document.paper.abstract):
-        rest = rest.removeprefix(known).strip() if known else rest
+    for part in (title, document.paper.abstract):
+        rest = rest.removeprefix(part).strip() if part else rest
     body = rest[:MAX_BODY].replace(PARAGRAPH_BREAK, " ")
     if title and body:
         yield Example(title, (Paper(id=document.id, abstract=body),))
@@ -66,7 +66,7 @@ def _title_body(document: Document) -> Examples:
 def _neighbour_sentences(document: Document) -> Examples:
     """Take the first and the second sentence of an abstract, the third and the fourth, and so on."""
     paper = document.paper
-    sentences = [each for each in split_sentences(paper.abstract) if len(each) >= MIN_SENTENCE]
+    sentences = [sentence for sentence in split_sentences(paper.abstract) if len(sentence) >= MIN_SENTENCE]
     for one, other in zip(sentences[::2], sentences[1::2], strict=False):
         yield Example(one, (Paper(id=paper.id, abstract=other),))
 
@@ -74,7 +74,7 @@ def _neighbour_sentences(document: Document) -> Examples:
 def _citing_cited(citing: Paper, cited: Paper, *, text: Literal["title", "abstract"]) -> Examples:
     """Take the title, or the abstract, of both papers alone."""
     if getattr(citing, text) and getattr(cited, text):
-        one, other = (Paper(id=each.id, **{text: getattr(each, text)}) for each in (citing, cited))
+        one, other = (Paper(id=paper.id, **{text: getattr(paper, text)}) for paper in (citing, cited))
         yield Example(one, (other,))
 
 
@@ -127,7 +127,7 @@ def _as_list(value: Any) -> Any:
 
 
 def _texts(value: Any, min_count: int) -> tuple[str, ...]:
-    valid = isinstance(value, list) and all(isinstance(each, str) and each.strip() for each in value)
+    valid = isinstance(value, list) and all(isinstance(text, str) and text.strip() for text in value)
     if not valid or len(value) < min_count:
         raise ValueError(f"expected {ROW_FORMATS}")
     return tuple(value)

@@ -84,7 +84,7 @@ class PairSource:
     @property
     def inputs(self) -> dict[str, int]:
         """Return the name and the bytes of each input file; 0 for a folder."""
-        return {each.name: each.stat().st_size if each.is_file() else 0 for each in self.files}
+        return {file.name: file.stat().st_size if file.is_file() else 0 for file in self.files}
 
     def to_json(self, folder: ExampleFolder) -> dict[str, Any]:
         """Return the inputs, the written parts and what was dropped as JSON values."""
@@ -109,18 +109,21 @@ def prepare_pairs(out: Path, files: Sequence[Path], settings: PairSettings) -> P
     folder, dropped_papers = ExampleFolder(out), DropReport()
     with TemporaryDirectory(prefix=".papers-", dir=out) as texts:
         citations: Iterable[tuple[Paper, Paper]] = ()
-        if any(each.shape and each.shape.built_from == "citation" for each in sources):
+        if any(source.shape and source.shape.built_from == "citation" for source in sources):
             citations = _Citations(Path(texts) / PAPERS_FILE, files, settings, dropped_papers)
         for source in sources:
             _write_source(folder, source, citations, settings)
-    reports = {"papers and citations": dropped_papers} | {each.name: each.dropped for each in sources}
+    reports = {"papers and citations": dropped_papers} | {source.name: source.dropped for source in sources}
     if not any(folder.counts.values()):
         reasons = ", ".join(filter(None, map(str, reports.values())))
         raise InputError(f"no pair was built: {reasons or 'there was nothing to build one from'}")
-    rows = [[each.name, *each.words, *(folder.counts.get(each.file(part), "") for part in PARTS)] for each in sources]
+    rows = [
+        [source.name, *source.words, *(folder.counts.get(source.file(part), "") for part in PARTS)]
+        for source in sources
+    ]
     record = {
         "settings": settings.held_out,
-        "sources": former.get("sources", {}) | {each.name: each.to_json(folder) for each in sources},
+        "sources": former.get("sources", {}) | {source.name: source.to_json(folder) for source in sources},
         "dropped": dropped_papers.to_json() or former.get("dropped", {}),
     }
     return Preparation(
@@ -136,7 +139,7 @@ def _list_sources(files: Sequence[Path], settings: PairSettings) -> list[PairSou
     sources = [PairSource(name, shapes[name], files) for name in settings.shapes if name != ROWS]
     for path in files if ROWS in settings.shapes else ():
         sources.append(PairSource(Path(path.name.removesuffix(".gz")).stem, None, [path]))
-    names = Counter(each.name for each in sources)
+    names = Counter(source.name for source in sources)
     if repeated := [name for name, count in names.items() if count > 1]:
         raise InputError(f"two sources would be train/{repeated[0]}.jsonl; rename a file of rows")
     return sources
@@ -152,10 +155,11 @@ def _read_former_report(path: Path, sources: Sequence[PairSource], settings: Pai
             f"{path}: prepared with {former.get('settings')}, now {settings.held_out}, so that other "
             "papers would be held out; name another folder"
         )
-    for each in sources:
-        if former["sources"].get(each.name, {}).get("files", each.inputs) != each.inputs:
+    for source in sources:
+        if former["sources"].get(source.name, {}).get("files", source.inputs) != source.inputs:
             raise InputError(
-                f"{path.parent}/{each.file('train')} was built from other files; name another folder, or give all files"
+                f"{path.parent}/{source.file('train')} was built from other files; name another folder, or give "
+                "all files"
             )
     return former
 

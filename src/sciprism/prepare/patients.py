@@ -64,11 +64,11 @@ class BM25NegativeSampler(NegativeSampler):
         """Yield the negatives of each patient."""
         queries, pool = (EncodingInput(items=items, format="proximity") for items in (patients, self.pool))
         rows = [[self._rows[name] for name in ids if name in self._rows] for ids in relevant]
-        excluded = [np.array(each, np.int64) for each in rows]
+        excluded = [np.array(row, np.int64) for row in rows]
         _, best = self._system.top(queries, pool, min(DEPTH, len(self.pool)), "encoder", excluded)
         for patient, ranked in zip(patients, best, strict=True):
-            found = ranked[ranked >= 0].tolist()
-            sampled = seeded_random(self.seed, patient.id).sample(found, min(self.limit, len(found)))
+            candidates = ranked[ranked >= 0].tolist()
+            sampled = seeded_random(self.seed, patient.id).sample(candidates, min(self.limit, len(candidates)))
             yield tuple(self.pool[row] for row in sampled)
 
 
@@ -81,8 +81,8 @@ class RandomNegativeSampler(NegativeSampler):
         for patient, ids in zip(patients, relevant, strict=True):
             count = min(self.limit + len(ids), len(self.pool))
             rows = seeded_random(self.seed, patient.id).sample(range(len(self.pool)), count)
-            found = [self.pool[row] for row in rows if self.pool[row].id not in ids]
-            yield tuple(found[: self.limit])
+            negatives = [self.pool[row] for row in rows if self.pool[row].id not in ids]
+            yield tuple(negatives[: self.limit])
 
 
 LATER: dict[Split, tuple[Split, ...]] = {"train": ("dev", "test"), "dev": ("test",)}
@@ -110,10 +110,6 @@ class PatientSettings:
         if min(self.max_negatives, self.pool, self.seed) < 0:
             raise InputError(f"max_negatives {self.max_negatives}, pool {self.pool}, seed {self.seed}: give 0 or more")
 
-    def file(self, split: Split) -> str:
-        """Return the name of the file of one split."""
-        return f"{split}/patients-{self.search}.jsonl"
-
 
 def prepare_patients(folder: Path, out: Path, settings: PatientSettings) -> Preparation:
     """Write `train/patients-SEARCH.jsonl`, `dev/...` and `patients-SEARCH.json` from the published files.
@@ -126,33 +122,32 @@ def prepare_patients(folder: Path, out: Path, settings: PatientSettings) -> Prep
     reports: dict[Split, SampleReport] = {split: SampleReport() for split in LATER}
     relevant = {split: release.relevant_documents(split, report.dropped) for split, report in reports.items()}
     out.mkdir(parents=True, exist_ok=True)
-    examples = ExampleFolder(out)
+    examples, files = ExampleFolder(out), {split: f"{split}/patients-{settings.search}.jsonl" for split in LATER}
     with TemporaryDirectory(prefix=".papers-", dir=out) as texts:
         path = Path(texts) / PAPERS_FILE
         pool, documents = _read_documents(release, path, relevant.values(), settings)
         negatives = sampler(pool, limit=settings.max_negatives, seed=settings.seed)
         builder = _ExampleBuilder(release, PaperLookup(path), negatives, settings.negatives)
         for split, report in reports.items():
-            found = builder.examples(split, relevant[split], report)
-            if not examples.write(settings.file(split), found, min_examples=1):
+            rows = builder.examples(split, relevant[split], report)
+            if not examples.write(files[split], rows, min_examples=1):
                 reasons = str(report.dropped) or "there is none"
                 raise InputError(f"{folder}: no {split} patient gives an example: {reasons}")
     record = {
         "settings": asdict(settings),
         "documents": documents,
         "pool": len(pool),
-        "parts": {split: examples.describe(settings.file(split)) | each.to_json() for split, each in reports.items()},
+        "parts": {split: examples.describe(files[split]) | report.to_json() for split, report in reports.items()},
         "data": release.data_root.provenance(),
     }
     counts = [
-        f"{out / settings.file(split)}: {each.queries:,} patients, {each.pairs:,} pairs, "
-        f"{each.hard:,} with a hard negative"
-        for split, each in reports.items()
+        f"{out / files[name]}: {each.queries:,} patients, {each.pairs:,} pairs, {each.hard:,} with a hard negative"
+        for name, each in reports.items()
     ]
     return Preparation(
         files=examples.counts,
         record=examples.write_manifest(f"patients-{settings.search}.json", record),
-        dropped={split: each.dropped for split, each in reports.items()},
+        dropped={split: report.dropped for split, report in reports.items()},
         notes=[f"{documents:,} documents; negatives are sampled from {len(pool):,}", *counts],
     )
 
@@ -171,8 +166,8 @@ class _ExampleBuilder:
         queries = self._queries(split, relevant, report)
         while block := list(islice(queries, BLOCK)):
             patients = [patient for patient, _ in block]
-            known = [{patient.id, *relevant[patient.id]} for patient in patients]
-            for (patient, positives), hard in zip(block, self.negatives.sample(patients, known), strict=True):
+            excluded = [{patient.id, *relevant[patient.id]} for patient in patients]
+            for (patient, positives), hard in zip(block, self.negatives.sample(patients, excluded), strict=True):
                 count = len(positives)
                 report.add(QuerySample(tuple(range(count)), (), (self.kind if hard else NONE,) * count))
                 yield Example(patient, positives, hard)
@@ -206,7 +201,7 @@ class _ExampleBuilder:
                 report.dropped.add(NO_QUERY, name)
 
     def _positives(self, patient: str, names: list[str], report: SampleReport) -> tuple[Paper, ...]:
-        found = []
+        papers = []
         for name in names:
             if name == patient:
                 report.dropped.add("patient judged relevant to the same patient", patient)
@@ -217,10 +212,10 @@ class _ExampleBuilder:
                 report.dropped.add(NO_DOCUMENT, f"{patient} {name}")
                 continue
             if paper.title or paper.abstract:
-                found.append(paper)
+                papers.append(paper)
             else:
                 report.dropped.add("relevant document without text", f"{patient} {name}")
-        return tuple(found)
+        return tuple(papers)
 
 
 def _read_documents(

@@ -47,7 +47,7 @@ class Preparation:
             "record": self.record,
             "dropped": {name: report.to_json() for name, report in self.dropped.items()},
             "not_made": self.not_made,
-            "skipped": {each.path: each.skipped for each in self.read if each.skipped},
+            "skipped": {file.path: file.skipped for file in self.read if file.skipped},
             "notes": self.notes,
             "warnings": self.warnings,
         }

@@ -94,12 +94,12 @@ def _write_source(
 
 def _prefix_ids(source: str, rows: Mapping[str, Any], key: str) -> dict[str, Any]:
     """Prefix the ids of signatures and clusters with the source's name."""
-    found = {}
+    prefixed = {}
     for name, row in rows.items():
-        found[f"{source}_{name}"] = own = row | {key: f"{source}_{name}"}
+        prefixed[f"{source}_{name}"] = member_row = row | {key: f"{source}_{name}"}
         if "signature_ids" in row:
-            own["signature_ids"] = [f"{source}_{as_id(member)}" for member in row["signature_ids"]]
-    return found
+            member_row["signature_ids"] = [f"{source}_{as_id(member)}" for member in row["signature_ids"]]
+    return prefixed
 
 
 def _select_papers(data_root: DataRoot, path: Path, selected: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
@@ -119,8 +119,8 @@ def _select_split(
     split: dict[str, Any] = {}
     for part, listed in data_root.members(path):
         if isinstance(listed, dict):
-            own = {b: [f"{source}_{as_id(k)}" for k in keys if as_id(k) in selected] for b, keys in listed.items()}
-            split[part] = {block: keys for block, keys in own.items() if keys}
+            members = {b: [f"{source}_{as_id(k)}" for k in keys if as_id(k) in selected] for b, keys in listed.items()}
+            split[part] = {block: keys for block, keys in members.items() if keys}
         else:
             split[part] = [block for block in listed if block in blocks]
     return split

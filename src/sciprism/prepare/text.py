@@ -100,10 +100,10 @@ def prepare_text(
         filtered = _filter_sources(sources, filters, Path(folder), settings.workers)
         drop_duplicates(filtered, settings.near_duplicates)
         dev = [
-            SourcePasses(each, [each.sample(each.retained, settings.dev, settings.seed, "dev")]) for each in filtered
+            SourcePasses(part, [part.sample(part.retained, settings.dev, settings.seed, "dev")]) for part in filtered
         ]
         mixture = [SourcePasses.plan(source, source.retained & ~held_out, settings.seed) for source, (held_out,) in dev]
-        if not any(chosen.any() for each in mixture for chosen in each.passes):
+        if not any(chosen.any() for part in mixture for chosen in part.passes):
             reasons = ", ".join(filter(None, (str(source.dropped) for source in filtered)))
             raise InputError(f"no text to train on is left ({reasons or 'there was none'})")
         tokenizer = _load_tokenizer(out, mixture, settings)
@@ -152,7 +152,7 @@ def _write_shards(
 ) -> dict[str, TokenSourceCounts]:
     """Write the texts of some sources as shards; a block holds text of one source."""
     ends = find_end_ids(tokenizer)
-    packers = {each.name: SentencePacker(*ends, settings.length, settings.across_documents) for each in mixture}
+    packers = {part.name: SentencePacker(*ends, settings.length, settings.across_documents) for part in mixture}
     names: deque[str] = deque()
 
     def texts() -> Iterator[str]:
@@ -171,8 +171,8 @@ def _write_shards(
         for name, packer in packers.items():
             for block in packer.flush():
                 writer.add(block, name)
-        for each in mixture:
-            writer.dropped.update(each.source.dropped)
+        for part in mixture:
+            writer.dropped.update(part.source.dropped)
     return writer.sources
 
 
@@ -180,8 +180,8 @@ def _report(
     out: Path, counts: Mapping[str, TextCounts], tokenizer: str, settings: TextSettings, filters: Filters
 ) -> Preparation:
     """Write `mixture.json`, and return the result. tokenizer: its fingerprint."""
-    total = sum(each.train.tokens for each in counts.values())
-    shares = {name: each.train.tokens / total if total else 0.0 for name, each in counts.items()}
+    total = sum(count.train.tokens for count in counts.values())
+    shares = {name: count.train.tokens / total if total else 0.0 for name, count in counts.items()}
     record = {
         "version": version("sciprism"),
         "settings": {
@@ -192,20 +192,20 @@ def _report(
             "split_table": filters.data is not None,
         },
         "tokenizer": tokenizer,
-        "sources": {name: each.to_json() | {"share": shares[name]} for name, each in counts.items()},
+        "sources": {name: count.to_json() | {"share": shares[name]} for name, count in counts.items()},
     }
     write_json(out / MIXTURE, record)
     rows = [
-        [each.read, each.retained, each.train.documents, each.train.blocks, each.train.tokens, each.dev.tokens]
-        for each in counts.values()
+        [count.read, count.retained, count.train.documents, count.train.blocks, count.train.tokens, count.dev.tokens]
+        for count in counts.values()
     ]
     rows.append([sum(column) for column in zip(*rows, strict=True)])
     percents = [f"{100 * share:.1f}" for share in (*shares.values(), 1.0)]
     cells = zip([*counts, "all"], rows, percents, strict=True)
     return Preparation(
         files={TRAIN: rows[-1][3]}
-        | {f"{DEV}/{name}": each.dev.blocks for name, each in counts.items() if each.dev.blocks},
+        | {f"{DEV}/{name}": count.dev.blocks for name, count in counts.items() if count.dev.blocks},
         record=record,
-        dropped={name: each.dropped for name, each in counts.items()},
+        dropped={name: count.dropped for name, count in counts.items()},
         tables=[CountTable(("source",), COUNTS, [[name, *row[:-1], percent, row[-1]] for name, row, percent in cells])],
     )

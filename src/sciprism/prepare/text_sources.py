@@ -176,7 +176,7 @@ def interleave_texts(mixture: Sequence[SourcePasses]) -> Iterator[tuple[str, str
 
     Each source keeps its order.
     """
-    totals, streams = [each.characters for each in mixture], [each.texts() for each in mixture]
+    totals, streams = [source.characters for source in mixture], [source.texts() for source in mixture]
     done = [0] * len(mixture)
 
     def upcoming(number: int) -> tuple[float, int, str] | None:

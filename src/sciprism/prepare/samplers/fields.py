@@ -54,15 +54,15 @@ class FieldBalance:
             return [(row, 0) for row in rows]
         members = self._members(rows, fields, names, dropped)
         total = sum(map(len, members.values()))
-        weights = {field: (len(own) / total) ** self.sampling_exponent for field, own in members.items()}
+        weights = {field: (len(own_rows) / total) ** self.sampling_exponent for field, own_rows in members.items()}
         scale = total / sum(weights.values()) if weights else 0.0
         queries: list[tuple[int, int]] = []
-        for field, own in members.items():
+        for field, own_rows in members.items():
             wanted = round(weights[field] * scale)
-            turns, rest = divmod(min(wanted, self.max_per_field or wanted), len(own))
-            queries += [(row, turn) for turn in range(turns) for row in own]
-            queries += [(row, turns) for row in own[:rest]]
-            for row in own[rest:] if not turns else ():
+            turns, rest = divmod(min(wanted, self.max_per_field or wanted), len(own_rows))
+            queries += [(row, turn) for turn in range(turns) for row in own_rows]
+            queries += [(row, turns) for row in own_rows[:rest]]
+            for row in own_rows[rest:] if not turns else ():
                 dropped.add(BEYOND_LIMIT, names[row])
         return self._with_multi_field_share(sorted(queries), fields, names, dropped)
 
@@ -72,9 +72,9 @@ class FieldBalance:
         """Return field -> its queries, ordered by hash."""
         members: dict[str, list[int]] = defaultdict(list)
         for row in rows:
-            own = sorted({*fields[row]})
-            if own:
-                members[own[int(random_fraction(self.seed, "field", names[row]) * len(own))]].append(row)
+            choices = sorted({*fields[row]})
+            if choices:
+                members[choices[int(random_fraction(self.seed, "field", names[row]) * len(choices))]].append(row)
             else:
                 dropped.add(NO_FIELD, names[row])
 
@@ -91,11 +91,11 @@ class FieldBalance:
             return queries
         single = [(row, turn) for row, turn in queries if len({*fields[row]}) < 2]
         several = len(queries) - len(single)
-        single.sort(key=lambda each: random_fraction(self.seed, "crossing", names[each[0]], each[1]))
+        single.sort(key=lambda query: random_fraction(self.seed, "crossing", names[query[0]], query[1]))
         out = {*single[int(several / self.min_multi_field) - several :]}
         for row, _ in sorted(out):
             dropped.add(SINGLE_FIELD, names[row])
-        return [each for each in queries if each not in out]
+        return [query for query in queries if query not in out]
 
 
 @dataclass(slots=True)
@@ -123,16 +123,16 @@ class DomainTable:
 
     def add(self, row: int, positives: Iterable[int], negatives: Iterable[int]) -> None:
         """Count the sample of one query; a query may come several times."""
-        found = list(positives)
-        own = {*self._fields[row]}
+        linked = list(positives)
+        fields = {*self._fields[row]}
         self._queries.add(row)
-        self.triplets += len(found)
-        self._papers |= {row, *found, *negatives}
-        for field in own or {NO_FIELD}:
-            self._triplets[field] += len(found)
-        for other in found:
+        self.triplets += len(linked)
+        self._papers |= {row, *linked, *negatives}
+        for field in fields or {NO_FIELD}:
+            self._triplets[field] += len(linked)
+        for other in linked:
             theirs = self._fields[other]
-            self.across_fields += bool(own and theirs and own.isdisjoint(theirs))
+            self.across_fields += bool(fields and theirs and fields.isdisjoint(theirs))
 
     @property
     def queries(self) -> int:

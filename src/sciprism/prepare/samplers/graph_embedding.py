@@ -153,9 +153,9 @@ def nearest_neighbours(vectors: NDArray[np.float32], queries: Rows, count: int, 
                 positions = np.searchsorted(others, queries[start : start + QUERY_BLOCK])
                 waiting.append(pool.submit(_nearest, candidates, positions, count))
                 if len(waiting) > workers:
-                    yield from (others[each] for each in waiting.popleft().result())
+                    yield from (others[near] for near in waiting.popleft().result())
             while waiting:
-                yield from (others[each] for each in waiting.popleft().result())
+                yield from (others[near] for near in waiting.popleft().result())
     finally:
         torch.set_num_threads(threads)
 
@@ -163,12 +163,12 @@ def nearest_neighbours(vectors: NDArray[np.float32], queries: Rows, count: int, 
 def _nearest(candidates: Tensor, positions: NDArray[np.int64], count: int) -> list[Rows]:
     import torch
 
-    found = []
+    neighbours = []
     filled = np.resize(positions, QUERY_BLOCK)  # products of one shape: a score has the same bits in every block
     for position, scores in zip(positions.tolist(), candidates[filled] @ candidates.T, strict=False):
         scores[position] = -torch.inf
         lowest = torch.topk(scores, count, sorted=False).values.min()
         near = torch.nonzero(scores >= lowest)[:, 0]  # ascending: equal scores stay in the order of the rows
         order = torch.sort(scores[near], descending=True, stable=True).indices[:count]
-        found.append(near[order].numpy())
-    return found
+        neighbours.append(near[order].numpy())
+    return neighbours

@@ -197,8 +197,8 @@ def sample_in_parallel(sample: Callable[[K], R], queries: Iterable[K], workers: 
         return
     rest = iter(queries)
     chunks = iter(lambda: list(islice(rest, CHUNK_SIZE)), [])
-    for found in map_processes(partial(_sample_each, sample), chunks, workers):
-        yield from found
+    for samples in map_processes(partial(_sample_each, sample), chunks, workers):
+        yield from samples
 
 
 def _sample_each(sample: Callable[[K], R], chunk: list[K]) -> list[R]:

@@ -115,11 +115,11 @@ class SciNCLSampler(TripletSampler):
         query_rows = np.array([*turns], np.int32)
         pool = query_rows if self.easy_from == "queries" else np.arange(len(names), dtype=np.int32)
         ranks = nearest_neighbours(vectors, query_rows, far.stop, workers=workers)
-        for (row, own), ranked in zip(turns.items(), ranks, strict=True):
-            for turn in own:
-                found = self._sample(names, (row, turn), ranked, (near, far), pool)
-                if report.add(found):
-                    yield row, found
+        for (row, row_turns), ranked in zip(turns.items(), ranks, strict=True):
+            for turn in row_turns:
+                sample = self._sample(names, (row, turn), ranked, (near, far), pool)
+                if report.add(sample):
+                    yield row, sample
 
     def _turns(
         self, names: Sequence[str], rows: Rows, queries: Iterable[tuple[int, int]], dropped: DropReport
@@ -172,12 +172,12 @@ def _sample_ranks(random: Random, band: range, count: int) -> list[int]:
 
 def _sample_others(random: Random, pool: Rows, excluded: set[int], count: int) -> list[int]:
     """Sample `count` different rows of the pool that are not excluded; fewer if there are not enough."""
-    found: list[int] = []
+    others: list[int] = []
     for _ in range(TRIES * count):
-        if len(found) == count:
-            return found
+        if len(others) == count:
+            return others
         other = int(pool[random.randrange(len(pool))])
-        if other not in excluded and other not in found:
-            found.append(other)
-    left = [other for other in pool.tolist() if other not in excluded and other not in found]
-    return found + random.sample(left, min(count - len(found), len(left)))
+        if other not in excluded and other not in others:
+            others.append(other)
+    left = [other for other in pool.tolist() if other not in excluded and other not in others]
+    return others + random.sample(left, min(count - len(others), len(left)))

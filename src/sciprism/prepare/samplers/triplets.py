@@ -55,7 +55,7 @@ class TripletSampler:
     @classmethod
     def settings(cls) -> dict[str, object]:
         """Return the names and the defaults of the settings."""
-        return {each.name: each.default for each in fields(cls) if each.name != "seed"}
+        return {setting.name: setting.default for setting in fields(cls) if setting.name != "seed"}
 
     def sample(self, corpus: CitationCorpus, inputs: SamplerInputs) -> Samples:
         """Yield (row, its sample) of the queries of a corpus; count them in the report."""
@@ -109,8 +109,8 @@ class SpecterTripletSampler(TripletSampler):
         strengths: LinkStrengths = CitationStrengths(corpus.graph)
         rows = np.flatnonzero(corpus.graph.cited.counts).tolist()
         if path := inputs.sources.link_strengths:
-            known, dropped = rows_of(corpus.names), inputs.report.dropped
-            table = LinkStrengthTable(read_link_strengths(inputs.sources.data_root, path, known, dropped))
+            row_of, dropped = rows_of(corpus.names), inputs.report.dropped
+            table = LinkStrengthTable(read_link_strengths(inputs.sources.data_root, path, row_of, dropped))
             strengths, rows = table, table.rows
         return self.sample_queries(corpus.names, strengths, inputs.select(rows), inputs.workers, inputs.report)
 
@@ -124,9 +124,9 @@ class SpecterTripletSampler(TripletSampler):
     ) -> Samples:
         """Yield (row, its sample) for each (row, turn) that has one, in order. names: of the rows."""
         samples = sample_in_parallel(partial(self.sample_query, names, strengths), queries, workers)
-        for (row, _), found in zip(queries, samples, strict=True):
-            if report.add(found):
-                yield row, found
+        for (row, _), sample in zip(queries, samples, strict=True):
+            if report.add(sample):
+                yield row, sample
 
     def sample_query(self, names: Sequence[str], strengths: LinkStrengths, query: tuple[int, int]) -> QuerySample:
         """Return the sample of a (row, turn); it depends on the row's name, the turn and the seed alone."""
@@ -143,18 +143,18 @@ class SpecterTripletSampler(TripletSampler):
         ]
         weak = [other for other in links if links[other] < high - margin]
         hard = min(math.ceil(self.hard_share * self.triplets), len(strong) * len(weak))
-        found = []
+        triplets = []
         for _ in range(hard):
             negative = random.choice(weak)
             stronger = [other for other in links if links[other] > links[negative] + margin]
-            found.append((random.choice(stronger), negative, WEAKER_LINK))
+            triplets.append((random.choice(stronger), negative, WEAKER_LINK))
         excluded = {row, *links}
         for _ in range(self.triplets - hard):
             others = _sample_unlinked(random, len(names), excluded)
-            found += [(random.choice(strong), other, RANDOM) for other in others]
-        if not found:  # linked to all papers
+            triplets += [(random.choice(strong), other, RANDOM) for other in others]
+        if not triplets:  # linked to all papers
             return QuerySample((random.choice(strong),), (), (NONE,))
-        return QuerySample(*zip(*found, strict=True))
+        return QuerySample(*zip(*triplets, strict=True))
 
 
 def _sample_unlinked(random: Random, size: int, excluded: set[int]) -> list[int]:

@@ -78,8 +78,8 @@ def _write_fine(
     """Write labels, papers with at least one of them, and the labels whose names occur in each paper."""
     dropped = DropReport()
     files = [f"{FINE}/{name}_{kind}.json" for kind in ("label", "papers_test", "matched")]
-    known = {label.id for label in labels}
-    papers = read_labelled_papers(context, [find_maple_file(context, folder)], known, dropped)
+    ids = {label.id for label in labels}
+    papers = read_labelled_papers(context, [find_maple_file(context, folder)], ids, dropped)
     context.write(files[0], map(build_label_row, labels))
     count = context.write(files[1], _build_paper_rows(papers, dropped))
     context.write(files[2], _match_names(context, files[1], names))

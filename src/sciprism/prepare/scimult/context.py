@@ -68,10 +68,10 @@ class SciMultPrepareContext:
 
     def find_split(self, repo: str, config: str, split: str) -> list[Path]:
         """Return the local files of a hub data set's split. Raises MissingFilesError where there are none."""
-        found = self.data_root.find_local_split(repo, config, split=split)
-        if not found:
+        files = self.data_root.find_local_split(repo, config, split=split)
+        if not files:
             raise MissingFilesError(f"{repo}/{config}, split {split}")
-        return found
+        return files
 
     def find_some(self, names: Iterable[str], find: Callable[[str], Found]) -> tuple[dict[str, Found], tuple[str, ...]]:
         """Return name -> what is found, and the missing files. Raises MissingFilesError where all are missing."""

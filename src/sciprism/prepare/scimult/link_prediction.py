@@ -69,15 +69,15 @@ def find_co_cited(
     ends = np.append(starts[1:], len(listed))
     positions = np.argsort(listed, kind="stable")
     bounds = np.searchsorted(listed[positions], np.arange(size + 1))
-    found: dict[int, list[int]] = {}
+    relations: dict[int, list[int]] = {}
     for row in np.flatnonzero(np.diff(bounds) >= min_citing).tolist():
         citers = owner[positions[bounds[row] : bounds[row + 1]]]
         co_listed = np.concatenate([listed[starts[citer] : ends[citer]] for citer in citers])
         others, counts = np.unique(co_listed, return_counts=True)
         co_cited = others[(counts >= min_citing) & (others != row)].tolist()
         if co_cited:
-            found[row] = co_cited
-    return found
+            relations[row] = co_cited
+    return relations
 
 
 def _build_rows(
@@ -211,8 +211,8 @@ def _select_with_texts(grades: Grades, papers: dict[str, Paper], dropped: DropRe
         for name in own_grades:
             if name not in papers:
                 dropped.add(NO_TARGET, f"{paper} {name}")
-        if found := {name: grade for name, grade in own_grades.items() if name in papers}:
-            selected[paper] = found
+        if with_text := {name: grade for name, grade in own_grades.items() if name in papers}:
+            selected[paper] = with_text
         else:
             dropped.add("paper without a remaining recommendation", paper)
     return selected

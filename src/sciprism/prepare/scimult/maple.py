@@ -114,13 +114,13 @@ def read_mesh_names(context: SciMultPrepareContext, folder: str) -> list[Label]:
         return []
 
 
-def rename_labels(labels: Sequence[Label], found: Iterable[Label]) -> list[Label]:
+def rename_labels(labels: Sequence[Label], listed: Iterable[Label]) -> list[Label]:
     """Return the labels of a vocabulary with the names by which they are matched in papers.
 
     MAPLE matches the name of a MAG label and every synonym of a MeSH term, as the folder lists them; a label
     that the folder does not list has no name. A folder without a list leaves the labels as they are.
     """
-    names = {label.id: label for label in found}
+    names = {label.id: label for label in listed}
     if not names:
         return list(labels)
     empty = Label(id="", name="")

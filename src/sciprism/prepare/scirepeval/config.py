@@ -159,17 +159,17 @@ class _TaskParser:
         raise self._error(key, f"no file {name}; searched in {searched}")
 
     def _labels(self) -> tuple[str, ...]:
-        given = self.row.get("labels")
-        if isinstance(given, str):
-            path = self._file("labels", given)
+        labels = self.row.get("labels")
+        if isinstance(labels, str):
+            path = self._file("labels", labels)
             try:
                 lines = path.read_text(encoding="utf-8-sig").splitlines()
             except UnicodeDecodeError as error:
                 raise self._error("labels", f"{path} is not UTF-8 ({error.reason})") from None
-            given = [line.strip() for line in lines if line.strip()]
-        if not isinstance(given, list) or not given or not all(isinstance(each, str) for each in given):
-            raise self._error("labels", f"a file of one label a line, or a list, not {given!r:.60}")
-        return tuple(dict.fromkeys(given))
+            labels = [line.strip() for line in lines if line.strip()]
+        if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
+            raise self._error("labels", f"a file of one label a line, or a list, not {labels!r:.60}")
+        return tuple(dict.fromkeys(labels))
 
     def _format(self, kind: str) -> Format | None:
         code = self.row.get("ctrl_token")
@@ -184,10 +184,10 @@ class _TaskParser:
         return CODES[cast(str, code)]
 
     def _fields(self) -> tuple[str, ...]:
-        given = self.row.get("input_fields", FIELDS)
-        if not isinstance(given, list | tuple) or not all(isinstance(each, str) for each in given) or not given:
-            raise self._error("input_fields", f"a list of a record's fields, not {given!r:.60}")
-        return tuple(given)
+        fields = self.row.get("input_fields", FIELDS)
+        if not isinstance(fields, list | tuple) or not all(isinstance(name, str) for name in fields) or not fields:
+            raise self._error("input_fields", f"a list of a record's fields, not {fields!r:.60}")
+        return tuple(fields)
 
     def _max_examples(self) -> dict[Part, int]:
         given = self.row.get("sample_size", -1)

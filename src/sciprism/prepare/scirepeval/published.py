@@ -176,7 +176,7 @@ class _PublishedRecords:
         if not isinstance(candidates, list):
             raise InputError(f"{where}: candidates is {candidates!r:.60}, not a list")
         papers = list(map(self._paper, candidates))
-        scores = [parse_score(each, f"{where}, candidate {at}") for at, each in enumerate(candidates, 1)]
+        scores = [parse_score(candidate, f"{where}, candidate {at}") for at, candidate in enumerate(candidates, 1)]
         query = require_field(record, "query", where)
         if not self.words:
             return ScoredList(

@@ -83,8 +83,8 @@ def prepare_scirepeval(
         kinds, skipped = build_user_sources(corpus)
         names = {source.name for source in sources}
         skipped = {name: reason for name, reason in skipped.items() if name not in names}
-        skipped |= {f"{each.name}, of your papers": IN_CONFIG for each in kinds if each.name in names}
-        sources += [each for each in kinds if each.name not in names]
+        skipped |= {f"{source.name}, of your papers": IN_CONFIG for source in kinds if source.name in names}
+        sources += [source for source in kinds if source.name not in names]
         facts |= read
     done = Preparation(not_made=skipped)
     _write_sources(done, ExampleFolder(out), sources, data_root, settings, facts)

@@ -88,8 +88,8 @@ class CorpusBuilder:
         with TemporaryFile("w+", encoding="utf-8", errors="replace") as spool:
             write_lines(path, self._lines(papers, spool if edges is None else None), errors="replace")
             spool.seek(0)
-            found = map(json.loads, spool) if edges is None else edges
-            resolved = ((resolve(citing), resolve(cited)) for citing, cited in found)
+            pairs = map(json.loads, spool) if edges is None else edges
+            resolved = ((resolve(citing), resolve(cited)) for citing, cited in pairs)
             names = list(self.names)
             return CitationCorpus(names, self.fields, CitationGraph.from_edges(names, resolved, self.dropped))
 
@@ -185,16 +185,16 @@ def read_link_strengths(
     for name, others in data_root.members(path):
         if not isinstance(others, dict):
             raise InputError(f"{path}, {name!r}: expected an object of link strengths, got {others!r:.40}")
-        found: dict[int, float] = {}
+        strengths: dict[int, float] = {}
         for other, link in others.items():
             count = link.get("count") if isinstance(link, dict) else link
             strength = parse_number(count, f"{path}, {name!r}, {other!r}")
             if name not in rows or other not in rows:
                 dropped.add("link to an unknown paper", f"{name} -> {other}")
             elif name != other:
-                found[rows[other]] = strength
-        if found:
-            yield rows[name], found
+                strengths[rows[other]] = strength
+        if strengths:
+            yield rows[name], strengths
 
 
 def read_triplets(data_root: DataRoot, path: Path, rows: Mapping[str, int], dropped: DropReport) -> TripletRows:
@@ -202,15 +202,15 @@ def read_triplets(data_root: DataRoot, path: Path, rows: Mapping[str, int], drop
 
     rows: id -> row. Triplets with an unknown paper are counted and dropped.
     """
-    found: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    triplets: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for where, row in read_located_records(data_root, path):
         names = [as_id(require_field(row, key, where)) for key in ("query_paper_id", "positive_id", "negative_id")]
         if all(name in rows for name in names):
             query, positive, negative = (rows[name] for name in names)
-            found[query].append((positive, negative))
+            triplets[query].append((positive, negative))
         else:
             dropped.add("triplet with an unknown paper", ", ".join(names))
-    return found
+    return triplets
 
 
 MULTI_SCIDOCS = "multi-scidocs"
@@ -233,10 +233,10 @@ class PaperReader:
         Raises InputError if one of them is missing.
         """
         if is_s2orc(path):
-            found = list_shards(path, self.dropped)
-            if missing := sorted({*shards} - {*found}):
-                raise InputError(f"{path}: no shard {missing[0]}; there are {', '.join(map(str, found))}")
-            for shard in found:
+            existing = list_shards(path, self.dropped)
+            if missing := sorted({*shards} - {*existing}):
+                raise InputError(f"{path}: no shard {missing[0]}; there are {', '.join(map(str, existing))}")
+            for shard in existing:
                 is_query = not shards or shard in shards
                 label = f"{path}, shard {shard}{'' if is_query else ' (candidates only)'}"
                 papers = read_s2orc(path, shards=[shard], dropped=self.dropped)

@@ -74,8 +74,8 @@ class CitationGraph:
         duplicates, pairs = pairs[again], np.delete(pairs, again)
         turned = pairs % size * size + pairs // size
         mutual = pairs[np.isin(pairs, turned, assume_unique=True) & (pairs < turned)]
-        for reason, found in ((DUPLICATE_CITATION, duplicates), (MUTUAL_CITATION, mutual)):
-            for pair in found.tolist():
+        for reason, codes in ((DUPLICATE_CITATION, duplicates), (MUTUAL_CITATION, mutual)):
+            for pair in codes.tolist():
                 dropped.add(reason, f"{names[pair // size]} -> {names[pair % size]}")
         return cls(len(names), (pairs // size).astype(np.int32), (pairs % size).astype(np.int32))
 

@@ -53,8 +53,8 @@ class PatientsRelease:
         judgements = read_judgements(self.data_root, self._judgements[split])
         judged = merge_judgements(((q, sys.intern(d), grade) for q, d, grade in judgements), dropped)
         return {
-            query: [d for d, grade in sorted(own.items(), key=lambda pair: -pair[1]) if grade > 0]
-            for query, own in judged.items()
+            query: [d for d, grade in sorted(grades.items(), key=lambda pair: -pair[1]) if grade > 0]
+            for query, grades in judged.items()
         }
 
     def patients(self, split: Split) -> Iterator[Paper]:

@@ -86,7 +86,7 @@ class UserCorpus:
         if self.tables is None:
             return None
         names = (f"{name}{ending}{packed}" for ending in ENDINGS for packed in ("", ".gz"))
-        return next((self.tables / each for each in names if (self.tables / each).is_file()), None)
+        return next((self.tables / file for file in names if (self.tables / file).is_file()), None)
 
     def need(self, name: str) -> None:
         """Raise MissingDataError for a missing table, InputError where its first line lacks a column."""
@@ -168,11 +168,11 @@ class UserCorpus:
             sampling.report.records += 1
             shown, scores = [], []
             for where, row in lines:
-                for each in row["candidates"] if isinstance(row.get("candidates"), list) else [row]:
-                    paper = _parse_candidate(each, papers, where)
+                for candidate in row["candidates"] if isinstance(row.get("candidates"), list) else [row]:
+                    paper = _parse_candidate(candidate, papers, where)
                     if isinstance(paper, Paper):
                         shown.append(paper)
-                        scores.append(parse_score(each, where))
+                        scores.append(parse_score(candidate, where))
                     else:
                         sampling.drop("unknown candidate", paper)
             yield ScoredList(query, shown, scores)
@@ -222,10 +222,10 @@ def _parse_count(value: Any, where: str) -> int:
 
 def _collect(pairs: Iterable[tuple[str, list[Item]]]) -> dict[str, list[Item]]:
     """Return key -> the items of all its pairs, in their order."""
-    found: dict[str, list[Item]] = defaultdict(list)
+    collected: dict[str, list[Item]] = defaultdict(list)
     for key, items in pairs:
-        found[key] += items
-    return found
+        collected[key] += items
+    return collected
 
 
 def _list_words(value: Any) -> list[str]:
