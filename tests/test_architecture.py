@@ -34,7 +34,6 @@ MAY_IMPORT = {
 GROUND = {
     "arrays",
     "checksums",
-    "deprecation",
     "drop_report",
     "errors",
     "files",

@@ -14,6 +14,16 @@ from sciprism.cli.output import print_facts, print_json, print_table
 if TYPE_CHECKING:
     from sciprism.formats import Format
 
+MESSAGES = {
+    "plain": """{folder}: transformers and sentence-transformers open it: SentenceTransformer("{folder}")
+encode and encode_document give the vectors of papers, encode_query those of queries, for {formats}""",
+    "compact": "{folder}: sciprism opens it",
+    "module": """{folder}: sentence-transformers opens it where sciprism is installed: \
+SentenceTransformer("{folder}", trust_remote_code=True)
+encode gives the {chosen} vectors of papers, encode_query and encode_document the {search} ones of queries and papers
+other vectors: encode(texts, format="NAME") with {formats}; or export with --format NAME""",
+}
+
 
 def models(as_json: AsJson = False) -> None:
     """List the models that can be named: packaged, in the hub's cache, and known ids of the hub.
@@ -92,17 +102,6 @@ def _origin(value: Any) -> str:
     if "from" in value:
         return str(value["from"])
     return ", ".join(f"{what} {_origin(part)}" for what, part in value.items())
-
-
-MESSAGES = {
-    "plain": """{folder}: transformers and sentence-transformers open it: SentenceTransformer("{folder}")
-encode and encode_document give the vectors of papers, encode_query those of queries, for {formats}""",
-    "compact": "{folder}: sciprism opens it",
-    "module": """{folder}: sentence-transformers opens it where sciprism is installed: \
-SentenceTransformer("{folder}", trust_remote_code=True)
-encode gives the {chosen} vectors of papers, encode_query and encode_document the {search} ones of queries and papers
-other vectors: encode(texts, format="NAME") with {formats}; or export with --format NAME""",
-}
 
 
 def export(

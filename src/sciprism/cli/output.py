@@ -61,6 +61,16 @@ SCHEMAS: dict[str, tuple[str, str]] = {
     "sciprism.error/1": ("every command that fails, on standard error", "error, exit"),
 }
 """Schema -> the command that prints it, and its keys. A key may be added; a changed or removed one is a new version."""
+PIPED_WIDTH = 80
+"""Columns of a table in a file or pipe."""
+GAP = 1
+"""Columns between those of a table."""
+SHOWN_AUTHORS = 3
+"""Authors in the terminal; JSON has all of them."""
+MAX_SHOWN = 10
+"""Skipped records that are named; all are counted."""
+PLAIN_INTERVAL = 30.0
+"""Seconds between lines of progress where standard error is no terminal."""
 
 
 def print_json(schema: str, document: Mapping[str, Any], *, error: bool = False) -> None:
@@ -74,16 +84,6 @@ def is_json_asked() -> bool:
     """Return whether the command line has --json, before any command has read it."""
     words = sys.argv[1:]
     return "--json" in (words[: words.index("--")] if "--" in words else words)
-
-
-PIPED_WIDTH = 80
-"""Columns of a table in a file or pipe."""
-GAP = 1
-"""Columns between those of a table."""
-SHOWN_AUTHORS = 3
-"""Authors in the terminal; JSON has all of them."""
-MAX_SHOWN = 10
-"""Skipped records that are named; all are counted."""
 
 
 def table_width() -> int:
@@ -247,8 +247,6 @@ def format_duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-PLAIN_INTERVAL = 30.0
-"""Seconds between lines of progress where standard error is no terminal."""
 Item = TypeVar("Item")
 
 

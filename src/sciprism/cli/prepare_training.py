@@ -27,6 +27,8 @@ from sciprism.errors import InputError
 if TYPE_CHECKING:
     from sciprism.prepare.text_sources import TextSource
 
+DEFAULT_SHAPES = "title-abstract,citing-cited-abstracts,citing-cited-titles"
+
 
 def open_sets(
     out: OutputFolder,
@@ -128,7 +130,6 @@ SHAPES = typer.Option(
     help="Such as title-abstract, title-body, neighbour-sentences (of an abstract), citing-cited-abstracts, "
     'citing-cited-titles; or rows: files of ["a", "b"], {"set": []}, {"query", "pos", "neg"}.'
 )
-DEFAULT_SHAPES = "title-abstract,citing-cited-abstracts,citing-cited-titles"
 
 
 def pairs(

@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     from sciprism.store import Filter, StoredCollection
     from sciprism.uses.rankings import Hit, Ranking
 
+Year = Annotated[str, typer.Option(help="Only papers of these years: 1997, 1990-2000, 1990-, -2000.")]
+Venue = Annotated[str, typer.Option(help="Only papers whose venue contains this.")]
+Field = Annotated[str, typer.Option(help="Only papers of this field.")]
+
+MAX_REASON = 320
+"""Characters of a reason in the terminal; JSON has all of it."""
+
 
 def search(
     collection: Annotated[
@@ -155,14 +162,6 @@ def _read_given_papers(collection: StoredCollection, to: str) -> list[Paper]:
     if collection.find_row(to) is not None or not (to == "-" or Path(to).is_file()):
         return []
     return list(read_papers(to))
-
-
-Year = Annotated[str, typer.Option(help="Only papers of these years: 1997, 1990-2000, 1990-, -2000.")]
-Venue = Annotated[str, typer.Option(help="Only papers whose venue contains this.")]
-Field = Annotated[str, typer.Option(help="Only papers of this field.")]
-
-MAX_REASON = 320
-"""Characters of a reason in the terminal; JSON has all of it."""
 
 
 def build_filter(year: str, venue: str, field: str) -> Filter:

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 
 DEFAULT = "suggest"
 """The command of `sciprism tag PAPERS`."""
+INDENT = " " * 8
+"""Before a reason in the terminal."""
+MAX_NAMED = 5
+"""Unknown tags that are named; all are counted."""
 
 
 class TagGroup(TyperGroup):
@@ -259,12 +263,6 @@ def _check_one(tagger: Path | None, vocabulary: list[Path] | None, tagged: str =
         raise InputError("name one of --vocabulary FILE and --tagger FOLDER")
     if tagged and tagger is not None:
         raise InputError("--tagged goes with --vocabulary; a tagger knows the papers it was trained on")
-
-
-INDENT = " " * 8
-"""Before a reason in the terminal."""
-MAX_NAMED = 5
-"""Unknown tags that are named; all are counted."""
 
 
 def print_suggestions(tagger: Tagger, read: PaperBlocks, choice: TagChoice, *, as_json: bool) -> None:

@@ -43,17 +43,17 @@ def verify(
     from sciprism.files import LOCK_NAME
 
     kind = _find_kind(path)
-    states = [each for each in _list_states(path, kind) if Path(each.name).name != LOCK_NAME]
-    damaged = [each for each in states if each.state in DAMAGED]
+    states = [file for file in _list_states(path, kind) if Path(file.name).name != LOCK_NAME]
+    damaged = [file for file in states if file.state in DAMAGED]
     if as_json:
-        print_json("sciprism.verify/1", {"path": str(path), "kind": kind, "files": [asdict(each) for each in states]})
+        print_json("sciprism.verify/1", {"path": str(path), "kind": kind, "files": [asdict(file) for file in states]})
     else:
-        for each in states:
-            print(f"{each.state:<16}  {each.name}")
-        counts = join_counts(Counter(each.state for each in states))
+        for file in states:
+            print(f"{file.state:<16}  {file.name}")
+        counts = join_counts(Counter(file.state for file in states))
         print(f"{path} ({kind}): {counts or 'no files'}")
     if damaged:
-        others = [each for each in damaged if not each.name.startswith("index/")]
+        others = [file for file in damaged if not file.name.startswith("index/")]
         remedy = REMEDIES[kind] if others or kind != "collection" else f"{REMEDIES['index']} {path}"
         first = f"{damaged[0].name} is {damaged[0].state}"
         raise RunFailedError(f"{path}: {len(damaged)} damaged or missing files ({first}); {remedy}")
@@ -92,7 +92,7 @@ def _list_states(path: Path, kind: str) -> Iterator[FileState]:
     elif kind == "results":
         found = [FileState(path.name, find_own_state(path))] if path.is_file() else list_states(path)
         folder = path.parent if path.is_file() else path
-        yield from _add_score_states(folder, {each.name: each for each in found})
+        yield from _add_score_states(folder, {state.name: state for state in found})
     else:
         yield from list_states(path)
 
@@ -114,9 +114,9 @@ def _list_collection_states(path: Path) -> Iterator[FileState]:
     seen = {MANIFEST_NAME}
     yield FileState(MANIFEST_NAME, "ok")
     for states in (collection.file_states(), list_index_states(collection)):
-        for each in states:
-            seen.add(each.name)
-            yield each
+        for state in states:
+            seen.add(state.name)
+            yield state
     for file in [*sorted((path / UNFINISHED_FOLDER).glob("*.npz")), *path.glob(PLAN_NAME)]:
         name = file.relative_to(path).as_posix()
         seen.add(name)
@@ -137,7 +137,7 @@ def _list_part_states(path: Path) -> Iterator[FileState]:
         if part.suffix == ".json":
             yield FileState(name, find_own_state(part))
         elif (part / MANIFEST_NAME).exists():
-            yield from (FileState(f"{name}/{each.name}", each.state) for each in _list_collection_states(part))
+            yield from (FileState(f"{name}/{state.name}", state.state) for state in _list_collection_states(part))
 
 
 def _add_score_states(folder: Path, found: dict[str, FileState]) -> Iterator[FileState]:

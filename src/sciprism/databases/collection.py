@@ -22,6 +22,9 @@ from sciprism.uses.search import FUSION_DEPTH, QUERY_BATCH, Searchable, check_mo
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
 
+MAX_NAMED = 5
+"""Venues or fields that a message names."""
+
 
 class RemoteCollection(Searchable):
     """A collection in a vector database, as `sciprism push` wrote it, and searched as a local one.
@@ -174,10 +177,6 @@ def _fuse(
             ]
         )
     return fused
-
-
-MAX_NAMED = 5
-"""Venues or fields that a message names."""
 
 
 def build_row_filter(

@@ -41,16 +41,14 @@ if TYPE_CHECKING:
 PORT = 6333
 TIMEOUT = 60
 """Seconds that a server may take for one request."""
+DISTANCES = {"cosine": "Cosine", "dot": "Dot", "euclidean": "Euclid"}
+FILTERED = {"year": "integer", "venue": "keyword", "fields": "keyword"}
+"""Columns that a search may be filtered by, which a server indexes."""
 
 
 def _number_key(key: str) -> str:
     """Return the id of a text's point."""
     return str(uuid.UUID(bytes=blake2b(key.encode(), digest_size=16).digest()))
-
-
-DISTANCES = {"cosine": "Cosine", "dot": "Dot", "euclidean": "Euclid"}
-FILTERED = {"year": "integer", "venue": "keyword", "fields": "keyword"}
-"""Columns that a search may be filtered by, which a server indexes."""
 
 
 @databases.register("qdrant")

@@ -28,6 +28,34 @@ from sciprism.index.exact import EXTRA_CANDIDATES, normalize_for
 from sciprism.index.recall import K, double
 from sciprism.store import StoredCollection
 
+LINKS = 32
+"""Neighbours of a node of the graph."""
+MAX_EFFORT = 4096
+"""The most nodes that a search keeps: beyond that exact search is as fast."""
+SAMPLES_PER_LIST = 64
+"""Vectors for each centroid in training."""
+MIN_SAMPLES_PER_LIST = 32
+"""Where memory holds less, there are fewer lists."""
+TRAINING_ROUNDS = 10
+PART_ROWS = 1 << 19
+"""Vectors that are added at once; an interruption loses no more."""
+ADD_ROWS = 1 << 14
+"""Vectors in one product with the centroids."""
+DIMENSIONS_PER_BYTE = 4
+"""Dimensions of a vector that share a byte of its code."""
+TRAINED_NAME = "trained.faiss"
+LISTS_SUFFIX = ".lists"
+SIZES_SUFFIX = ".sizes.npy"
+ID_BYTES = 8
+"""Bytes of a row's number in a list."""
+CODE_ROUNDS = 10
+CODE_SAMPLES = 128
+"""Vectors for each of the 256 values of a byte of the code."""
+PROGRAM_BYTES = 600_000_000
+"""Memory of the program itself and of all buffers but the training sample."""
+RESCORE_CODES = 1000
+"""Codes that are read in the time of scoring one candidate exactly."""
+
 
 def import_faiss() -> Any:
     """Return the package; MissingExtraError where it is not installed."""
@@ -64,12 +92,6 @@ def read_index(path: Path, flags: int = 0) -> Any:
         return import_faiss().read_index(str(path), flags)
     except RuntimeError:
         raise DamagedFileError(f"{path} is missing or damaged") from None
-
-
-LINKS = 32
-"""Neighbours of a node of the graph."""
-MAX_EFFORT = 4096
-"""The most nodes that a search keeps: beyond that exact search is as fast."""
 
 
 def count_graph_bytes(rows: int, dim: int) -> int:
@@ -126,30 +148,6 @@ class Graph:
 
 
 Progress = Callable[[str, str, int, int | None], None]
-
-SAMPLES_PER_LIST = 64
-"""Vectors for each centroid in training."""
-MIN_SAMPLES_PER_LIST = 32
-"""Where memory holds less, there are fewer lists."""
-TRAINING_ROUNDS = 10
-PART_ROWS = 1 << 19
-"""Vectors that are added at once; an interruption loses no more."""
-ADD_ROWS = 1 << 14
-"""Vectors in one product with the centroids."""
-DIMENSIONS_PER_BYTE = 4
-"""Dimensions of a vector that share a byte of its code."""
-TRAINED_NAME = "trained.faiss"
-LISTS_SUFFIX = ".lists"
-SIZES_SUFFIX = ".sizes.npy"
-ID_BYTES = 8
-"""Bytes of a row's number in a list."""
-CODE_ROUNDS = 10
-CODE_SAMPLES = 128
-"""Vectors for each of the 256 values of a byte of the code."""
-PROGRAM_BYTES = 600_000_000
-"""Memory of the program itself and of all buffers but the training sample."""
-RESCORE_CODES = 1000
-"""Codes that are read in the time of scoring one candidate exactly."""
 
 
 @dataclass(frozen=True, slots=True)

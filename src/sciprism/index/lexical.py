@@ -21,6 +21,8 @@ BATCH = 1 << 16
 """Documents whose terms are counted at once."""
 ZEROS = bytes(1 << 20)
 COUNT = np.dtype([("term", np.int32), ("document", np.int32), ("count", np.int32)])
+POSTINGS = ("data.csc.index.npy", "indices.csc.index.npy")
+"""Files of an index that are mapped: for each token the papers that have it, and their scores."""
 
 
 class PostingsBuilder:
@@ -118,10 +120,6 @@ def _allocate(path: Path, dtype: Any, count: int) -> np.memmap[Any, Any]:
         for start in range(0, size, len(ZEROS)):
             file.write(ZEROS[: size - start])
     return np.lib.format.open_memmap(path, "r+")
-
-
-POSTINGS = ("data.csc.index.npy", "indices.csc.index.npy")
-"""Files of an index that are mapped: for each token the papers that have it, and their scores."""
 
 
 def build(collection: StoredCollection, *, on_rows: Callable[[int], None] | None = None) -> None:

@@ -47,6 +47,12 @@ if TYPE_CHECKING:
 CHANGED = "damaged or changed: its checksum differs"
 OPEN_MATRICES = 16_384
 """Mapped files kept open: 30 million rows of 2,048 a shard; Linux allows a process 65,530 mappings."""
+DEFAULT_FORMATS = ("proximity",)
+DEFAULT_DTYPE: Dtype = "float32"
+DEFAULT_SHARD_SIZE = 2048
+"""Papers in a shard: about a minute of encoding on a laptop, the most that an interruption can lose."""
+DELETED_FOLDER = "deleted"
+_SHARD_FILE = re.compile(r"\d{6}\.(parquet|npy|scales\.npy)(\.part)?")
 
 
 class StoredCollection:
@@ -80,6 +86,11 @@ class StoredCollection:
 
     def __len__(self) -> int:
         return self.manifest.papers
+
+    @property
+    def shard_starts(self) -> Rows:
+        """Return the row at which each shard begins."""
+        return self._offsets[:-1]
 
     @property
     def rows(self) -> int:
@@ -269,16 +280,6 @@ class ShardMatrices(Sequence[Matrix]):
         if not 0 <= shard < len(self):
             raise IndexError(shard)
         return self._collection.open_matrix(self._folder, int(shard))
-
-
-DEFAULT_FORMATS = ("proximity",)
-DEFAULT_DTYPE: Dtype = "float32"
-DEFAULT_SHARD_SIZE = 2048
-"""Papers in a shard: about a minute of encoding on a laptop, the most that an interruption can lose."""
-
-DELETED_FOLDER = "deleted"
-
-_SHARD_FILE = re.compile(r"\d{6}\.(parquet|npy|scales\.npy)(\.part)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 
 READ_ROWS = 4096
 """Papers that are read at once."""
+NEAREST = 3
+"""Papers that a message names."""
+MAX_TITLE = 80
+"""Characters of a title in a message."""
+MAX_VALUES = 5
+"""Venues or fields that a message names."""
 
 
 def list_ids(stored: StoredCollection) -> list[str]:
@@ -53,17 +59,9 @@ def number_papers(stored: StoredCollection) -> Rows:
 
 def _rows_by_shard(stored: StoredCollection) -> Iterator[Rows]:
     """Yield the rows of papers, numbered in their shard."""
-    first = 0
-    for shard in stored.manifest.shards:
+    for first, shard in zip(stored.shard_starts, stored.manifest.shards, strict=True):
         start, stop = np.searchsorted(stored.live, (first, first + shard.rows))
         yield stored.live[start:stop] - first
-        first += shard.rows
-
-
-NEAREST = 3
-"""Papers that a message names."""
-MAX_TITLE = 80
-"""Characters of a title in a message."""
 
 
 def find_paper(collection: StoredCollection, name: str) -> int:
@@ -191,10 +189,6 @@ def _iterate_names(
 
 def _fold(title: str) -> str:
     return " ".join(title.casefold().split())
-
-
-MAX_VALUES = 5
-"""Venues or fields that a message names."""
 
 
 def check_filter(collection: StoredCollection, filter: Filter) -> None:

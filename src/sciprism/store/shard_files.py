@@ -29,6 +29,12 @@ HEADER = 128
 Checks = Callable[[Path], BlockChecks]
 """Maps a file to its checksums."""
 DTYPES: tuple[Dtype, ...] = ("float32", "float16", "int8")
+ROW_GROUP = 256
+"""Papers that are decompressed together: few, so that ten results of ten shards are read quickly."""
+FIELDS = ("id", "title", "abstract", "authors", "venue", "year", "fields", "keywords", "references", "ids")
+PLACE = {"file": "string", "record": "int64", "line": "int64"}
+"""Columns of the place where a paper was read."""
+LIST_FIELDS = ("authors", "fields", "keywords", "references")
 
 
 def papers_file(shard: int) -> str:
@@ -161,15 +167,6 @@ def _parse_header(head: bytes) -> tuple[int, tuple[int, ...], np.dtype[Any]]:
     np.lib.format.read_magic(file)
     shape, _, dtype = np.lib.format.read_array_header_1_0(file)
     return file.tell(), shape, dtype
-
-
-ROW_GROUP = 256
-"""Papers that are decompressed together: few, so that ten results of ten shards are read quickly."""
-
-FIELDS = ("id", "title", "abstract", "authors", "venue", "year", "fields", "keywords", "references", "ids")
-PLACE = {"file": "string", "record": "int64", "line": "int64"}
-"""Columns of the place where a paper was read."""
-LIST_FIELDS = ("authors", "fields", "keywords", "references")
 
 
 def build_schema() -> pa.Schema:

@@ -44,6 +44,10 @@ if TYPE_CHECKING:
 
 BATCH = 256
 """Papers per call of the encoder. Batches start with the shard, so its bytes depend on its papers alone."""
+UNFINISHED_FOLDER = "unfinished"
+SAVE_SECONDS = 20.0
+"""Seconds of encoding after which new vectors are saved; with the batch at work, less than 30."""
+MAX_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +149,6 @@ class ShardWriter:
         return vectors_of
 
 
-UNFINISHED_FOLDER = "unfinished"
-SAVE_SECONDS = 20.0
-"""Seconds of encoding after which new vectors are saved; with the batch at work, less than 30."""
-
 Compute = Callable[["PackedBatch"], "Tensor"]
 
 
@@ -235,9 +235,6 @@ def _read_saved(folder: Path) -> Iterator[tuple[str, Floats]]:
 def _hash_batch(batch: PackedBatch) -> str:
     content = batch.ids.cpu().numpy().tobytes() + repr((batch.lengths, batch.routes)).encode()
     return hash_bytes(content)
-
-
-MAX_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,9 +48,9 @@ class GatheredShards:
         division = {file.name: file.parts for file in plan.files}
         self._shares = {part.number: InputShare(part, division) for part in plan.numbers()}
         positions = [
-            (self._find_first_position(part, first), part, shard, record.rows)
+            (self._find_first_position(part, int(start)), part, number, shard.rows)
             for part, stored in parts.items()
-            for shard, (record, first) in enumerate(_with_offsets(stored))
+            for number, (shard, start) in enumerate(zip(stored.manifest.shards, stored.shard_starts, strict=True))
         ]
         first = 0
         self.shards: list[GatheredShard] = []
@@ -85,8 +85,8 @@ class GatheredShards:
         order = np.argsort(rows, kind="stable")
         ascending: list[Paper] = []
         for shard, inside in self._by_shard(rows[order]):
-            offset = self._offset_in_part(shard)
-            ascending += self._parts[shard.part].papers(offset + inside)
+            stored = self._parts[shard.part]
+            ascending += stored.papers(stored.shard_starts[shard.number] + inside)
         papers: list[Paper | None] = [None] * len(rows)
         for position, paper in zip(order.tolist(), ascending, strict=True):
             papers[position] = paper
@@ -103,13 +103,6 @@ class GatheredShards:
     @cached_property
     def _firsts(self) -> Rows:
         return np.array([shard.first for shard in self.shards], np.int64)
-
-    @cached_property
-    def _offsets(self) -> dict[int, list[int]]:
-        return {part: [first for _, first in _with_offsets(stored)] for part, stored in self._parts.items()}
-
-    def _offset_in_part(self, shard: GatheredShard) -> int:
-        return self._offsets[shard.part][shard.number]
 
     def _find_shared_ids(self) -> Rows:
         """Return the rows whose id another row has, too, ascending."""
@@ -156,11 +149,3 @@ class GatheredShards:
 
     def _column(self, shard: GatheredShard, name: str):  # type: ignore[no-untyped-def]  # pyarrow has no types
         return self._parts[shard.part].shard_column(shard.number, name)
-
-
-def _with_offsets(stored: StoredCollection) -> Iterator[tuple[Any, int]]:
-    """Yield the records of a collection's shards, and the row at which each begins."""
-    first = 0
-    for record in stored.manifest.shards:
-        yield record, first
-        first += record.rows

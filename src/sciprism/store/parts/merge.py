@@ -42,6 +42,7 @@ MAX_SHOWN = 5
 """Parts that a message names."""
 
 _PART_FOLDER = re.compile(r"\d+-of-\d+")
+_NUMBER = re.compile(r"\d+(?=\.(?:parquet|npy|scales\.npy)\Z)")
 
 
 @dataclass(slots=True)
@@ -236,9 +237,6 @@ def _check_inputs(folder: Path, plan: PartsPlan) -> None:
                     f"{name} was not the same for part {first} and part {part}; delete {part_folder(folder, part)} "
                     f"with its .json files, restore the file, and run part {part} again"
                 )
-
-
-_NUMBER = re.compile(r"\d+(?=\.(?:parquet|npy|scales\.npy)\Z)")
 
 
 class MergeJournal(BaseModel):
