@@ -84,10 +84,10 @@ def paired_difference(a: ItemScores, b: ItemScores, *, seed: int = 0, samples: i
         return PairedDifference(np.nan, np.nan, np.nan, np.nan, 0, only_a, only_b)
     one, other = align_classes(a.take(_positions(a, ids)), b.take(_positions(b, ids)))
     mine, theirs = ({0: draw_sample(side, resample(ids, samples, seed))} for side in (one, other))
-    found = sample_difference(sum_samples((mine, theirs), (1, -1)))
-    if np.isnan(found.value + found.variance):
-        return PairedDifference(found.value, np.nan, np.nan, np.nan, len(ids), only_a, only_b)
-    return PairedDifference(found.value, *found.interval(), found.p, len(ids), only_a, only_b)
+    difference = sample_difference(sum_samples((mine, theirs), (1, -1)))
+    if np.isnan(difference.value + difference.variance):
+        return PairedDifference(difference.value, np.nan, np.nan, np.nan, len(ids), only_a, only_b)
+    return PairedDifference(difference.value, *difference.interval(), difference.p, len(ids), only_a, only_b)
 
 
 def holm(p_values: ArrayLike) -> Doubles:
@@ -135,8 +135,8 @@ def draw_sample(item_scores: ItemScores, weights: Iterable[Doubles]) -> ItemSamp
     """
     draws = [evaluate_aggregate(item_scores.parts, item_scores.aggregate, block) for block in weights]
     n, value = len(item_scores.ids), estimate(item_scores)
-    found = value + (np.concatenate([np.empty(0), *draws]) - value) * math.sqrt(n / max(n - 1, 1))
-    return ItemSample(value, found, n, find_bounds(item_scores.aggregate, item_scores.parts))
+    scaled = value + (np.concatenate([np.empty(0), *draws]) - value) * math.sqrt(n / max(n - 1, 1))
+    return ItemSample(value, scaled, n, find_bounds(item_scores.aggregate, item_scores.parts))
 
 
 def _positions(item_scores: ItemScores, ids: tuple[str, ...]) -> NDArray[np.int64]:
@@ -171,15 +171,15 @@ class ItemSample:
     @property
     def error(self) -> float:
         """Return the standard error; resamples without a value are dropped, NaN without any."""
-        found = self.draws[~np.isnan(self.draws)]
-        error = float(found.std()) if len(found) else math.nan
+        defined = self.draws[~np.isnan(self.draws)]
+        error = float(defined.std()) if len(defined) else math.nan
         return 0.0 if error < TINY else error
 
     @property
     def skewness(self) -> float:
         """Return the skewness of the values on resamples."""
-        found, error = self.draws[~np.isnan(self.draws)], self.error
-        return float(((found - found.mean()) ** 3).mean()) / error**3 if error else 0.0
+        defined, error = self.draws[~np.isnan(self.draws)], self.error
+        return float(((defined - defined.mean()) ** 3).mean()) / error**3 if error else 0.0
 
 
 Samples = Mapping[int, ItemSample]
@@ -239,11 +239,11 @@ def add_limits(values: Sequence[float], limits: Sequence[Limits]) -> Limits:
 
 def sample_difference(samples: Samples) -> SampledDifference:
     """Return a difference, given as `sum_samples((a, b), (1, -1))`."""
-    found = [_difference_of_items(sample) for sample in samples.values()]
-    variance, value = sum(each.variance for each in found), sum(each.value for each in found)
-    below = sum(each.variance**2 / each.freedom for each in found)
-    freedom = variance**2 / below if below > 0 else min(each.freedom for each in found)
-    return SampledDifference(value, variance, freedom, sum(each.limit for each in found))
+    parts = [_difference_of_items(sample) for sample in samples.values()]
+    variance, value = sum(part.variance for part in parts), sum(part.value for part in parts)
+    below = sum(part.variance**2 / part.freedom for part in parts)
+    freedom = variance**2 / below if below > 0 else min(part.freedom for part in parts)
+    return SampledDifference(value, variance, freedom, sum(part.limit for part in parts))
 
 
 def _difference_of_items(sample: ItemSample) -> SampledDifference:

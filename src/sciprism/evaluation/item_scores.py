@@ -206,10 +206,10 @@ CONSTANT_TOLERANCE = 1e-6
 
 def find_bounds(aggregate: str, parts: Sequence[Doubles]) -> tuple[float, float]:
     """Return the smallest and largest value of a score; a mean of values from 0 to 1 is between these."""
-    known = aggregates[aggregate]
-    if known.bounds is not None:
-        return known.bounds
-    tops = (part[:, 1:].max(axis=1) if len(known.columns) > 1 else np.ones(len(part)) for part in parts)
+    definition = aggregates[aggregate]
+    if definition.bounds is not None:
+        return definition.bounds
+    tops = (part[:, 1:].max(axis=1) if len(definition.columns) > 1 else np.ones(len(part)) for part in parts)
     inside = all((part[:, 0] >= 0).all() and (part[:, 0] <= top).all() for part, top in zip(parts, tops, strict=True))
     return (0.0, 1.0) if inside else (-math.inf, math.inf)
 
@@ -250,8 +250,8 @@ def _pearson_or_zero(columns: Doubles, weights: Doubles) -> Doubles:
     if np.ptp(predicted) <= CONSTANT_TOLERANCE * np.abs(predicted).max():
         predicted = np.zeros_like(predicted)
     both = np.stack([gold, predicted], axis=1)
-    found = _pearson(both, weights)
-    return np.where(np.isnan(found) & (_covariances(both, weights)[0] > ROUNDING), 0.0, found)
+    correlation = _pearson(both, weights)
+    return np.where(np.isnan(correlation) & (_covariances(both, weights)[0] > ROUNDING), 0.0, correlation)
 
 
 def _r2(columns: Doubles, weights: Doubles) -> Doubles:
@@ -343,6 +343,6 @@ def score_rankings(
         for name in metrics:
             values[name].append(parse_metric(name)(rankings))
     return {
-        name: ItemScores(tuple(query_ids), np.concatenate([np.empty(0), *found])[:, None], aggregate="mean")
-        for name, found in values.items()
+        name: ItemScores(tuple(query_ids), np.concatenate([np.empty(0), *blocks])[:, None], aggregate="mean")
+        for name, blocks in values.items()
     }

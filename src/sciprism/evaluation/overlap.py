@@ -91,11 +91,11 @@ def find_overlap(
     """
     index = _TestPapers(tests, near_duplicates)
     exact = [(paper.id, index.add(paper)) for paper in training]
-    matches: dict[int, dict[int, set[str]]] = {n: found for n, (_, found) in enumerate(exact) if found}
+    matches: dict[int, dict[int, set[str]]] = {n: numbers for n, (_, numbers) in enumerate(exact) if numbers}
     for number, group, reason in index.find_near_duplicates():
-        known = matches.setdefault(number, {})
-        for test in group - known.keys():
-            known[test] = {reason}
+        shared_ids = matches.setdefault(number, {})
+        for test in group - shared_ids.keys():
+            shared_ids[test] = {reason}
     tasks = tuple(
         _task_overlap(task, members, matches, [name for name, _ in exact], index)
         for task, members in index.members.items()
@@ -118,7 +118,7 @@ def list_test_papers(data: object) -> list[Paper]:
     elif isinstance(data, LabelInput | MatchInput):
         items = list(data.papers)
     elif isinstance(data, Signatures):
-        rows = {each.paper for each in data.signatures if each.block in data.test}
+        rows = {mention.paper for mention in data.signatures if mention.block in data.test}
         items = [data.papers[row] for row in sorted(rows)]
     elif isinstance(data, ClickLog):
         rows = {row for click in data.test for row in (click.paper, *click.shown.tolist())}
@@ -135,17 +135,17 @@ def list_test_papers(data: object) -> list[Paper]:
 
 def read_test_papers(data_root: DataRoot, tasks: Iterable[Task]) -> tuple[dict[str, list[Paper]], dict[str, str]]:
     """Return the test papers of each task, and task -> reason where the data could not be read."""
-    found: dict[str, list[Paper]] = {}
+    papers_by_task: dict[str, list[Paper]] = {}
     unread: dict[str, str] = {}
     read: dict[Any, list[Paper]] = {}
     for task in tasks:
         try:
             if task.data not in read:
                 read[task.data] = list_test_papers(task.data.read(data_root))
-            found[task.name] = read[task.data]
+            papers_by_task[task.name] = read[task.data]
         except (InputError, OSError) as error:
             unread[task.name] = str(error)
-    return found, unread
+    return papers_by_task, unread
 
 
 class _TestPapers:
@@ -163,12 +163,12 @@ class _TestPapers:
 
     def add(self, paper: Paper) -> dict[int, set[str]]:
         """Add a training paper; return the test papers that share an identifier with it, with the reasons."""
-        found: dict[int, set[str]] = {}
+        matches: dict[int, set[str]] = {}
         for key in _keys(paper):
             for number in self._by_key.get(key, ()):
-                found.setdefault(number, set()).add(key.partition(":")[0])
+                matches.setdefault(number, set()).add(key.partition(":")[0])
         self._add_unnamed(paper)
-        return found
+        return matches
 
     def find_near_duplicates(self) -> Iterator[tuple[int, set[int], str]]:
         """Yield the number of a training paper, the test papers of its duplicate group, and the reason."""
@@ -220,5 +220,5 @@ def _task_overlap(
         PaperMatch(training[number], index.ids[first], tuple(sorted(matches[number][first])))
         for number, (first, *_) in islice(shared.items(), EXAMPLES)
     )
-    found = set().union(*shared.values())
-    return TaskOverlap(task, len(members), len(found), len(shared), dict(reasons.most_common()), examples)
+    test_papers = set().union(*shared.values())
+    return TaskOverlap(task, len(members), len(test_papers), len(shared), dict(reasons.most_common()), examples)

@@ -73,10 +73,10 @@ class TaskResult:
 
     def values(self) -> list[float]:
         """Return the numbers that this task gives to an average: each metric's, their mean, or the first."""
-        each = [measure.value for measure in self.metrics.values()]
-        if self.numbers == "each" or not each:
-            return each
-        return each[:1] if self.numbers == "first" else [sum(each) / len(each)]
+        values = [measure.value for measure in self.metrics.values()]
+        if self.numbers == "each" or not values:
+            return values
+        return values[:1] if self.numbers == "first" else [sum(values) / len(values)]
 
 
 def folder_name(system: str, encoded_format: str = "", seed: int = 0) -> str:
@@ -153,13 +153,13 @@ PACKAGES = ("sciprism", "torch", "numpy", "tokenizers", "scikit-learn", "scipy",
 
 def library_versions() -> dict[str, str]:
     """Return the versions of the libraries that scores depend on, of those installed."""
-    found = {}
+    versions = {}
     for name in PACKAGES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def explain_other_scoring(result: TaskResult, task: Task, system: Mapping[str, Any] | None = None) -> str:
@@ -168,11 +168,11 @@ def explain_other_scoring(result: TaskResult, task: Task, system: Mapping[str, A
     Its key does not tell: a task may state distance and format where the paper does after results were made, and
     those of encoders that it does not concern still hold. system: its description now, by default the result's.
     """
-    own = str((system or result.system).get("distance", ""))
+    encoder_distance = str((system or result.system).get("distance", ""))
     stated = getattr(task.scored_protocol(), "distance", None)
-    if own and stated and "distance" in result.details:
-        used = resolve_distance(result.details["distance"], str(result.system.get("distance", own)))
-        if used != (wanted := resolve_distance(stated, own)):
+    if encoder_distance and stated and "distance" in result.details:
+        used = resolve_distance(result.details["distance"], str(result.system.get("distance", encoder_distance)))
+        if used != (wanted := resolve_distance(stated, encoder_distance)):
             return f"compared by {used} distance; the task states {wanted}"
     used = result.details.get("format", task.format)
     if result.status == "done" and not result.encoded_format and used != (wanted := task.vector_format(result.system)):

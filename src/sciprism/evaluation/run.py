@@ -97,18 +97,15 @@ def evaluate(
             output=Path(place),
             data=Path(folder) if folder else None,
             seed=seed,
-            seeds=options.seeds,
-            encoded_format=options.format,
-            command=options.command,
-            task_data=options.task_data,
+            options=options,
             progress=progress or (lambda _system, _task, _result: None),
         )
         check_owners([(run.output / folder_name(system.name, options.format, seed), system) for system, _ in loaded])
-        found: list[TaskResult] = []
+        results: list[TaskResult] = []
         for part in selected:
             for task in part.tasks:
-                found += score_systems(part.suite.folder, task, loaded, run)
-    return Results(found, [part.suite for part in selected])
+                results += score_systems(part.suite.folder, task, loaded, run)
+    return Results(results, [part.suite for part in selected])
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,22 +126,22 @@ def select_tasks(wanted: TaskName | Sequence[TaskName], only: Sequence[str] = ()
     Tasks without a suite belong to a suite "custom". Raises InputError, or KeyError for an unknown suite.
     """
     items: list[TaskName] = [wanted] if isinstance(wanted, TaskName) else list(wanted)
-    own = tuple(item for item in items if isinstance(item, Task))
+    declared = tuple(item for item in items if isinstance(item, Task))
     parts = [_find_tasks(item) for item in items if not isinstance(item, Task)]
-    parts += [SelectedTasks(Suite(name="custom", tasks=own), own)] if own else []
-    found: dict[str, SelectedTasks] = {}
+    parts += [SelectedTasks(Suite(name="custom", tasks=declared), declared)] if declared else []
+    by_suite: dict[str, SelectedTasks] = {}
     for part in parts:
-        known = found.get(part.suite.folder, part)
-        suite = part.suite if known.suite == part.suite else suites[part.suite.folder]
-        tasks = {task.name: task for task in (*known.tasks, *part.tasks)}
-        found[part.suite.folder] = SelectedTasks(suite, tuple(tasks.values()))
+        earlier = by_suite.get(part.suite.folder, part)
+        suite = part.suite if earlier.suite == part.suite else suites[part.suite.folder]
+        tasks = {task.name: task for task in (*earlier.tasks, *part.tasks)}
+        by_suite[part.suite.folder] = SelectedTasks(suite, tuple(tasks.values()))
     if not only:
-        return list(found.values())
-    names = [task.name for part in found.values() for task in part.tasks]
+        return list(by_suite.values())
+    names = [task.name for part in by_suite.values() for task in part.tasks]
     if unknown := [name for name in only if name not in names]:
-        where = ", ".join(part.suite.name for part in found.values())
+        where = ", ".join(part.suite.name for part in by_suite.values())
         raise InputError(f"the suite {where} has no task {unknown[0]!r}; known: {', '.join(names)}")
-    return [replace(part, tasks=tuple(t for t in part.tasks if t.name in only)) for part in found.values()]
+    return [replace(part, tasks=tuple(t for t in part.tasks if t.name in only)) for part in by_suite.values()]
 
 
 def configure_tasks(
@@ -175,8 +172,8 @@ def _find_tasks(name: str | Path | Suite | SelectedTasks) -> SelectedTasks:
     if tasks := tuple(task for task in whole.tasks if task.name == part):
         return SelectedTasks(whole, tasks)
     if part and part not in whole.views:
-        known = ", ".join(whole.views) or "none"
-        raise InputError(f"no task {name!r}, and the suite {suite} has no view {part!r}; known: {known}")
+        views = ", ".join(whole.views) or "none"
+        raise InputError(f"no task {name!r}, and the suite {suite} has no view {part!r}; known: {views}")
     selected = whole.select_view(part) if part else whole
     return SelectedTasks(selected, selected.tasks)
 
@@ -191,20 +188,12 @@ TaskDataSource = Callable[[Task, Path | None], "TaskData"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationRun:
-    """What all tasks of one evaluation share.
-
-    output: the folder of results. data: the folder of data. seed, seeds: runs of each task, from `seed` on; 0:
-    as many as the task declares. encoded_format: score with the vectors of this format, "" for each task's own.
-    command: recorded in every result. task_data: where a task's data come from.
-    """
+    """What all tasks of one evaluation share: the folders of results and of data, the first seed, and the options."""
 
     output: Path
     data: Path | None
     seed: int
-    seeds: int
-    encoded_format: str
-    command: str
-    task_data: TaskDataSource
+    options: EvaluationOptions
     progress: ProgressCallback
 
 
@@ -215,8 +204,8 @@ def score_systems(
 
     With the format "search", papers of other tasks are encoded as queries (SciRepEval, Table 4).
     """
-    data, encoded_format = run.task_data(task, run.data), run.encoded_format
-    seeds = range(run.seed, run.seed + (run.seeds or task.seeds))
+    data, encoded_format = run.options.task_data(task, run.data), run.options.format
+    seeds = range(run.seed, run.seed + (run.options.seeds or task.seeds))
     for system, description in systems:
         folders = [run.output / folder_name(system.name, encoded_format, seed) / suite for seed in seeds]
         context = EvaluationContext(
@@ -235,7 +224,7 @@ def score_systems(
                 check_owner(result, system, folder)
             if result is None or not is_current(result, task, run.data, description):
                 run.progress(system, task, None)
-                provenance = describe_run(task, run.command)
+                provenance = describe_run(task, run.options.command)
                 result, item_scores = score_task(data, system, replace(context, seed=seed), facts, provenance)
                 if result.status == "done" and (dropped := data.read().dropped).keep_all and dropped.ids:
                     path = folder / "dropped" / f"{task.name}.csv"
@@ -285,8 +274,8 @@ class TaskData:
     def explain_uninformative(self) -> Mapping[str, str]:
         """Return the metrics of a custom task that its data cannot inform, with the reason. InputError if all."""
         if self._uninformative is None:
-            own = isinstance(self.task.data, PinnedData)  # published tasks are scored as published
-            self._uninformative = explain_uninformative(self.read(), self.task.protocol) if own else {}
+            custom = isinstance(self.task.data, PinnedData)  # published tasks are scored as published
+            self._uninformative = explain_uninformative(self.read(), self.task.protocol) if custom else {}
         if len(self._uninformative) == len(self.task.protocol.metrics):
             reasons = "; ".join(f"{name}: {reason}" for name, reason in self._uninformative.items())
             raise InputError(f"the data cannot tell systems apart: {reasons}")
@@ -328,8 +317,8 @@ def score_task(
     }
     dropped = data.dropped.to_json() | outcome.dropped.to_json()
     used = "" if context.format in (task.format, facts["encoded_format"]) else context.format
-    found = {"without number": without, "damaged vectors": _count_damaged(system) - damaged, "format": used}
-    details = {**outcome.details, **{name: value for name, value in found.items() if value}}
+    extra = {"without number": without, "damaged vectors": _count_damaged(system) - damaged, "format": used}
+    details = {**outcome.details, **{name: value for name, value in extra.items() if value}}
     common |= {"metrics": metrics, "details": details, "dropped": dropped, "provenance": {**provenance, **made}}
     return TaskResult(**common, status="done"), outcome.item_scores
 

@@ -62,11 +62,11 @@ class ScoreKey:
     system: str = ""
 
 
-def write_score_table(path: Path, found: Iterable[tuple[ScoreKey, ItemScores]]) -> None:
+def write_score_table(path: Path, scores: Iterable[tuple[ScoreKey, ItemScores]]) -> None:
     """Write the item scores of every result, atomically; the same scores give the same bytes."""
     from pyarrow import concat_tables, parquet
 
-    ordered = sorted(found, key=lambda each: each[0])
+    ordered = sorted(scores, key=lambda pair: pair[0])
     tables = [_interleave(list(group)) for _, group in groupby(ordered, key=lambda e: (e[0].task, e[0].metric))]
     table = concat_tables(tables) if tables else _build_rows([])
     table = table.replace_schema_metadata({METADATA: _format_layouts(ordered)})
@@ -123,19 +123,19 @@ class ScoreTable:
         """Return the row numbers of one system, task and metric; those of a task are neighbours."""
         start, stop = 0, len(self._items)
         for name, word in (("task", key.task), ("metric", key.metric)):
-            known, codes = self._codes[name]
-            found = np.flatnonzero(codes[start:stop] == known.get(word, -1))
-            if not len(found):
-                return found
-            start, stop = start + int(found[0]), start + int(found[-1]) + 1
-        known, codes = self._codes["system"]
-        return start + np.flatnonzero(codes[start:stop] == known.get(key.system, -1))
+            numbers, codes = self._codes[name]
+            matches = np.flatnonzero(codes[start:stop] == numbers.get(word, -1))
+            if not len(matches):
+                return matches
+            start, stop = start + int(matches[0]), start + int(matches[-1]) + 1
+        numbers, codes = self._codes["system"]
+        return start + np.flatnonzero(codes[start:stop] == numbers.get(key.system, -1))
 
 
-def _format_layouts(found: Sequence[tuple[ScoreKey, ItemScores]]) -> str:
+def _format_layouts(scores_by_key: Sequence[tuple[ScoreKey, ItemScores]]) -> str:
     """Return the distinct layouts as JSON, and the number of each key's."""
     numbers: dict[ScoreLayout, int] = {}
-    keys = [[*astuple(key), numbers.setdefault(ScoreLayout.of(scores), len(numbers))] for key, scores in found]
+    keys = [[*astuple(key), numbers.setdefault(ScoreLayout.of(scores), len(numbers))] for key, scores in scores_by_key]
     return json.dumps({"layouts": [astuple(layout) for layout in numbers], "keys": keys}, ensure_ascii=False)
 
 
@@ -145,23 +145,23 @@ def _parse_layouts(text: bytes) -> dict[ScoreKey, ScoreLayout]:
     return {ScoreKey(*key): layouts[number] for *key, number in stored["keys"]}
 
 
-def _interleave(found: Sequence[tuple[ScoreKey, ItemScores]]) -> Any:
+def _interleave(scores_by_key: Sequence[tuple[ScoreKey, ItemScores]]) -> Any:
     """Return the rows of one task and metric: every system's first item, then every system's second ..."""
-    positions = np.concatenate([np.arange(len(item_scores.ids)) for _, item_scores in found])
-    return _build_rows(found).take(np.argsort(positions, kind="stable"))
+    positions = np.concatenate([np.arange(len(item_scores.ids)) for _, item_scores in scores_by_key])
+    return _build_rows(scores_by_key).take(np.argsort(positions, kind="stable"))
 
 
-def _build_rows(found: Sequence[tuple[ScoreKey, ItemScores]]) -> Any:
+def _build_rows(scores_by_key: Sequence[tuple[ScoreKey, ItemScores]]) -> Any:
     """Return a table of the rows of some results, one result after the other."""
     import pyarrow as pa
 
-    counts = np.array([len(item_scores.ids) for _, item_scores in found], np.int64)
+    counts = np.array([len(item_scores.ids) for _, item_scores in scores_by_key], np.int64)
     columns: dict[str, Any] = {}
     for name in TEXT_COLUMNS[:3]:
-        words = pa.array([getattr(key, name) for key, _ in found], pa.string())
-        columns[name] = words.take(pa.array(np.repeat(np.arange(len(found)), counts)))
-    columns["item"] = pa.array([item for _, item_scores in found for item in item_scores.ids], pa.string())
-    sparse = [_to_sparse(item_scores) for _, item_scores in found]
+        words = pa.array([getattr(key, name) for key, _ in scores_by_key], pa.string())
+        columns[name] = words.take(pa.array(np.repeat(np.arange(len(scores_by_key)), counts)))
+    columns["item"] = pa.array([item for _, item_scores in scores_by_key for item in item_scores.ids], pa.string())
+    sparse = [_to_sparse(item_scores) for _, item_scores in scores_by_key]
     columns["scores"] = _list_array([s for s, _, _ in sparse], [sizes for _, sizes, _ in sparse], pa.float64())
     columns["positions"] = _list_array(
         [positions for _, _, positions in sparse],

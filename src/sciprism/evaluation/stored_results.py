@@ -64,18 +64,18 @@ def check_owners(systems: Sequence[tuple[Path, System]]) -> None:
     """Check that each folder, ROOT/<system>, has results of one model alone, stored ones included. InputError."""
     owners: dict[Path, str] = {}
     for folder, system in systems:
-        if found := next(read_system(folder), None):
-            check_owner(found, system, folder)
+        if stored := next(read_system(folder), None):
+            check_owner(stored, system, folder)
         if owners.setdefault(folder, system.fingerprint) != system.fingerprint:
             raise InputError(f"two models are named {system.name}; evaluate them with different -o")
 
 
 def check_owner(result: TaskResult, system: System, folder: Path) -> None:
     """Raise InputError where a stored result is of another model of the same name."""
-    found = result.system.get("fingerprint")
-    if found != system.fingerprint:
+    stored = result.system.get("fingerprint")
+    if stored != system.fingerprint:
         raise InputError(
-            f"{folder} holds results of another model named {system.name} (fingerprint {found}, now "
+            f"{folder} holds results of another model named {system.name} (fingerprint {stored}, now "
             f"{system.fingerprint}); choose another folder with -o, or remove it"
         )
 
@@ -99,16 +99,16 @@ def read_results(root: Path) -> Iterator[tuple[Path, TaskResult]]:
 
     Raises InputError where there is none.
     """
-    found: dict[Path, TaskResult | None] = {}
+    results: dict[Path, TaskResult | None] = {}
     for path in _list_json(root):
         if _is_result(path):
-            found[path] = None
+            results[path] = None
         elif is_pack(path):
             for (system, task), result in read_pack(path).results.items():
-                found.setdefault(path.parent / system / path.stem / f"{task}.json", result)
-    if not found:
+                results.setdefault(path.parent / system / path.stem / f"{task}.json", result)
+    if not results:
         raise InputError(f"{root} holds no results; make them with: sciprism evaluate MODEL --suite open -o {root}")
-    for path, packed in sorted(found.items(), key=lambda each: each[0]):
+    for path, packed in sorted(results.items(), key=lambda pair: pair[0]):
         yield path.parent, packed if packed and not path.exists() else read_result(path)
 
 
@@ -126,8 +126,8 @@ def pack_results(source: Path, target: Path) -> list[PackedSuite]:
                 f"{folder / result.task}.json is a result of the suite {result.suite!r}; pack a folder as "
                 "`sciprism evaluate -o` writes it: SYSTEM/SUITE/TASK.json"
             )
-        found = {metric: find_item_scores(folder, result.task, metric) for metric in result.metrics}
-        items = {metric: scores for metric, scores in found.items() if scores is not None}
+        scores_by_metric = {metric: find_item_scores(folder, result.task, metric) for metric in result.metrics}
+        items = {metric: scores for metric, scores in scores_by_metric.items() if scores is not None}
         systems = entries.setdefault((folder.parent.parent, folder.name), {})
         systems[folder.parent.name, result.task] = result, items
     return [_pack(base, suite, some, source, target) for (base, suite), some in entries.items()]
@@ -192,7 +192,7 @@ class ResultPack:
         return {
             key: (
                 result,
-                {name: found for name in result.metrics if (found := self.item_scores(key, name))},
+                {name: scores for name in result.metrics if (scores := self.item_scores(key, name))},
             )
             for key, result in self.results.items()
         }

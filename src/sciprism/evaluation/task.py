@@ -222,8 +222,8 @@ class Suite:
     def select_view(self, view: str) -> Suite:
         """Return a view as a suite, its averages over the tasks that the view has. Raises InputError."""
         if view not in self.views:
-            known = ", ".join(self.views) or "none"
-            raise InputError(f"the suite {self.name} has no view {view!r}; known: {known}")
+            views = ", ".join(self.views) or "none"
+            raise InputError(f"the suite {self.name} has no view {view!r}; known: {views}")
         names = self.views[view]
         averages = [replace(a, tasks=tuple(name for name in a.tasks if name in names)) for a in self.averages]
         return replace(
@@ -274,31 +274,20 @@ def parse_published(source: str, columns: Sequence[str], table: str) -> tuple[Pu
     return tuple(rows)
 
 
-def rename_columns(row: Published, names: Mapping[str, str]) -> Published:
-    """Return a published row with other names of some columns."""
-    return replace(
-        row,
-        scores={names.get(column, column): score for column, score in row.scores.items()},
-        spreads={names.get(column, column): spread for column, spread in row.spreads.items()},
-        not_on_file=tuple(names.get(column, column) for column in row.not_on_file),
-        not_printed=tuple(names.get(column, column) for column in row.not_printed),
-    )
-
-
 def _parse_row(name: str, source: str, cells: dict[str, str]) -> Published:
-    found: dict[str, re.Match[str]] = {}
+    numbers: dict[str, re.Match[str]] = {}
     for column, cell in cells.items():
         if cell in (*NOT_PRINTED, NOT_ON_FILE):
             continue
         match = NUMBER.fullmatch(cell)
         if not match:
             raise InputError(f"{source}, {name}, {column}: {cell!r} is neither a number nor - or ?")
-        found[column] = match
-    spreads = {column: match["error"] or match["deviation"] for column, match in found.items()}
+        numbers[column] = match
+    spreads = {column: match["error"] or match["deviation"] for column, match in numbers.items()}
     return Published(
         name=name,
         source=source,
-        scores={column: float(match["score"]) for column, match in found.items()},
+        scores={column: float(match["score"]) for column, match in numbers.items()},
         spreads={column: float(spread) for column, spread in spreads.items() if spread},
         not_on_file=tuple(column for column, cell in cells.items() if cell == NOT_ON_FILE),
         not_printed=tuple(column for column, cell in cells.items() if cell in NOT_PRINTED),

@@ -24,7 +24,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from sciprism.datasets.data_root import PinnedData
 from sciprism.errors import InputError
-from sciprism.evaluation.protocols.registry import protocols
+from sciprism.evaluation.protocols import protocols
+from sciprism.evaluation.protocols.probe import OF_NUMBERS
 from sciprism.evaluation.stored_results import is_pack, scores_path
 from sciprism.evaluation.task import Average, DataLayout, Published, Suite, Task, parse_published
 from sciprism.files import sha256
@@ -83,7 +84,6 @@ CUSTOM_LAYOUTS: Mapping[str, str] = {
     "span": "sciprism.datasets.layouts.custom:CustomQuestions",
 }
 """Protocol -> the layout of a custom task's files."""
-PROTOCOLS = (*CUSTOM_LAYOUTS, "cluster-sources", "recommend")
 REQUIRED = ("name", "protocol", "format", "metric")
 METRIC_KEYS = ("metric", "metrics")
 STATED: Mapping[str, Any] = {
@@ -190,8 +190,7 @@ def _build_task(path: Path, number: int, row: Mapping[str, Any]) -> Task:
         raise InputError(f"{where}: the name also names files; use letters, digits and . _ = + -")
     _check_choice(row["format"], FORMATS, "format", where)
     shipped = isinstance(row.get("data"), Mapping)
-    _check_choice(row["protocol"], PROTOCOLS if shipped else CUSTOM_LAYOUTS, "protocol", where)
-    import_module(f"sciprism.evaluation.protocols.{row['protocol'].replace('-', '_')}")  # registers it
+    _check_choice(row["protocol"], protocols if shipped else CUSTOM_LAYOUTS, "protocol", where)
     protocol = protocols[row["protocol"]]
     if shipped:
         settings, data = _build_data(row, protocol, where)
@@ -227,8 +226,8 @@ def _build_custom_data(
     """Return the settings of the protocol, and the layout that follows from it with the files that it reads."""
     layout, metrics = _import_layout(CUSTOM_LAYOUTS[row["protocol"]]), _list_metrics(row)
     layout_keys, protocol_keys = _field_names(layout), _field_names(protocol)
-    known = [*TASK_KEYS, *layout_keys, *(key for key in protocol_keys if key not in METRIC_KEYS)]
-    _check_keys(row, [key for key in known if key != "data" or key in layout_keys], where)
+    keys = [*TASK_KEYS, *layout_keys, *(key for key in protocol_keys if key not in METRIC_KEYS)]
+    _check_keys(row, [key for key in keys if key != "data" or key in layout_keys], where)
     settings = {**_implied_settings(row["protocol"], metrics), **row}
     of_layout = {key: value for key, value in settings.items() if key in layout_keys}
     of_protocol = {k: v for k, v in settings.items() if k in protocol_keys and k not in METRIC_KEYS}
@@ -251,8 +250,6 @@ def _implied_settings(protocol: str, metrics: Sequence[Any]) -> dict[str, Any]:
 
     A probe of numbers has an intercept and standardised targets, those of published suites as in the papers.
     """
-    from sciprism.evaluation.protocols.probe import OF_NUMBERS
-
     if protocol not in ("probe", "pair") or not metrics or metrics[0] not in OF_NUMBERS:
         return {}
     probe = {"loss": "epsilon_insensitive", "intercept": True, "standardize_targets": True}
@@ -336,7 +333,7 @@ def _resolve_paths(
     settings: Mapping[str, Any], folder: Path, where: str
 ) -> tuple[dict[str, Any], tuple[tuple[str, str], ...]]:
     """Return a layout's settings with absolute paths, and each file that they lead to with its SHA-256."""
-    found = dict(settings)
+    resolved = dict(settings)
     files: dict[str, str] = {}
     for key in [key for key in PATHS if settings.get(key)]:
         names = settings[key] if isinstance(settings[key], list) else [settings[key]]
@@ -346,8 +343,8 @@ def _resolve_paths(
                 raise InputError(f"{where}: {key} is {name!r}, but there is no {path}")
             for file in _list_files(path):
                 files[str(Path(str(name)) / file.relative_to(path))] = sha256(file)
-        found[key] = [str(path) for path in paths] if isinstance(settings[key], list) else str(paths[0])
-    return found, tuple(sorted(files.items()))
+        resolved[key] = [str(path) for path in paths] if isinstance(settings[key], list) else str(paths[0])
+    return resolved, tuple(sorted(files.items()))
 
 
 def _list_files(path: Path) -> list[Path]:
@@ -357,5 +354,5 @@ def _list_files(path: Path) -> list[Path]:
     written = {item.parent.parent for item in path.rglob("items/*.parquet")}
     for pack in filter(is_pack, path.rglob("*.json")):
         written |= {pack, scores_path(pack)}
-    found = [item for item in path.rglob("*") if item.is_file() and not written & {item, *item.parents}]
-    return [item for item in found if not any(part[0] == "." for part in item.relative_to(path).parts)]
+    data_files = [item for item in path.rglob("*") if item.is_file() and not written & {item, *item.parents}]
+    return [item for item in data_files if not any(part[0] == "." for part in item.relative_to(path).parts)]

@@ -178,10 +178,12 @@ def _score(metrics: Sequence[str], pools: Sequence[_Pool], sign: int) -> dict[st
         metrics,
         [str(i) for i in range(len(pools))],
         ranked=[
-            (own[: len(pool.grades)], sign * np.array(pool.grades)) for own, pool in zip(names, pools, strict=True)
+            (row_names[: len(pool.grades)], sign * np.array(pool.grades))
+            for row_names, pool in zip(names, pools, strict=True)
         ],
         judged=[
-            dict(zip(own, [*pool.grades, *pool.absent], strict=True)) for own, pool in zip(names, pools, strict=True)
+            dict(zip(row_names, [*pool.grades, *pool.absent], strict=True))
+            for row_names, pool in zip(names, pools, strict=True)
         ],
     )
 

@@ -84,9 +84,9 @@ def f1_of_counts(counts: ConfusionCounts, average: Literal["macro", "present", "
     hit, wrong = 2 * counts.tp, counts.fp + counts.fn
     if average == "micro":
         return safe_divide(hit.sum(axis=-1), (hit + wrong).sum(axis=-1))
-    each = safe_divide(hit, hit + wrong)
-    classes = (hit + wrong > 0).sum(axis=-1) if average == "present" else np.full(each.shape[:-1], each.shape[-1])
-    return safe_divide(each.sum(axis=-1), classes.astype(np.float64))
+    f1 = safe_divide(hit, hit + wrong)
+    classes = (hit + wrong > 0).sum(axis=-1) if average == "present" else np.full(f1.shape[:-1], f1.shape[-1])
+    return safe_divide(f1.sum(axis=-1), classes.astype(np.float64))
 
 
 def _pair(gold: ArrayLike, predicted: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -19,8 +19,8 @@ def b_cubed(gold: ArrayLike, predicted: ArrayLike) -> tuple[Doubles, Doubles]:
     truth, guess = np.asarray(gold), np.asarray(predicted)
     check_aligned(truth, guess, "gold and predicted clusters")
     _, truth, of_truth = np.unique(truth, return_inverse=True, return_counts=True)
-    found, guess, of_guess = np.unique(guess, return_inverse=True, return_counts=True)
-    pairs = truth.astype(np.int64) * max(1, len(found)) + guess
+    clusters, guess, of_guess = np.unique(guess, return_inverse=True, return_counts=True)
+    pairs = truth.astype(np.int64) * max(1, len(clusters)) + guess
     _, both, of_both = np.unique(pairs, return_inverse=True, return_counts=True)
     shared = of_both[both]
     return shared / of_guess[guess], shared / of_truth[truth]

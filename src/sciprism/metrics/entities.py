@@ -23,16 +23,16 @@ def spans(tags: Tags) -> list[Span]:
     An "I" starts an entity if the word before is outside or of another type (conlleval, CoNLL-2000).
     InputError for tags of other schemes, such as the E- and S- of BIOES.
     """
-    found: list[Span] = []
+    entities: list[Span] = []
     open_type: str | None = None
     for word, tag in enumerate(tags):
         prefix, kind = _parts(tag, word)
         if prefix == "I" and kind == open_type:
-            found[-1] = (kind, found[-1][1], word + 1)
+            entities[-1] = (kind, entities[-1][1], word + 1)
         elif prefix != "O":
-            found.append((kind, word, word + 1))
+            entities.append((kind, word, word + 1))
         open_type = None if prefix == "O" else kind
-    return found
+    return entities
 
 
 def entity_counts(gold: Sequence[Tags], predicted: Sequence[Tags], types: Sequence[str]) -> Doubles:

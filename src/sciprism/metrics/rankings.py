@@ -132,10 +132,10 @@ def grade_rankings(run: Run, qrels: Qrels, *, missing: Missing) -> GradedRanking
 @ranking_metrics.register("ndcg")
 def ndcg(rankings: GradedRankings, depth: int | None = None) -> Doubles:
     """Return nDCG: the sum of grade / log2(rank + 1), divided by that of the ideal ranking."""
-    found, ideal = (
+    gain, ideal = (
         _sum(rankings, hits, depth, hits.grade / np.log2(hits.rank + 1.0)) for hits in (rankings.found, rankings.ideal)
     )
-    return safe_divide(found, ideal)
+    return safe_divide(gain, ideal)
 
 
 @ranking_metrics.register("map")

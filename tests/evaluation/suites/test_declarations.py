@@ -6,7 +6,7 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.evaluation.suites import suites
-from sciprism.evaluation.task import parse_published, rename_columns, to_declaration
+from sciprism.evaluation.task import parse_published, to_declaration
 from sciprism.prepare.sources.citation_corpus import MULTI_SCIDOCS
 
 PUBLISHED = (
@@ -143,8 +143,6 @@ def test_cells_of_a_published_row():
     assert (x.scores, x.not_printed, x.not_on_file) == ({"a": 1.0, "d": -0.5}, ("b",), ("c",))
     assert y.scores == {"a": 81.6, "b": 64.0, "c": 2.0, "d": 3.0} and y.spreads == {"a": 0.1, "b": 1.0}
     assert not z.scores and z.not_on_file == ("a", "b", "c", "d")
-    renamed = rename_columns(x, {"a": "A", "b": "B", "c": "C"})
-    assert (renamed.scores, renamed.not_printed, renamed.not_on_file) == ({"A": 1.0, "d": -0.5}, ("B",), ("C",))
 
 
 def test_multi_scidocs_is_in_the_folder_that_prepare_writes():

@@ -52,11 +52,11 @@ class MentionPairs:
 
 def group_by_block(signatures: Sequence[Signature], blocks: frozenset[str]) -> dict[str, Rows]:
     """Return block -> rows of its mentions for some blocks, in the order of their names."""
-    found: defaultdict[str, list[int]] = defaultdict(list)
+    rows_by_block: defaultdict[str, list[int]] = defaultdict(list)
     for row, signature in enumerate(signatures):
         if signature.block in blocks:
-            found[signature.block].append(row)
-    return {name: np.array(found[name], np.int64) for name in sorted(found)}
+            rows_by_block[signature.block].append(row)
+    return {name: np.array(rows_by_block[name], np.int64) for name in sorted(rows_by_block)}
 
 
 def all_pairs(rows: Rows) -> tuple[Rows, Rows]:
@@ -130,12 +130,12 @@ def choose_settings(
     _check_pairs(train, dev)
     rng = np.random.default_rng(seed)
     candidates = [sample_settings(rng) for _ in range(trials)]
-    found = []
+    chosen = []
     for excluded in EXCLUDED_GROUPS:
         columns = _select_columns(train, None, excluded)
-        models = map_threads(lambda each: _train_trees(train, dev, columns, each, seed), candidates)  # noqa: B023
-        found.append(max(models, key=lambda model: model.auc).settings)
-    return found[0], found[1]
+        models = map_threads(lambda settings: _train_trees(train, dev, columns, settings, seed), candidates)  # noqa: B023
+        chosen.append(max(models, key=lambda model: model.auc).settings)
+    return chosen[0], chosen[1]
 
 
 def train_same_author(
@@ -248,9 +248,9 @@ class Dendrograms:
 
         clusters, first = [np.empty(0, np.int64)], 0
         for rows, linkage in zip(self.rows, self.linkages, strict=True):
-            found = fcluster(linkage, distance, "distance") if len(rows) > 1 else np.ones(1, np.int64)
-            clusters.append(found + first)
-            first += int(found.max())
+            numbers = fcluster(linkage, distance, "distance") if len(rows) > 1 else np.ones(1, np.int64)
+            clusters.append(numbers + first)
+            first += int(numbers.max())
         return np.concatenate([np.empty(0, np.int64), *self.rows]), np.concatenate(clusters)
 
 
@@ -273,10 +273,10 @@ def build_dendrograms(
         table = features(left, right)
         ends = np.cumsum([len(one) for one, _ in pairs])[:-1]
         by_model = map_threads(lambda distances: distances(table), models)  # noqa: B023
-        for found, distances in zip(linkages, by_model, strict=True):
+        for of_model, distances in zip(linkages, by_model, strict=True):
             parts = np.split(distances, ends)
-            found += [linkage(part, "average") if len(part) else np.empty((0, 4)) for part in parts]
-    return [Dendrograms(rows, tuple(found)) for found in linkages]
+            of_model += [linkage(part, "average") if len(part) else np.empty((0, 4)) for part in parts]
+    return [Dendrograms(rows, tuple(of_model)) for of_model in linkages]
 
 
 def choose_cut(sources: Sequence[Dendrograms], persons: Rows) -> tuple[float, float]:
@@ -295,9 +295,9 @@ def choose_cut(sources: Sequence[Dendrograms], persons: Rows) -> tuple[float, fl
     cuts = np.linspace(0.0, 1.0, CUT_STEPS + 1)
     scores = []
     for cut in cuts:
-        found = (source.cut(float(cut)) for source in trees)
-        each = [f1(*b_cubed(persons[rows], clusters)) for rows, clusters in found]
-        scores.append(np.average(each, weights=sizes))
+        clusterings = (source.cut(float(cut)) for source in trees)
+        f1_scores = [f1(*b_cubed(persons[rows], clusters)) for rows, clusters in clusterings]
+        scores.append(np.average(f1_scores, weights=sizes))
     best = np.flatnonzero(np.array(scores) == max(scores))
     return float(cuts[best[len(best) // 2]]), float(max(scores))
 

@@ -135,13 +135,13 @@ class PairFeatures:
 
     def _name_features(self, left: Rows, right: Rows) -> FeatureTable:
         """Compare names, each distinct pair once: a block has few."""
-        known: dict[tuple[Name, Name], tuple[float, ...]] = {}
+        similarities: dict[tuple[Name, Name], tuple[float, ...]] = {}
         rows = []
         for i, j in zip(left.tolist(), right.tolist(), strict=True):
             pair = self._names[i], self._names[j]
-            if pair not in known:
-                known[pair] = name_similarity(*pair) + advanced_similarity(pair[0].first, pair[1].first)
-            rows.append(known[pair])
+            if pair not in similarities:
+                similarities[pair] = name_similarity(*pair) + advanced_similarity(pair[0].first, pair[1].first)
+            rows.append(similarities[pair])
         return np.array(rows, np.float32)
 
 

@@ -110,8 +110,8 @@ def _score_clusters(
         choose_cut([trees], mentions.persons)
         for trees in build_dendrograms(mentions.splits.dev, mentions.pair_features, distances)
     ]
-    found = build_dendrograms(mentions.splits.test, mentions.pair_features, distances)
-    scores = [_item_scores(mentions, *trees.cut(cut)) for trees, (cut, _) in zip(found, cuts, strict=True)]
+    dendrograms = build_dendrograms(mentions.splits.test, mentions.pair_features, distances)
+    scores = [_item_scores(mentions, *trees.cut(cut)) for trees, (cut, _) in zip(dendrograms, cuts, strict=True)]
     return scores, [{"distance": cut, "dev b3": score} for cut, score in cuts]
 
 
@@ -148,8 +148,8 @@ class EncodedMentions:
         self.data = data
         splits = {"train": data.train, "dev": data.dev, "test": data.test}
         blocks = {name: group_by_block(data.signatures, split) for name, split in splits.items()}
-        for name, found in blocks.items():
-            if not found:
+        for name, members in blocks.items():
+            if not members:
                 raise InputError(f"no mention is in a {name} block; see the division of the blocks")
         self.splits = BlockSplits(**blocks)
         self.persons = np.unique([s.author for s in data.signatures], return_inverse=True)[1].astype(np.int64)

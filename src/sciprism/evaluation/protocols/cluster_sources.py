@@ -68,10 +68,10 @@ class ClusterSourcesProtocol:
         splits = _split_by_source(mentions)
         pairs = {
             name: (
-                mentions.sample_pairs(own.train, self.train_pairs, context.seed),
-                mentions.sample_pairs(own.dev, self.dev_pairs, context.seed),
+                mentions.sample_pairs(of_source.train, self.train_pairs, context.seed),
+                mentions.sample_pairs(of_source.dev, self.dev_pairs, context.seed),
             )
-            for name, own in splits.items()
+            for name, of_source in splits.items()
         }
         train_sources: list[tuple[str, ...]] = [(name,) for name in splits]
         train_sources += [tuple(n for n in splits if self.leave_self_in or n != name) for name in splits]
@@ -81,21 +81,22 @@ class ClusterSourcesProtocol:
         unions = dict(zip(splits, models[len(splits) :], strict=True))
         union: dict[str, float] = {}
         grid: dict[str, float] = {}
-        for target, own in splits.items():
+        for target, of_source in splits.items():
             scored = [*single.values(), unions[target]]
-            found = _dendrograms(mentions, own.test, scored)
-            scores = [_score(mentions, *t.cut(each.cut)) for t, each in zip(found, scored, strict=True)]
+            dendrograms = _dendrograms(mentions, of_source.test, scored)
+            scores = [_score(mentions, *t.cut(model.cut)) for t, model in zip(dendrograms, scored, strict=True)]
             union[target] = scores.pop()
             grid |= {f"{name} on {target}": score for name, score in zip(single, scores, strict=True)}
         details = {
             "union": union,
             "grid": grid,
             "exact name": {
-                n: _score(mentions, *cluster_by_name(data.signatures, own.test)) for n, own in splits.items()
+                n: _score(mentions, *cluster_by_name(data.signatures, of_source.test))
+                for n, of_source in splits.items()
             },
-            "distances": {name: each.cut for name, each in single.items()},
-            "union distances": {name: each.cut for name, each in unions.items()},
-            "mentions": {name: sum(map(len, own.test.values())) for name, own in splits.items()},
+            "distances": {name: model.cut for name, model in single.items()},
+            "union distances": {name: model.cut for name, model in unions.items()},
+            "mentions": {name: sum(map(len, of_source.test.values())) for name, of_source in splits.items()},
             "papers": mentions.papers,
         }
         every = {"union": _mean(union), "grid": _mean(grid)}
@@ -111,7 +112,7 @@ class ClusterSourcesProtocol:
 
 
 def _dendrograms(mentions: EncodedMentions, blocks: Blocks, models: Sequence[_TrainedModel]) -> list[Dendrograms]:
-    return build_dendrograms(blocks, mentions.pair_features, [each.model.distances for each in models])
+    return build_dendrograms(blocks, mentions.pair_features, [member.model.distances for member in models])
 
 
 def _choose_cuts(
@@ -119,12 +120,15 @@ def _choose_cuts(
 ) -> list[_TrainedModel]:
     """Give each model the best distance on the dev blocks of its sources; each source is read once."""
     trees: list[list[Dendrograms]] = [[] for _ in models]
-    for name, own in splits.items():
-        numbers = [number for number, each in enumerate(models) if name in each.sources]
-        found = _dendrograms(mentions, own.dev, [models[number] for number in numbers])
+    for name, of_source in splits.items():
+        numbers = [number for number, model in enumerate(models) if name in model.sources]
+        found = _dendrograms(mentions, of_source.dev, [models[number] for number in numbers])
         for number, dendrograms in zip(numbers, found, strict=True):
             trees[number].append(dendrograms)
-    return [replace(each, cut=choose_cut(own, mentions.persons)[0]) for each, own in zip(models, trees, strict=True)]
+    return [
+        replace(model, cut=choose_cut(of_source, mentions.persons)[0])
+        for model, of_source in zip(models, trees, strict=True)
+    ]
 
 
 def _split_by_source(mentions: EncodedMentions) -> dict[str, BlockSplits]:
@@ -132,8 +136,8 @@ def _split_by_source(mentions: EncodedMentions) -> dict[str, BlockSplits]:
     if len(names) < 2:
         raise InputError("cluster-sources needs mentions of at least two sources; use cluster for one")
     splits = {name: mentions.of_source(name) for name in names}
-    for name, own in splits.items():
-        if not (own.train and own.dev and own.test):
+    for name, of_source in splits.items():
+        if not (of_source.train and of_source.dev and of_source.test):
             raise InputError(f"source {name}: train, dev or test has no block with a mention")
     return splits
 

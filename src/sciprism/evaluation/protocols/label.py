@@ -124,5 +124,5 @@ def _move_to_front(first: Sequence[Rows], scores: Sequence[NDArray[np.floating[A
 
 def _flatten(lists: Sequence[Rows]) -> tuple[Rows, Rows]:
     """Return the elements of all lists end to end, after the number of the list of each."""
-    owners = np.repeat(np.arange(len(lists)), [len(each) for each in lists])
+    owners = np.repeat(np.arange(len(lists)), [len(members) for members in lists])
     return owners, np.concatenate([*lists, np.empty(0, np.int64)]).astype(np.int64)

@@ -44,12 +44,12 @@ class MatchProtocol:
             raise InputError(f"match: best is {self.best}; at least one paper of a reviewer must count")
         if not self.metrics:
             raise InputError("match: no metric is named")
-        known = dict(self.levels)
+        thresholds = dict(self.levels)
         for name in (name for name in self.metrics if name != PAIRWISE):
             level, _, metric = name.partition(" ")
-            if level not in known:
+            if level not in thresholds:
                 raise InputError(
-                    f"match: metric {name!r} begins with no level; levels: {', '.join(known)}; or {PAIRWISE}"
+                    f"match: metric {name!r} begins with no level; levels: {', '.join(thresholds)}; or {PAIRWISE}"
                 )
             parse_metric(metric)
 
@@ -95,11 +95,11 @@ class MatchProtocol:
             np.unique(np.concatenate([np.searchsorted(written, profiles[j]) for j in pairs[of_pair == i, 1]]))
             for i in range(len(submissions))
         ]
-        found = system.pool_scores(papers.take(submissions), papers.take(written), pools, "cosine")
+        similarities = system.pool_scores(papers.take(submissions), papers.take(written), pools, "cosine")
         scores = np.empty(len(pairs))
         for row, (i, number) in enumerate(zip(of_pair, pairs[:, 1], strict=True)):
-            own = np.searchsorted(pools[i], np.searchsorted(written, profiles[number]))
-            scores[row] = mean_of_best(np.asarray(found[i], np.float64)[None, own], self.best)[0]
+            places = np.searchsorted(pools[i], np.searchsorted(written, profiles[number]))
+            scores[row] = mean_of_best(np.asarray(similarities[i], np.float64)[None, places], self.best)[0]
         return scores
 
     def _ranked(self, name: str, data: MatchInput, pairs: Rows, rated: tuple[Doubles, Doubles]) -> ItemScores:

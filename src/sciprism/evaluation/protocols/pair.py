@@ -93,7 +93,7 @@ class _TextProblem(TuningProblem[PairInput, PairProtocol]):
 
     def item_scores(self, rows: Rows, predictions: Predictions) -> Mapping[str, ItemScores]:
         """Return the scores of each text."""
-        outputs = np.concatenate([found for _, found in sorted(predictions, key=lambda pair: pair[0].row)])
+        outputs = np.concatenate([output for _, output in sorted(predictions, key=lambda pair: pair[0].row)])
         order = np.sort(rows)
         ids = [self.data.ids[row] for row in order]
         gold = [self.data.targets[row] for row in order]
@@ -101,7 +101,7 @@ class _TextProblem(TuningProblem[PairInput, PairProtocol]):
 
     def is_uniform(self, predictions: Predictions) -> bool:
         """Tell whether all texts get one class, the same labels or one number."""
-        outputs = np.concatenate([found for _, found in predictions])
+        outputs = np.concatenate([output for _, output in predictions])
         if self.kind == "number":
             return bool(np.ptp(outputs) < 1e-3)
         predicted = outputs.argmax(axis=1)[:, None] if self.kind == "class" else outputs > 0

@@ -172,9 +172,9 @@ class _Problem:
         mean, deviation = (targets.mean(), targets.std() or 1.0) if self.standardize_targets else (0.0, 1.0)
         if self.standardize_targets:
             targets = (targets - mean) / deviation
-        found = self._fit(train, targets, note).predict(self.vectors[self.data.test])
-        found = found if found.ndim == 1 or self.names else found[:, 0]
-        return mean + deviation * found.astype(np.float64) if self.standardize_targets else found
+        predicted = self._fit(train, targets, note).predict(self.vectors[self.data.test])
+        predicted = predicted if predicted.ndim == 1 or self.names else predicted[:, 0]
+        return mean + deviation * predicted.astype(np.float64) if self.standardize_targets else predicted
 
     def check_predictions(self, metric: Metric, predicted: NDArray[Any]) -> None:
         """Warn in the details where predictions hardly vary, or score below one prediction for all papers."""
@@ -191,7 +191,7 @@ class _Problem:
             constant = self._constant_classes(metric, train)
             if len(np.unique(predicted, axis=0)) == 1:
                 warnings.append(f"all {len(predicted)} test papers get the same prediction")
-        score, lowest = (estimate(self.item_scores(metric, [found])) for found in (predicted, constant))
+        score, lowest = (estimate(self.item_scores(metric, [prediction])) for prediction in (predicted, constant))
         lowest = 0.0 if np.isnan(lowest) else lowest  # a correlation with a constant
         if score < lowest:
             warnings.append(f"{metric} {score:.4f} is below {lowest:.4f}, that of one prediction for all papers")
@@ -273,15 +273,15 @@ class _Problem:
 
     def predict_few_per_label(self, few: FewShot, seed: int) -> list[NDArray[Any]]:
         """Train on `size` rows of each label, sampled without replacement (SciRepEval's FoS)."""
-        found = []
+        predictions = []
         for number in range(few.iterations):
             random = np.random.RandomState(SEED + seed + number)
             rows: set[int] = set()
             for column in self.targets[self.data.train].T:
                 positive = self.data.train[column == 1]
                 rows.update(random.choice(positive, min(few.size, len(positive)), replace=False).tolist())
-            found.append(self.predict_test(np.array(sorted(rows)), note=False))
-        return found
+            predictions.append(self.predict_test(np.array(sorted(rows)), note=False))
+        return predictions
 
     def item_scores(self, metric: Metric, runs: Sequence[NDArray[Any]]) -> ItemScores:
         """Return the scores of the test papers; runs: the predictions of each few-shot iteration."""

@@ -101,11 +101,11 @@ class RecommendProtocol:
 
 
 def _item_scores(data: ClickLog, lists: ShownLists, scores: Sequence[NDArray[np.float64]]) -> dict[str, ItemScores]:
-    found = click_scores(scores, lists.clicked.tolist(), data.propensities)
+    clicks = click_scores(scores, lists.clicked.tolist(), data.propensities)
     ids = tuple(f"{number}:{data.papers[click.paper].id}" for number, click in enumerate(data.test))
     return {
-        name: ItemScores(ids, np.stack([value * found.weights, found.weights], axis=1), "weighted-mean")
-        for name, value in zip(METRICS, (found.gain, found.first), strict=True)
+        name: ItemScores(ids, np.stack([value * clicks.weights, clicks.weights], axis=1), "weighted-mean")
+        for name, value in zip(METRICS, (clicks.gain, clicks.first), strict=True)
     }
 
 
@@ -124,14 +124,14 @@ class ShownLists:
 
     def triplets(self) -> tuple[Rows, Rows, Rows]:
         """Return click, row of the clicked paper and row of a negative: the first five others as shown."""
-        found = [
+        triplets = [
             (click, start + position, row)
             for click, (start, end, position) in enumerate(
                 zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), self.clicked.tolist(), strict=True)
             )
             for row in [row for row in range(start, end) if row != start + position][:MAX_NEGATIVES]
         ]
-        click, positive, negative = np.array(found, np.int64).reshape(-1, 3).T
+        click, positive, negative = np.array(triplets, np.int64).reshape(-1, 3).T
         return click, positive, negative
 
 
@@ -210,9 +210,9 @@ def train_ranker(
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
         with torch.inference_mode():
-            found = float(_loss(net, dev, vectors, weights[1], dev.triplets(), settings.margin))
-        if found < best:
-            best, best_epoch, best_state = found, epoch, copy.deepcopy(net.state_dict())
+            dev_loss = float(_loss(net, dev, vectors, weights[1], dev.triplets(), settings.margin))
+        if dev_loss < best:
+            best, best_epoch, best_state = dev_loss, epoch, copy.deepcopy(net.state_dict())
         elif epoch - best_epoch >= PATIENCE:
             break
     net.load_state_dict(best_state)

@@ -90,24 +90,24 @@ class _AnswerProblem(TuningProblem[SpanInput, SpanProtocol]):
         if short != question:
             self.dropped.add(LONG, self.data.ids[row])
         answer = next(iter(self.data.answers[row]), None)
-        found = []
+        examples = []
         for window in self.tokenizer.pair_windows(short, context, self.protocol.stride):
             positions = window.segment_positions(1)
             offsets = window.offsets[positions]
             target = NO_ANSWER if answer is None else find_answer(answer, offsets)
-            found.append(TuningExample(row, window.ids, window.types, [0, *positions.tolist()], [target], offsets))
+            examples.append(TuningExample(row, window.ids, window.types, [0, *positions.tolist()], [target], offsets))
         if answer is None or self.protocol.max_empty_windows is None:
-            return found
-        empty = [number for number, each in enumerate(found) if each.targets[0] == NO_ANSWER]
+            return examples
+        empty = [number for number, example in enumerate(examples) if example.targets[0] == NO_ANSWER]
         idle = set(empty) - set(sample(empty, self.protocol.max_empty_windows, self.data.ids[row]))
-        return [replace(each, idle=number in idle) for number, each in enumerate(found)]
+        return [replace(example, idle=number in idle) for number, example in enumerate(examples)]
 
     def _predict_answers(self, predictions: Predictions) -> dict[int, str]:
         """Return the predicted answer of each question, "" for none."""
         by_row: dict[int, list[tuple[TuningExample, Outputs]]] = defaultdict(list)
         for example, outputs in predictions:
             by_row[example.row].append((example, outputs))
-        found = {}
+        answers = {}
         for row, windows in by_row.items():
             none = min(float(outputs[0].sum()) for _, outputs in windows)
             best, (start, end) = max(
@@ -118,8 +118,8 @@ class _AnswerProblem(TuningProblem[SpanInput, SpanProtocol]):
                 key=lambda pair: pair[0],
             )
             answered = best >= none or not self.protocol.unanswerable
-            found[row] = self.data.contexts[row][start:end].strip() if answered else ""
-        return found
+            answers[row] = self.data.contexts[row][start:end].strip() if answered else ""
+        return answers
 
 
 NO_ANSWER = (0, 0)
@@ -137,8 +137,8 @@ def find_answer(answer: Answer, offsets: Offsets) -> tuple[int, int]:
     inside = len(offsets) and offsets[0, 0] <= answer.start and offsets[-1, 1] > last
     if not inside or not covers.any():
         return NO_ANSWER
-    found = np.flatnonzero(covers)
-    return int(found[0]) + 1, int(found[-1]) + 1
+    covering = np.flatnonzero(covers)
+    return int(covering[0]) + 1, int(covering[-1]) + 1
 
 
 def find_best_span(
@@ -156,6 +156,6 @@ def find_best_span(
     for more in range(min(max_tokens, len(starts))):
         sums = starts[: len(starts) - more] + ends[more:]
         first = int(sums.argmax())
-        best = max(best, (float(sums[first]), first, first + more), key=lambda each: each[0])
+        best = max(best, (float(sums[first]), first, first + more), key=lambda candidate: candidate[0])
     score, first, last = best
     return score, (int(offsets[first][0]), int(offsets[last][1]))

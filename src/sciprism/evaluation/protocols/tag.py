@@ -98,15 +98,15 @@ class _TagProblem(TuningProblem[TaggingInput, TagProtocol]):
             self.dropped.add(LONG, self.data.ids[row])
         for word in sorted(set(range(len(words))) - {word for found, _ in first_tokens for word in found}):
             self.dropped.add(VANISHED, f"{self.data.ids[row]} {words[word]!r}")
-        known = {tag: number for number, tag in enumerate(self.tags)}
+        tag_numbers = {tag: number for number, tag in enumerate(self.tags)}
         assigned = assign_words(first_tokens, [len(window.ids) for window in windows])
-        for window, (found, positions), own in zip(windows, first_tokens, assigned, strict=True):
-            names = [found[index] for index in own]
+        for window, (found, positions), targets in zip(windows, first_tokens, assigned, strict=True):
+            names = [found[index] for index in targets]
             yield TuningExample(
                 row=row,
                 ids=window.ids,
                 types=window.types,
-                positions=[positions[index] for index in own],
-                targets=[known.get(tags[name], 0) for name in names],
+                positions=[positions[index] for index in targets],
+                targets=[tag_numbers.get(tags[name], 0) for name in names],
                 names=names,
             )

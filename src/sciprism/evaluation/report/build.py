@@ -47,6 +47,8 @@ def build_report(
     """
     if not systems:
         raise InputError("no results to report")
+    scored = {suite for system in systems for suite, _ in system.runs}
+    suites = {name: suites[name] for name in suites if name in scored}
     tasks = list_tasks(systems, list(suites.values()))
     declared = {(name, task.name): task for name, suite in suites.items() for task in suite.tasks}
     suites = {name: _select_view(suite, tasks) for name, suite in suites.items()}
@@ -54,15 +56,15 @@ def build_report(
     resampler, rows = Resampler(seed), list[ReportRow]()
     all_results: list[tuple[ReportLine, list[LineResult]]] = []
     for suite in dict.fromkeys(suite for suite, _ in tasks):
-        own = [task for task in tasks if task[0] == suite]
-        lines = [line for task in own for line in build_lines(task, ordered, declared.get(task))]
+        tasks_of_suite = [task for task in tasks if task[0] == suite]
+        lines = [line for task in tasks_of_suite for line in build_lines(task, ordered, declared.get(task))]
         results = [(line, _score_systems(line, systems, baseline, resampler)) for line in lines]
         view = suites[suite].name.partition("/")[2] if suite in suites else ""
         counted = [(line, some) for line, some in results if line.counted]
         rows += [_task_row(line, some, some[baseline]) for line, some in results]
         rows += [
             replace(_average_row(average, counted, systems, baseline), view=view)
-            for average in build_averages(own, lines, suites.get(suite))
+            for average in build_averages(tasks_of_suite, lines, suites.get(suite))
         ]
         all_results += results
     return Report(
@@ -91,15 +93,15 @@ def _score_systems(
     line: ReportLine, systems: Sequence[SystemResults], baseline: int, resampler: Resampler
 ) -> list[LineResult]:
     comparable = [_select_comparable(line, system) for system in systems]
-    found = []
+    line_results = []
     for i, (system, (runs, remark)) in enumerate(zip(systems, comparable, strict=True)):
         status = system.status(line.task)
         if status != "done" or not runs:
-            found.append(LineResult("not comparable" if remark else status, remark=remark))
+            line_results.append(LineResult("not comparable" if remark else status, remark=remark))
             continue
         score = score_line(line, runs, resampler)
         if isnan(score.value):  # such as a correlation with a constant
-            found.append(LineResult("undefined", remark=remark))
+            line_results.append(LineResult("undefined", remark=remark))
             continue
         result = LineResult("done", score, remark=remark)
         testable = i != baseline and runs[0].folder is not None  # without items there is no test
@@ -107,8 +109,8 @@ def _score_systems(
         if testable and base_runs and systems[baseline].status(line.task) == "done":
             result.difference, reason = compare_line(line, runs, base_runs, resampler)
             result.remark = "; ".join(filter(None, (remark, reason)))
-        found.append(result)
-    return found
+        line_results.append(result)
+    return line_results
 
 
 def _select_comparable(line: ReportLine, system: SystemResults) -> tuple[list[StoredResult], str]:
@@ -127,15 +129,15 @@ def _task_row(line: ReportLine, results: Sequence[LineResult], base: LineResult)
         metric=", ".join(line.metrics),
         format=line.result.format,
         group=line.result.group,
-        cells=tuple(_cell(each.status, each.score, each.difference, base.score) for each in results),
+        cells=tuple(_cell(result.status, result.score, result.difference, base.score) for result in results),
     )
 
 
-def _cell(status: str, score: SampledScore | None, found: Samples | None, base: SampledScore | None) -> ReportCell:
+def _cell(status: str, score: SampledScore | None, samples: Samples | None, base: SampledScore | None) -> ReportCell:
     return ReportCell(
         status=status,
         score=to_score(score) if score else None,
-        difference=to_difference(found, score, base) if found and score else None,
+        difference=to_difference(samples, score, base) if samples and score else None,
     )
 
 
@@ -145,7 +147,7 @@ def _average_row(
     """Average the tasks that all systems have; systems that do not serve some, or have none, get none."""
     inside = [(line, results) for line, results in counted if line.task in average.tasks]
     statuses = [{results[i].status for _, results in inside} for i in range(len(systems))]
-    members = [i for i, found in enumerate(statuses) if "done" in found and "not served" not in found]
+    members = [i for i, of_system in enumerate(statuses) if "done" in of_system and "not served" not in of_system]
     reasons = {
         task: _explain_lacking([some for line, some in inside if line.task == task], systems, members)
         for task in average.tasks
@@ -196,16 +198,16 @@ def _average_cell(
     """Return the mean of the groups' means, and its difference to the baseline's where all are paired."""
     if score is None:
         return ReportCell(status="left out")
-    found = [[result.difference for result in results if result.difference] for results in groups]
+    differences = [[result.difference for result in results if result.difference] for results in groups]
     paired = base is not None and all(r.difference for results in groups for r in results if r.score)
-    difference = mean_samples([mean_samples(some) for some in found]) if paired else None
+    difference = mean_samples([mean_samples(some) for some in differences]) if paired else None
     return _cell("done", score, difference, base)
 
 
 def _correct_p_values(rows: Sequence[ReportRow]) -> list[ReportRow]:
     """Correct p by Holm over all differences that a report shows: tasks and averages of all systems."""
     shown = [cell.difference for row in rows if row.kind != "part" for cell in row.cells if cell.difference]
-    corrected = iter(holm([found.p for found in shown]))
+    corrected = iter(holm([difference.p for difference in shown]))
 
     def correct(cell: ReportCell) -> ReportCell:
         if not cell.difference:

@@ -100,10 +100,10 @@ def compare_line(
     others = resampler.mean([(other, name) for _, other, name in named])
     if reason or mine is None or others is None:
         return None, reason
-    found = sum_samples((mine, others), (1, -1))
-    if any(np.isnan(sample.draws).all() for sample in found.values()):
+    difference = sum_samples((mine, others), (1, -1))
+    if any(np.isnan(sample.draws).all() for sample in difference.values()):
         return None, "no resample of the items has a value"
-    return found, ""
+    return difference, ""
 
 
 def to_score(score: SampledScore) -> Score:
@@ -122,10 +122,10 @@ def to_score(score: SampledScore) -> Score:
 
 def to_difference(samples: Samples, score: SampledScore, base: SampledScore | None) -> Difference:
     """Return a difference with interval, two-sided p, and whether the scores differ beyond their seeds."""
-    found = sample_difference(samples)
-    low, high = found.interval()
+    difference = sample_difference(samples)
+    low, high = difference.interval()
     apart = base is not None and are_apart([*score.by_seed.values()], [*base.by_seed.values()])
-    return Difference(value=found.value, low=low, high=high, p=found.p, apart=apart)
+    return Difference(value=difference.value, low=low, high=high, p=difference.p, apart=apart)
 
 
 def are_apart(a: Sequence[float] | Doubles, b: Sequence[float] | Doubles) -> bool:
@@ -133,7 +133,7 @@ def are_apart(a: Sequence[float] | Doubles, b: Sequence[float] | Doubles) -> boo
 
     INDUS (section 4) marks such differences; items are not considered. False where neither has two runs.
     """
-    spread = max(float(np.std(each, ddof=1)) if len(each) > 1 else 0.0 for each in (a, b))
+    spread = max(float(np.std(values, ddof=1)) if len(values) > 1 else 0.0 for values in (a, b))
     return spread > 0 and abs(float(np.mean(a)) - float(np.mean(b))) > 2 * spread
 
 
@@ -155,10 +155,10 @@ class Resampler:
 
     def mean(self, numbers: Sequence[tuple[StoredResult, str]]) -> Samples | None:
         """Return the mean of some metrics of some runs; None where items are missing."""
-        found = [known for run, metric in numbers if (known := self._bootstrap(run, metric))]
-        if not found or len(found) < len(numbers):
+        distributions = [distribution for run, metric in numbers if (distribution := self._bootstrap(run, metric))]
+        if not distributions or len(distributions) < len(numbers):
             return None
-        return mean_samples([{known.items[0]: known.sample} for known in found])
+        return mean_samples([{distribution.items[0]: distribution.sample} for distribution in distributions])
 
     def unpaired(self, run: StoredResult, other: StoredResult, metric: str) -> str:
         """Return why a metric of two runs cannot be compared item by item, "" if it can."""

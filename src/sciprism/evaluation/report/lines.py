@@ -42,17 +42,17 @@ class SystemResults:
 
     def status(self, task: TaskId) -> str:
         """Return done, failed, not served, or not run; a task is done only if all its seeds are."""
-        found = [run.result.status for run in self.runs.get(task, ())]
-        return next((status for status in ("failed", "not served", "done") if status in found), "not run")
+        statuses = [run.result.status for run in self.runs.get(task, ())]
+        return next((status for status in ("failed", "not served", "done") if status in statuses), "not run")
 
 
 def read_stored_results(folders: Iterable[Path]) -> list[StoredResult]:
     """Read every result below some folders, each once. Raises InputError where a folder has none."""
-    found: dict[tuple[Path, str, str], StoredResult] = {}
+    results: dict[tuple[Path, str, str], StoredResult] = {}
     for root in folders:
         for folder, result in stored_results.read_results(root):
-            found.setdefault((folder.resolve(), result.suite, result.task), StoredResult(result, folder))
-    return list(found.values())
+            results.setdefault((folder.resolve(), result.suite, result.task), StoredResult(result, folder))
+    return list(results.values())
 
 
 def group_by_system(runs: Sequence[StoredResult]) -> list[SystemResults]:
@@ -121,10 +121,10 @@ class ReportAverage:
 
 def list_tasks(systems: Sequence[SystemResults], suites: Sequence[Suite]) -> list[TaskId]:
     """Return every task with a result, by suite, in the order of the declarations where known."""
-    found = list(dict.fromkeys(chain.from_iterable(system.runs for system in systems)))
+    tasks = list(dict.fromkeys(chain.from_iterable(system.runs for system in systems)))
     declared = {(suite.name, task.name): i for suite in suites for i, task in enumerate(suite.tasks)}
-    order = {name: i for i, name in enumerate(dict.fromkeys(suite for suite, _ in found))}
-    return sorted(found, key=lambda task: (order[task[0]], declared.get(task, len(declared))))
+    order = {name: i for i, name in enumerate(dict.fromkeys(suite for suite, _ in tasks))}
+    return sorted(tasks, key=lambda task: (order[task[0]], declared.get(task, len(declared))))
 
 
 def build_lines(task: TaskId, systems: Sequence[SystemResults], declared: Task | None = None) -> list[ReportLine]:
@@ -134,8 +134,8 @@ def build_lines(task: TaskId, systems: Sequence[SystemResults], declared: Task |
         result = next(system.runs[task][0] for system in systems if task in system.runs).result
         return [ReportLine(task=task, name=task[1], metrics=(), counted=True, result=result)]
     result, names = run.result, tuple(run.result.metrics)
-    each = result.numbers == "each" or len(names) == 1
-    counted = names if each else names[:1] if result.numbers == "first" else ()
+    every_metric = result.numbers == "each" or len(names) == 1
+    counted = names if every_metric else names[:1] if result.numbers == "first" else ()
     lines = [
         ReportLine(
             task=task,
@@ -176,11 +176,11 @@ def build_averages(tasks: Sequence[TaskId], lines: Sequence[ReportLine], suite: 
         lambda _: "all",
     )
     for label in groupings:
-        labels = {task: label(found) for task, found in facts.items()}
+        labels = {task: label(fact) for task, fact in facts.items()}
         for name in dict.fromkeys(filter(None, (labels[task] for task in tasks))):
             members = tuple(task for task in facts if labels[task] == name)
-            known = {mean.name.casefold() for mean in averages}
-            if name.casefold() not in known and set(members) not in [set(mean.tasks) for mean in averages]:
+            declared_names = {mean.name.casefold() for mean in averages}
+            if name.casefold() not in declared_names and set(members) not in [set(mean.tasks) for mean in averages]:
                 averages.append(ReportAverage(name, members))
     return averages
 
@@ -193,7 +193,7 @@ def explain_incomparable(result: TaskResult, wanted: TaskResult, declared: Task 
         return f"{other}; score it again"
     if set(result.metrics) != set(wanted.metrics):
         return f"other metrics ({', '.join(result.metrics)})"
-    mine, theirs = (dict(found.provenance.get("data") or {}) for found in (result, wanted))
+    mine, theirs = (dict(either.provenance.get("data") or {}) for either in (result, wanted))
     changed = sorted(name for name in mine.keys() & theirs.keys() if mine[name] != theirs[name])
     if changed:
         return f"other data ({', '.join(changed[:3])} changed)"

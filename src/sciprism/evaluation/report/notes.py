@@ -39,14 +39,14 @@ def build_notes(
 
 def collect_remarks(suites: Mapping[str, Suite], results: Results) -> dict[str, str]:
     """Return what declarations say about the data: of each suite with results, then of its tasks."""
-    found: dict[str, str] = {}
+    remarks: dict[str, str] = {}
     for line, _ in results:
         name, task = line.task[0], line.declared
         if name in suites and suites[name].remark:
-            found[name] = suites[name].remark
+            remarks[name] = suites[name].remark
         if task and task.remark and task.key == line.result.key:
-            found[f"{name}/{task.name}"] = task.remark
-    return found
+            remarks[f"{name}/{task.name}"] = task.remark
+    return remarks
 
 
 def shorten_remarks(remarks: Mapping[str, str]) -> list[str]:
@@ -159,23 +159,23 @@ def _fingerprints(systems: Sequence[SystemResults]) -> Iterator[str]:
     """Yield the systems whose runs have different weights: other trainings, or other models."""
     for system in systems:
         runs = chain.from_iterable(system.runs.values())
-        found = {str(run.result.system.get("fingerprint", "")) for run in runs}
-        if len(found) > 1:
-            yield f"{system.name}: its results are of {len(found)} different models (fingerprints)"
+        fingerprints = {str(run.result.system.get("fingerprint", "")) for run in runs}
+        if len(fingerprints) > 1:
+            yield f"{system.name}: its results are of {len(fingerprints)} different models (fingerprints)"
 
 
 def _dropped(systems: Sequence[SystemResults]) -> Iterator[str]:
     """Yield what was dropped, a line for each reason and count: with its tasks, and its systems if not all."""
-    found: dict[tuple[str, str, int, str], dict[str, None]] = defaultdict(dict)
+    tasks_by_reason: dict[tuple[str, str, int, str], dict[str, None]] = defaultdict(dict)
     listed: dict[str, str] = {}
     for system in systems:
         for run in chain.from_iterable(system.runs.values()):
             listed.setdefault(run.result.task, run.result.details.get("dropped by the data", ""))
             for reason, entry in run.result.dropped.items():
                 first = ", ".join(map(str, entry["first"][:3]))
-                found[run.result.task, reason, entry["count"], first][system.name] = None
+                tasks_by_reason[run.result.task, reason, entry["count"], first][system.name] = None
     lines: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for (task, reason, count, first), names in found.items():
+    for (task, reason, count, first), names in tasks_by_reason.items():
         of = "" if len(names) == len(systems) else f" ({', '.join(names)})"
         more = ", ..." if count > 3 else ""
         file = "; all ids: SYSTEM/SUITE/dropped/TASK.csv" if count > 3 and listed[task] else ""

@@ -79,17 +79,17 @@ class Results(Sequence[TaskResult]):
             print("no results")
 
     def _score(self, task: str, system: str, metric: str = "") -> float:
-        found = [r for r in self if r.system["name"] == system and task in (r.task, f"{r.suite}/{r.task}")]
-        if not found:
+        results = [r for r in self if r.system["name"] == system and task in (r.task, f"{r.suite}/{r.task}")]
+        if not results:
             tasks = ", ".join(dict.fromkeys(f"{r.suite}/{r.task}" for r in self))
             systems = ", ".join(dict.fromkeys(str(r.system["name"]) for r in self))
             raise KeyError(f"no result of {system!r} at {task!r}; tasks: {tasks}; systems: {systems}")
-        if lacking := [result for result in found if result.status != "done"]:
+        if lacking := [result for result in results if result.status != "done"]:
             raise KeyError(f"{system} has no number at {task}: {lacking[0].status}: {lacking[0].reason}")
-        metric = metric or next(iter(found[0].metrics))
-        if metric not in found[0].metrics:
-            raise KeyError(f"{task} has no metric {metric!r}; known: {', '.join(found[0].metrics)}")
-        return sum(result.metrics[metric].value for result in found) / len(found)
+        metric = metric or next(iter(results[0].metrics))
+        if metric not in results[0].metrics:
+            raise KeyError(f"{task} has no metric {metric!r}; known: {', '.join(results[0].metrics)}")
+        return sum(result.metrics[metric].value for result in results) / len(results)
 
     def _missing(self) -> Iterator[str]:
         for status in ("failed", "not served"):

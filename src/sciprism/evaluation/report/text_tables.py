@@ -70,11 +70,11 @@ def score_text(score: Score) -> str:
     return " ".join(parts)
 
 
-def difference_text(found: Difference) -> str:
+def difference_text(difference: Difference) -> str:
     """Return a difference times 100: +1.20 [0.3, 2.1] *, or ** after Holm's correction."""
-    interval = f"{100 * found.value:+.2f} [{_limit(100 * found.low)}, {_limit(100 * found.high)}]"
-    mark = "**" if found.marked_among_all else "*" * found.marked
-    return " ".join(filter(None, [interval, mark, "†" * found.apart]))
+    interval = f"{100 * difference.value:+.2f} [{_limit(100 * difference.low)}, {_limit(100 * difference.high)}]"
+    mark = "**" if difference.marked_among_all else "*" * difference.marked
+    return " ".join(filter(None, [interval, mark, "†" * difference.apart]))
 
 
 def _limit(number: float) -> str:
@@ -145,10 +145,10 @@ def _compare_published(suite: str, report: Report, rows: Sequence[ReportRow]) ->
 
 
 def _short_text(row: ReportRow, system: int) -> str:
-    found = row.cells[system]
-    if found.score is None:
-        return cell_text(found)
-    text = f"{100 * found.score.value:.2f}"
+    cell = row.cells[system]
+    if cell.score is None:
+        return cell_text(cell)
+    text = f"{100 * cell.score.value:.2f}"
     return f"{text} ({len(row.tasks)} of {len(row.tasks) + len(row.lacking)})" if row.lacking else text
 
 

@@ -166,23 +166,23 @@ class RankingSystem:
         for i, scores in enumerate(self.rank(queries, documents)):
             dropped = np.zeros(0, np.int64) if excluded is None else excluded[i]
             left = np.setdiff1d(np.arange(len(scores)), dropped)
-            found = left[np.argsort(-scores[left], kind="stable")][:k]
-            best[i, : len(found)], rows[i, : len(found)] = scores[found], found
+            best_rows = left[np.argsort(-scores[left], kind="stable")][:k]
+            best[i, : len(best_rows)], rows[i, : len(best_rows)] = scores[best_rows], best_rows
         return best, rows
 
 
-def resolve_distance(stated: str, own: str) -> str:
+def resolve_distance(stated: str, encoder_distance: str) -> str:
     """Return the distance that vectors are compared by, given what a task states and the encoder's own."""
     if stated == "encoder":
-        return own
+        return encoder_distance
     if stated == "cosine or dot":
-        return "dot" if own == "dot" else "cosine"
+        return "dot" if encoder_distance == "dot" else "cosine"
     return stated
 
 
 def encode_rows(system: System, texts: EncodingInput, rows: Rows) -> Floats:
     """Return the vectors of some rows of the texts; other rows are zero. (n, dim)."""
-    found = system.encode(texts.take(rows))
-    vectors = np.zeros((len(texts.items), found.shape[1]), np.float32)
-    vectors[rows] = found
+    encoded = system.encode(texts.take(rows))
+    vectors = np.zeros((len(texts.items), encoded.shape[1]), np.float32)
+    vectors[rows] = encoded
     return vectors

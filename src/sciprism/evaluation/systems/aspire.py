@@ -117,7 +117,7 @@ def sentence_vectors(encoder: Encoder, texts: EncodingInput) -> list[Tensor]:
         ids, slices = _join_pieces([piece.ids for piece in pieces], encoder.settings.max_length - 2)
         sequences.append([special[0], *ids, special[1]])
         spans.append(slices)
-    found: list[Tensor] = [torch.empty(0)] * len(sequences)
+    vectors: list[Tensor] = [torch.empty(0)] * len(sequences)
 
     def run(rows: list[int]) -> None:
         with torch.inference_mode():
@@ -125,7 +125,7 @@ def sentence_vectors(encoder: Encoder, texts: EncodingInput) -> list[Tensor]:
             states = encoder.model(batch).float()
             for row, begin in zip(rows, batch.bounds, strict=False):
                 mine = states[begin : begin + len(sequences[row])]
-                found[row] = torch.stack([mine[span].mean(dim=0) for span in spans[row]]).cpu()
+                vectors[row] = torch.stack([mine[span].mean(dim=0) for span in spans[row]]).cpu()
 
     on_cpu = encoder.device.type == "cpu"
     batches = token_batches([len(ids) for ids in sequences], CPU_BUDGET if on_cpu else CUDA_BUDGET)
@@ -134,7 +134,7 @@ def sentence_vectors(encoder: Encoder, texts: EncodingInput) -> list[Tensor]:
     else:
         for batch in batches:
             run(batch)
-    return found
+    return vectors
 
 
 def best_match(distances: Tensor, candidate: Tensor) -> Tensor:
@@ -211,8 +211,8 @@ def _scores(query: Tensor, candidates: list[Tensor], match: SentenceMatch) -> Fl
     distances = torch.cdist(
         query.double().expand(len(padded), -1, -1), padded, compute_mode="donot_use_mm_for_euclid_dist"
     )
-    found = best_match(distances, present) if match == "ts" else transport(distances, present)
-    return (-found).float().numpy()
+    similarities = best_match(distances, present) if match == "ts" else transport(distances, present)
+    return (-similarities).float().numpy()
 
 
 def _pieces(encoder: Encoder, item: Item, texts: EncodingInput) -> list[str]:

@@ -137,13 +137,13 @@ class BridgeEncoder:
         prompt = self.template.prompts.get(role, "")
         texts = [text.removeprefix(prompt) for text in self.texts(items, role, fields)]
         # The library adds the prompt: some poolings skip its tokens.
-        found = np.asarray(
+        vectors = np.asarray(
             self.model.encode(texts, prompt=prompt, show_progress_bar=False, convert_to_numpy=True),
             np.float32,
         )
-        if not np.isfinite(found).all():
+        if not np.isfinite(vectors).all():
             raise InputError(f"{self.name} gives vectors that are not finite")
-        return found
+        return vectors
 
     def _settings(self) -> list[Any]:
         config = getattr(getattr(self.model[0], "auto_model", None), "config", None)
@@ -180,10 +180,10 @@ def _load_sentence_transformers(folder: Path, pooling: str | None, device: str |
     with _load_errors(folder):
         model: SentenceTransformer = SentenceTransformer(str(folder), device=device, local_files_only=True)
     if pooling is not None:
-        found = [n for n, module in enumerate(model) if isinstance(module, Pooling)]
-        if len(found) != 1:
-            raise InputError(f"{folder}: has {len(found)} pooling modules; leave out pooling {pooling}")
-        model[found[0]] = Pooling(model[found[0]].embedding_dimension, POOLINGS[pooling])
+        positions = [n for n, module in enumerate(model) if isinstance(module, Pooling)]
+        if len(positions) != 1:
+            raise InputError(f"{folder}: has {len(positions)} pooling modules; leave out pooling {pooling}")
+        model[positions[0]] = Pooling(model[positions[0]].embedding_dimension, POOLINGS[pooling])
     return model.eval()
 
 
@@ -217,8 +217,8 @@ def _prompts(model: SentenceTransformer) -> dict[str, str]:
     """Return the folder's prompt of each role, or the default prompt where a role has none."""
     given = {name: str(prompt) for name, prompt in (model.prompts or {}).items() if prompt}
     default = given.get(model.default_prompt_name or "", "")
-    found = {role: next((given[n] for n in names if given.get(n)), default) for role, names in PROMPTS.items()}
-    return {role: prompt for role, prompt in found.items() if prompt}
+    prompts = {role: next((given[n] for n in names if given.get(n)), default) for role, names in PROMPTS.items()}
+    return {role: prompt for role, prompt in prompts.items() if prompt}
 
 
 def _vocabulary(tokenizer: Any) -> Any:

@@ -139,11 +139,11 @@ class DenseSystem(VectorSystem):
         left, query_seconds = self._timed(queries)
         right, document_seconds = self._timed(documents)
         began = perf_counter()
-        found = self.search(left, right, k, distance, excluded)
+        best = self.search(left, right, k, distance, excluded)
         self.search_times = SearchTimes(
             documents=document_seconds, queries=query_seconds, search=perf_counter() - began
         )
-        return found
+        return best
 
     def watch(self, progress: TextProgress | None) -> None:
         """Tell `progress` while texts are encoded how many are done, and how many there are."""

@@ -47,17 +47,17 @@ def load_systems(
     """
     named = [systems] if isinstance(systems, str) or not isinstance(systems, Sequence) else systems
     loaded = (load_system(str(each), options, cache) if isinstance(each, str | Path) else each for each in named)
-    found = (each if isinstance(each, System) else DenseSystem(each, cache) for each in loaded)
-    once = {system.fingerprint: system for system in found}
+    opened = (each if isinstance(each, System) else DenseSystem(each, cache) for each in loaded)
+    once = {system.fingerprint: system for system in opened}
     for system in once.values():
         if isinstance(system, DenseSystem):
             system.watch(progress)
     described = []
     for fingerprint, system in once.items():
-        known = {"name": system.name, "fingerprint": fingerprint}
+        facts = {"name": system.name, "fingerprint": fingerprint}
         if isinstance(system, VectorSystem):
-            known["distance"] = system.distance
-        described.append((system, dict(system.describe()) | known))
+            facts["distance"] = system.distance
+        described.append((system, dict(system.describe()) | facts))
     return described
 
 

@@ -65,8 +65,8 @@ class WindowTokenizer:
         self._tokenizer = Tokenizer.from_str(encoder.tokenizer.to_str())
         self._tokenizer.no_padding()
         if encoder.settings.template.lowercase:  # by the tokenizer, so that offsets are those of the text
-            own = self._tokenizer.normalizer
-            steps = [normalizers.Lowercase(), *([own] if own else [])]
+            normalizer = self._tokenizer.normalizer
+            steps = [normalizers.Lowercase(), *([normalizer] if normalizer else [])]
             self._tokenizer.normalizer = normalizers.Sequence(steps)
 
     def truncate(self, text: tuple[str, ...]) -> tuple[Window, bool]:
@@ -98,7 +98,7 @@ class WindowTokenizer:
     def _split(self, texts: tuple[str, ...], stride: int, strategy: str) -> list[Window]:
         self._tokenizer.enable_truncation(self.length, stride=self.overlap(stride), strategy=strategy)
         encoding = self._encode(texts)
-        return [self._window(each) for each in (encoding, *encoding.overflowing)]
+        return [self._window(part) for part in (encoding, *encoding.overflowing)]
 
     def _encode(self, texts: tuple[str, ...], special: bool = True) -> Encoding:
         first, second = (*texts, None)[:2]
@@ -145,7 +145,7 @@ def find_first_pieces(windows: Sequence[Window], starts: NDArray[np.int64]) -> l
         inside = last > starts[words]
         pieces = positions[inside], words[inside], window.offsets[positions[inside], 0]
         found.append(pieces)
-        for word, first in zip(*(each.tolist() for each in pieces[1:]), strict=True):
+        for word, first in zip(*(column.tolist() for column in pieces[1:]), strict=True):
             begins[word] = min(first, begins.get(word, first))
     return [_first_tokens(positions, words, firsts, begins) for positions, words, firsts in found]
 

@@ -128,16 +128,18 @@ class TuningExperiment:
             except DivergedRunError:
                 facts["diverged"], trained = True, time.monotonic() - began
                 outputs = {
-                    split: [np.zeros((len(each.positions), width), np.float32) for each in self.examples[split]]
+                    split: [np.zeros((len(example.positions), width), np.float32) for example in self.examples[split]]
                     for split in splits
                 }
-        predictions = {split: list(zip(self.examples[split], found, strict=True)) for split, found in outputs.items()}
+        predictions = {
+            split: list(zip(self.examples[split], of_split, strict=True)) for split, of_split in outputs.items()
+        }
         facts |= {
             "seconds of training": round(trained, 2),
             "collapsed": self.problem.is_uniform(predictions[splits[-1]]),
         }
         rows = self.splits._asdict()
-        return {name: self.problem.item_scores(rows[name], own) for name, own in predictions.items()}, facts
+        return {name: self.problem.item_scores(rows[name], pairs) for name, pairs in predictions.items()}, facts
 
 
 def fine_tune(
@@ -157,8 +159,8 @@ def fine_tune(
 
     experiment, tuning = context.build_once(build), protocol.tuning
     dev_scores, runs = _search_grid(experiment, tuning, context)
-    known = {name: score for name, score in dev_scores.items() if score is not None}
-    best = max(tuning.grid, key=lambda setting: known.get(str(setting), -math.inf))  # the first of equals
+    converged = {name: score for name, score in dev_scores.items() if score is not None}
+    best = max(tuning.grid, key=lambda setting: converged.get(str(setting), -math.inf))  # the first of equals
     scores, facts = runs.get(str(best)) or experiment.run(best, tuning, context.seed, "test")
     dropped = DropReport()
     dropped.update(experiment.problem.dropped)
@@ -189,44 +191,44 @@ def _search_grid(
     if not len(experiment.splits.dev):
         raise InputError("the grid has several settings and the data no dev part; give one setting (--grid)")
     stored = _read_lines(context.grid_file)
-    found: dict[str, float | None] = {row["setting"]: row["dev"] for row in stored if row["key"] == context.key}
+    dev_scores: dict[str, float | None] = {row["setting"]: row["dev"] for row in stored if row["key"] == context.key}
     runs: dict[str, Any] = {}
     splits = ("dev", "test") if context.seed == context.first_seed else ("dev",)
     for setting in tuning.grid:
-        if str(setting) not in found:
+        if str(setting) not in dev_scores:
             scores, facts = runs[str(setting)] = experiment.run(setting, tuning, context.first_seed, *splits)
             score = estimate(next(iter(scores["dev"].values())))
-            found[str(setting)] = None if math.isnan(score) or facts["diverged"] else score
-            _write_grid(context, found)
-    return {str(setting): found[str(setting)] for setting in tuning.grid}, runs if "test" in splits else {}
+            dev_scores[str(setting)] = None if math.isnan(score) or facts["diverged"] else score
+            _write_grid(context, dev_scores)
+    return {str(setting): dev_scores[str(setting)] for setting in tuning.grid}, runs if "test" in splits else {}
 
 
 def _read_lines(path: Path | None) -> list[dict[str, Any]]:
     """Return the dev scores that earlier runs stored; none without a file."""
     if path is None or not path.exists():
         return []
-    found = []
+    rows = []
     lines = path.read_bytes().splitlines()
     for line in lines:
         try:
             row = json.loads(line)
             check = row.pop("check", None)
             if row.keys() == GRID_KEYS and check == _hash_row(row):
-                found.append(row)
+                rows.append(row)
         except (ValueError, AttributeError):
             continue
-    if lost := len(lines) - len(found):
+    if lost := len(lines) - len(rows):
         message = f"{path}: {lost} of {len(lines)} dev scores are damaged; they are computed again"
         warnings.warn(DamagedCacheWarning(message), stacklevel=2)
-    return found
+    return rows
 
 
 def _hash_row(row: Mapping[str, Any]) -> str:
     return hash_bytes(json.dumps(row, sort_keys=True).encode())
 
 
-def _write_grid(context: EvaluationContext, found: Mapping[str, float | None]) -> None:
+def _write_grid(context: EvaluationContext, dev_scores: Mapping[str, float | None]) -> None:
     if context.grid_file is not None:
         rows = [row for row in _read_lines(context.grid_file) if row["key"] != context.key]
-        rows += [{"key": context.key, "setting": name, "dev": score} for name, score in found.items()]
+        rows += [{"key": context.key, "setting": name, "dev": score} for name, score in dev_scores.items()]
         write_lines(context.grid_file, (json.dumps(row | {"check": _hash_row(row)}) for row in rows))

@@ -104,7 +104,7 @@ class LinearHead(nn.Module):
 
     def forward(self, states: Tensor, batch: PackedBatch, positions: Sequence[Sequence[int]]) -> Tensor:
         """Map the states at the positions of each text, all texts end to end."""
-        rows = [start + at for start, own in zip(batch.bounds, positions, strict=False) for at in own]
+        rows = [start + at for start, offsets in zip(batch.bounds, positions, strict=False) for at in offsets]
         index = torch.tensor(rows, dtype=torch.long, device=states.device)
         return self.map(self.dropout(states.index_select(0, index)))  # type: ignore[no-any-return]
 
@@ -209,22 +209,22 @@ class TuningRun:
         settings = OptimizerSettings(lr=setting.rate, weight_decay=tuning.decay)
         optimizer = build_optimizer(self.modules.named_parameters(), settings, self.encoder.model.config.layers)
         schedule = Schedule(name="linear", warmup=tuning.warmup)
-        each = math.ceil(len(examples) / setting.batch)
+        steps = math.ceil(len(examples) / setting.batch)
         self.modules.train()
-        for step in range(each * setting.epochs):
-            epoch, batch = divmod(step, each)
+        for step in range(steps * setting.epochs):
+            epoch, batch = divmod(step, steps)
             if not batch:
                 order = np.random.default_rng([seed, epoch]).permutation(len(examples))
             rows = order[batch * setting.batch : (batch + 1) * setting.batch]
-            set_learning_rate(optimizer, learning_rate(schedule, step, each * setting.epochs, setting.rate))
-            found = self._gradients([examples[row] for row in rows], loss, random_bits(seed, step) >> 8)
-            if not math.isfinite(found):
-                raise DivergedRunError(f"the loss is {found} at step {step}")
+            set_learning_rate(optimizer, learning_rate(schedule, step, steps * setting.epochs, setting.rate))
+            gradients = self._gradients([examples[row] for row in rows], loss, random_bits(seed, step) >> 8)
+            if not math.isfinite(gradients):
+                raise DivergedRunError(f"the loss is {gradients} at step {step}")
             if tuning.clip:
                 nn.utils.clip_grad_norm_(self.modules.parameters(), tuning.clip)
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
-        return each * setting.epochs
+        return steps * setting.epochs
 
     def _gradients(self, examples: Sequence[TuningExample], loss: TuningLoss, seed: int) -> float:
         """Add the gradient of the mean loss of a batch, chunk by chunk; return the loss."""
@@ -238,9 +238,9 @@ class TuningRun:
         losses = [0.0] * len(chunks)
 
         def gradients(number: int) -> Sequence[Tensor | None]:
-            own = [examples[row] for row in chunks[number]]
+            members = [examples[row] for row in chunks[number]]
             with seeded_dropout(seed + number, self.encoder.device):
-                part = loss(self._outputs(own), own) / max(1, total)
+                part = loss(self._outputs(members), members) / max(1, total)
             losses[number] = float(part.detach())
             return torch.autograd.grad(part, parameters, allow_unused=True)
 
@@ -251,20 +251,20 @@ class TuningRun:
         """Return the outputs at the positions of each example, (positions, width), in the order given."""
         self.encoder.prepare()
         self.head.eval()
-        found: list[Outputs] = [np.empty((0, 0), np.float32)] * len(examples)
+        outputs: list[Outputs] = [np.empty((0, 0), np.float32)] * len(examples)
 
         def work(chunk: list[int]) -> None:
-            own = [examples[row] for row in chunk]
+            members = [examples[row] for row in chunk]
             with torch.inference_mode():
-                rows = self._outputs(own).float().cpu().numpy()
-            bounds = np.cumsum([len(example.positions) for example in own])[:-1]
+                rows = self._outputs(members).float().cpu().numpy()
+            bounds = np.cumsum([len(example.positions) for example in members])[:-1]
             for row, part in zip(chunk, np.split(rows, bounds), strict=True):
-                found[row] = part
+                outputs[row] = part
 
         lengths = [len(example.ids) for example in examples]
         device = self.encoder.device
         run_batches(work, token_batches(lengths, token_budget(sum(lengths), device)), device)
-        return found
+        return outputs
 
     def _outputs(self, examples: Sequence[TuningExample]) -> Tensor:
         batch = pack_examples(examples, self.route, self.encoder.device)
