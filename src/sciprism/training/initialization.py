@@ -66,7 +66,7 @@ def _create(recipe: Recipe, stage: Stage, models: Models, processes: Processes) 
     assert new is not None
     begin = None
     if new.copy_from is not None and (
-        new.copy_from in models or new.copy_from not in [stage_before.name for stage_before in recipe.stages]
+        new.copy_from in models or new.copy_from not in [other.name for other in recipe.stages]
     ):
         other = Encoder.load(models.get(new.copy_from, new.copy_from), device=str(processes.device))
         begin = partial(copy_weights, other=other, layers=new.copied_layers)

@@ -1,5 +1,6 @@
 """Training objectives: the texts of a source's examples that are encoded, and the loss."""
 
+# ruff: noqa: F401 (importing a module registers its objectives)
 from sciprism.training.learners import (
     auto_encoding,
     distillation,
@@ -12,14 +13,4 @@ from sciprism.training.learners import (
 )
 from sciprism.training.learners.learner import learners
 
-__all__ = [
-    "auto_encoding",
-    "distillation",
-    "facets",
-    "heads",
-    "label_ranking",
-    "learners",
-    "masked_lm",
-    "pairs",
-    "relations",
-]
+__all__ = ["learners"]
