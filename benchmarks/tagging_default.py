@@ -23,8 +23,7 @@ from sciprism.papers.records import Paper
 from sciprism.uses.tagging.call import TagVectors
 from sciprism.uses.tagging.evidence import FEATURES, NAME_FEATURES, NEAR_FEATURES, EvidenceCollector, LabelSide
 from sciprism.uses.tagging.ranker import Calibration, Ranker, Weighing
-from sciprism.uses.tagging.sources import NearestPapers
-from sciprism.uses.tagging.tagged_papers import TagMatrix
+from sciprism.uses.tagging.tagged_papers import NearestPapers, TagMatrix
 from sciprism.uses.tagging.tagger import PAPER_BLOCK, RANKER_FILE
 from sciprism.uses.tagging.training import choose_threshold
 from sciprism.uses.tagging.vocabulary import Vocabulary

@@ -17,8 +17,7 @@ from sciprism.papers.records import Paper
 from sciprism.uses.tagging.evidence import LabelSide
 from sciprism.uses.tagging.name_matches import stems_of
 from sciprism.uses.tagging.paper_space import Terms
-from sciprism.uses.tagging.sources import NearestPapers
-from sciprism.uses.tagging.tagged_papers import TaggedPapers
+from sciprism.uses.tagging.tagged_papers import NearestPapers, TaggedPapers
 from sciprism.uses.tagging.tagger import PAPER_BLOCK, Tagger
 from sciprism.uses.tagging.vocabulary import Vocabulary
 

@@ -15,6 +15,7 @@ from sciprism.errors import InputError
 if TYPE_CHECKING:
     from sciprism.arrays import Floats
     from sciprism.papers import Paper, ReadReport
+    from sciprism.store import StoredCollection
     from sciprism.uses.tagging.call import TagVectors
     from sciprism.uses.tagging.suggestions import TagChoice
     from sciprism.uses.tagging.tag_files import Judgement, TagReport
@@ -82,11 +83,17 @@ def read_vocabulary(paths: Sequence[Path], language: str) -> tuple[Vocabulary, l
 
 def open_vectors(model: str, tagger: Path | None, inputs: Sequence[str]) -> TagVectors:
     """Load the model of the vectors: as named, that of the tagger or of an input collection, or the default."""
-    from sciprism.store import StoredCollection
-    from sciprism.store.manifest import is_collection
     from sciprism.uses.tagging.call import load_vectors
 
-    return load_vectors(model, tagger, [StoredCollection.open(name) for name in inputs if is_collection(name)])
+    return load_vectors(model, tagger, [stored for name in inputs if (stored := _open_collection(name)) is not None])
+
+
+def _open_collection(name: str) -> StoredCollection | None:
+    """Open a collection of `sciprism embed`; None for files of papers."""
+    from sciprism.store import StoredCollection
+    from sciprism.store.manifest import is_collection
+
+    return StoredCollection.open(name) if is_collection(name) else None
 
 
 def open_tagger(
@@ -112,11 +119,9 @@ def open_tagger(
 def read_papers_with_vectors(source: PaperInput, vectors: TagVectors) -> tuple[list[Paper], Floats]:
     """Return papers and their vectors: stored ones of a collection, else encoded ones."""
     from sciprism.papers import ReadReport
-    from sciprism.store import StoredCollection
-    from sciprism.store.manifest import is_collection
 
-    if is_collection(source.name):
-        return vectors.read_collection(StoredCollection.open(source.name))
+    if (stored := _open_collection(source.name)) is not None:
+        return vectors.read_collection(stored)
     report = ReadReport()
     papers = list(_read(source, report))
     print_skip_counts(report.files, error=True)
@@ -139,11 +144,8 @@ def stream_papers(source: PaperInput, vectors: TagVectors) -> PaperBlocks:
     A file is read once before, so that a bad record is found before the work; standard input is held in memory.
     """
     from sciprism.papers import ReadReport
-    from sciprism.store import StoredCollection
-    from sciprism.store.manifest import is_collection
 
-    if is_collection(source.name):
-        stored = StoredCollection.open(source.name)
+    if (stored := _open_collection(source.name)) is not None:
         return PaperBlocks(len(stored), vectors.iterate_collection(stored))
     report = ReadReport()
     papers = _read(source, report)
@@ -214,16 +216,14 @@ def read_judged_papers(
     import numpy as np
 
     from sciprism.papers import ReadReport
-    from sciprism.store import StoredCollection
-    from sciprism.store.manifest import is_collection
     from sciprism.uses.tagging.training import list_unknown_papers
 
     needed = list_unknown_papers(tagger, judgements)
     if not needed or not source.name:
         return [], np.empty((0, tagger.label_vectors.shape[1]), np.float32)
     vectors = open_vectors(*model, [])
-    if is_collection(source.name):
-        papers, rows = vectors.read_collection(StoredCollection.open(source.name))
+    if (stored := _open_collection(source.name)) is not None:
+        papers, rows = vectors.read_collection(stored)
         chosen = [number for number, paper in enumerate(papers) if paper.id in needed]
         return [papers[number] for number in chosen], rows[chosen]
     papers = [paper for paper in _read(source, ReadReport()) if paper.id in needed]

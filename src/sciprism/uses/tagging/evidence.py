@@ -14,7 +14,7 @@ from sciprism.arrays import Floats, Rows, normalize_rows
 from sciprism.papers.records import Label, Paper
 from sciprism.uses.tagging.name_matches import ALTERNATIVE, DERIVED, PREFERRED, Match, NameMatcher, list_names, stems_of
 from sciprism.uses.tagging.paper_space import TermMatrix
-from sciprism.uses.tagging.sources import NearestPapers, Sources, Votes
+from sciprism.uses.tagging.tagged_papers import NearestPapers, Sources, Votes
 from sciprism.uses.tagging.vocabulary import Vocabulary
 
 CANDIDATES = 50

@@ -16,8 +16,7 @@ from sciprism.files import create_draft, explain_write_errors, recover_folder, r
 from sciprism.papers.records import Label, Paper
 from sciprism.uses.tagging.paper_space import PaperSpace, Terms
 from sciprism.uses.tagging.ranker import Weighing
-from sciprism.uses.tagging.sources import NearestPapers, Sources
-from sciprism.uses.tagging.tagged_papers import TaggedPapers, TagMatrix
+from sciprism.uses.tagging.tagged_papers import NearestPapers, Sources, TaggedPapers, TagMatrix
 from sciprism.uses.tagging.tagger import Tagger
 from sciprism.uses.tagging.vocabulary import Vocabulary
 

@@ -1,4 +1,4 @@
-"""Papers with their tags, a sparse matrix, and vectors: what a tagger is trained on, and stores."""
+"""Tagged papers, and what they teach about labels: votes of the nearest, linear scores, a map to label vectors."""
 
 from __future__ import annotations
 
@@ -11,6 +11,20 @@ from torch.nn.functional import embedding_bag
 
 from sciprism.arrays import Doubles, Floats, Rows
 from sciprism.papers.records import Paper
+from sciprism.uses.tagging.name_matches import Match
+
+NEIGHBOURS = 30
+SHOWN_NEIGHBOURS = 5
+"""The nearest papers that a reason counts."""
+SHARPNESS = 3
+"""A neighbour votes with this power of its cosine."""
+PAPER_BLOCK = 16_384
+RIDGE = 1.0
+"""Penalty of the linear scores."""
+COMPATIBILITY_RIDGE = (10.0, 10.0)
+"""Penalties of the map to label vectors: on the papers' side, on the labels'."""
+PRIOR_MATCHES = 2.0
+"""Matches that a label's own rate needs to weigh as much as the rate of all labels."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,3 +95,115 @@ class TaggedPapers:
     vectors: Floats
     tags: TagMatrix
     judged: dict[int, frozenset[int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Votes:
+    """What the nearest papers say: of all labels the share of their votes and how many of the first have it.
+
+    shares, first: (b, labels). neighbours: how many of the first there are.
+    """
+
+    shares: Floats
+    first: Floats
+    neighbours: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NearestPapers:
+    """Papers with tags, found by their rows (n, d)."""
+
+    rows: Floats
+    tags: TagMatrix
+
+    def vote(self, queries: Floats) -> Votes:
+        """Return the votes of the papers nearest to each query (b, d)."""
+        near, cosines = self.find(queries)
+        weights = np.maximum(cosines, 0) ** SHARPNESS
+        weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
+        shares = np.zeros((len(near), self.tags.labels), np.float32)
+        first = np.zeros_like(shares)
+        for query, (papers, votes) in enumerate(zip(near.tolist(), weights.tolist(), strict=True)):
+            for rank, (paper, vote) in enumerate(zip(papers, votes, strict=True)):
+                labels = self.tags[paper]
+                shares[query, labels] += vote
+                if rank < SHOWN_NEIGHBOURS:
+                    first[query, labels] += 1
+        return Votes(shares, first, min(SHOWN_NEIGHBOURS, len(self.rows)))
+
+    def find(self, queries: Floats) -> tuple[Rows, Floats]:
+        """Return the nearest papers of each query and their cosines, best first, in blocks of papers."""
+        asked = torch.from_numpy(queries)
+        asked = asked / asked.norm(dim=1, keepdim=True).clamp_min(1e-9)
+        count = min(NEIGHBOURS, len(self.rows))
+        best, rows = torch.empty(len(asked), 0), torch.empty(len(asked), 0, dtype=torch.int64)
+        for start in range(0, len(self.rows), PAPER_BLOCK):
+            block = torch.from_numpy(self.rows[start : start + PAPER_BLOCK])
+            products = asked @ block.T / block.norm(dim=1).clamp_min(1e-9)
+            places = torch.arange(start, start + len(block)).expand(len(asked), -1)
+            best, chosen = torch.cat([best, products], dim=1).topk(min(count, best.shape[1] + len(block)), dim=1)
+            rows = torch.cat([rows, places], dim=1).gather(1, chosen)
+        return rows.numpy(), best.numpy()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sources:
+    """What a set of tagged papers teaches.
+
+    seen: rows of the labels that a paper has, (s,). counts: papers of each label (labels,). linear: (d, s).
+    compatibility: (d, e), from a paper to the space of label vectors. near: the papers and their tags.
+    name_rate: of each label, how often a paper that has its name has the label (labels,).
+    """
+
+    seen: Rows
+    counts: Doubles
+    linear: Floats
+    compatibility: Floats
+    near: NearestPapers
+    name_rate: Doubles
+
+    @classmethod
+    def fit(cls, papers: Floats, tags: TagMatrix, label_vectors: Floats, matches: list[dict[int, Match]]) -> Sources:
+        """Fit all sources. papers: (n, d) of a PaperSpace, label_vectors: (labels, e), matches: of each paper."""
+        counts = tags.counts()
+        seen = np.flatnonzero(counts)
+        sums = torch.from_numpy(tags.sum_rows(papers)[seen].T.copy())  # X'Y, (d, s)
+        rows = torch.from_numpy(papers)
+        gram = rows.T @ rows
+        linear = _solve(gram, sums, RIDGE)
+        seen_vectors = torch.from_numpy(label_vectors[seen])
+        weights = torch.from_numpy(1 / np.sqrt(np.maximum(counts[seen], 1))).float()
+        pulled = (sums * weights) @ seen_vectors  # rare labels weigh nearly as much as common ones
+        first, second = COMPATIBILITY_RIDGE
+        left = _solve(gram, pulled, first)
+        compatibility = _solve(seen_vectors.T @ seen_vectors, left.T.contiguous(), second).T.contiguous()
+        rate = _name_rates(matches, tags)
+        return cls(seen, counts, linear.numpy(), compatibility.numpy(), NearestPapers(papers, tags), rate)
+
+    def score_linear(self, papers: Floats) -> torch.Tensor:
+        """Return the linear scores of all labels (b, labels), 0 of those that no paper has."""
+        scores = torch.zeros(len(papers), len(self.counts))
+        scores[:, torch.from_numpy(self.seen)] = torch.from_numpy(papers) @ torch.from_numpy(self.linear)
+        return scores
+
+    def score_compatibility(self, papers: Floats, label_vectors: torch.Tensor) -> torch.Tensor:
+        """Return the scores of all labels by their vectors, (b, labels): also of labels that no paper has."""
+        return (torch.from_numpy(papers) @ torch.from_numpy(self.compatibility)) @ label_vectors.T
+
+
+def _solve(gram: torch.Tensor, right: torch.Tensor, penalty: float) -> torch.Tensor:
+    """Return (gram + penalty I)^-1 right."""
+    factor = torch.linalg.cholesky(gram + penalty * torch.eye(len(gram)))
+    return torch.cholesky_solve(right, factor)
+
+
+def _name_rates(matches: list[dict[int, Match]], tags: TagMatrix) -> Doubles:
+    """Return of each label how often a paper in which its name is found has it, drawn towards the mean of all."""
+    owners = np.repeat(np.arange(len(matches)), [len(found) for found in matches])
+    rows = np.array([row for found in matches for row in found], np.int64)
+    right = tags.has(owners, rows)
+    found = np.bincount(rows, minlength=tags.labels)
+    correct = np.bincount(rows, right, tags.labels)
+    mean = correct.sum() / max(1, found.sum())
+    rates: Doubles = (correct + PRIOR_MATCHES * mean) / (found + PRIOR_MATCHES)
+    return rates

@@ -19,9 +19,8 @@ from sciprism.uses.tagging.evidence import FEATURES, Evidence, EvidenceCollector
 from sciprism.uses.tagging.name_matches import Match
 from sciprism.uses.tagging.paper_space import PaperSpace
 from sciprism.uses.tagging.ranker import Weighing
-from sciprism.uses.tagging.sources import NearestPapers, Sources
 from sciprism.uses.tagging.suggestions import ABOVE, PaperTags, Tag, TagChoice
-from sciprism.uses.tagging.tagged_papers import TaggedPapers
+from sciprism.uses.tagging.tagged_papers import NearestPapers, Sources, TaggedPapers
 from sciprism.uses.tagging.vocabulary import Vocabulary
 
 RANKER_FILE = "default_ranker.json"

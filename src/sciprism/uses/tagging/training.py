@@ -15,9 +15,8 @@ from sciprism.uses.tagging.evidence import FEATURES, EvidenceCollector, LabelSid
 from sciprism.uses.tagging.name_matches import Match
 from sciprism.uses.tagging.paper_space import DIRECTIONS, PaperSpace
 from sciprism.uses.tagging.ranker import Calibration, Ranker, Weighing
-from sciprism.uses.tagging.sources import Sources
 from sciprism.uses.tagging.tag_files import Judgement
-from sciprism.uses.tagging.tagged_papers import TaggedPapers, TagMatrix
+from sciprism.uses.tagging.tagged_papers import Sources, TaggedPapers, TagMatrix
 from sciprism.uses.tagging.tagger import Tagger, block_size
 from sciprism.uses.tagging.vocabulary import Vocabulary
 

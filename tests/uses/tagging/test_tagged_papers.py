@@ -11,8 +11,7 @@ from build_tagging import build_papers, build_vocabulary, label_vectors
 from sciprism.uses.tagging.evidence import FEATURES, EvidenceCollector, LabelSide
 from sciprism.uses.tagging.paper_space import PaperSpace, Terms, truncated_svd
 from sciprism.uses.tagging.ranker import Calibration, Ranker, Weighing
-from sciprism.uses.tagging.sources import COMPATIBILITY_RIDGE, RIDGE, NearestPapers, Sources
-from sciprism.uses.tagging.tagged_papers import TagMatrix
+from sciprism.uses.tagging.tagged_papers import COMPATIBILITY_RIDGE, RIDGE, NearestPapers, Sources, TagMatrix
 
 TEXTS = [text.split() for text in ("a b b c", "b c", "c c c d", "a d", "zz", "")]
 
@@ -101,7 +100,7 @@ def test_nearest_papers_in_blocks(monkeypatch):
     rng = np.random.default_rng(0)
     rows, queries = rng.normal(size=(50, 6)).astype(np.float32), rng.normal(size=(7, 6)).astype(np.float32)
     near = NearestPapers(rows, TagMatrix.build([[i % 3] for i in range(50)], 3))
-    monkeypatch.setattr("sciprism.uses.tagging.sources.PAPER_BLOCK", 8)
+    monkeypatch.setattr("sciprism.uses.tagging.tagged_papers.PAPER_BLOCK", 8)
     found, cosines = near.find(queries)
     unit = lambda x: x / np.linalg.norm(x, axis=1, keepdims=True)  # noqa: E731
     exact = unit(queries) @ unit(rows).T
