@@ -97,7 +97,7 @@ def name_os_error(error: OSError) -> str:
 
 
 def is_explained(error: OSError) -> bool:
-    """Tell whether an error has the message of `explain_write_errors`."""
+    """Return whether an error has the message of `explain_write_errors`."""
     return error.filename is None and (error.strerror or "").startswith("cannot write ")
 
 

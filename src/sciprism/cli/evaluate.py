@@ -19,7 +19,7 @@ from sciprism.errors import InputError
 
 if TYPE_CHECKING:
     from sciprism.evaluation.results import TaskResult
-    from sciprism.evaluation.run import EvaluationOptions, ProgressCallback, SelectedTasks
+    from sciprism.evaluation.run import EvaluationOptions, SelectedTasks
     from sciprism.evaluation.systems import System
     from sciprism.evaluation.task import Suite, Task
     from sciprism.probes.grid import SolverName
@@ -184,12 +184,13 @@ def _describe_suite(suite: Suite) -> Iterator[str]:
 
 
 class ScoringProgress:
-    """Which task is scored, and how many of its texts are encoded; between tasks nothing is shown."""
+    """Shows which task is scored, and how many of its texts are encoded; prints a line for each finished task."""
 
     def __init__(self) -> None:
         self._display: ProgressDisplay | None = None
         self._task = ""
-        self._print = build_result_printer()
+        self._began: dict[tuple[str, str], float] = {}
+        self._unserved: set[tuple[str, str]] = set()
 
     def __enter__(self) -> ScoringProgress:
         return self
@@ -209,46 +210,32 @@ class ScoringProgress:
                 self._display.begin(self._task)
 
     def on_task(self, system: System, task: Task, result: TaskResult | None) -> None:
-        """Show the task that begins, or print the result of the one that ended."""
+        """Show the task that begins, or print the result of the one that ended: its numbers, or why there are none.
+
+        That a system cannot serve a kind of task, such as BM25 where vectors are needed, is printed once.
+        """
         self.__exit__()
+        key, name = (system.name, task.name), f"{task.name}  {system.name}"
         if result is None:
-            self._task = f"{task.name}  {system.name}"
-            self._display = ProgressDisplay(self._task).__enter__()
-        self._print(system, task, result)
+            self._began[key], self._task = time.monotonic(), name
+            self._display = ProgressDisplay(name).__enter__()
+        elif result.status != "not served":
+            time_taken = f"{time.monotonic() - self._began[key]:.0f} s" if key in self._began else "already scored"
+            _print_result(name, result, time_taken)
+        elif (system.name, result.reason) not in self._unserved:
+            self._unserved.add((system.name, result.reason))
+            print(f"{name}: not served: {result.reason}; nor are other such tasks", file=sys.stderr)
+
+
+def _print_result(name: str, result: TaskResult, time_taken: str) -> None:
+    numbers = ", ".join(f"{metric} {m.value:.4f}" for metric, m in result.metrics.items()) or result.reason
+    print(f"{name}: {numbers}  ({time_taken})", file=sys.stderr)
+    for metric, reason in result.details.get("without number", {}).items():
+        print(f"{name}: no {metric}: {reason}", file=sys.stderr)
+    for warning in result.details.get("warnings", ()):
+        print(f"{name}: warning: {warning}", file=sys.stderr)
 
 
 def command_line() -> str:
     """Return the command as it would be typed again, without the path of this machine's program."""
     return shlex.join(["sciprism", *sys.argv[1:]])
-
-
-def build_result_printer() -> ProgressCallback:
-    """Return what prints a line for each task that is done, with its numbers or why there are none.
-
-    That a system cannot serve a kind of task, such as BM25 where vectors are needed, is said once.
-    """
-    began = {}
-    unserved = set()
-
-    def on_task(system: System, task: Task, result: TaskResult | None) -> None:
-        key = system.name, task.name
-        if result is None:
-            began[key] = time.monotonic()
-            return
-        if result.status == "not served":
-            if (system.name, result.reason) not in unserved:
-                unserved.add((system.name, result.reason))
-                print(
-                    f"{task.name}  {system.name}: not served: {result.reason}; nor are other such tasks",
-                    file=sys.stderr,
-                )
-            return
-        numbers = ", ".join(f"{name} {m.value:.4f}" for name, m in result.metrics.items()) or result.reason
-        done = f"{time.monotonic() - began[key]:.0f} s" if key in began else "already scored"
-        print(f"{task.name}  {system.name}: {numbers}  ({done})", file=sys.stderr)
-        for metric, reason in result.details.get("without number", {}).items():
-            print(f"{task.name}  {system.name}: no {metric}: {reason}", file=sys.stderr)
-        for warning in result.details.get("warnings", ()):
-            print(f"{task.name}  {system.name}: warning: {warning}", file=sys.stderr)
-
-    return on_task

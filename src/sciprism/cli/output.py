@@ -203,7 +203,7 @@ def describe_source(authors: Sequence[str], venue: str, year: int | None) -> str
 
 
 def warn_unfinished(place: object, papers: int, command: str) -> None:
-    """Warn on standard error of a collection that a command has not finished."""
+    """Warn on standard error that a collection is unfinished, and name the command to run again."""
     print(f"{place} is unfinished: {papers:,} papers so far; run its `sciprism {command}` again", file=sys.stderr)
 
 

@@ -46,7 +46,7 @@ class Address:
 
 
 def is_address(text: str) -> bool:
-    """Tell whether a text is written as an address, not as a folder."""
+    """Return whether a text is an address (`KIND://...`), not a folder."""
     return re.match(r"[a-z][a-z0-9+.-]*://", text) is not None
 
 

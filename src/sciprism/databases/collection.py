@@ -40,7 +40,7 @@ class RemoteCollection(Searchable):
     """
 
     def __init__(self, address: str, *, model: str = "") -> None:
-        """Connect, and read what the collection says of itself. model: where its model is now, if it was moved.
+        """Connect, and read the record of the collection. model: where its model is now, if it was moved.
 
         Raises InputError where nothing was pushed to the address, or where a table was changed since.
         """

@@ -38,7 +38,7 @@ DRIFT = 0.01
 RARE = 2
 """Documents that have a term from which its count is stored; a term that is not stored is in one."""
 OnPapers = Callable[[str, int, int], None]
-"""Is told the work, how many papers are done, and of how many."""
+"""Called with the work, the number of papers done, and their total."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +96,8 @@ def push(
 ) -> PushReport:
     """Make the collection at an address equal to a local one; killed at any moment, the same call continues.
 
-    approximate: let the database build an index for approximate search. prune: delete papers there that the collection
-    has not, even if they are more than half. Raises InputError for papers of another encoder or a changed schema,
+    approximate: let the database build an index for approximate search. prune: delete papers there that are not in the
+    collection, even if they are more than half. Raises InputError for papers of another encoder or a changed schema,
     RunFailedError for a database that cannot be reached or whose check fails; what was there before stays.
     """
     stored = StoredCollection.open(folder)

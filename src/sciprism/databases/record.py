@@ -1,4 +1,4 @@
-"""What a pushed collection says of itself: its encoder, spaces, words, venues and fields, in a table of texts."""
+"""The record of a pushed collection, a table of texts: its encoder and spaces, counts of words, venues and fields."""
 
 from __future__ import annotations
 

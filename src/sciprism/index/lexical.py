@@ -125,7 +125,7 @@ def _allocate(path: Path, dtype: Any, count: int) -> np.memmap[Any, Any]:
 def build(collection: StoredCollection, *, on_rows: Callable[[int], None] | None = None) -> None:
     """Build the BM25 index of all papers and store it in the collection's folder.
 
-    on_rows: is told after each shard how many papers are read.
+    on_rows: called after each shard with the number of papers read so far.
     """
     import bm25s
     from bm25s.tokenization import Tokenizer
@@ -198,7 +198,7 @@ def join_text(title: str, abstract: str) -> str:
 
 
 def is_built(collection: StoredCollection) -> bool:
-    """Tell whether a collection has a lexical index, also one that is out of date."""
+    """Return whether a collection has a lexical index, even one that is out of date."""
     return (_index_folder(collection) / RECORD_NAME).is_file()
 
 

@@ -94,11 +94,11 @@ def choose_papers(collection: StoredCollection, seed: int) -> Rows:
 
 
 def build_queries(collection: StoredCollection, space: str, titles: TitleQueries | None) -> list[QueryGroup]:
-    """Return stored papers as queries, as `similar` has them, and queries as `search` has them, with exact answers.
+    """Return two groups of queries with their exact answers: stored papers, as in `similar`, and texts, as in `search`.
 
-    Without titles the second group are the papers, moved in a random direction as far as their K-th neighbour is: like
-    a query in words, they lie between papers, and are none. A paper is no answer to itself. Papers of a title are none
-    to that title: people ask for what they do not have, and a paper is easier to find by its title than others are.
+    Texts are titles. Without titles, each paper is moved in a random direction, as far as its K-th neighbour is: like a
+    query in words, the result is between papers. No paper answers a query that is the paper itself or its own title:
+    people search for papers that they do not have, and a paper is easier to find by its title than others are.
     """
     distance = collection.manifest.encoder.distance
     rows = choose_papers(collection, 0)
@@ -165,8 +165,8 @@ def choose_settings(
 ) -> Choice:
     """Return the cheapest settings whose recall is at least `wanted` in each group, by one standard error.
 
-    Where none reaches it, return the settings of the highest recall. selector: the rows that may be found. on_tried: is
-    told how many efforts were tried.
+    Where none reaches it, return the settings of the highest recall. selector: the rows that may be found. on_tried:
+    called with the number of efforts tried.
     """
     best: tuple[float, Choice] | None = None
     former = -1.0

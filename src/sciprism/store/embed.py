@@ -46,8 +46,8 @@ class EmbedReport:
     Stored: new, changed (another text), updated (same text, other details; the vectors are reused). Not
     stored: unchanged, duplicates (same id and text again), bad. `reasons` explains the first bad ones. Replaced:
     of the changed and updated, those that took the place of another paper (`replace`). Pruned: stored before, and
-    deleted, since the input has them no more. Deleted: stored papers that the input's deletions took out
-    (`corrections`); unknown_deletions are of ids that the collection has not.
+    deleted because the input no longer has them. Deleted: stored papers that the input's deletions name
+    (`corrections`); unknown_deletions name ids that are not stored.
     """
 
     read: int = 0
@@ -69,7 +69,7 @@ class EmbedReport:
 
     @property
     def done(self) -> int:
-        """Count the papers of the input that need no more work."""
+        """Count the papers of the input that are finished: encoded, or known to need no encoding."""
         return self.encoded + self.updated + self.unchanged + self.duplicates + self.bad
 
 
@@ -87,14 +87,15 @@ def embed(
 ) -> EmbedReport:
     """Store papers and their vectors; papers already stored with the same text are not encoded again.
 
-    An interruption at any moment (even kill -9) leaves a valid collection of the finished shards, and the vectors
-    that were computed up to 30 seconds ago (`unfinished`). The same call resumes it and ends with the same bytes as
-    an uninterrupted run. `progress` gets the counts every few seconds. A paper that cannot be used is an InputError;
-    with `skip_bad` it is counted instead. So is one whose id another paper has (`is_same_paper`); with `replace` it
-    takes the place of a paper that was stored before. With `prune` stored papers of ids that the input has not are
-    deleted, as the last step; InputError where it has none of those stored. With `corrections` a paper takes the place
-    of any stored one of its id, and deletions delete stored papers in that last step; without, a deletion is an
-    InputError. Give only the last record of each id (`LastRecords`).
+    An interruption at any moment (even kill -9) leaves a valid collection of the finished shards, and the vectors that
+    were computed up to 30 seconds ago. The same call resumes it, and ends with the same bytes as an uninterrupted run.
+
+    skip_bad: count papers that cannot be used, and those whose id another paper has (`is_same_paper`); otherwise they
+    are an InputError. replace: such a paper takes the place of one that was stored before. prune: as the last step,
+    delete stored papers whose ids are not in the input; InputError where the input has none of them. corrections: a
+    paper takes the place of any stored one of its id, and deletions delete stored papers in the last step; otherwise a
+    deletion is an InputError. Give only the last record of each id then (`LastRecords`). progress: called with the
+    counts every few seconds.
     """
     folder, layout = Path(folder), layout or CollectionLayout()
     check_folder(folder)
@@ -111,7 +112,7 @@ def embed(
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """What becomes of papers that cannot be used, or that stored ones have the id of; as `embed` has it."""
+    """The rules of `embed`: for papers that cannot be used, and for papers whose id is stored already."""
 
     skip_bad: bool
     replace: bool

@@ -126,7 +126,7 @@ class KnownPapers:
         self._ids, self._entries = self._ids[known], self._entries[known]
 
     def unseen_rows(self, kept: Collection[int]) -> NDArray[np.int64]:
-        """Return the rows of stored papers that the input has not, ascending. kept: hashes of ids to leave out."""
+        """Return the rows of stored papers that are not in the input, ascending. kept: hashes of ids to leave out."""
         gone = ~self._entries["seen"] & ~np.isin(self._ids, np.fromiter(kept, np.uint64, len(kept)))
         rows: NDArray[np.int64] = np.sort(self._entries["row"][gone]).astype(np.int64)
         return rows
@@ -137,7 +137,7 @@ class KnownPapers:
         return entry is not None and bool(entry["seen"])
 
     def find_unseen(self, ids: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Return the rows of stored papers with these hashes of ids that the input has not, ascending."""
+        """Return the rows of stored papers with these hashes of ids that are not in the input, ascending."""
         chosen = np.isin(self._ids, ids) & ~self._entries["seen"]
         rows: NDArray[np.int64] = np.sort(self._entries["row"][chosen]).astype(np.int64)
         return rows

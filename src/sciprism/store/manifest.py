@@ -25,7 +25,7 @@ MAX_SHOWN = 5
 
 
 def is_collection(folder: str | Path) -> bool:
-    """Tell whether a path is the folder of a collection."""
+    """Return whether a path is the folder of a collection."""
     return (Path(folder) / MANIFEST_NAME).is_file()
 
 
@@ -88,7 +88,7 @@ class RowsRecord(_ManifestModel):
 
 
 class InputRecord(_ManifestModel):
-    """Counts of the last input that was embedded completely: papers read, and those skipped."""
+    """Counts of the last input that was embedded completely: papers read, repeated and skipped."""
 
     read: int
     duplicates: int

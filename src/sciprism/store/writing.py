@@ -46,7 +46,7 @@ BATCH = 256
 """Papers per call of the encoder. Batches start with the shard, so its bytes depend on its papers alone."""
 UNFINISHED_FOLDER = "unfinished"
 SAVE_SECONDS = 20.0
-"""Seconds of encoding after which new vectors are saved; with the batch at work, less than 30."""
+"""Seconds of encoding after which new vectors are saved; with the batch being encoded, less than 30."""
 MAX_NAMED = 10
 
 
@@ -239,7 +239,7 @@ def _hash_batch(batch: PackedBatch) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DeleteReport:
-    """Papers deleted, ids that the collection has not, and its papers afterwards."""
+    """Papers deleted, ids that are not in the collection, and papers that remain."""
 
     deleted: int
     unknown: tuple[str, ...]

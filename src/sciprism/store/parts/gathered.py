@@ -20,7 +20,7 @@ from sciprism.store.parts.plan import PartsPlan
 RECORD_BITS = 40
 """Bits of a record's number in a position of the input; above them is the number of its file."""
 BUCKETS = 16
-"""Ids are sorted by groups, so that sorting needs little memory beside them."""
+"""Groups of ids that are sorted one after the other: sorting all at once would double the memory."""
 ROWS = 2048
 """Papers that are read at once."""
 

@@ -72,7 +72,7 @@ def merge(folder: Path | str, *, skip_bad: bool = False) -> MergeReport:
 
     Of papers with one id the first of the input is stored, as one process would: later ones with the same text are
     duplicates, others are bad. With skip_bad, or where all parts were run with it, bad ones are counted; else they
-    are an InputError. So is a part that is missing, not done, at work, of another plan, or of another input: nothing
+    are an InputError. So is a part that is missing, unfinished, running, of another plan, or of another input: nothing
     is changed then.
     """
     folder = Path(folder)
@@ -171,7 +171,7 @@ def _read_states(folder: Path, plan: PartsPlan) -> list[PartState | None]:
 
 
 def _check_states(folder: Path, plan: PartsPlan) -> list[PartState]:
-    """Return the states of all parts. Raises InputError unless each is done, of this plan, and not at work."""
+    """Return the states of all parts. Raises InputError unless each is done, of this plan, and not running."""
     folders = {part.folder for part in plan.numbers()}
     for path in sorted((folder / PARTS_FOLDER).glob("*-of-*")):
         if path.is_dir() and _PART_FOLDER.fullmatch(path.name) and path.name not in folders:

@@ -24,7 +24,7 @@ CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 20.0
 """Longest wait for a cluster behind an open port; most of it is the start of a process that asks."""
 CHECK_SECONDS = 300.0
-"""Longest wait for a node that is to look at its files, or to load a model."""
+"""Longest wait for a node that checks its files or loads a model."""
 LOCAL_OPTIONS = {"include_dashboard": False, "object_store_memory": 80 << 20}
 """Of a cluster of this machine: no vectors go through Ray, so its object store is as small as it may be."""
 MAX_SHOWN = 5
@@ -156,7 +156,7 @@ def check_nodes(nodes: list[RayNode], token: Path) -> None:
 
 
 def run_on_nodes(work: Callable[..., Any], nodes: list[RayNode], *arguments: Any) -> list[Any]:
-    """Return the result of a function on each node, beside what it does. Raises InputError where one cannot run it."""
+    """Run a function once on each node, and return the results. Raises InputError where one cannot run it."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 

@@ -36,7 +36,7 @@ ACTIVE = ("reading", "embedding")
 
 
 class PartState(BaseModel):
-    """The last that a worker said of its part.
+    """The state of a part, as its worker wrote it last.
 
     plan: checksum of the plan. papers: of the share, None until they are counted. encoded, seconds: papers that this
     run encoded, and since when, by the worker's own clock. beat: number of the write. counts: of a finished part.
@@ -273,7 +273,7 @@ class PartsStatus:
 
     @property
     def expected(self) -> int | None:
-        """Return the papers of all parts: of one that has not counted its own, the mean of those that have."""
+        """Estimate the papers of all parts: a part that is not counted yet has the mean of the counted ones."""
         papers = [part.papers for part in self.parts if part.papers is not None]
         return round(sum(papers) / len(papers) * len(self.parts)) if papers else None
 
@@ -284,7 +284,7 @@ class PartsStatus:
 
     @property
     def seconds_left(self) -> float | None:
-        """Return when the slowest worker will be done; None where a part is not at work, or has no rate yet."""
+        """Return the seconds until the slowest worker is done; None where a part is not running, or has no rate yet."""
         open_parts = [part for part in self.parts if part.stage != "done"]
         left = [part.seconds_left for part in open_parts]
         return None if None in left else max((seconds or 0.0 for seconds in left), default=0.0)

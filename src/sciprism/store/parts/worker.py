@@ -82,7 +82,7 @@ def embed_part(
     """Embed the share of one part into `folder/parts`; the same call continues an interrupted one.
 
     All workers need the same input, encoder, layout and number of parts. Raises InputError where one differs from the
-    plan that the first worker wrote, where the input has changed, and where the part is still at work elsewhere after
+    plan that the first worker wrote, where the input has changed, and where another worker still runs the part after
     `patience` seconds.
     """
     folder = Path(folder)
