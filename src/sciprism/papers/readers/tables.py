@@ -142,7 +142,7 @@ def read_workbook(file: InputFile, options: ReadOptions) -> Iterator[Paper | Bad
         _check_size(content)
         workbook = CalamineWorkbook.from_object(content)
         rows, start = _find_table(workbook, file, options)
-    except (CalamineError, zipfile.BadZipFile, OSError, ValueError) as error:
+    except (CalamineError, zipfile.BadZipFile, OSError, ValueError, RuntimeError) as error:  # the last: encrypted
         if isinstance(error, InputError):
             raise
         yield BadRecord(1, None, f"not a workbook that can be read: {error}; save it again, or as CSV")
