@@ -18,10 +18,7 @@ from sciprism.papers.readers.registry import JSON_SUFFIXES, paper_readers, read_
 from sciprism.papers.records import Deletion, Paper
 from sciprism.papers.rows import detect_layout, normalise_header, read_rows
 
-_WORKS = re.compile(
-    r'\A\s*[{\[][\s\S]*?(?:"id"\s*:\s*"https://openalex\.org/W'
-    r'|"(?:abstract_inverted_index|referenced_works|authorships)"\s*:)|\A[^\n]*\bmerge_into_id\b'
-)
+_WORK = re.compile(r'"id"\s*:\s*"https://openalex\.org/W|"(abstract_inverted_index|referenced_works|authorships)"\s*:')
 _MERGED = re.compile(r"\A[^\n]*\bmerge_into_id\b")
 _ID_COLUMN, _MERGED_COLUMNS = "id", ("mergedate", "id", "mergeintoid")
 _WORK_ID = re.compile(r"(?:https?://openalex\.org/(?:works/)?)?([Ww]\d+)/?")
@@ -104,11 +101,17 @@ def _as_list(row: JsonObject, key: str) -> list[Any]:
     return [] if value is None else [value]
 
 
+def _is_openalex(head: str) -> bool:
+    """Look for a key of works, or for the header of merged ids."""
+    is_json = head.lstrip()[:1] in ("{", "[")
+    return _MERGED.match(head) is not None or (is_json and _WORK.search(head) is not None)
+
+
 @paper_readers.reader(
     "openalex",
     "OpenAlex works: pages of the API, or one work a line as in the snapshot",
     JSON_SUFFIXES,
-    patterns=(_WORKS,),
+    check=_is_openalex,
     build=_build_paper,
 )
 def read_openalex(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
