@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
@@ -59,7 +59,8 @@ class HttpStore:
         if address.partition("?")[0].endswith("/"):
             return None
         answer = retry(lambda: self._request(address, 0, 1), lambda: show_address(address))
-        answer.close()
+        with answer, suppress(TransientError), _explained(address):
+            answer.raw.read(1, decode_content=False)  # a connection whose answer was read is used again
         return _version_of(answer)
 
     def list(self, folder: str) -> dict[str, ObjectVersion]:
