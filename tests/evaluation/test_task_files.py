@@ -188,7 +188,7 @@ group = "pairs"
 [[published]]
 source = "a paper"
 columns = ["all", "one"]
-table = "us: 81.6±0.1 -"
+row = [{ name = "us", values = [81.6, nan], spread = [0.1, nan] }]
 """
 
 
@@ -212,7 +212,7 @@ def test_a_task_may_be_like_a_template_or_a_task_of_another_suite(toml, tmp_path
         (('"scidocs-pools"', '"scidoc-pools"'), "task 'one': unknown layout 'scidoc-pools'; did you mean"),
         (("relation =", "relatoin ="), "task 'one', data: unknown key 'relatoin'; did you mean 'relation'"),
         (("among =", "amongst ="), "unknown key 'amongst'; did you mean 'among'"),
-        (("-", "x"), "a paper, us, one: 'x' is neither a number"),
+        (("81.6, nan", "81.6, 'x'"), "'us': 'x' is not a number"),
     ],
 )
 def test_messages_of_shared_settings(toml, change, message):

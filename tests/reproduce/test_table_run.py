@@ -14,7 +14,7 @@ from sciprism.errors import InputError
 from sciprism.evaluation.suites import suites
 from sciprism.evaluation.systems import EncodingInput
 from sciprism.evaluation.systems.dense import DenseSystem
-from sciprism.evaluation.task import parse_published
+from sciprism.evaluation.task import Published
 from sciprism.reproduce.models import InstructedEncoder, TableSystems, read_model_names, resolve_run
 from sciprism.reproduce.papers import reproductions
 from sciprism.reproduce.printing import format_table, table_to_json
@@ -120,7 +120,16 @@ def test_another_paper_is_declarations_alone_and_its_figures_have_their_own_colu
         rows=(ModelRow(name="Ours", model="ours", ours=True), *map(ModelRow, ("Theirs", "Others"))),
         groups=("words",),
         form="runs",
-        published=parse_published("Other, Table 1", ("cranfield", "Average, words"), "Theirs: 40(1.5)/-\nOthers: ?/51"),
+        published=(
+            Published(
+                name="Theirs",
+                source="Other",
+                scores={"cranfield": 40.0},
+                spreads={"cranfield": 1.5},
+                not_printed=("Average, words",),
+            ),
+            Published(name="Others", source="Other", scores={"Average, words": 51.0}, not_on_file=("cranfield",)),
+        ),
         notes=("A note.",),
     )
     other = Reproduction(

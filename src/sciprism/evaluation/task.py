@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
@@ -248,47 +247,3 @@ def to_declaration(value: Any) -> Any:
     if isinstance(value, frozenset | set):
         return sorted(to_declaration(item) for item in value)
     return value
-
-
-NOT_PRINTED, NOT_ON_FILE = ("-", "–"), "?"
-NUMBER = re.compile(r"(?P<score>-?[\d.]+)(?:±(?P<error>[\d.]+)|\((?P<deviation>[\d.]+)\))?")
-
-
-def parse_published(source: str, columns: Sequence[str], table: str) -> tuple[Published, ...]:
-    """Return the rows of a table: one per line, a name, a colon, and a cell for each column.
-
-    An indented line continues the one before. columns: averages, tasks, or a task and a metric separated by a
-    space. Cells are separated by spaces or "/": a number, 81.6±0.1 with a standard error, 81.6(0.1) with a
-    standard deviation; "-": the paper prints none; "?": it does, but our sources lack it ("?" alone: the whole
-    row). Raises InputError for a line with another number of cells, or a cell that is none of these.
-    """
-    rows = []
-    for line in filter(None, map(str.strip, table.replace("\n ", " ").splitlines())):
-        name, _, text = line.rpartition(":")
-        cells = text.replace("/", " ").split()
-        if cells == [NOT_ON_FILE]:
-            cells *= len(columns)
-        if len(cells) != len(columns) or not name:
-            raise InputError(f"{source}: {line!r} has {len(cells)} cells for {len(columns)} columns")
-        rows.append(_parse_row(name, source, dict(zip(columns, cells, strict=True))))
-    return tuple(rows)
-
-
-def _parse_row(name: str, source: str, cells: dict[str, str]) -> Published:
-    numbers: dict[str, re.Match[str]] = {}
-    for column, cell in cells.items():
-        if cell in (*NOT_PRINTED, NOT_ON_FILE):
-            continue
-        match = NUMBER.fullmatch(cell)
-        if not match:
-            raise InputError(f"{source}, {name}, {column}: {cell!r} is neither a number nor - or ?")
-        numbers[column] = match
-    spreads = {column: match["error"] or match["deviation"] for column, match in numbers.items()}
-    return Published(
-        name=name,
-        source=source,
-        scores={column: float(match["score"]) for column, match in numbers.items()},
-        spreads={column: float(spread) for column, spread in spreads.items() if spread},
-        not_on_file=tuple(column for column, cell in cells.items() if cell == NOT_ON_FILE),
-        not_printed=tuple(column for column, cell in cells.items() if cell in NOT_PRINTED),
-    )

@@ -26,8 +26,9 @@ from sciprism.datasets.data_root import PinnedData
 from sciprism.errors import InputError
 from sciprism.evaluation.protocols import protocols
 from sciprism.evaluation.protocols.probe import OF_NUMBERS
+from sciprism.evaluation.published import list_published, parse_tables
 from sciprism.evaluation.stored_results import is_pack, scores_path
-from sciprism.evaluation.task import Average, DataLayout, Published, Suite, Task, parse_published
+from sciprism.evaluation.task import Average, DataLayout, Published, Suite, Task
 from sciprism.files import sha256
 from sciprism.formats import FORMATS
 from sciprism.text.template import FIELDS, PAPER_FIELDS
@@ -175,10 +176,11 @@ def _read_averages(rows: Sequence[Mapping[str, Any]], tasks: Sequence[Task], whe
     return tuple(averages)
 
 
-def _read_published(rows: Sequence[Mapping[str, Any]], where: str) -> tuple[Published, ...]:
-    for row in rows:
-        _check_keys(row, ("source", "columns", "table"), where)
-    return tuple(line for row in rows for line in parse_published(row["source"], row["columns"], row["table"]))
+def _read_published(tables: Sequence[str | Mapping[str, Any]], where: str) -> tuple[Published, ...]:
+    """Return the rows of published tables: of those named PAPER/NUMBER, and of those in the file itself."""
+    named = list_published(table for table in tables if isinstance(table, str))
+    own = parse_tables((table for table in tables if not isinstance(table, str)), where)
+    return named + tuple(row for rows in own.values() for row in rows)
 
 
 def _build_task(path: Path, number: int, row: Mapping[str, Any]) -> Task:

@@ -4,8 +4,8 @@
                     `obtain` are filled with the model's key and values; other values are for that alone.
 `[instructions]`    key -> text of an instruction other than the model's.
 `[rows]`            name -> rows that several tables have. In a list of rows, a name stands for its rows.
-`[[table]]`         a `PaperTable`. Its published rows are those of its name in published/PAPER.toml, or those of the
-                    suite `published_in` whose source is one of `sources`, by default the table in the paper.
+`[[table]]`         a `PaperTable`. `published`: the tables with its numbers, PAPER/NUMBER (`evaluation.published`); by
+                    default the one of its name, if the paper prints it.
 `[suites.NAME]`     a `GroupedSuite`. A group is a list of tasks, or those of the suite's average `among` (default: all)
                     that have these values of `group`, `format`, `in_train`; "all": the suite's tasks.
 `[[suites.NAME.derived]]`  tasks `of` a suite with other settings, named with a `suffix`.
@@ -24,10 +24,9 @@ from typing import Any, NoReturn, TypeVar
 from pydantic import TypeAdapter
 
 from sciprism.errors import InputError
+from sciprism.evaluation.published import list_published
 from sciprism.evaluation.suites import suites
-from sciprism.evaluation.task import Published, Suite, Task
-from sciprism.reproduce.published import FOLDER as PUBLISHED
-from sciprism.reproduce.published import read_published
+from sciprism.evaluation.task import Suite, Task
 from sciprism.reproduce.table import GroupedSuite, ModelRow, PaperTable, Reproduction, TableModel
 
 FOLDER = Path(__file__).parent / "papers"
@@ -62,8 +61,7 @@ reproductions = Reproductions()
 def read_paper(name: str) -> Reproduction:
     """Return a paper's declared tables. Raises ValueError or InputError for a declaration that does not fit."""
     paper = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
-    published = read_published(PUBLISHED / f"{name}.toml", paper["title"])
-    tables = [_read_table(table, paper, published.get(table["name"], ())) for table in paper["table"]]
+    tables = [_read_table(name, table, paper) for table in paper["table"]]
     return Reproduction(
         name=name,
         title=paper["title"],
@@ -92,15 +90,13 @@ def _fill_in(values: Values, templates: Mapping[str, Values]) -> dict[str, Any]:
     return filled | {name: value for name, value in values.items() if name != "like"}
 
 
-def _read_table(table: Values, paper: Values, published: Sequence[Published]) -> PaperTable:
+def _read_table(paper_name: str, table: Values, paper: Values) -> PaperTable:
     values = dict(table)
     rows = [_read_row(row, paper.get("instructions", {})) for row in _list_rows(table["rows"], paper.get("rows", {}))]
-    sources = values.pop("sources", [f"{paper['title']}, {values.get('printed_as')}"])
-    if "published_in" in values:
-        published = [row for row in suites[values.pop("published_in")].published if row.source in sources]
+    default = [f"{paper_name}/{table['name']}"] if "printed_as" in table else []
     names = {name for row in rows for name in (row.name, *row.published_names)}
-    stated = tuple(row for row in published if row.name in names)
-    return replace(_check(PaperTable, values | {"rows": rows}), published=stated)
+    published = tuple(row for row in list_published(values.pop("published", default)) if row.name in names)
+    return replace(_check(PaperTable, values | {"rows": rows}), published=published)
 
 
 def _list_rows(rows: Sequence[str | Values], named: Mapping[str, Sequence[str | Values]]) -> Iterator[Values]:

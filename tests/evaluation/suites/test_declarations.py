@@ -4,9 +4,8 @@ from statistics import mean
 
 import pytest
 
-from sciprism.errors import InputError
 from sciprism.evaluation.suites import suites
-from sciprism.evaluation.task import parse_published, to_declaration
+from sciprism.evaluation.task import to_declaration
 from sciprism.prepare.sources.citation_corpus import MULTI_SCIDOCS
 
 PUBLISHED = (
@@ -128,21 +127,6 @@ def test_published_variants_are_the_default():
     assert min(by_name["mag"].protocol.grid) == 1e-4 and min(by_name["scidocs-mag"].protocol.grid) == 1e-2
     assert by_name["beir-arguana"].data.without_itself and not by_name["nasa-ir"].data.without_itself
     assert not by_name["link-cite"].data.without_itself
-
-
-def test_a_row_of_the_wrong_length_is_refused():
-    with pytest.raises(InputError, match="1 cells for 2 columns"):
-        parse_published("p", ("a", "b"), "x: 1")
-    with pytest.raises(InputError, match="p, x, b: 'na' is neither"):
-        parse_published("p", ("a", "b"), "x: 1 na")
-
-
-def test_cells_of_a_published_row():
-    text = "x: 1/-\n  ? -0.5\ny: 81.6±0.1 64.0(1.0) 2 3\nz: ?"
-    x, y, z = parse_published("p", ("a", "b", "c", "d"), text)
-    assert (x.scores, x.not_printed, x.not_on_file) == ({"a": 1.0, "d": -0.5}, ("b",), ("c",))
-    assert y.scores == {"a": 81.6, "b": 64.0, "c": 2.0, "d": 3.0} and y.spreads == {"a": 0.1, "b": 1.0}
-    assert not z.scores and z.not_on_file == ("a", "b", "c", "d")
 
 
 def test_multi_scidocs_is_in_the_folder_that_prepare_writes():
