@@ -95,11 +95,11 @@ class Model:
         self.folder: Path | None = None  # the one it was loaded from
         self.options: dict[str, Any] = {}
         self.truncate_to(settings.max_length)
+        for format, role in product(self.formats, ROLES):
+            self.route(format, role)  # tokenizes the instructions
         for parameter_name, parameter in model.named_parameters():
             if not self.method.trainable(parameter_name):
                 parameter.requires_grad_(False)
-        for format, role in product(self.formats, ROLES):
-            self.route(format, role)  # tokenizes the instructions
         self.prepare()
 
     @overload

@@ -26,7 +26,7 @@ from sciprism.encoders.checkpoints.backbone import (
     read_filled,
     write_compact,
 )
-from sciprism.encoders.checkpoints.released_models import add_released_settings, released_settings
+from sciprism.encoders.checkpoints.released_models import ADDED_SETTINGS, RELEASED_SETTINGS
 from sciprism.encoders.methods.registry import PLAIN, build_method, methods
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer
@@ -66,12 +66,14 @@ class ModelFolder:
         inner = sentence_transformers.backbone_folder(folder) if (folder / "modules.json").exists() else folder
         self.tokenizer, self.special = read_tokenizer(inner)
         config = read_config(inner)
-        stored = released_settings(name, config.max_length, self.special)
-        if stored is None:
+        if name in RELEASED_SETTINGS:
+            stored = RELEASED_SETTINGS[name](config.max_length, self.special)
+        else:
             method_pooling = methods[changes.get("method") or PLAIN].pooling
             pooling = "cls" if method_pooling else changes.get("pooling")
             stored = _stored_settings(folder, config.max_length, self.special, pooling)
-            stored = add_released_settings(name, stored, self.tokenizer)
+            if name in ADDED_SETTINGS:
+                stored = ADDED_SETTINGS[name](name, stored, self.tokenizer)
         self.settings = _apply_changes(folder, stored, changes)
         if self.settings.max_length > config.max_length:
             raise InputError(

@@ -149,27 +149,6 @@ def format_in_name(*names: str) -> Format | None:
     return None
 
 
-def released_settings(name: str, max_length: int, special: Mapping[str, str]) -> EncoderSettings | None:
-    """Return the settings of a released model, which replace its folder's; None for an unknown name."""
-    if name in CLS_MODELS:
-        return specter_settings(max_length, special)
-    if name in INDUS_MODELS:
-        return EncoderSettings(
-            pooling="mean", max_length=min(MAX_TOKENS, max_length), template=Template(lowercase=True)
-        )
-    return None
-
-
-def add_released_settings(name: str, settings: EncoderSettings, tokenizer: Tokenizer) -> EncoderSettings:
-    """Return a folder's settings with what it does not state of a released model: query prompt, lower-casing."""
-    template = settings.template
-    if name in QUERY_PROMPTS and not template.prompts:
-        template = replace(template, prompts={"query": QUERY_PROMPTS[name]})
-    if name in INDUS_RETRIEVERS and tokenizer.encode("A").ids != tokenizer.encode("a").ids:
-        template = replace(template, lowercase=True)
-    return replace(settings, template=template)
-
-
 def specter_settings(max_length: int, special: Mapping[str, str]) -> EncoderSettings:
     """Return the settings of SPECTER's family: title [SEP] abstract, CLS pooling, Euclidean distance.
 
@@ -181,3 +160,28 @@ def specter_settings(max_length: int, special: Mapping[str, str]) -> EncoderSett
         template=Template(separator=f" {special.get('sep_token', '[SEP]')} "),
         distance="euclidean",
     )
+
+
+def _indus_settings(max_length: int, special: Mapping[str, str]) -> EncoderSettings:  # noqa: ARG001 - as SPECTER's
+    return EncoderSettings(pooling="mean", max_length=min(MAX_TOKENS, max_length), template=Template(lowercase=True))
+
+
+RELEASED_SETTINGS = dict.fromkeys(CLS_MODELS, specter_settings) | dict.fromkeys(INDUS_MODELS, _indus_settings)
+"""Name -> function of the model's positions and special tokens that builds the settings; they replace the folder's."""
+
+
+def _add_query_prompt(name: str, settings: EncoderSettings, tokenizer: Tokenizer) -> EncoderSettings:  # noqa: ARG001
+    template = settings.template
+    if template.prompts:
+        return settings
+    return replace(settings, template=replace(template, prompts={"query": QUERY_PROMPTS[name]}))
+
+
+def _add_lowercase(name: str, settings: EncoderSettings, tokenizer: Tokenizer) -> EncoderSettings:  # noqa: ARG001
+    if tokenizer.encode("A").ids == tokenizer.encode("a").ids:
+        return settings
+    return replace(settings, template=replace(settings.template, lowercase=True))
+
+
+ADDED_SETTINGS = dict.fromkeys(QUERY_PROMPTS, _add_query_prompt) | dict.fromkeys(INDUS_RETRIEVERS, _add_lowercase)
+"""Name -> function that adds what the folder's settings lack."""
