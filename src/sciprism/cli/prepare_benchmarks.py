@@ -136,7 +136,7 @@ def lexical(
     file: Annotated[Path, typer.Argument(help="Training examples, as `prepare pairs` writes them.")],
     out: OutputFolder,
     width: Annotated[int, typer.Option(help="Dimensions of a vector that hold lexical features.")] = 128,
-    share: Annotated[float, typer.Option(help="Their norm, where that of the others is 1.")] = 0.5,
+    share: Annotated[float, typer.Option(help="Norm of the lexical dimensions; the norm of the others is 1.")] = 0.5,
     max_examples: Annotated[int, typer.Option(help="Examples to read, sampled at random.")] = 10_000,
     precision: ScorePrecision = "auto",
     as_json: AsJson = False,

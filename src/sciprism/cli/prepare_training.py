@@ -60,27 +60,31 @@ LinkStrengths = Annotated[
 Triplets = Annotated[
     Path | None, typer.Option(help="Triplets to use as they are: a table such as SciNCL's train_triples.csv.")
 ]
-Fields = Annotated[list[str] | None, typer.Option(help="A field whose papers are queries; repeatable; else all.")]
+Fields = Annotated[
+    list[str] | None, typer.Option(help="Field of study whose papers are queries; repeatable; default: all fields.")
+]
 Shards = Annotated[
-    list[int] | None, typer.Option(help="Of S2ORC: a shard whose papers are queries; repeatable; else all.")
+    list[int] | None, typer.Option(help="S2ORC shard whose papers are queries; repeatable; default: all shards.")
 ]
 SamplerOptions = Annotated[
     list[str] | None,
     typer.Option("--set", help="A setting of the sampler, KEY=VALUE; repeatable; an unknown KEY lists all."),
 ]
 SamplingExponent = Annotated[
-    float, typer.Option(help="A field's weight is its share to this power; 0: all fields alike.")
+    float, typer.Option(help="A field's share of queries is its share of papers to this power; 0: equal shares.")
 ]
 MaxPerField = Annotated[int, typer.Option(help="Queries of a field at most; 0: no limit.")]
 MinMultiField = Annotated[float, typer.Option(help="Minimum share of queries with several fields.")]
 DevShare = Annotated[float, typer.Option("--dev", help="Share of papers that are held out.")]
 HoldOutRule = Annotated[
     str,
-    typer.Option(help="papers: no train triplet has a paper that is a dev query; queries: none as its query."),
+    typer.Option(help="papers: train triplets contain no dev paper; queries: no train query is a dev paper."),
 ]
 ExcludedQueries = Annotated[
     list[Path] | None,
-    typer.Option(help="Papers of a test, or a folder of prepare multi-scidocs: its queries are dropped; repeatable."),
+    typer.Option(
+        help="Papers to drop: files of test papers, or a folder of prepare multi-scidocs (its queries); repeatable."
+    ),
 ]
 RequireAbstract = Annotated[bool, typer.Option(help="Drop papers without an abstract.")]
 
@@ -145,9 +149,9 @@ def pairs(
 ) -> None:
     """Make pairs of texts to train a retriever on.
 
-    Such as a title and its abstract, or a paper and one that it cites. Writes train/SHAPE.jsonl,
-    dev/SHAPE.jsonl (sources of a recipe; of rows one for each file, named as it is) and pairs.json: what was
-    dropped and why. Other sources in the folder are not changed.
+    For example a title and its abstract, or a paper and one that it cites. Writes train/SHAPE.jsonl and
+    dev/SHAPE.jsonl, which a recipe names as sources (a file of rows gives a source with the file's name), and
+    pairs.json: counts, and what was dropped and why. Other sources in the folder are not changed.
 
     Example: sciprism prepare pairs works.jsonl -o pairs --shapes title-abstract,citing-cited-titles
     """
