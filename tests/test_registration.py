@@ -110,7 +110,7 @@ from dataclasses import dataclass
 import numpy as np
 from sciprism.datasets.inputs import RetrievalInput
 from sciprism.evaluation.suites import register_suite
-from sciprism.evaluation.task import Task
+from sciprism.evaluation.task import Suite, Task
 from sciprism.papers import Paper
 from toys.protocol import ToyProtocol
 @dataclass(frozen=True)
@@ -121,7 +121,8 @@ class ToyData:
         queries, rows, ones = list(self.texts[:2]), [np.array([0]), np.array([1])], [np.array([1])] * 2
         return RetrievalInput(query_ids=queries, queries=queries, grades=ones, judged=rows,
                               document_ids=list(self.texts), documents=papers)
-register_suite("toy", (Task(name="toy", format="search", protocol=ToyProtocol(), data=ToyData()),))
+task = Task(name="toy", format="search", protocol=ToyProtocol(), data=ToyData())
+register_suite(Suite(name="toy", tasks=(task,)))
 """,
     "reader": '''
 import re

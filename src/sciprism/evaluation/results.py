@@ -99,7 +99,7 @@ def write_result(folder: Path, result: TaskResult, item_scores: Mapping[str, Ite
 
 
 def write_dropped(path: Path, dropped: DropReport) -> None:
-    """Write a table of what the data of a task dropped, a row for each id with its reason."""
+    """Write the ids that were dropped from the data of a task as CSV, each with the reason."""
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = [("reason", "id"), *((reason, name) for reason, names in dropped.ids.items() for name in names)]
     text = StringIO()

@@ -49,10 +49,10 @@ from sciprism.probes.grid import SolverName
 class EvaluationOptions:
     """Options of `evaluate` besides systems, tasks and data.
 
-    seeds: runs of each task, from `seed` on; 0: as many as the task declares. format: score with the vectors
-    of this format instead of each task's own, "" for its own. loading: of the models that are given by name.
-    command: recorded in every result. text_progress: called while a model encodes with the texts done and their
-    number. task_data: called with a task and the folder of data; returns the data, which may have been read before.
+    seeds: number of runs per task; 0: as many as the task declares. format: encode with the vectors of this
+    format; "": of each task's format. loading: options for models that are given by name. command: the command
+    line, recorded in every result. text_progress: called with the number of encoded texts and of all texts.
+    task_data: returns the data of a task, given the task and the folder of data; may reuse data that were read.
     """
 
     seeds: int = 0
@@ -291,7 +291,8 @@ def score_task(
 ) -> tuple[TaskResult, Mapping[str, ItemScores]]:
     """Return the result of a system at a task, and the item scores of each metric.
 
-    facts, provenance: what the result also records. A task that cannot be scored has a reason and no number.
+    facts: suite, description of the system and format, for the result. provenance: how it was made
+    (`describe_run`). Where the task cannot be scored, the result holds the reason and no metrics.
     """
     task, began, damaged = task_data.task, time.monotonic(), _count_damaged(system)
     of_task = {name: getattr(task, name) for name in ("key", "format", "group", "in_train", "numbers")}

@@ -104,14 +104,14 @@ class Task:
     """One benchmark data set with its protocol.
 
     group: fine, coarse, retrieval, reranking, search (SciMult's five), regression, matching, clustering ...
-    in_train: whether tasks of its kind are trained on in its suite (None: not stated). numbers: what averages
-    take: the "mean" of the metrics, "each" metric as a number, or the "first" alone. distance: as the paper
-    states it, where the protocol leaves it to the encoder. method_formats: an encoder's method -> the format
-    whose vectors the paper takes of it, where that is not the task's. remark: what the data are, where numbers
-    could be misread: what they stand in for, how many, which part, which models were trained on them.
+    in_train: whether the training recipes of its suite use tasks of this kind; None: not stated.
+    numbers: what an average takes: the "mean" of the metrics, "each" metric, or the "first" one.
+    distance: how the paper compares vectors, where the protocol leaves that to the encoder.
+    method_formats: method of an encoder -> the format whose vectors the paper uses, where that is not the task's.
+    remark: what readers of scores should know of the data: what they replace, their size, models trained on them.
 
-    The key leaves out the last three: a result holds the distance and format that it was scored with, and
-    counts while they are those of the task (`results.explain_other_scoring`).
+    The key excludes distance, method_formats and remark. A stored result names the distance and format it was
+    scored with, and is valid while both are those of the task (`results.explain_other_scoring`).
     """
 
     name: str

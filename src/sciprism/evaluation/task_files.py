@@ -135,7 +135,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def _fill_in(path: Path, document: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a task's table with what the template or task that it is like states, and itself does not."""
+    """Return a task's table, completed by the template or task that `like` names; its own keys take precedence."""
     model = row.get("like")
     if model is None:
         return dict(row)

@@ -1,6 +1,6 @@
-"""Metrics that the data of a task cannot inform: every system would get one value, or a constant all points.
+"""Find metrics that cannot compare systems on given data: all would get one value, or a constant scores full points.
 
-Custom tasks give no number for them, but the reason. Published suites are scored as published.
+Custom tasks report the reason in place of such a number. Published suites are scored as published.
 """
 
 from __future__ import annotations

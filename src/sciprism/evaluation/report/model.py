@@ -112,7 +112,7 @@ class ReportRow:
 class Report:
     """Systems side by side; differences are to the system at position `baseline`.
 
-    remarks: what the data of suites and tasks are, as their declarations say; name -> remark.
+    remarks: name of a suite or task -> the remark on its data, from its declaration.
     """
 
     systems: tuple[str, ...]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, MutableMapping
 from pathlib import Path
 
 from sciprism.errors import InputError
-from sciprism.evaluation.task import Average, Published, Suite, Task
+from sciprism.evaluation.task import Suite
 from sciprism.evaluation.task_files import read_suite
 
 FOLDER = Path(__file__).parent
@@ -49,24 +49,6 @@ class SuiteRegistry(MutableMapping[str, Suite]):
 suites = SuiteRegistry(FOLDER)
 
 
-def register_suite(
-    name: str,
-    tasks: tuple[Task, ...],
-    *,
-    averages: tuple[Average, ...] = (),
-    views: Mapping[str, tuple[str, ...]] | None = None,
-    published: tuple[Published, ...] = (),
-    reference: str = "",
-    remark: str = "",
-) -> Suite:
-    """Declare a suite in code and register it by its name; the way for tasks with layouts or protocols of your own."""
-    suites[name] = suite = Suite(
-        name=name,
-        tasks=tasks,
-        averages=averages,
-        views=views or {},
-        published=published,
-        reference=reference,
-        remark=remark,
-    )
-    return suite
+def register_suite(suite: Suite) -> None:
+    """Add a suite to those that commands know by name: declared in code, or read from a file by `read_suite`."""
+    suites[suite.name] = suite

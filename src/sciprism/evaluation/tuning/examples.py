@@ -20,9 +20,9 @@ Offsets = NDArray[np.int64]
 class TuningExample:
     """Token ids of one text, or of one window of a long text.
 
-    row: of the data. types: segment ids, empty for all zero. positions: in `ids`, whose states the head
-    reads. targets: one per position, or one in all. names: what the positions stand for in the row (numbers
-    of words, offsets of tokens). idle: it is not trained on.
+    row: row of the data. types: segment ids; empty: all are zero. positions: positions in `ids` whose states the
+    head reads. targets: one per position, or one for the text. names: one per position: the number of its word,
+    or the character offsets of its token. idle: the example is predicted, but not used for training.
     """
 
     row: int
