@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import Field, ValidationError
 
 from sciprism.databases.address import Address
 from sciprism.databases.database import TableSchema, VectorDatabase
 from sciprism.databases.term_weights import SparseVector, Terms, TermStatistics, weigh_queries
 from sciprism.errors import InputError
 from sciprism.store.known_papers import hash64
-from sciprism.store.manifest import EncoderRecord, SpaceRecord
+from sciprism.store.manifest import EncoderRecord, SpaceRecord, StoredRecord
 
 LAYOUT = 1
 RECORD = "record"
@@ -28,10 +28,8 @@ WRITTEN = 128
 """Texts that are written at once."""
 
 
-class LexicalRecord(BaseModel):
+class LexicalRecord(StoredRecord):
     """The space whose table has lexical weights, and the statistics that they were computed with."""
-
-    model_config = ConfigDict(frozen=True, strict=True)
 
     space: str
     documents: int
@@ -44,10 +42,8 @@ class LexicalRecord(BaseModel):
         return TermStatistics(self.documents, self.mean_length, self.k1, self.b)
 
 
-class RemoteRecord(BaseModel):
+class RemoteRecord(StoredRecord):
     """What a push wrote. complete: False from its start to its end. buckets: the parts of each map of texts."""
-
-    model_config = ConfigDict(frozen=True, strict=True)
 
     layout: int = LAYOUT
     encoder: EncoderRecord
@@ -56,7 +52,7 @@ class RemoteRecord(BaseModel):
     approximate: bool = False
     years: tuple[int, int] | None = None
     lexical: LexicalRecord | None = None
-    buckets: dict[str, int] = {}
+    buckets: dict[str, int] = Field(default_factory=dict)
 
     def table(self, name: str, space: str) -> str:
         """Return the name of the table of a space."""

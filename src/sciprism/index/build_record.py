@@ -7,31 +7,28 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from sciprism.checksums import BlockChecks, FileState, find_state, hash_blocks, lost_checksum, read_sealed, seal_json
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import write_atomically
 from sciprism.store import StoredCollection
+from sciprism.store.manifest import StoredRecord
 
 RECORD_NAME = "built_from.json"
 Settings = dict[str, str | int | float]
 """Settings of an index by name, and what was measured when they were chosen."""
 
 
-class IndexFile(BaseModel):
+class IndexFile(StoredRecord):
     """Size (bytes) of a file of an index, and the checksum of each of its blocks."""
-
-    model_config = ConfigDict(frozen=True, strict=True)
 
     size: int
     blocks: list[str]
 
 
-class BuildRecord(BaseModel):
+class BuildRecord(StoredRecord):
     """The collection's contents (a hash) and rows when the index was built, the index's settings and files."""
-
-    model_config = ConfigDict(frozen=True, strict=True)
 
     contents: str
     rows: int

@@ -29,11 +29,13 @@ def is_collection(folder: str | Path) -> bool:
     return (Path(folder) / MANIFEST_NAME).is_file()
 
 
-class _ManifestModel(BaseModel):
+class StoredRecord(BaseModel):
+    """A record that is stored as JSON: read strictly, and never changed."""
+
     model_config = ConfigDict(frozen=True, strict=True)
 
 
-class EncoderRecord(_ManifestModel):
+class EncoderRecord(StoredRecord):
     """Which encoder made the vectors, the options it was loaded with, and how its vectors are compared."""
 
     name: str
@@ -51,7 +53,7 @@ class EncoderRecord(_ManifestModel):
             )
 
 
-class SpaceRecord(_ManifestModel):
+class SpaceRecord(StoredRecord):
     """One space, a matrix per shard: its formats and the encoder's path that gave the vectors."""
 
     folder: str
@@ -60,7 +62,7 @@ class SpaceRecord(_ManifestModel):
     dim: int
 
 
-class FileChecksum(_ManifestModel):
+class FileChecksum(StoredRecord):
     """Size (bytes) and checksums of a committed file: of the whole, and of each block."""
 
     size: int
@@ -68,7 +70,7 @@ class FileChecksum(_ManifestModel):
     blocks: list[str]
 
 
-class ShardRecord(_ManifestModel):
+class ShardRecord(StoredRecord):
     """One shard: its rows, the older rows that they supersede, and its files by path in the folder."""
 
     rows: int
@@ -78,7 +80,7 @@ class ShardRecord(_ManifestModel):
     files: dict[str, FileChecksum]
 
 
-class RowsRecord(_ManifestModel):
+class RowsRecord(StoredRecord):
     """Some rows that no search returns, and how many lack an abstract; their numbers are in a file."""
 
     rows: int
@@ -87,7 +89,7 @@ class RowsRecord(_ManifestModel):
     checksum: FileChecksum
 
 
-class InputRecord(_ManifestModel):
+class InputRecord(StoredRecord):
     """Counts of the last input that was embedded completely: papers read, repeated and skipped."""
 
     read: int
@@ -95,7 +97,7 @@ class InputRecord(_ManifestModel):
     bad: int
 
 
-class _LayoutVersion(_ManifestModel):
+class _LayoutVersion(StoredRecord):
     layout: int
 
 

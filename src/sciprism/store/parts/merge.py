@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from sciprism.arrays import Rows
 from sciprism.checksums import read_sealed, seal_json
@@ -22,7 +22,15 @@ from sciprism.papers.records import Paper
 from sciprism.store.collection import StoredCollection
 from sciprism.store.embed import MAX_REASONS
 from sciprism.store.known_papers import describe_paper, describe_repetition, quote_title
-from sciprism.store.manifest import MANIFEST_NAME, InputRecord, Manifest, RowsRecord, ShardRecord, read_manifest
+from sciprism.store.manifest import (
+    MANIFEST_NAME,
+    InputRecord,
+    Manifest,
+    RowsRecord,
+    ShardRecord,
+    StoredRecord,
+    read_manifest,
+)
 from sciprism.store.parts.gathered import ROWS, GatheredShards
 from sciprism.store.parts.plan import PartsPlan, read_plan
 from sciprism.store.parts.state import (
@@ -239,10 +247,8 @@ def _check_inputs(folder: Path, plan: PartsPlan) -> None:
                 )
 
 
-class MergeJournal(BaseModel):
+class MergeJournal(StoredRecord):
     """What a merge does: the shards of the collection in order, as (part, shard), and the rows that repeat others."""
-
-    model_config = ConfigDict(frozen=True, strict=True)
 
     shards: list[tuple[int, int]]
     repeated: RowsRecord | None

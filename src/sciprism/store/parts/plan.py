@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import Field, ValidationError
 
 from sciprism.checksums import hash_bytes, read_sealed, seal_json
 from sciprism.errors import InputError
@@ -27,7 +27,7 @@ from sciprism.store.collection import (
     record_encoder,
 )
 from sciprism.store.embed_files import PartInput
-from sciprism.store.manifest import PLAN_NAME, EncoderRecord, SpaceRecord
+from sciprism.store.manifest import PLAN_NAME, EncoderRecord, SpaceRecord, StoredRecord
 from sciprism.store.shard_files import Dtype
 
 if TYPE_CHECKING:
@@ -41,20 +41,16 @@ SAMPLE = 1 << 16
 REMEDY = "restore it from a copy, or delete the folder and embed all parts again"
 
 
-class _PlanModel(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True)
-
-
-class PlannedFile(_PlanModel):
+class PlannedFile(StoredRecord):
     """A file of the input: its size (bytes), a checksum of samples of its bytes, and the parts that read it."""
 
     name: str
     size: int
     checksum: str
-    parts: list[Weight] = []
+    parts: list[Weight] = Field(default_factory=list)
 
 
-class ReadingRecord(_PlanModel):
+class ReadingRecord(StoredRecord):
     """How all workers read the files, as `PartInput` has it."""
 
     reader: str
@@ -66,7 +62,7 @@ class ReadingRecord(_PlanModel):
     abstracts: list[PlannedFile]
 
 
-class PartsPlan(_PlanModel):
+class PartsPlan(StoredRecord):
     """What all parts of a collection have in common."""
 
     layout: int = PLAN_LAYOUT
