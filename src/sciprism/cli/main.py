@@ -223,7 +223,8 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Build the settings, and call the command."""
-        build_settings(getattr(self.callback, "settings", {}), ctx.params)
+        if places := getattr(self.callback, "settings", {}):
+            build_settings(places, ctx.params)
         return super().invoke(ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
