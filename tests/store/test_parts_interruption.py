@@ -142,7 +142,7 @@ def test_between_a_killed_merge_and_its_end_no_worker_writes(
         def stop(*_: Any) -> None:
             raise KeyboardInterrupt
 
-        patch.setattr("sciprism.store.parts.merge._place", stop)
+        patch.setattr(sys.modules[merge.__module__], "_place", stop)
         merge(folder)
     assert read_status(folder).stage == "merging"
     with pytest.raises(InputError, match=r"is being merged; continue with: sciprism merge"):
