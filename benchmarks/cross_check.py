@@ -21,8 +21,7 @@ from measurement import build_parser, provenance, write_result
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.encoder import Encoder
 from sciprism.evaluation.stored_results import find_result
-from sciprism.evaluation.systems import EncodingInput
-from sciprism.evaluation.systems.dense import DenseSystem
+from sciprism.evaluation.systems import DenseSystem, EncodingInput
 from sciprism.files import cache_folder
 
 SETS = {"scifact": ("ir_scifact", "dev"), "cranfield": ("ir_cranfield", "test")}

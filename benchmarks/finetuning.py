@@ -35,7 +35,7 @@ from sciprism.datasets.data_root import DataRoot
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.suites import suites
-from sciprism.evaluation.systems.dense import DenseSystem
+from sciprism.evaluation.systems import DenseSystem
 from sciprism.evaluation.task import EvaluationContext
 from sciprism.evaluation.tuning.runs import Tuning
 

@@ -17,7 +17,7 @@ from measurement import build_parser, peak_memory_mb, provenance, write_result
 from sciprism.datasets.inputs import LabelInput
 from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.protocols.label import LabelProtocol
-from sciprism.evaluation.systems.dense import DenseSystem
+from sciprism.evaluation.systems import DenseSystem
 from sciprism.evaluation.task import EvaluationContext
 from sciprism.formats import Format, Role
 from sciprism.papers import Label, Paper

@@ -34,7 +34,7 @@ from sciprism.evaluation.intervals import bootstrap_interval, estimate, paired_d
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.systems import EncodingInput
 from sciprism.evaluation.systems.bm25 import BM25System
-from sciprism.metrics.pairs import pair_order
+from sciprism.metrics.rankings import pair_order
 from sciprism.uses.matching import MatchSettings, Reviewer, mean_of_best
 from sciprism.uses.matching.assignment import AssignmentTask, SolvedAssignment, find_pairs, solve_assignment
 from sciprism.uses.matching.conflicts import ConflictInput, find_conflicts

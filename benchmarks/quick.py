@@ -25,8 +25,7 @@ from sciprism.encoders.transformer import Transformer
 from sciprism.evaluation.results import TaskResult
 from sciprism.evaluation.run import EvaluationOptions, evaluate
 from sciprism.evaluation.suites import suites
-from sciprism.evaluation.systems import EncodingInput, System
-from sciprism.evaluation.systems.dense import DenseSystem
+from sciprism.evaluation.systems import DenseSystem, EncodingInput, System
 from sciprism.evaluation.task import Task
 from sciprism.files import cache_folder
 from sciprism.metrics.regression import kendall_tau, spearman

@@ -14,8 +14,8 @@ import pytest
 from build_commands import run
 from build_sources import write_source
 from sciprism.encoders.methods.registry import methods
-from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.suites import suites
+from sciprism.evaluation.task import protocols
 from sciprism.index import vector_searches
 from sciprism.metrics.rankings import ranking_metrics
 from sciprism.papers.readers.registry import label_readers, paper_readers
@@ -91,7 +91,7 @@ def retrieved_share(rankings, depth=None):
     "protocol": '''
 from dataclasses import dataclass
 from sciprism.evaluation.item_scores import score_rankings
-from sciprism.evaluation.protocols.registry import protocols
+from sciprism.evaluation.task import protocols
 from sciprism.evaluation.task import ProtocolResult
 @protocols.register("toy")
 @dataclass(frozen=True)

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from sciprism.evaluation.systems import NotServedError
-from sciprism.evaluation.systems.dense import DenseSystem
+from sciprism.evaluation.systems import DenseSystem, NotServedError
 from sciprism.papers import Label
 
 

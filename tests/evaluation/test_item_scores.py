@@ -36,7 +36,7 @@ from sciprism.evaluation.item_scores import (
 from sciprism.evaluation.score_tables import ScoreKey, ScoreTable, write_score_table
 from sciprism.metrics import classification
 from sciprism.metrics import regression as agreement
-from sciprism.metrics.clusters import b_cubed, f1
+from sciprism.metrics.classification import b_cubed, b_cubed_f1
 
 SEEDS = st.integers(0, 2**32)
 OF_NUMBERS = ("kendall_tau", "spearman", "pearson", "r2")
@@ -161,7 +161,7 @@ def test_estimates_are_the_metrics(seed, items):
         assert found == pytest.approx(classification.f1(several, guessed, average))
     assert estimate(score_label_sets(ids, several, guessed, "accuracy")) == classification.accuracy(several, guessed)
     b3 = np.stack(b_cubed(gold, predicted), axis=1)
-    assert estimate(ItemScores(ids, b3, "b3")) == pytest.approx(f1(*b3.T))
+    assert estimate(ItemScores(ids, b3, "b3")) == pytest.approx(b_cubed_f1(*b3.T))
     for name in OF_NUMBERS:
         expected = getattr(agreement, name)(gold, predicted)
         assert estimate(score_numbers(ids, gold, predicted, name)) == pytest.approx(expected, nan_ok=True, abs=1e-9)

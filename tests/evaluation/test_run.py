@@ -12,8 +12,7 @@ from sciprism.evaluation import results, stored_results
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.results import Measure
 from sciprism.evaluation.run import EvaluationOptions, TaskData, evaluate
-from sciprism.evaluation.systems import NotServedError
-from sciprism.evaluation.systems.dense import VectorSystem
+from sciprism.evaluation.systems import NotServedError, VectorSystem
 from sciprism.evaluation.task import Average, ProtocolResult, Suite, Task
 from sciprism.evaluation.tuning.runs import Tuning
 

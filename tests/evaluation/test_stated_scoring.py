@@ -8,13 +8,12 @@ import pytest
 from build_systems import TextVectorEncoder
 from sciprism.datasets.inputs import RetrievalInput
 from sciprism.errors import InputError
-from sciprism.evaluation.protocols.rerank import RerankProtocol
-from sciprism.evaluation.protocols.retrieve import RetrieveProtocol
+from sciprism.evaluation.protocols.rank import RerankProtocol, RetrieveProtocol
 from sciprism.evaluation.report.build import build_report
 from sciprism.evaluation.report.lines import group_by_system, read_stored_results
 from sciprism.evaluation.run import evaluate
 from sciprism.evaluation.suites import suites
-from sciprism.evaluation.systems.dense import VectorSystem
+from sciprism.evaluation.systems import VectorSystem
 from sciprism.evaluation.task import Suite, Task
 from sciprism.formats import FORMATS
 

@@ -10,8 +10,7 @@ from sciprism.datasets.layouts.scidocs import SciDocsPools
 from sciprism.errors import InputError
 from sciprism.evaluation.protocols.match import MatchProtocol
 from sciprism.evaluation.protocols.probe import ProbeProtocol
-from sciprism.evaluation.protocols.rerank import RerankProtocol
-from sciprism.evaluation.protocols.retrieve import RetrieveProtocol
+from sciprism.evaluation.protocols.rank import RerankProtocol, RetrieveProtocol
 from sciprism.evaluation.task_files import CUSTOM_LAYOUTS, read_suite
 from sciprism.evaluation.tuning.runs import Tuning
 

@@ -18,13 +18,11 @@ from sciprism.datasets.inputs import (
 )
 from sciprism.evaluation import evaluate
 from sciprism.evaluation.protocols.cluster import ClusterProtocol
-from sciprism.evaluation.protocols.label import LabelProtocol
+from sciprism.evaluation.protocols.label import LabelProtocol, NearestLabelProtocol
 from sciprism.evaluation.protocols.match import MatchProtocol
-from sciprism.evaluation.protocols.nearest_label import NearestLabelProtocol
 from sciprism.evaluation.protocols.pair import PairProtocol
 from sciprism.evaluation.protocols.probe import ProbeProtocol
-from sciprism.evaluation.protocols.rerank import RerankProtocol
-from sciprism.evaluation.protocols.retrieve import RetrieveProtocol
+from sciprism.evaluation.protocols.rank import RerankProtocol, RetrieveProtocol
 from sciprism.evaluation.protocols.tag import TagProtocol
 from sciprism.evaluation.uninformative import explain_uninformative
 from sciprism.papers.records import Label

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError
-from sciprism.metrics.pairs import pair_order
+from sciprism.metrics.rankings import pair_order
 
 ROWS = st.tuples(st.sampled_from("rst"), st.sampled_from([1.0, 2.0, 2.5, 5.0]), st.integers(-2, 2).map(float))
 

@@ -10,7 +10,7 @@ from build_words import segments
 from sciprism import Encoder
 from sciprism.evaluation.intervals import ItemSample
 from sciprism.evaluation.protocols.pair import PairProtocol
-from sciprism.evaluation.report.estimates import are_apart
+from sciprism.evaluation.report.model import are_apart
 from sciprism.evaluation.task import Suite, Task
 from sciprism.evaluation.tuning.runs import Tuning
 from sciprism.reproduce.estimates import ScoreSample, estimate_mean

@@ -12,8 +12,7 @@ from open_data import write
 from sciprism import Encoder
 from sciprism.errors import InputError
 from sciprism.evaluation.suites import suites
-from sciprism.evaluation.systems import EncodingInput
-from sciprism.evaluation.systems.dense import DenseSystem
+from sciprism.evaluation.systems import DenseSystem, EncodingInput
 from sciprism.evaluation.task import Published
 from sciprism.reproduce.models import InstructedEncoder, TableSystems, read_model_names, resolve_run
 from sciprism.reproduce.papers import reproductions

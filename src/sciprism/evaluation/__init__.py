@@ -12,19 +12,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sciprism.evaluation.report.run_results import Results
+    from sciprism.evaluation.report.build import Results
     from sciprism.evaluation.run import EvaluationOptions, evaluate
-    from sciprism.evaluation.systems import EncodingInput, RankingSystem
-    from sciprism.evaluation.systems.dense import VectorSystem
+    from sciprism.evaluation.systems import EncodingInput, RankingSystem, VectorSystem
     from sciprism.evaluation.systems.loading import SystemOptions
 
 _MODULES = {
     "EncodingInput": "sciprism.evaluation.systems",
     "EvaluationOptions": "sciprism.evaluation.run",
     "RankingSystem": "sciprism.evaluation.systems",
-    "Results": "sciprism.evaluation.report.run_results",
+    "Results": "sciprism.evaluation.report.build",
     "SystemOptions": "sciprism.evaluation.systems.loading",
-    "VectorSystem": "sciprism.evaluation.systems.dense",
+    "VectorSystem": "sciprism.evaluation.systems",
     "evaluate": "sciprism.evaluation.run",
 }
 __all__ = [

@@ -17,9 +17,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sciprism.arrays import Doubles
+from sciprism.arrays import Doubles, check_aligned, check_finite, safe_divide
 from sciprism.errors import InputError
-from sciprism.metrics.alignment import check_aligned, check_finite, safe_divide
 from sciprism.metrics.classification import ConfusionCounts, correct, f1_of_counts, outcomes
 from sciprism.metrics.rankings import Ids, grade_rankings, parse_metric
 from sciprism.metrics.regression import weighted_kendall_tau, weighted_spearman

@@ -22,7 +22,7 @@ from sciprism.errors import InputError
 from sciprism.evaluation.intervals import METHOD, bootstrap_interval, estimate
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.protocols.probe import ProbeProtocol
-from sciprism.evaluation.report.run_results import Results
+from sciprism.evaluation.report.build import Results
 from sciprism.evaluation.results import (
     Measure,
     TaskResult,

@@ -1,4 +1,4 @@
-"""Declare tasks, suites of tasks, their averages and published rows; the code that scores them is in `protocols`."""
+"""Declare tasks, suites of tasks, their averages and published rows; `protocols` names the code that scores them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.systems import Distance, EncodingInput, System
 from sciprism.formats import Format, Role
+from sciprism.metrics.rankings import parse_metric
+from sciprism.registry import Registry
 from sciprism.text.template import FIELDS
 
 if TYPE_CHECKING:
@@ -247,3 +249,20 @@ def to_declaration(value: Any) -> Any:
     if isinstance(value, frozenset | set):
         return sorted(to_declaration(item) for item in value)
     return value
+
+
+protocols: Registry[type[TaskProtocol]] = Registry("protocol")
+
+
+def check_metrics(protocol: str, metrics: Sequence[str], known: Sequence[str] = ()) -> None:
+    """Raise InputError unless at least one metric is named and all are known.
+
+    known: the protocol's metrics; () stands for all ranking metrics.
+    """
+    if not metrics:
+        raise InputError(f"{protocol}: no metric is named")
+    for name in metrics:
+        if not known:
+            parse_metric(name)
+        elif name not in known:
+            raise InputError(f"{protocol}: unknown metric {name!r}; known: {', '.join(known)}")

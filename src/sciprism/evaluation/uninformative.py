@@ -26,7 +26,7 @@ from sciprism.datasets.inputs import (
 from sciprism.evaluation.item_scores import score_rankings
 from sciprism.evaluation.protocols.label import LabelProtocol
 from sciprism.evaluation.protocols.match import PAIRWISE
-from sciprism.evaluation.protocols.retrieve import DEFAULT_DEPTH
+from sciprism.evaluation.protocols.rank import DEFAULT_DEPTH
 from sciprism.metrics.rankings import metric_depth
 
 BLOCK = 256

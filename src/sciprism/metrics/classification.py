@@ -1,4 +1,4 @@
-"""Accuracy and F1 of predicted classes, by scikit-learn's rules.
+"""Accuracy and F1 of predicted classes by scikit-learn's rules, and B3 of clusters.
 
 Labels are single, (n,), or multi-labels, (n, c) of 0 and 1. The classes of single labels are those present in
 gold or predictions; those of multi-labels are all columns. A class without any item (0 / 0) has F1 0.
@@ -12,9 +12,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sciprism.arrays import Doubles
+from sciprism.arrays import Doubles, check_aligned, safe_divide
 from sciprism.errors import InputError
-from sciprism.metrics.alignment import check_aligned, safe_divide
 
 Average = Literal["binary", "macro", "micro"]
 Outcomes = NDArray[np.bool_]
@@ -97,3 +96,28 @@ def _pair(gold: ArrayLike, predicted: ArrayLike) -> tuple[NDArray[Any], NDArray[
     if truth.ndim == 2 and not (np.isin(truth, (0, 1)).all() and np.isin(guess, (0, 1)).all()):
         raise InputError("multi-labels are rows of 0 and 1, one column for each class")
     return truth, guess
+
+
+def b_cubed(gold: ArrayLike, predicted: ArrayLike) -> tuple[Doubles, Doubles]:
+    """Return the precision and recall of each item, both (n,), from its gold and its predicted cluster.
+
+    precision = |both| / |predicted cluster|, recall = |both| / |gold cluster| (S2AND, the B3 metric). Cluster
+    names are arbitrary.
+    """
+    truth, guess = np.asarray(gold), np.asarray(predicted)
+    check_aligned(truth, guess, "gold and predicted clusters")
+    _, truth, of_truth = np.unique(truth, return_inverse=True, return_counts=True)
+    clusters, guess, of_guess = np.unique(guess, return_inverse=True, return_counts=True)
+    pairs = truth.astype(np.int64) * max(1, len(clusters)) + guess
+    _, both, of_both = np.unique(pairs, return_inverse=True, return_counts=True)
+    shared = of_both[both]
+    return shared / of_guess[guess], shared / of_truth[truth]
+
+
+def b_cubed_f1(precision: Doubles, recall: Doubles) -> float:
+    """Return the harmonic mean of mean precision and mean recall, not the mean of harmonic means."""
+    check_aligned(precision, recall, "precision and recall")
+    if not len(precision):
+        raise InputError("there is no item in the clusters; nothing can be scored")
+    p, r = float(precision.mean()), float(recall.mean())
+    return 2 * p * r / (p + r) if p + r > 0 else 0.0

@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sciprism.arrays import Doubles
+from sciprism.arrays import Doubles, check_aligned
 from sciprism.errors import InputError
-from sciprism.metrics.alignment import check_aligned
 
 Tags = Sequence[str]
 Span = tuple[str, int, int]

@@ -10,8 +10,7 @@ from math import nan, sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sciprism.arrays import Doubles, Integers
-from sciprism.metrics.alignment import check_aligned, check_finite
+from sciprism.arrays import Doubles, Integers, check_aligned, check_finite
 
 
 def kendall_tau(gold: ArrayLike, predicted: ArrayLike) -> float:

@@ -32,8 +32,8 @@ from sciprism.evaluation.intervals import (
     score_interval,
     sum_samples,
 )
-from sciprism.evaluation.report.estimates import Resampler
 from sciprism.evaluation.report.lines import StoredResult
+from sciprism.evaluation.report.model import Resampler
 from sciprism.evaluation.results import seed_folder
 from sciprism.reproduce.result_folder import ResultFolder
 from sciprism.reproduce.table import GroupedSuite, TaskScore

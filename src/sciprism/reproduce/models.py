@@ -15,8 +15,7 @@ from sciprism.arrays import Floats
 from sciprism.encoders.ensemble import joins
 from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.errors import InputError
-from sciprism.evaluation.systems import System
-from sciprism.evaluation.systems.dense import DenseSystem, display_name
+from sciprism.evaluation.systems import DenseSystem, System, display_name
 from sciprism.evaluation.systems.loading import SystemOptions, load_system
 from sciprism.files import cache_folder
 from sciprism.formats import Format, Role

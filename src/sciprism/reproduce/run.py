@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sciprism.errors import InputError
-from sciprism.evaluation.report.estimates import are_apart
+from sciprism.evaluation.report.model import are_apart
 from sciprism.evaluation.results import folder_name
 from sciprism.evaluation.run import (
     EvaluationOptions,

@@ -10,7 +10,7 @@ from sciprism.datasets.layouts.beir import build_rerank_input, build_retrieval_i
 from sciprism.datasets.layouts.item_tables import ItemTable
 from sciprism.drop_report import DropReport
 from sciprism.evaluation.intervals import estimate
-from sciprism.evaluation.protocols.retrieve import RetrieveProtocol
+from sciprism.evaluation.protocols.rank import RetrieveProtocol
 from sciprism.evaluation.task import EvaluationContext
 from sciprism.papers.records import Paper
 

@@ -95,11 +95,11 @@ def test_what_is_wrong_is_told(home, tmp_path):
 def test_the_open_mentions():
     pytest.importorskip("scipy")
     from sciprism.evaluation.disambiguation.clustering import cluster_by_name, group_by_block
-    from sciprism.metrics.clusters import b_cubed, f1
+    from sciprism.metrics.classification import b_cubed, b_cubed_f1
 
     layout = AuthorMentions(signatures="author_disambiguation_robotics", papers="conference_papers")
     data = layout.read(DataRoot(Path(os.environ["SCIPRISM_DATA"])))
     assert len(data.papers) <= 6000 and not data.dropped.count("mention of an unknown paper")
     rows, clusters = cluster_by_name(data.signatures, group_by_block(data.signatures, data.test))
     authors = [data.signatures[row].author for row in rows]
-    assert f1(*b_cubed(authors, clusters)) == pytest.approx(0.87, abs=0.02)
+    assert b_cubed_f1(*b_cubed(authors, clusters)) == pytest.approx(0.87, abs=0.02)

@@ -6,8 +6,7 @@ import pytest
 from sciprism.datasets.inputs import Signature, Signatures
 from sciprism.errors import InputError
 from sciprism.evaluation.intervals import bootstrap_interval, estimate
-from sciprism.evaluation.protocols.cluster import ClusterProtocol
-from sciprism.evaluation.protocols.cluster_sources import ClusterSourcesProtocol
+from sciprism.evaluation.protocols.cluster import ClusterProtocol, ClusterSourcesProtocol
 from sciprism.evaluation.task import EvaluationContext
 from sciprism.papers.records import Paper
 

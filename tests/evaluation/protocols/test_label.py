@@ -8,8 +8,7 @@ from sciprism.datasets.inputs import LabelInput
 from sciprism.errors import InputError
 from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.protocols import label
-from sciprism.evaluation.protocols.label import LabelProtocol
-from sciprism.evaluation.protocols.nearest_label import NearestLabelProtocol
+from sciprism.evaluation.protocols.label import LabelProtocol, NearestLabelProtocol
 from sciprism.evaluation.systems.bm25 import BM25System
 from sciprism.evaluation.task import EvaluationContext
 from sciprism.papers import Label, Paper

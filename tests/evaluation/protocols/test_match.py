@@ -119,8 +119,8 @@ def test_settings_are_checked(given, message):
 def test_gold_standard_ratings_are_all_used(tmp_path):
     from sciprism.datasets.data_root import DataRoot
     from sciprism.datasets.layouts.open.people import RatedReviewers
-    from sciprism.evaluation.systems.dense import DenseSystem
-    from sciprism.evaluation.systems.random import RandomEncoder
+    from sciprism.evaluation.systems import DenseSystem
+    from sciprism.evaluation.systems.loading import RandomEncoder
 
     data = RatedReviewers(path="reviewer_goldstandard").read(DataRoot(Path(os.environ["SCIPRISM_DATA"])))
     system = DenseSystem(RandomEncoder(), tmp_path)

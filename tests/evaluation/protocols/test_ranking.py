@@ -10,8 +10,7 @@ from build_systems import build_system, spell_vectors
 from sciprism.datasets.inputs import RerankInput, RetrievalInput
 from sciprism.errors import InputError
 from sciprism.evaluation.intervals import estimate
-from sciprism.evaluation.protocols.rerank import RerankProtocol
-from sciprism.evaluation.protocols.retrieve import RetrieveProtocol
+from sciprism.evaluation.protocols.rank import RerankProtocol, RetrieveProtocol
 from sciprism.evaluation.systems.bm25 import BM25System
 from sciprism.evaluation.task import EvaluationContext
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sciprism.evaluation.report import outputs
+from sciprism.evaluation.report.build import Results
 from sciprism.evaluation.report.page import FigureRow, IntervalMark, build_scale, render_figure
-from sciprism.evaluation.report.run_results import Results
 from sciprism.evaluation.report.text_tables import TextTable, build_tables, split_table
 from sciprism.evaluation.task import Average, Published, Suite, Task
 

@@ -12,7 +12,7 @@ from sciprism.datasets.inputs import PairInput, SpanInput, TaggingInput
 from sciprism.errors import InputError
 from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.suites import suites
-from sciprism.evaluation.systems.dense import DenseSystem
+from sciprism.evaluation.systems import DenseSystem
 from sciprism.evaluation.task import EvaluationContext, to_declaration
 
 NAMES = [task.name for task in suites["blurb"].tasks]

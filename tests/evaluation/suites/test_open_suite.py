@@ -10,9 +10,9 @@ from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import ProbeInput, Signatures
 from sciprism.datasets.split import list_paper_keys
 from sciprism.evaluation.overlap import list_test_papers
-from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.stored_results import read_pack
 from sciprism.evaluation.suites import suites
+from sciprism.evaluation.task import protocols
 from sciprism.formats import FORMATS
 from sciprism.papers import Label, Paper
 from sciprism.text.template import Template

@@ -29,7 +29,7 @@ from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.protocols.probe import FewShot, ProbeProtocol
 from sciprism.evaluation.protocols.recommend import RecommendProtocol
 from sciprism.evaluation.suites import suites
-from sciprism.evaluation.systems.dense import DenseSystem
+from sciprism.evaluation.systems import DenseSystem
 from sciprism.evaluation.task import EvaluationContext, to_declaration
 
 TOPICS = ("protein gene cell", "black hole galaxy", "deep neural network")

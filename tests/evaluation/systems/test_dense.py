@@ -9,8 +9,7 @@ from build_methods import build_encoder, perturb_weights
 from sciprism.encoders.cached_encoder import VectorCache
 from sciprism.encoders.ensemble import Ensemble
 from sciprism.errors import DamagedCacheWarning, InputError
-from sciprism.evaluation.systems import EncodingInput
-from sciprism.evaluation.systems.dense import DenseSystem
+from sciprism.evaluation.systems import DenseSystem, EncodingInput
 from sciprism.papers import Paper
 
 

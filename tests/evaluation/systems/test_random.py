@@ -5,7 +5,7 @@ import pytest
 
 from sciprism import Paper
 from sciprism.errors import InputError
-from sciprism.evaluation.systems.random import RandomEncoder
+from sciprism.evaluation.systems.loading import RandomEncoder
 
 
 def test_a_text_has_one_vector_wherever_it_stands():

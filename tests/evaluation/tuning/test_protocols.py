@@ -17,8 +17,7 @@ from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.protocols.pair import TRUNCATED, UNSEEN, PairProtocol
 from sciprism.evaluation.protocols.span import SpanProtocol
 from sciprism.evaluation.protocols.tag import LONG, VANISHED, TagProtocol
-from sciprism.evaluation.systems import NotServedError
-from sciprism.evaluation.systems.dense import DenseSystem
+from sciprism.evaluation.systems import DenseSystem, NotServedError
 from sciprism.evaluation.task import EvaluationContext
 from sciprism.evaluation.tuning.examples import Window, WindowTokenizer, find_first_pieces, join_words
 from sciprism.evaluation.tuning.grid_search import COLLAPSED, DIVERGED

@@ -18,7 +18,7 @@ from sciprism.arrays import Doubles, Rows
 from sciprism.datasets.inputs import Signature
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.evaluation.disambiguation.features import FEATURES, NAME_GROUPS
-from sciprism.metrics.clusters import b_cubed, f1
+from sciprism.metrics.classification import b_cubed, b_cubed_f1
 from sciprism.papers.person_names import parse_name
 from sciprism.parallel import map_threads
 
@@ -296,7 +296,7 @@ def choose_cut(sources: Sequence[Dendrograms], persons: Rows) -> tuple[float, fl
     scores = []
     for cut in cuts:
         clusterings = (source.cut(float(cut)) for source in trees)
-        f1_scores = [f1(*b_cubed(persons[rows], clusters)) for rows, clusters in clusterings]
+        f1_scores = [b_cubed_f1(*b_cubed(persons[rows], clusters)) for rows, clusters in clusterings]
         scores.append(np.average(f1_scores, weights=sizes))
     best = np.flatnonzero(np.array(scores) == max(scores))
     return float(cuts[best[len(best) // 2]]), float(max(scores))

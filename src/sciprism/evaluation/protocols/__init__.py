@@ -1,33 +1,16 @@
 """How a kind of task is scored, one module each; a task of a known kind is a declaration without code."""
 
-from sciprism.evaluation.protocols import (
+from sciprism.evaluation.protocols import (  # noqa: F401 (each registers its protocols)
     cluster,
-    cluster_sources,
     label,
     match,
-    nearest_label,
     pair,
     probe,
+    rank,
     recommend,
-    rerank,
-    retrieve,
     span,
     tag,
 )
-from sciprism.evaluation.protocols.registry import protocols
+from sciprism.evaluation.task import protocols
 
-__all__ = [
-    "cluster",
-    "cluster_sources",
-    "label",
-    "match",
-    "nearest_label",
-    "pair",
-    "probe",
-    "protocols",
-    "recommend",
-    "rerank",
-    "retrieve",
-    "span",
-    "tag",
-]
+__all__ = ["protocols"]

@@ -12,11 +12,9 @@ from sciprism.datasets.inputs import MatchInput
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import ItemScores, score_rankings
-from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.systems import EncodingInput, NotServedError, System
-from sciprism.evaluation.task import EvaluationContext, ProtocolResult
-from sciprism.metrics.pairs import pair_order
-from sciprism.metrics.rankings import parse_metric
+from sciprism.evaluation.task import EvaluationContext, ProtocolResult, protocols
+from sciprism.metrics.rankings import pair_order, parse_metric
 from sciprism.uses.matching import mean_of_best, score_pairs
 
 PAIRWISE = "pairwise"

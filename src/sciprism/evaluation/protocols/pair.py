@@ -14,9 +14,8 @@ from sciprism.arrays import Rows
 from sciprism.datasets.inputs import PairInput
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import ItemScores, score_classes, score_label_sets, score_numbers, score_outcomes
-from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.systems import System
-from sciprism.evaluation.task import EvaluationContext, ProtocolResult
+from sciprism.evaluation.task import EvaluationContext, ProtocolResult, protocols
 from sciprism.evaluation.tuning.examples import TuningExample, WindowTokenizer
 from sciprism.evaluation.tuning.grid_search import Predictions, TuningProblem, fine_tune
 from sciprism.evaluation.tuning.runs import Outputs, Tuning, class_loss, label_loss, regression_loss

@@ -22,9 +22,8 @@ from sciprism.evaluation.item_scores import (
     score_numbers,
     score_rankings,
 )
-from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.systems import System, encode_rows
-from sciprism.evaluation.task import EvaluationContext, ProtocolResult
+from sciprism.evaluation.task import EvaluationContext, ProtocolResult, protocols
 from sciprism.probes import LossName, Probe, ProbeSettings, fit_probes, grid_search
 from sciprism.probes.grid import SolverName
 from sciprism.probes.targets import stratified_folds

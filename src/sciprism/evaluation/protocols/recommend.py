@@ -21,9 +21,8 @@ from sciprism.datasets.inputs import Click, ClickLog
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import ItemScores, average_parts
-from sciprism.evaluation.protocols.registry import check_metrics, protocols
 from sciprism.evaluation.systems import System, encode_rows
-from sciprism.evaluation.task import EvaluationContext, ProtocolResult
+from sciprism.evaluation.task import EvaluationContext, ProtocolResult, check_metrics, protocols
 from sciprism.metrics.rankings import click_scores
 from sciprism.papers.records import Paper
 from sciprism.parallel import map_threads

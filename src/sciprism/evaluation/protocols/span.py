@@ -14,9 +14,8 @@ from sciprism.arrays import Rows
 from sciprism.datasets.inputs import Answer, SpanInput
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import ItemScores
-from sciprism.evaluation.protocols.registry import check_metrics, protocols
 from sciprism.evaluation.systems import System
-from sciprism.evaluation.task import EvaluationContext, ProtocolResult
+from sciprism.evaluation.task import EvaluationContext, ProtocolResult, check_metrics, protocols
 from sciprism.evaluation.tuning.examples import Offsets, TuningExample
 from sciprism.evaluation.tuning.grid_search import Predictions, TuningProblem, fine_tune
 from sciprism.evaluation.tuning.runs import Outputs, Tuning, span_loss

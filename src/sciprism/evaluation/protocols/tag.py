@@ -12,9 +12,8 @@ from sciprism.arrays import Rows
 from sciprism.datasets.inputs import TaggingInput
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import ItemScores
-from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.systems import System
-from sciprism.evaluation.task import EvaluationContext, ProtocolResult
+from sciprism.evaluation.task import EvaluationContext, ProtocolResult, protocols
 from sciprism.evaluation.tuning.examples import (
     TuningExample,
     WindowTokenizer,

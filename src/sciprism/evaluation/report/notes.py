@@ -7,19 +7,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from sciprism.encoders.provenance import describe_untrained, untrained_stage
-from sciprism.evaluation.report.estimates import LineResult
 from sciprism.evaluation.report.lines import ReportLine, SystemResults
-from sciprism.evaluation.report.model import LEVEL, ReportRow
+from sciprism.evaluation.report.model import LEVEL, LineResult, ReportRow
 from sciprism.evaluation.task import Suite
 
 NAMED = 8
 """Tasks that a note names; the tables show all."""
 
-Results = Sequence[tuple[ReportLine, list[LineResult]]]
+LineResults = Sequence[tuple[ReportLine, list[LineResult]]]
 
 
 def build_notes(
-    systems: Sequence[SystemResults], baseline: int, results: Results, rows: Sequence[ReportRow]
+    systems: Sequence[SystemResults], baseline: int, results: LineResults, rows: Sequence[ReportRow]
 ) -> list[str]:
     """Return the notes under the tables, the method first."""
     return [
@@ -37,7 +36,7 @@ def build_notes(
     ]
 
 
-def collect_remarks(suites: Mapping[str, Suite], results: Results) -> dict[str, str]:
+def collect_remarks(suites: Mapping[str, Suite], results: LineResults) -> dict[str, str]:
     """Return what declarations say about the data: of each suite with results, then of its tasks."""
     remarks: dict[str, str] = {}
     for line, _ in results:
@@ -133,7 +132,7 @@ def _warnings(systems: Sequence[SystemResults]) -> Iterator[str]:
                 yield f"warning: {system.name}, {run.result.task}: {warning}"
 
 
-def _not_comparable(systems: Sequence[SystemResults], results: Results) -> Iterator[str]:
+def _not_comparable(systems: Sequence[SystemResults], results: LineResults) -> Iterator[str]:
     remarks: dict[tuple[str, str], list[str]] = defaultdict(list)
     for line, some in results:
         for system, result in zip(systems, some, strict=True):

@@ -2,20 +2,28 @@
 
 A system encodes texts as vectors, or ranks documents without vectors. A protocol that needs vectors calls
 `encode`; a system without vectors raises `NotServedError`, and the table shows no number there. A system of
-your own is a subclass of `VectorSystem` (dense.py) with `encode`, or of `RankingSystem` with `rank`.
+your own is a subclass of `VectorSystem` with `encode`, or of `RankingSystem` with `rank`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, runtime_checkable
+from functools import reduce
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
+from sciprism.encoders.cached_encoder import CachedEncoder, TextProgress
+from sciprism.encoders.protocols import EncoderProtocol
+from sciprism.errors import InputError
 from sciprism.formats import Format, Role
+from sciprism.index import exact
+from sciprism.store.shard_files import Matrix
 from sciprism.text.template import FIELDS, Item, Template
 
 _TEMPLATE = Template(separator=" ")
@@ -186,3 +194,168 @@ def encode_rows(system: System, texts: EncodingInput, rows: Rows) -> Floats:
     vectors = np.zeros((len(texts.items), encoded.shape[1]), np.float32)
     vectors[rows] = encoded
     return vectors
+
+
+MAX_DOCUMENTS = 1 << 14
+"""Maximum number of documents per query: more would not fit in memory for large query sets."""
+
+
+class VectorSystem:
+    """Score by vectors: a subclass has a `name`, a `fingerprint` and the method `encode`.
+
+    distance: how the vectors are compared, where the task leaves it to the system.
+    """
+
+    name: str
+    distance: str = "cosine"
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a hash of all that decides its vectors."""
+        raise NotImplementedError
+
+    def describe(self) -> dict[str, Any]:
+        """Return its name and fingerprint."""
+        return {"name": self.name, "fingerprint": self.fingerprint}
+
+    def encode(self, texts: EncodingInput) -> Floats:
+        """Return one row per item, (n, dim)."""
+        raise NotImplementedError
+
+    def pool_scores(
+        self, queries: EncodingInput, candidates: EncodingInput, pools: Sequence[Rows], distance: Distance
+    ) -> list[NDArray[np.float64]]:
+        """Return the score of each candidate in each query's pool, computed in double precision."""
+        left, right, measure = self.encode(queries), self.encode(candidates), self._distance(distance)
+        return [exact.similarity(query, right[pool], measure) for query, pool in zip(left, pools, strict=True)]
+
+    def top(
+        self,
+        queries: EncodingInput,
+        documents: EncodingInput,
+        k: int,
+        distance: Distance,
+        excluded: Sequence[Rows] | None,
+    ) -> tuple[Floats, Rows]:
+        """Search all documents exactly; a query's ranking has none of its excluded rows."""
+        _check_depth(k)
+        return self.search(self.encode(queries), self.encode(documents), k, distance, excluded)
+
+    def search(
+        self, left: Floats, right: Floats, k: int, distance: Distance, excluded: Sequence[Rows] | None
+    ) -> tuple[Floats, Rows]:
+        """Return scores and rows (m, k) of the nearest of the rows `right` for each row of `left`."""
+        mask, spare = _shared_mask(excluded, len(right))
+        deep = min(k + spare, len(right))
+        if not deep or not len(left):
+            return np.full((len(left), k), -np.inf, np.float32), np.full((len(left), k), -1, np.int64)
+        scores, rows = exact.topk(left, [Matrix(right)], deep, mask=mask, distance=self._distance(distance))
+        if spare:
+            for i, banned in enumerate(excluded or ()):
+                out = np.isin(rows[i], banned)
+                order = np.argsort(out, kind="stable")
+                scores[i] = np.where(out, -np.inf, scores[i])[order]
+                rows[i] = np.where(out, -1, rows[i])[order]
+        return scores[:, :k], rows[:, :k]
+
+    def _distance(self, wanted: Distance) -> exact.Distance:
+        return cast(exact.Distance, resolve_distance(wanted, self.distance))
+
+
+class DenseSystem(VectorSystem):
+    """Score by the vectors of an encoder, which a cache folder stores across tasks and runs.
+
+    Its name is the model's or its folder's, with the options of loading (pooling, length, precision).
+    search_times: of the last `top`; encoding is timed where no vector came from the cache.
+    """
+
+    search_times: SearchTimes
+
+    def __init__(self, encoder: EncoderProtocol, cache: Path) -> None:
+        self.encoder = encoder
+        self.name = display_name(encoder)
+        self.distance = encoder.distance
+        self._cached = CachedEncoder(encoder, cache)
+
+    @property
+    def fingerprint(self) -> str:
+        """Return the encoder's fingerprint with the precision it computes in."""
+        return self._cached.fingerprint
+
+    @property
+    def damaged_vectors(self) -> int:
+        """Return how many cached vectors were found damaged so far, and computed again."""
+        return self._cached.damaged
+
+    def describe(self) -> dict[str, Any]:
+        """Return the encoder's description."""
+        return self.encoder.describe()
+
+    def encode(self, texts: EncodingInput) -> Floats:
+        """Return one row per item; texts seen before come from the cache."""
+        return self._timed(texts)[0]
+
+    def pool_scores(
+        self, queries: EncodingInput, candidates: EncodingInput, pools: Sequence[Rows], distance: Distance
+    ) -> list[NDArray[np.float64]]:
+        """Return the score of each candidate in each query's pool, computed in double precision."""
+        self._check_spaces(queries, candidates)
+        return super().pool_scores(queries, candidates, pools, distance)
+
+    def top(
+        self,
+        queries: EncodingInput,
+        documents: EncodingInput,
+        k: int,
+        distance: Distance,
+        excluded: Sequence[Rows] | None,
+    ) -> tuple[Floats, Rows]:
+        """Search all documents exactly, and time it."""
+        _check_depth(k)
+        self._check_spaces(queries, documents)
+        left, query_seconds = self._timed(queries)
+        right, document_seconds = self._timed(documents)
+        began = perf_counter()
+        best = self.search(left, right, k, distance, excluded)
+        self.search_times = SearchTimes(
+            documents=document_seconds, queries=query_seconds, search=perf_counter() - began
+        )
+        return best
+
+    def watch(self, progress: TextProgress | None) -> None:
+        """Tell `progress` while texts are encoded how many are done, and how many there are."""
+        self._cached.watch(progress)
+
+    def _timed(self, texts: EncodingInput) -> tuple[Floats, float | None]:
+        """Return the vectors, and the seconds of encoding if none came from the cache."""
+        return self._cached.encode_timed(texts.items, format=texts.format, role=texts.role, fields=texts.fields)
+
+    def _check_spaces(self, queries: EncodingInput, documents: EncodingInput) -> None:
+        spaces = [self.encoder.space(texts.format, texts.role) for texts in (queries, documents)]
+        if len(set(spaces)) > 1:
+            raise InputError(
+                f"{self.name}: vectors of {queries.format} {queries.role} and {documents.format} "
+                f"{documents.role} are in different spaces ({', '.join(spaces)}) and cannot be compared"
+            )
+
+
+def _check_depth(k: int) -> None:
+    if k > MAX_DOCUMENTS:
+        raise InputError(f"{k} documents per query are too many; at most {MAX_DOCUMENTS:,} are ranked")
+
+
+def _shared_mask(excluded: Sequence[Rows] | None, count: int) -> tuple[NDArray[np.bool_] | None, int]:
+    """Return a mask without the rows that all queries exclude, and the most other rows that one excludes."""
+    if not excluded:
+        return None, 0
+    common = reduce(np.intersect1d, excluded)
+    mask = np.ones(count, bool)
+    mask[common] = False
+    return mask, max(len(np.setdiff1d(rows, common)) for rows in excluded)
+
+
+def display_name(encoder: EncoderProtocol) -> str:
+    """Return a model's name for tables: without its folder's path, with the options of loading."""
+    name = Path(encoder.name).name if Path(encoder.name).is_dir() else encoder.name
+    options = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in getattr(encoder, "options", {}).items())
+    return f"{name} ({options})" if options else name

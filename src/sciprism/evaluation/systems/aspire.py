@@ -23,8 +23,7 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.packing import pack, token_batches
 from sciprism.encoders.streaming import CPU_BUDGET, CUDA_BUDGET
 from sciprism.errors import InputError
-from sciprism.evaluation.systems import Distance, EncodingInput, NotServedError
-from sciprism.evaluation.systems.dense import display_name
+from sciprism.evaluation.systems import Distance, EncodingInput, NotServedError, display_name
 from sciprism.papers.records import Paper
 from sciprism.parallel import map_threads
 from sciprism.text.sentences import split_sentences

@@ -17,7 +17,7 @@ from sciprism.arrays import Floats
 from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.evaluation.results import folder_name
-from sciprism.evaluation.systems.dense import display_name
+from sciprism.evaluation.systems import display_name
 from sciprism.formats import Format, Role
 from sciprism.papers.records import Paper
 from sciprism.text.template import FIELDS, Item

@@ -24,8 +24,7 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.errors import DamagedCacheWarning, InputError
 from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.item_scores import ItemScores
-from sciprism.evaluation.systems import NotServedError, System
-from sciprism.evaluation.systems.dense import DenseSystem
+from sciprism.evaluation.systems import DenseSystem, NotServedError, System
 from sciprism.evaluation.task import EvaluationContext, ProtocolResult
 from sciprism.evaluation.tuning.examples import TuningExample, WindowTokenizer
 from sciprism.evaluation.tuning.runs import DivergedRunError, Hyperparameters, Outputs, TunableEncoder, Tuning
