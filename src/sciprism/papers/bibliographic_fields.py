@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 _YEAR = re.compile(r"(?<!\d)(?:1[4-9]|20)\d\d(?!\d)")
 _INITIALS = r"(?:[^\W\d_a-z]\.?-?\s?){1,4}"
@@ -13,17 +12,9 @@ _INITIALS_LAST = re.compile(rf"(.*[^\W\d_]{{2}}\.?)\s({_INITIALS})")
 _NOTED = re.compile(r"^\s*(DOI|PMID|PMCID|arXiv|ISBN)\s*:\s*(\S*\d\S*)", re.IGNORECASE | re.MULTILINE)
 
 
-Fields = Mapping[str, list[str]]
-"""Tag -> its values, as tagged formats (RIS, MEDLINE) write them."""
-
-
-def first_value(fields: Fields, *tags: str) -> str:
-    """Return the first value of these tags that is not empty, or an empty text."""
-    for tag in tags:
-        for value in fields.get(tag, ()):
-            if value:
-                return value
-    return ""
+def is_medline(*names: str) -> bool:
+    """Return whether the names of a database say that its accession numbers are PMIDs."""
+    return re.search("pubmed|medline|nlm", " ".join(names), re.IGNORECASE) is not None
 
 
 def reorder_name(name: str) -> str:

@@ -11,11 +11,10 @@ from sciprism.papers.readers import (  # noqa: F401 - registered by their import
     openreview,
     parquet,
     pubmed,
-    ris,
     semantic_scholar,
     skos,
     tables,
+    tagged,
     vocabularies,
-    web_of_science,
     zotero,
 )

@@ -1,4 +1,4 @@
-"""EndNote's XML and its tagged text (`.enw`, "refer"), as EndNote, Zotero, Mendeley and others write them."""
+"""EndNote's XML, as EndNote, Zotero, Mendeley and others write it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-from sciprism.papers.bibliographic_fields import Fields, find_year, first_value, reorder_name, split_list
+from sciprism.papers.bibliographic_fields import find_year, is_medline, reorder_name, split_list
 from sciprism.papers.cleaning import normalise_doi
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import paper_readers
@@ -22,10 +22,6 @@ _XML_VENUES = (
     "publisher",
 )
 _XML_DATES = ("dates/year", "dates/pub-dates/date")
-_TAGGED = re.compile(r"\ufeff?%([0-9A-Z@!?+^&$#()\[\]{}<>=~*,:;/|])(?:\s+(.*))?$")
-_TYPE = re.compile(r"^%0 [A-Z]", re.MULTILINE)
-_FIELD = re.compile(r"^%([ATDJXB]) \S", re.MULTILINE)
-_LINES = ("A", "E", "Y", "K")  # whose lines are values of their own
 
 
 @paper_readers.reader(
@@ -76,10 +72,8 @@ def _collect_xml_ids(record: Element) -> dict[str, str]:
     urls = [url for url in urls if url.startswith(("http://", "https://"))]
     links = [url for url in urls if "doi.org/" in url]
     accession = text_of(record, "accession-num")
-    database = f"{text_of(record, 'remote-database-name')} {text_of(record, 'remote-database-provider')}".lower()
-    medical = any(name in database for name in ("pubmed", "medline", "nlm")) or any(
-        "ncbi.nlm.nih.gov" in url for url in urls
-    )
+    names = (text_of(record, f"remote-database-{part}") for part in ("name", "provider"))
+    medical = is_medline(*names) or any("ncbi.nlm.nih.gov" in url for url in urls)
     pmcid = text_of(record, "custom2")
     is_book = "book" in (kind.get("name", "").lower() if (kind := record.find("ref-type")) is not None else "")
     ids = {
@@ -88,77 +82,5 @@ def _collect_xml_ids(record: Element) -> dict[str, str]:
         "pmcid": pmcid if pmcid.upper().startswith("PMC") else "",
         "isbn": text_of(record, "isbn") if is_book else "",
         "url": urls[0] if urls else "",
-    }
-    return {system: value for system, value in ids.items() if value}
-
-
-@paper_readers.reader(
-    "enw",
-    'EndNote\'s tagged text (`.enw`, "refer"), as EndNote, Google Scholar, Zotero and publishers write it',
-    (".enw", ".refer"),
-    check=lambda head: _TYPE.search(head) is not None or len(set(_FIELD.findall(head))) > 2,
-)
-def read_enw(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
-    """Yield one paper from each %0 to the next; without %0, records end at empty lines."""
-    fields: dict[str, list[str]] = {}
-    last = ""  # the tag that a line without one continues
-    after_empty_line = False
-    for line, text in file.lines():
-        tagged = _TAGGED.match(text)
-        if tagged is None:
-            text = text.strip()
-            after_empty_line = after_empty_line or not text
-            if last and text:
-                _continue(fields[last], text, as_value=last in _LINES)
-            continue
-        if fields and (tagged[1] == "0" or (after_empty_line and "0" not in fields)):
-            yield _build_tagged_paper(fields)
-            fields = {}
-        after_empty_line = False
-        if not fields:
-            file.record_line = line
-        last = tagged[1]
-        fields.setdefault(last, []).append((tagged[2] or "").strip())
-    if fields:
-        yield _build_tagged_paper(fields)
-
-
-def _continue(values: list[str], text: str, *, as_value: bool) -> None:
-    """Add a line to the values of its tag: as a new value, or to the last one."""
-    if as_value:
-        values.append(text)
-    else:
-        values[-1] = f"{values[-1]} {text}".strip()
-
-
-def _build_tagged_paper(fields: Fields) -> Paper:
-    ids = _collect_tagged_ids(fields)
-    label, accession = first_value(fields, "F"), first_value(fields, "M")
-    authors = [name for tag in ("A", "Q") for name in fields.get(tag, ())] or fields.get("E", [])
-    title = first_value(fields, "T", "!", "B")
-    return Paper(
-        id=label if label and not label.isdigit() else "" if "doi" in ids or "pmid" in ids else accession,
-        title=title,
-        abstract=first_value(fields, "X"),
-        # EndNote ends the name of an institution with a comma.
-        authors=tuple(dict.fromkeys(reorder_name(name.rstrip(",")) for name in authors if name.rstrip(","))),
-        venue=next((venue for tag in "JBSI" if (venue := first_value(fields, tag)) and venue != title), ""),
-        year=find_year(first_value(fields, "D")) or find_year(first_value(fields, "8")),
-        keywords=tuple(dict.fromkeys(word for text in fields.get("K", ()) for word in split_list(text))),
-        ids=ids,
-    )
-
-
-def _collect_tagged_ids(fields: Fields) -> dict[str, str]:
-    accession, custom = first_value(fields, "M"), first_value(fields, "2")
-    database = f"{first_value(fields, '~')} {first_value(fields, 'W')}".lower()
-    links = [url for url in fields.get("U", ()) if "doi.org/" in url]
-    medical = any(name in database for name in ("pubmed", "medline", "nlm"))
-    ids = {
-        "doi": normalise_doi(first_value(fields, "R")) or normalise_doi(" ".join(links[:1])),
-        "pmid": accession if accession.isdigit() and medical else "",
-        "pmcid": custom if custom.upper().startswith("PMC") else "",
-        "isbn": first_value(fields, "@") if "book" in first_value(fields, "0").lower() else "",
-        "url": first_value(fields, "U"),
     }
     return {system: value for system, value in ids.items() if value}

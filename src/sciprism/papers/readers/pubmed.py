@@ -1,4 +1,4 @@
-"""PubMed: XML of the baseline and update files and of `efetch`, and MEDLINE text as citations are saved (`.nbib`).
+"""PubMed: XML of the baseline and update files and of `efetch`.
 
 A PMID may have several versions; files of XML list the deleted PMIDs after their articles.
 """
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-from sciprism.papers.bibliographic_fields import Fields, find_year, first_value, reorder_name
+from sciprism.papers.bibliographic_fields import find_year
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Deletion, Paper
@@ -27,8 +27,6 @@ _DATES = (
 _CITED = "Reference/ArticleIdList/ArticleId[@IdType='pubmed']"
 _LATER_VERSION = re.compile(r"(?!1$)[1-9]\d{0,2}", re.ASCII)
 _DELETIONS = ("DeleteCitation", "DeleteDocument")
-_TAGGED = re.compile(r"([A-Z][A-Z0-9]{1,3}) {0,2}- ?(.*)")
-_CITATION = re.compile(r"^PMID ?- ?\d", re.MULTILINE)
 
 
 @paper_readers.reader(
@@ -113,53 +111,3 @@ def _join_name(author: Element) -> str:
 
 def _first(element: Element, *paths: str) -> str:
     return next(filter(None, (text_of(element, path) for path in paths)), "")
-
-
-@paper_readers.reader(
-    "nbib",
-    'MEDLINE text, as PubMed saves citations (`.nbib`, and `.txt` for the format "PubMed")',
-    (".nbib", ".medline"),
-    patterns=(_CITATION,),
-)
-def read_nbib(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
-    """Yield one paper from each PMID to the next; the id is the PMID."""
-    fields: dict[str, list[str]] = {}
-    values: list[str] = []
-    for line, text in file.lines():
-        tagged = _TAGGED.match(text)
-        if tagged is None:
-            if text.startswith(" ") and values:
-                values[-1] = f"{values[-1]} {text.strip()}"
-            elif not text.strip():
-                values = []
-            continue
-        if tagged[1] == "PMID" and fields:
-            yield _build_tagged_paper(fields)
-            fields = {}
-        if not fields:
-            file.record_line = line
-        values = fields.setdefault(tagged[1], [])
-        values.append(tagged[2].strip())
-    if fields:
-        yield _build_tagged_paper(fields)
-
-
-def _build_tagged_paper(fields: Fields) -> Paper:
-    pmid = first_value(fields, "PMID")
-    marked = [*fields.get("AID", ()), *fields.get("LID", ())]  # each with the name of its system in brackets
-    doi = next((value.removesuffix("[doi]").strip() for value in marked if value.endswith("[doi]")), "")
-    ids = {"pmid": pmid, "pmcid": first_value(fields, "PMC"), "doi": doi}
-    # A star marks the main headings; a slash precedes the aspect of a topic.
-    headings = [heading.split("/")[0].replace("*", "") for heading in fields.get("MH", ())]
-    words = [word.replace("*", "") for word in fields.get("OT", ())]
-    authors = [reorder_name(name) for name in fields.get("FAU", fields.get("AU", []))]
-    return Paper(
-        id=pmid,
-        title=first_value(fields, "TI", "BTI", "TT", "CTI"),
-        abstract=first_value(fields, "AB", "OAB"),
-        authors=tuple(filter(None, [*authors, *fields.get("CN", ())])),
-        venue=first_value(fields, "JT", "TA", "BTI"),
-        year=find_year(first_value(fields, "DP", "DEP")),
-        keywords=tuple(dict.fromkeys(filter(None, headings + words))),
-        ids={system: value for system, value in ids.items() if value},
-    )

@@ -1,0 +1,291 @@
+"""Bibliographies of tagged lines: RIS, EndNote's `.enw`, MEDLINE (`.nbib`), Web of Science (`savedrecs.txt`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from sciprism.papers.bibliographic_fields import find_year, is_medline, reorder_name, split_list
+from sciprism.papers.cleaning import normalise_doi
+from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
+from sciprism.papers.readers.registry import paper_readers
+from sciprism.papers.records import Paper
+
+Fields = dict[str, list[str]]
+"""Tag -> its values."""
+
+
+def _read_fields(
+    file: InputFile,
+    match: Callable[[str], re.Match[str] | None],
+    extend: Callable[[str, list[str], str], bool],
+    first: str,
+    *,
+    outside: tuple[str, ...] = (),
+    ends_at_empty_line: bool = False,
+) -> Iterator[Fields]:
+    """Yield the fields of each record, from the tag `first` to the next one or to a tag outside of records.
+
+    match: finds tag and value of a line. extend: adds a line without a tag to the values of the tag before; returns
+    whether further lines may. ends_at_empty_line: records without `first` end there.
+    """
+    fields: Fields = {}
+    last, is_after_empty_line = "", False
+    for line, text in file.lines():
+        tagged = match(text)
+        if tagged is None:
+            is_after_empty_line |= not text.strip()
+            last = last if last and extend(last, fields[last], text) else ""
+            continue
+        last = tagged[1]
+        is_between = ends_at_empty_line and is_after_empty_line and first not in fields
+        if fields and (last in (first, *outside) or is_between):
+            yield fields
+            fields = {}
+        is_after_empty_line = False
+        if last in outside:
+            last = ""
+            continue
+        if not fields:
+            file.record_line = line
+        fields.setdefault(last, []).append((tagged[2] or "").strip())
+    if fields:
+        yield fields
+
+
+def _first(fields: Fields, *tags: str) -> str:
+    """Return the first value of these tags that is not empty, or an empty text."""
+    return next((value for tag in tags for value in fields.get(tag, ()) if value), "")
+
+
+def _split_all(texts: list[str]) -> tuple[str, ...]:
+    """Return the distinct keywords in some lists."""
+    return tuple(dict.fromkeys(word for text in texts for word in split_list(text)))
+
+
+# ---- RIS ----
+
+# The standard has two spaces before the dash. Dialects with fewer spaces are read only for known tags, as an
+# abstract may contain "IV - results".
+_STRICT = re.compile(r"\ufeff?([A-Z][A-Z0-9])  -(?: (.*)|$)")
+_LOOSE = re.compile(
+    r"\s*(TY|ER|ID|TI|T[12]|CT|BT|AB|N2|AU|A[123]|PY|Y1|DA|JO|JF|JA|KW|DO|UR|SN|AN)\s{0,3}-(?:\s*(.*)|$)"
+)
+_RIS_TYPE = re.compile(r"^\s*TY\s{0,3}-\s*[A-Z]", re.MULTILINE)
+_RIS_FIELD = re.compile(r"^(?:TI|T1|AU|A1|AB|N2|PY|Y1|JO|JF|ER)  - ", re.MULTILINE)
+_MEDLINE = re.compile(r"^PMID\s*- ", re.MULTILINE)
+_VENUES = ("JF", "T2", "JO", "BT", "JA", "J1", "J2", "C3", "PB")
+_PARAGRAPHS = ("AB", "N2", "N1")
+
+
+def _is_ris(head: str) -> bool:
+    """Look for a type line, or for several tagged lines that are not MEDLINE's."""
+    return bool(_RIS_TYPE.search(head) or (len(_RIS_FIELD.findall(head)) > 1 and not _MEDLINE.search(head)))
+
+
+@paper_readers.reader("ris", "RIS in the dialects of reference managers and publishers", (".ris",), check=_is_ris)
+def read_ris(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
+    """Yield one paper from each TY to the next or to ER; text outside records is ignored."""
+
+    def match(line: str) -> re.Match[str] | None:
+        return _STRICT.match(line) or _LOOSE.match(line)
+
+    for fields in _read_fields(file, match, _extend_ris, "TY", outside=("ER",)):
+        if any(map(any, fields.values())):  # "EF  - ", the end of a file, is no record
+            yield _build_ris_paper(fields)
+
+
+def _extend_ris(tag: str, values: list[str], line: str) -> bool:
+    text = line.strip()
+    if not text and tag not in _PARAGRAPHS:
+        return False  # only texts of several paragraphs continue after an empty line
+    if tag == "KW":
+        values.append(text)  # EndNote writes one keyword a line under one tag
+    else:
+        values[-1] = f"{values[-1]} {text}"
+    return True
+
+
+def _build_ris_paper(fields: Fields) -> Paper:
+    title_tag = next((tag for tag in ("TI", "T1", "CT", "BT", "TT", "ST") if _first(fields, tag)), "")
+    ids = _collect_ris_ids(fields)
+    label, accession = _first(fields, "ID"), _first(fields, "AN")
+    if label.isdigit():
+        label = ""  # EndNote numbers the records of each library from 1, so two libraries share these
+    authors = [name for tag in ("AU", "A1") for name in fields.get(tag, ())]
+    editors = [name for tag in ("A2", "A3", "ED") for name in fields.get(tag, ())]
+    return Paper(
+        id=label or ("" if "doi" in ids or "pmid" in ids else accession),
+        title=_first(fields, title_tag),
+        abstract=max((_first(fields, "AB"), _first(fields, "N2")), key=len),
+        authors=tuple(dict.fromkeys(map(reorder_name, filter(None, authors or editors)))),
+        venue=_first(fields, *(tag for tag in _VENUES if tag != title_tag)),
+        year=next((year for tag in ("PY", "Y1", "DA") if (year := find_year(_first(fields, tag)))), None),
+        keywords=_split_all(fields.get("KW", [])),
+        ids=ids,
+    )
+
+
+def _collect_ris_ids(fields: Fields) -> dict[str, str]:
+    ids: dict[str, str] = {}
+    for tag in ("DO", "M3", "L3", "N1", "UR", "L2"):
+        for value in fields.get(tag, ()):
+            marked = tag == "DO" or re.match(r"\s*(?:doi\b|10\.|https?://(?:dx\.)?doi\.org/)", value, re.IGNORECASE)
+            if marked and "10." in value:
+                ids.setdefault("doi", value)
+    if url := _first(fields, "UR"):
+        ids["url"] = url
+    if (isbn := _first(fields, "SN")) and _first(fields, "TY") in ("BOOK", "EBOOK", "EDBOOK", "WHOLE"):
+        ids["isbn"] = isbn
+    accession = _first(fields, "AN")
+    if accession.isdigit() and is_medline(_first(fields, "DB"), _first(fields, "DP")):
+        ids["pmid"] = accession
+    if (pmcid := _first(fields, "C2")).startswith("PMC"):
+        ids["pmcid"] = pmcid
+    return ids
+
+
+# ---- EndNote's tagged text ----
+
+_ENW_LINE = re.compile(r"\ufeff?%([0-9A-Z@!?+^&$#()\[\]{}<>=~*,:;/|])(?:\s+(.*))?$")
+_ENW_TYPE = re.compile(r"^%0 [A-Z]", re.MULTILINE)
+_ENW_FIELD = re.compile(r"^%([ATDJXB]) \S", re.MULTILINE)
+_ENW_LINES = ("A", "E", "Y", "K")  # whose lines are values of their own
+
+
+@paper_readers.reader(
+    "enw",
+    'EndNote\'s tagged text (`.enw`, "refer"), as EndNote, Google Scholar, Zotero and publishers write it',
+    (".enw", ".refer"),
+    check=lambda head: _ENW_TYPE.search(head) is not None or len(set(_ENW_FIELD.findall(head))) > 2,
+)
+def read_enw(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
+    """Yield one paper from each %0 to the next; without %0, records end at empty lines."""
+    return map(_build_enw_paper, _read_fields(file, _ENW_LINE.match, _extend_enw, "0", ends_at_empty_line=True))
+
+
+def _extend_enw(tag: str, values: list[str], line: str) -> bool:
+    text = line.strip()
+    if text and tag in _ENW_LINES:
+        values.append(text)
+    elif text:
+        values[-1] = f"{values[-1]} {text}".strip()
+    return True
+
+
+def _build_enw_paper(fields: Fields) -> Paper:
+    label, accession, custom = _first(fields, "F"), _first(fields, "M"), _first(fields, "2")
+    links = [url for url in fields.get("U", ()) if "doi.org/" in url]
+    medical = accession.isdigit() and is_medline(_first(fields, "~"), _first(fields, "W"))
+    ids = {
+        "doi": normalise_doi(_first(fields, "R")) or normalise_doi(" ".join(links[:1])),
+        "pmid": accession if medical else "",
+        "pmcid": custom if custom.upper().startswith("PMC") else "",
+        "isbn": _first(fields, "@") if "book" in _first(fields, "0").lower() else "",
+        "url": _first(fields, "U"),
+    }
+    authors = [name for tag in ("A", "Q") for name in fields.get(tag, ())] or fields.get("E", [])
+    title = _first(fields, "T", "!", "B")
+    return Paper(
+        id=label if label and not label.isdigit() else "" if ids["doi"] or medical else accession,
+        title=title,
+        abstract=_first(fields, "X"),
+        # EndNote ends the name of an institution with a comma.
+        authors=tuple(dict.fromkeys(reorder_name(name.rstrip(",")) for name in authors if name.rstrip(","))),
+        venue=next((venue for tag in "JBSI" if (venue := _first(fields, tag)) and venue != title), ""),
+        year=find_year(_first(fields, "D")) or find_year(_first(fields, "8")),
+        keywords=_split_all(fields.get("K", [])),
+        ids={system: value for system, value in ids.items() if value},
+    )
+
+
+# ---- MEDLINE ----
+
+_NBIB_LINE = re.compile(r"([A-Z][A-Z0-9]{1,3}) {0,2}- ?(.*)")
+_CITATION = re.compile(r"^PMID ?- ?\d", re.MULTILINE)
+
+
+@paper_readers.reader(
+    "nbib",
+    'MEDLINE text, as PubMed saves citations (`.nbib`, and `.txt` for the format "PubMed")',
+    (".nbib", ".medline"),
+    patterns=(_CITATION,),
+)
+def read_nbib(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
+    """Yield one paper from each PMID to the next; the id is the PMID."""
+    return map(_build_nbib_paper, _read_fields(file, _NBIB_LINE.match, _extend_nbib, "PMID"))
+
+
+def _extend_nbib(tag: str, values: list[str], line: str) -> bool:
+    if line.startswith(" "):
+        values[-1] = f"{values[-1]} {line.strip()}"
+    return line.startswith(" ") or line.strip() != ""
+
+
+def _build_nbib_paper(fields: Fields) -> Paper:
+    pmid = _first(fields, "PMID")
+    marked = [*fields.get("AID", ()), *fields.get("LID", ())]  # each with the name of its system in brackets
+    doi = next((value.removesuffix("[doi]").strip() for value in marked if value.endswith("[doi]")), "")
+    ids = {"pmid": pmid, "pmcid": _first(fields, "PMC"), "doi": doi}
+    # A star marks the main headings; a slash precedes the aspect of a topic.
+    headings = [heading.split("/")[0].replace("*", "") for heading in fields.get("MH", ())]
+    words = [word.replace("*", "") for word in fields.get("OT", ())]
+    authors = [reorder_name(name) for name in fields.get("FAU", fields.get("AU", []))]
+    return Paper(
+        id=pmid,
+        title=_first(fields, "TI", "BTI", "TT", "CTI"),
+        abstract=_first(fields, "AB", "OAB"),
+        authors=tuple(filter(None, [*authors, *fields.get("CN", ())])),
+        venue=_first(fields, "JT", "TA", "BTI"),
+        year=find_year(_first(fields, "DP", "DEP")),
+        keywords=tuple(dict.fromkeys(filter(None, headings + words))),
+        ids={system: value for system, value in ids.items() if value},
+    )
+
+
+# ---- Web of Science ----
+
+_WOS_LINE = re.compile(r"([A-Z][A-Z0-9])(?: (.*))?$")
+_WOS_START = re.compile(r"^FN (?:Clarivate|Thomson|ISI|Web of)|^PT [A-Z]\n(?:.*\n){0,400}?(?:TI|SO|UT) ", re.MULTILINE)
+_CITED_DOI = re.compile(r"\bDOI \[?(10\.[^\s,\]]+)")
+
+
+@paper_readers.reader(
+    "web_of_science",
+    "Web of Science plain text (`savedrecs.txt`, `.ciw`): lines of a tag of two letters, from PT to ER",
+    (".ciw", ".isi"),
+    patterns=(_WOS_START,),
+)
+def read_web_of_science(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
+    """Yield one paper from each PT to the next or to ER; the id is Web of Science's own."""
+    outside = ("ER", "FN", "VR", "EF")  # the end of a record, and tags of the file
+    return map(_build_wos_paper, _read_fields(file, _WOS_LINE.match, _extend_wos, "PT", outside=outside))
+
+
+def _extend_wos(tag: str, values: list[str], line: str) -> bool:
+    values += filter(None, [line.strip()])
+    return True
+
+
+def _build_wos_paper(fields: Fields) -> Paper:
+    def join(tag: str) -> str:
+        return " ".join(filter(None, fields.get(tag, ())))
+
+    short, full = fields.get("AU", []), fields.get("AF", [])
+    authors = full if len(full) >= len(short) else short
+    ids = {"doi": _first(fields, "DI"), "pmid": _first(fields, "PM")}
+    if _first(fields, "PT") == "B":
+        ids["isbn"] = _first(fields, "BN")
+    cited = (doi[1] for reference in fields.get("CR", ()) if (doi := _CITED_DOI.search(reference)))
+    return Paper(
+        id=_first(fields, "UT"),
+        title=join("TI"),
+        abstract=join("AB"),
+        authors=tuple(dict.fromkeys(reorder_name(name) for name in authors or fields.get("CA", []) if name)),
+        venue=join("SO") or join("SE"),
+        year=find_year(_first(fields, "PY")) or find_year(_first(fields, "EA")),
+        fields=split_list(join("WC") or join("SC")),
+        keywords=_split_all([join("DE"), join("ID")]),
+        references=tuple(dict.fromkeys(f"doi:{normalise_doi(doi)}" for doi in cited)),
+        ids={system: value for system, value in ids.items() if value},
+    )
