@@ -30,8 +30,8 @@ from sciprism.seeding import sample
 from sciprism.store.shard_files import Matrix
 from sciprism.text.template import Item
 from sciprism.training.batches import Batch
-from sciprism.training.dev import reciprocal_ranks
 from sciprism.training.examples import item_key, read_examples
+from sciprism.training.learners.learner import reciprocal_ranks
 
 PAIRS = {"format": "search", "query": "query", "candidate": "paper"}
 """Format and roles in the sources of `sciprism prepare pairs`, which have no sources.json."""

@@ -25,8 +25,7 @@ from sciprism.encoders.checkpoints.backbone import backbone_config
 from sciprism.encoders.new_models import create_encoder
 from sciprism.text.token_shards import TokenShards
 from sciprism.training.batches import Batch
-from sciprism.training.learners.blocks import prepare_blocks
-from sciprism.training.learners.learner import LearnerContext, check_objective
+from sciprism.training.learners.learner import LearnerContext, check_objective, prepare_blocks
 from sciprism.training.learners.masked_lm import MaskedLMLearner
 from sciprism.training.optimizers import OptimizerSettings, build_optimizer
 from sciprism.training.passes import PassSettings

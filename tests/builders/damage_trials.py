@@ -29,7 +29,7 @@ from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.split import SplitTable, _load_table
 from sciprism.encoders.cached_encoder import VectorCache
 from sciprism.encoders.checkpoints.backbone import read_weights
-from sciprism.encoders.checkpoints.converters.conversion_cache import convert_once
+from sciprism.encoders.checkpoints.folder import convert_once
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import DamagedCacheWarning, InputError
 from sciprism.evaluation.item_scores import ItemScores

@@ -11,13 +11,12 @@ from transformers import BertConfig, BertForMaskedLM, RobertaConfig, RobertaForM
 from build_models import SHAPE
 from sciprism import Encoder
 from sciprism.encoders.layers import seeded_dropout
-from sciprism.encoders.masked_lm import read_head
 from sciprism.encoders.packing import pack
 from sciprism.errors import InputError
 from sciprism.text.vocabulary import classify_tokens
 from sciprism.training.batches import Batch
 from sciprism.training.learners.learner import LearnerContext, check_objective, learners
-from sciprism.training.learners.masked_lm import sample_row_masks
+from sciprism.training.learners.masked_lm import read_head, sample_row_masks
 from sciprism.training.passes import PassSettings
 from sciprism.training.processes import Processes
 from sciprism.training.steps import BlockStep

@@ -16,9 +16,8 @@ from sciprism.objectives.four_sum import four_sum_contrastive
 from sciprism.objectives.label_ranking import label_ranking
 from sciprism.papers.records import Paper
 from sciprism.training.batches import Batch
-from sciprism.training.dev import reciprocal_rank
 from sciprism.training.examples import Example, item_key
-from sciprism.training.learners.learner import LearnerContext, check_objective, learners
+from sciprism.training.learners.learner import LearnerContext, check_objective, learners, reciprocal_rank
 from sciprism.training.passes import PassSettings
 from sciprism.training.processes import Processes
 from sciprism.training.steps import BlockStep, JointStep

@@ -11,12 +11,12 @@ import torch
 from build_runs import by_two_and_by_one, run_recipe
 from build_sources import WORDS, write_source
 from sciprism import Encoder
-from sciprism.encoders.masked_lm import FILE
 from sciprism.errors import InputError
 from sciprism.text.token_shards import TokenShardWriter
 from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
 from sciprism.training.initialization import build_encoder
 from sciprism.training.learners.learner import learners
+from sciprism.training.learners.masked_lm import HEAD_FILE
 from sciprism.training.loop import Hooks
 from sciprism.training.plan import plan_training
 from sciprism.training.processes import Processes
@@ -122,8 +122,8 @@ def test_the_chain_runs_and_goes_on_where_it_was_stopped(folder):
     assert Encoder.load(run / "search" / "model").dim == 32
     dev = next(row for row in rows(run, "words") if "dev" in row)
     assert set(dev["dev_scores"]) == {"train/space", "train/cells"}
-    assert (run / "words" / "model" / FILE).exists()
-    assert not (run / "search" / "model" / FILE).exists()
+    assert (run / "words" / "model" / HEAD_FILE).exists()
+    assert not (run / "search" / "model" / HEAD_FILE).exists()
 
     again = folder / "again"
     longest = max(row["step"] for row in rows(run, "words"))

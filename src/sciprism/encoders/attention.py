@@ -116,7 +116,6 @@ def _bounds(lengths: Lengths, device: torch.device) -> Tensor:
 
 # ---- extra tokens and their text ----
 
-
 SPARE_TOKENS = 16
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, Unpack, overload
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
+from torch.nn import functional as F
 
 from sciprism.arrays import Floats
 from sciprism.checksums import write_checksums
@@ -23,20 +24,20 @@ from sciprism.encoders.checkpoints.folder import (
     write_selfcheck,
 )
 from sciprism.encoders.checkpoints.names import resolve
-from sciprism.encoders.model import EncodeOptions, Model, No, Yes
+from sciprism.encoders.model import Model
 from sciprism.encoders.settings import AUTO, MIN_COSINE, EncoderSettings, fastest_precision
-from sciprism.encoders.similarity import Vectors, compute_pairwise_similarity, compute_similarity
 from sciprism.encoders.streaming import Inputs
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
 from sciprism.formats import ROLES, Format
 from sciprism.text.template import Template
 
+Signature = TypeVar("Signature", bound=Callable[..., Any])
 
-class RoleOptions(EncodeOptions, total=False):
-    """Options of `encode_query` and `encode_document` that leave the type of their results."""
 
-    format: Format | None
+def typed_as(model: Signature) -> Callable[[Callable[..., Any]], Signature]:  # noqa: ARG001
+    """Declare for type checkers that a function has the signatures of another one."""
+    return lambda function: cast(Signature, function)
 
 
 class Encoder(Model):
@@ -165,27 +166,8 @@ class Encoder(Model):
         self.ignored, self.provenance, self.folder = parts.ignored, parts.provenance, folder
         return folder
 
-    @overload
-    def encode_query(
-        self, items: Inputs, *, convert_to_tensor: No = ..., convert_to_numpy: Yes = ..., **rest: Unpack[RoleOptions]
-    ) -> Floats: ...
-    @overload
-    def encode_query(
-        self, items: Inputs, *, convert_to_tensor: Yes, convert_to_numpy: bool = ..., **rest: Unpack[RoleOptions]
-    ) -> Tensor: ...
-    @overload
-    def encode_query(
-        self, items: Inputs, *, convert_to_tensor: bool = ..., convert_to_numpy: bool = ..., **rest: Unpack[RoleOptions]
-    ) -> Floats | Tensor | list[Tensor]: ...
-    def encode_query(
-        self,
-        items: Inputs,
-        *,
-        format: Format | None = None,
-        convert_to_tensor: bool = False,
-        convert_to_numpy: bool = True,
-        **options: Unpack[EncodeOptions],
-    ) -> Floats | Tensor | list[Tensor]:
+    @typed_as(Model.encode)
+    def encode_query(self, items: Inputs, *, format: Format | None = None, **options: Any) -> Any:
         """Return the vectors of queries, to compare with those of `encode_document`.
 
         >>> from sciprism import Encoder
@@ -198,36 +180,10 @@ class Encoder(Model):
         It is `encode` with the role query and, unless one is stated, the format search (of a model without it,
         proximity). Further options are those of `encode`.
         """
-        return self.encode(
-            items,
-            format=format or self.search_format,
-            role="query",
-            convert_to_tensor=convert_to_tensor,
-            convert_to_numpy=convert_to_numpy,
-            **options,
-        )
+        return self.encode(items, format=format or self.search_format, role="query", **options)
 
-    @overload
-    def encode_document(
-        self, items: Inputs, *, convert_to_tensor: No = ..., convert_to_numpy: Yes = ..., **rest: Unpack[RoleOptions]
-    ) -> Floats: ...
-    @overload
-    def encode_document(
-        self, items: Inputs, *, convert_to_tensor: Yes, convert_to_numpy: bool = ..., **rest: Unpack[RoleOptions]
-    ) -> Tensor: ...
-    @overload
-    def encode_document(
-        self, items: Inputs, *, convert_to_tensor: bool = ..., convert_to_numpy: bool = ..., **rest: Unpack[RoleOptions]
-    ) -> Floats | Tensor | list[Tensor]: ...
-    def encode_document(
-        self,
-        items: Inputs,
-        *,
-        format: Format | None = None,
-        convert_to_tensor: bool = False,
-        convert_to_numpy: bool = True,
-        **options: Unpack[EncodeOptions],
-    ) -> Floats | Tensor | list[Tensor]:
+    @typed_as(Model.encode)
+    def encode_document(self, items: Inputs, *, format: Format | None = None, **options: Any) -> Any:
         """Return the vectors of papers that queries are compared with.
 
         >>> from sciprism import Encoder
@@ -238,14 +194,7 @@ class Encoder(Model):
         It is `encode` with the role paper and the format of `encode_query`; for many models, proximity vectors
         of papers are the same. Further options are those of `encode`.
         """
-        return self.encode(
-            items,
-            format=format or self.search_format,
-            role="paper",
-            convert_to_tensor=convert_to_tensor,
-            convert_to_numpy=convert_to_numpy,
-            **options,
-        )
+        return self.encode(items, format=format or self.search_format, role="paper", **options)
 
     @property
     def similarity_fn_name(self) -> str:
@@ -391,3 +340,35 @@ def _describe(encoder: Encoder) -> dict[str, Any]:
         "ignored_weights": [*encoder.ignored, *encoder.provenance.get("ignored", ())],
         "provenance": {k: v for k, v in encoder.provenance.items() if k != "ignored"},
     }
+
+
+# ---- similarities, with the values of sentence-transformers ----
+
+
+Vectors = Floats | Tensor | Sequence[Floats] | Sequence[Tensor]
+"""(n, dim), (dim,), or a list of n vectors."""
+
+
+def compute_similarity(one: Vectors, other: Vectors, distance: str) -> Tensor:
+    """Return the similarity of each vector of `one` with each of `other`, (n, m); larger is more similar."""
+    a, b = _to_matrix(one), _to_matrix(other)
+    if distance == "euclidean":
+        return -torch.cdist(a, b)
+    return F.normalize(a, dim=-1) @ F.normalize(b, dim=-1).T if distance == "cosine" else a @ b.T
+
+
+def compute_pairwise_similarity(one: Vectors, other: Vectors, distance: str) -> Tensor:
+    """Return the similarity of each vector of `one` with that of `other` in the same row, (n,)."""
+    a, b = _to_matrix(one), _to_matrix(other)
+    if distance == "euclidean":
+        return -(a - b).norm(dim=-1)
+    if distance == "cosine":
+        a, b = F.normalize(a, dim=-1), F.normalize(b, dim=-1)
+    return (a * b).sum(dim=-1)
+
+
+def _to_matrix(vectors: Vectors) -> Tensor:
+    if isinstance(vectors, Sequence):
+        vectors = torch.stack([torch.as_tensor(vector) for vector in vectors])
+    matrix = torch.as_tensor(vectors).float()
+    return matrix[None] if matrix.ndim == 1 else matrix

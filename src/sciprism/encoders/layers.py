@@ -113,7 +113,6 @@ class Linear(PackableModule, nn.Linear):
 
 # ---- new weights, sampled from torch's global generator ----
 
-
 T = TypeVar("T", bound=nn.Linear | nn.Embedding)
 DEVIATION = 0.02
 
@@ -141,7 +140,6 @@ def initialize_linears(module: nn.Module) -> None:
 
 
 # ---- dropout that repeats with the same bits, on any thread ----
-
 
 _generator: ContextVar[torch.Generator | None] = ContextVar("generator", default=None)
 

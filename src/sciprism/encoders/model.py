@@ -43,21 +43,16 @@ No: TypeAlias = Literal[False]
 
 
 class EncodeOptions(TypedDict, total=False):
-    """Options of `encode` that leave the type of its result, without format and role."""
+    """Options of `encode` that leave the type of its result."""
 
+    format: Format
+    role: Role
     fields: Sequence[str]
     instruction: str | None
     facets: bool
     batch_size: int | None
     show_progress_bar: bool | None
     normalize_embeddings: bool
-
-
-class ItemOptions(EncodeOptions, total=False):
-    """Options of `encode` that leave the type of its result."""
-
-    format: Format
-    role: Role
 
 
 class Model:
@@ -104,15 +99,20 @@ class Model:
 
     @overload
     def encode(
-        self, items: Inputs, *, convert_to_tensor: No = ..., convert_to_numpy: Yes = ..., **rest: Unpack[ItemOptions]
+        self, items: Inputs, *, convert_to_tensor: No = ..., convert_to_numpy: Yes = ..., **rest: Unpack[EncodeOptions]
     ) -> Floats: ...
     @overload
     def encode(
-        self, items: Inputs, *, convert_to_tensor: Yes, convert_to_numpy: bool = ..., **rest: Unpack[ItemOptions]
+        self, items: Inputs, *, convert_to_tensor: Yes, convert_to_numpy: bool = ..., **rest: Unpack[EncodeOptions]
     ) -> Tensor: ...
     @overload
     def encode(
-        self, items: Inputs, *, convert_to_tensor: bool = ..., convert_to_numpy: bool = ..., **rest: Unpack[ItemOptions]
+        self,
+        items: Inputs,
+        *,
+        convert_to_tensor: bool = ...,
+        convert_to_numpy: bool = ...,
+        **rest: Unpack[EncodeOptions],
     ) -> Floats | Tensor | list[Tensor]: ...
     def encode(
         self,

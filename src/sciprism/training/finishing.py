@@ -1,7 +1,8 @@
-"""Partial whitening: dimensions of a format's vectors scaled towards equal variance.
+"""What a stage does to its weights after its last step: interpolation with those of its start, and whitening.
 
-Ours, after whitened sentence vectors (Su et al. 2021), which are rotated and scaled to equal variance; here
-dimensions are only scaled, and only a part of the way.
+Between the start and the end of a training, the gain in the new tasks comes early and the loss in others late
+(Wortsman et al. 2022). Partial whitening is ours, after whitened sentence vectors (Su et al. 2021), which are rotated
+and scaled to equal variance; here dimensions are only scaled, and only a part of the way.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from itertools import chain, product
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from sciprism.arrays import normalize_rows
 from sciprism.encoders.encoder import Encoder
@@ -93,3 +95,41 @@ def whitening_scale(vectors: NDArray[np.floating], share: float, *, kept: int = 
         scale = np.maximum(spread, MIN_SPREAD * spread.mean()) ** -share
         scale *= np.sqrt((free**2).sum() / ((free * scale) ** 2).sum())
     return np.append(scale, np.ones(kept)).astype(np.float32)
+
+
+# ---- interpolation (WiSE-FT, Wortsman et al. 2022, equation 1) ----
+
+InterpolationWeights = float | Mapping[str, float]
+"""The weight of the stage's end, 1 for the end alone: of all weights, or by names of modules."""
+
+
+def interpolation_weight(name: str, weights: InterpolationWeights) -> float:
+    """Return the weight of the end for a parameter; 1 where no name is a part of its own."""
+    if not isinstance(weights, Mapping):
+        return weights
+    return next((weight for part, weight in weights.items() if part in name.split(".")), 1.0)
+
+
+def check_interpolation(encoder: Encoder, weights: InterpolationWeights) -> None:
+    """Refuse names of modules without trained weights."""
+    trained = [name for name, parameter in encoder.model.named_parameters() if parameter.requires_grad]
+    modules = {part for name in trained for part in name.split(".")}
+    if unknown := sorted(set(weights) - modules if isinstance(weights, Mapping) else ()):
+        raise InputError(f"interpolation: no module {unknown[0]!r} has weights that are trained")
+
+
+def copy_start_weights(encoder: Encoder, weights: InterpolationWeights) -> dict[str, Tensor]:
+    """Return copies of the weights that training changes and interpolation needs."""
+    return {
+        name: parameter.detach().clone()
+        for name, parameter in encoder.model.named_parameters()
+        if parameter.requires_grad and interpolation_weight(name, weights) < 1
+    }
+
+
+def interpolate(encoder: Encoder, start_weights: Mapping[str, Tensor], weights: InterpolationWeights) -> None:
+    """Interpolate a model's weights with those of its start; call `prepare` before it encodes."""
+    with torch.no_grad():
+        for name, weight in encoder.model.named_parameters():
+            if name in start_weights:
+                weight.copy_(torch.lerp(start_weights[name].to(weight), weight, interpolation_weight(name, weights)))

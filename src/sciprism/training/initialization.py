@@ -13,10 +13,9 @@ from sciprism.encoders.methods.registry import methods
 from sciprism.encoders.new_models import copy_weights, create_encoder
 from sciprism.errors import InputError
 from sciprism.seeding import derive_seed
-from sciprism.training.interpolation import check_interpolation
+from sciprism.training.finishing import check_interpolation, check_whitening
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import Recipe, Stage
-from sciprism.training.whitening import check_whitening
 
 Models = Mapping[str, Path]
 """Folders of the models of earlier stages, by stage, in their order."""

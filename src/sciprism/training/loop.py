@@ -25,8 +25,7 @@ from sciprism.errors import InputError, RunFailedError
 from sciprism.files import create_draft, replace_folder, write_lines
 from sciprism.seeding import derive_seed
 from sciprism.training.batches import Batch, split_parts
-from sciprism.training.learners.blocks import BlockLearner
-from sciprism.training.learners.learner import Learner, LearnerContext, check_objective, learners
+from sciprism.training.learners.learner import BlockLearner, Learner, LearnerContext, check_objective, learners
 from sciprism.training.optimizers import build_optimizer, learning_rate, set_learning_rate
 from sciprism.training.passes import PassSettings
 from sciprism.training.plan import StagePlan

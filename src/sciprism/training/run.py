@@ -17,13 +17,12 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.settings import describe_slowness
 from sciprism.errors import UntrainedStageWarning
 from sciprism.files import create_draft, lock_folder, replace_folder
+from sciprism.training.finishing import copy_start_weights, interpolate, whiten
 from sciprism.training.initialization import build_encoder
-from sciprism.training.interpolation import copy_start_weights, interpolate
 from sciprism.training.learners.learner import LearnerContext
 from sciprism.training.loop import Hooks, TrainingLoop
 from sciprism.training.plan import Plan, StagePlan
 from sciprism.training.run_folder import StageFolder
-from sciprism.training.whitening import whiten
 
 
 def train(plan: Plan, hooks: Hooks | None = None) -> Path:

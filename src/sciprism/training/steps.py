@@ -15,8 +15,7 @@ from sciprism.encoders.layers import seeded_dropout
 from sciprism.encoders.packing import token_batches
 from sciprism.seeding import derive_seed
 from sciprism.training.batches import Batch
-from sciprism.training.learners.blocks import BlockLearner, prepare_blocks
-from sciprism.training.learners.learner import Learner
+from sciprism.training.learners.learner import BlockLearner, Learner, prepare_blocks
 from sciprism.training.passes import EncoderPass, PassSettings, add_gradients, autocast
 from sciprism.training.processes import Processes
 from sciprism.training.weighting import Weighting

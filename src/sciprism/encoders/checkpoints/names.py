@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from sciprism.encoders.checkpoints.converters import adapterhub, control_codes, pals, scimult
+from sciprism.encoders.checkpoints.converters import adapterhub, scimult, scirepeval
 from sciprism.encoders.checkpoints.released_models import (
     ADAPTER_CONFIG,
     ADAPTER_WEIGHTS,
@@ -48,8 +48,8 @@ TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json")
 
 CONVERTERS: tuple[Callable[[ModelFiles, LocateModel], Path | None], ...] = (
     adapterhub.convert,
-    pals.convert,
-    control_codes.convert,
+    scirepeval.convert_pals,
+    scirepeval.convert_control_codes,
     scimult.convert,
 )
 """Each converts the models of one published layout, each model once, and returns None for others."""

@@ -4,7 +4,6 @@
 from sciprism.training.learners import (
     auto_encoding,
     distillation,
-    facets,
     heads,
     label_ranking,
     masked_lm,

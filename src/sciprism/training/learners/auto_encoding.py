@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from sciprism.encoders.attention import attend_dense
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.layers import initialize_linears
-from sciprism.encoders.masked_lm import MaskedLMHead, read_head
 from sciprism.encoders.packing import PackedBatch, pack
 from sciprism.encoders.pooling import poolings
 from sciprism.encoders.transformer import Attention, Block, SelfAttention, Transformer
@@ -26,9 +25,11 @@ from sciprism.training.batches import Ids
 from sciprism.training.learners.learner import LearnerContext, learners
 from sciprism.training.learners.masked_lm import (
     MaskedBlock,
+    MaskedLMHead,
     MaskedLMLearner,
     choose_tokens,
     mask_tokens,
+    read_head,
     sample_row_masks,
 )
 from sciprism.training.recipe_tables import NamedTable

@@ -15,9 +15,8 @@ from sciprism.objectives.label_ranking import label_ranking
 from sciprism.seeding import sample
 from sciprism.text.template import Item
 from sciprism.training.batches import Batch
-from sciprism.training.dev import reciprocal_rank
 from sciprism.training.examples import item_key
-from sciprism.training.learners.learner import Learner, LearnerContext, TextGroup, learners
+from sciprism.training.learners.learner import Learner, LearnerContext, TextGroup, learners, reciprocal_rank
 from sciprism.training.recipe_tables import NamedTable
 
 

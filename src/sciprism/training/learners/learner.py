@@ -1,22 +1,28 @@
-"""The base class of training objectives (which texts a loss needs, and the loss), and their registry."""
+"""The base classes of training objectives, of texts and of token blocks; scores of held-out examples."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
+import numpy as np
+import torch
 from torch import Tensor, nn
 
+from sciprism.arrays import Floats, normalize_rows
 from sciprism.encoders.encoder import Encoder
+from sciprism.encoders.packing import PackedBatch, pack, token_batches
 from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.formats import Role
 from sciprism.registry import Registry
 from sciprism.text.template import Item
-from sciprism.training.batches import Batch
-from sciprism.training.dev import reciprocal_rank
-from sciprism.training.examples import Example
+from sciprism.training.batches import Batch, Ids
+from sciprism.training.examples import Example, item_key
 from sciprism.training.processes import Processes
 from sciprism.training.recipe_tables import NamedTable
 
@@ -110,3 +116,101 @@ learners: Registry[type[Learner]] = Registry("objective")
 def check_objective(objective: Mapping[str, Any], what: str = "objective") -> NamedTable:
     """Return the settings in an objective's table; InputError names what is wrong and the known keys."""
     return learners[str(objective.get("name"))].settings.from_table(objective, what)
+
+
+# ---- ranks of held-out examples ----
+
+
+def reciprocal_rank(encoder: Encoder, batch: Batch, *, more_candidates: Iterable[Item] = ()) -> float:
+    """Return the mean of `reciprocal_ranks`."""
+    return float(np.mean(reciprocal_ranks(encoder, batch, more_candidates=more_candidates)))
+
+
+def reciprocal_ranks(encoder: Encoder, batch: Batch, *, more_candidates: Iterable[Item] = ()) -> list[float]:
+    """Return 1 / rank of each query's best positive among all candidates of the examples.
+
+    Candidates are the positives and hard negatives of all examples and `more_candidates`, without duplicates,
+    without the query itself and without positives of the same query in other examples. They are compared by
+    the encoder's distance. Ties count against the model, and so do NaNs.
+    """
+    examples = batch.examples
+    answers = (item for e in examples for item in (*e.positives, *e.negatives))
+    candidates = {item_key(item): item for item in chain(more_candidates, answers)}
+    columns = {key: column for column, key in enumerate(candidates)}
+    queries = encoder.encode([e.query for e in examples], format=batch.format, role=batch.query)
+    vectors = encoder.encode(list(candidates.values()), format=batch.format, role=batch.candidate)
+    positives_of: dict[str, set[int]] = defaultdict(set)
+    for example in examples:
+        positives_of[item_key(example.query)].update(columns[item_key(item)] for item in example.positives)
+    ranks = []
+    for example, row in zip(examples, _scores(queries, vectors, encoder.distance), strict=True):
+        own_columns = [columns[item_key(item)] for item in example.positives]
+        best = row[own_columns].max()
+        query = item_key(example.query)
+        is_rival = np.ones(len(row), bool)
+        is_rival[[*positives_of[query], columns.get(query, own_columns[0])]] = False
+        ranks.append(1 / (1 + int(np.sum(~(row[is_rival] < best)))))
+    return ranks
+
+
+def _scores(queries: Floats, candidates: Floats, distance: str) -> Floats:
+    if distance == "cosine":
+        queries, candidates = normalize_rows(queries), normalize_rows(candidates)
+    scores: Floats = queries @ candidates.T
+    if distance == "euclidean":  # twice the product less the candidate's square: the same order
+        scores = 2 * scores - (candidates**2).sum(axis=1)
+    return scores
+
+
+# ---- objectives of token blocks ----
+
+CHUNK_TOKENS = 2048
+"""Tokens of held-out blocks that are scored at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBlock:
+    """A block as the model reads it. weights: the number of terms in each of the learner's sums."""
+
+    ids: Ids
+    weights: tuple[float, ...]
+
+
+class BlockLearner(Learner):
+    """A loss of the states of tokens: sums over blocks, each divided by the weight of all blocks.
+
+    loss_count: the number of sums.
+    """
+
+    loss_count: ClassVar[int] = 1
+    reads: ClassVar[Literal["examples", "blocks"]] = "blocks"
+
+    def prepare_block(self, ids: Ids, rng: np.random.Generator) -> TokenBlock:
+        """Return a block as the model reads it, with what is sampled for it."""
+        raise NotImplementedError
+
+    def loss_sums(self, blocks: Sequence[TokenBlock]) -> Tensor:
+        """Return the sums of the losses of these blocks, (K,), one for each weight of a block."""
+        raise NotImplementedError
+
+    def pack_blocks(self, blocks: Sequence[TokenBlock]) -> PackedBatch:
+        """Return blocks as one batch of the model."""
+        encoder = self.context.encoder
+        return pack([block.ids.tolist() for block in blocks], encoder.route(), device=encoder.device)
+
+    def score(self, batch: Batch) -> float:
+        """Return e^-loss of held-out blocks: for a masked language model 1 / perplexity."""
+        self.modules.eval()
+        blocks = prepare_blocks(self, batch)
+        chunks = token_batches([len(block.ids) for block in blocks], CHUNK_TOKENS)
+        with torch.inference_mode():
+            sums = [self.loss_sums([blocks[i] for i in chunk]).double().cpu().numpy() for chunk in chunks]
+        self.modules.train()
+        weights = np.sum([block.weights for block in blocks], axis=0)
+        return math.exp(-float((np.sum(sums, axis=0) / weights).sum()))
+
+
+def prepare_blocks(learner: BlockLearner, batch: Batch) -> list[TokenBlock]:
+    """Return the blocks of a batch as the model reads them."""
+    rngs = map(np.random.default_rng, batch.block_seeds)
+    return [learner.prepare_block(ids, rng) for ids, rng in zip(batch.blocks, rngs, strict=True)]

@@ -1,4 +1,4 @@
-"""Masked language modelling: sampling of masked tokens (RoBERTa, RetroMAE), and the loss (INDUS, section 3.1)."""
+"""Masked language modelling: sampling of masked tokens (RoBERTa, RetroMAE), loss (INDUS, section 3.1), and head."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import Field
-from torch import Tensor
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
 
-from sciprism.encoders.masked_lm import MaskedLMHead, read_head, write_head
+from sciprism.encoders.checkpoints.backbone import read_weights
+from sciprism.encoders.layers import Linear, initialize_weights
+from sciprism.encoders.transformer import TransformerConfig
+from sciprism.errors import InputError
 from sciprism.objectives.masked_lm import masked_lm
 from sciprism.text.vocabulary import TokenClasses, classify_tokens
 from sciprism.training.batches import Ids
-from sciprism.training.learners.blocks import BlockLearner, TokenBlock
-from sciprism.training.learners.learner import LearnerContext, learners
+from sciprism.training.learners.learner import BlockLearner, LearnerContext, TokenBlock, learners
 from sciprism.training.recipe_tables import NamedTable
 
 Positions = NDArray[np.int64]
@@ -145,3 +148,57 @@ class MaskedLMLearner(BlockLearner):
     def save(self, folder: Path) -> None:
         """Write the head, which another stage may continue."""
         write_head(self.head, folder)
+
+
+# ---- the head ----
+
+HEAD_FILE = "masked_lm.safetensors"
+BERT_HEAD = "cls.predictions.transform"
+HEAD_LAYOUTS = (
+    {"map": "map", "norm": "norm", "bias": "bias"},
+    {"map": f"{BERT_HEAD}.dense", "norm": f"{BERT_HEAD}.LayerNorm", "bias": "cls.predictions.bias"},
+    {"map": "lm_head.dense", "norm": "lm_head.layer_norm", "bias": "lm_head.bias"},
+)
+"""The names of our modules in our own files, and in published ones of BERT and of RoBERTa."""
+
+
+class MaskedLMHead(nn.Module):
+    """The map from states of masked tokens to vectors in the space of word embeddings; a bias per token."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.map = initialize_weights(Linear(config.hidden, config.hidden, config.activation))
+        self.norm = nn.LayerNorm(config.hidden, eps=config.norm_eps)
+        self.bias = nn.Parameter(torch.zeros(config.vocabulary))
+
+    def forward(self, states: Tensor) -> Tensor:
+        """Map (n, hidden) to (n, hidden)."""
+        return self.norm(self.map(states))  # type: ignore[no-any-return]
+
+
+def read_head(folder: Path | None, config: TransformerConfig) -> MaskedLMHead | None:
+    """Return the head in a model's folder, our own or a published one; None without one."""
+    if folder is None:
+        return None
+    head = MaskedLMHead(config)
+    head_file = folder / HEAD_FILE
+    weights = load_file(head_file) if head_file.exists() else read_weights(folder)
+    for layout in HEAD_LAYOUTS:
+        names = {
+            name: theirs + name.removeprefix(ours)
+            for name in head.state_dict()
+            for ours, theirs in layout.items()
+            if name.startswith(ours)
+        }
+        if all(name in weights for name in names.values()):
+            try:
+                head.load_state_dict({ours: weights[theirs].float() for ours, theirs in names.items()})
+            except RuntimeError as error:
+                raise InputError(f"{folder}: its masked-LM head has another shape: {error}") from error
+            return head
+    return None
+
+
+def write_head(head: MaskedLMHead, folder: Path) -> None:
+    """Write a head into its model's folder."""
+    save_file({name: tensor.contiguous() for name, tensor in head.state_dict().items()}, folder / HEAD_FILE)

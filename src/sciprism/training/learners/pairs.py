@@ -1,10 +1,10 @@
-"""Objectives of queries with a positive and hard negatives each: contrast (SciMult), four sums (INDUS), triplets."""
+"""Objectives of queries with a positive and hard negatives each: contrast, four sums, triplets, facets."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -12,12 +12,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sciprism.objectives.contrastive import in_batch_contrastive
+from sciprism.objectives.facets import facet_contrast
 from sciprism.objectives.four_sum import four_sum_contrastive
 from sciprism.objectives.triplet import triplet_margin
 from sciprism.text.template import Item
 from sciprism.training.batches import Batch
 from sciprism.training.examples import Example, item_key
-from sciprism.training.learners.learner import Learner, TextGroup, learners
+from sciprism.training.learners.learner import Learner, LearnerContext, TextGroup, learners
 from sciprism.training.recipe_tables import NamedTable
 
 
@@ -59,7 +60,7 @@ class NegativePairLearner(PairLearner):
 
 
 class ContrastSettings(NamedTable):
-    """Settings of in-batch contrast."""
+    """Settings of in-batch contrast (SciMult)."""
 
     temperature: float = Field(1.0, gt=0, description="Divides the similarities.")
     similarity: Literal["dot", "cosine"] = Field("dot", description="Similarity of two vectors; `dot` as published.")
@@ -99,7 +100,7 @@ def _item_id(item: Item) -> int:
 
 
 class FourSumSettings(NamedTable):
-    """Settings of the four-sum contrast."""
+    """Settings of the four-sum contrast (INDUS)."""
 
     temperature: float = Field(0.02, gt=0, description="Divides the similarities.")
     similarity: Literal["dot", "cosine"] = Field(
@@ -149,3 +150,46 @@ class TripletLearner(NegativePairLearner):
         owners = [row for row, e in enumerate(batch.examples) for _ in e.negatives[: self.max_negatives]]
         margin, distance = self.objective.margin, self.objective.distance
         return triplet_margin(queries[owners], positives[owners], negatives, margin=margin, distance=distance)
+
+
+# ---- facets (Multi2SPE, section 3) ----
+
+
+class FacetsSettings(NamedTable):
+    """Settings of the contrast of facets."""
+
+    best_pair_weight: float = Field(
+        0.1, ge=0, le=1, description="Weight of the best pair of facets, the paper's lambda; the sums have the rest."
+    )
+    mix: Literal["losses", "logits"] = Field(
+        "losses", description="What is weighted: two cross-entropies (as in the code), or scores (as in the paper)."
+    )
+    in_batch_negatives: bool = Field(False, description="The other examples' papers are negatives too.")
+
+
+@learners.register("facets")
+class FacetsLearner(NegativePairLearner):
+    """The mean over queries of the contrast of the first positive with the first hard negative."""
+
+    settings = FacetsSettings
+    by_facet: ClassVar[bool] = True
+
+    def __init__(self, objective: Any, context: LearnerContext) -> None:
+        super().__init__(objective, context)
+        self.gathers = objective.in_batch_negatives
+
+    @property
+    def max_negatives(self) -> int:
+        """Return one."""
+        return 1
+
+    def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
+        """Return the loss. vectors: of queries, positives, negatives, each (B, K, D)."""
+        settings = self.objective
+        parts = [self.context.processes.gather(group) for group in vectors] if self.gathers else vectors
+        return facet_contrast(
+            *parts,
+            best_pair_weight=settings.best_pair_weight,
+            mix=settings.mix,
+            in_batch_negatives=settings.in_batch_negatives,
+        )

@@ -15,8 +15,7 @@ from sciprism.encoders.packing import PackedBatch
 from sciprism.errors import InputError
 from sciprism.objectives.relations import relation_distillation
 from sciprism.training.batches import Ids
-from sciprism.training.learners.blocks import BlockLearner, TokenBlock
-from sciprism.training.learners.learner import LearnerContext, learners
+from sciprism.training.learners.learner import BlockLearner, LearnerContext, TokenBlock, learners
 from sciprism.training.recipe_tables import NamedTable
 
 RelationType = Literal["query", "key", "value"]

@@ -19,8 +19,7 @@ from typing import Any, cast
 from torch import Tensor
 
 from sciprism.encoders.checkpoints.backbone import load_tensors, read_tensors
-from sciprism.encoders.checkpoints.converters.conversion_cache import convert_once, describe_files
-from sciprism.encoders.checkpoints.folder import ModelFolder, write_folder
+from sciprism.encoders.checkpoints.folder import ModelFolder, convert_once, describe_files, write_folder
 from sciprism.encoders.checkpoints.released_models import (
     ADAPTER_CONFIG,
     ADAPTER_WEIGHTS,

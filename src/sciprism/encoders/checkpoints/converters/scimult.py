@@ -28,8 +28,7 @@ from sciprism.encoders.checkpoints.backbone import (
     published_names,
     read_config,
 )
-from sciprism.encoders.checkpoints.converters.conversion_cache import convert_once
-from sciprism.encoders.checkpoints.folder import write_folder
+from sciprism.encoders.checkpoints.folder import convert_once, write_folder
 from sciprism.encoders.checkpoints.released_models import CHECKPOINT, LocateModel, ModelFiles
 from sciprism.encoders.checkpoints.torch_files import StandIn, read_torch_file
 from sciprism.encoders.methods.registry import PLAIN, build_method

@@ -1,7 +1,9 @@
-"""Convert SciRepEval's PALs (`allenai/scirepeval_pals`): a BERT with one small attention per code and layer.
+"""Convert SciRepEval's PALs and control codes (`allenai/scirepeval_pals`, `allenai/scirepeval_ctrl`).
 
-The codes are numbered in sorted order. A projection has its own name and an alias in every layer that
-shares it; a file may have all of these names or one.
+PALs are a BERT with one small attention per code and layer. The codes are numbered in sorted order. A projection has
+its own name and an alias in every layer that shares it; a file may have all of these names or one. In a model of
+control codes a text begins with a code, which the tokenizer recognises; here the code is inserted after CLS, the same
+position. The codes' rows are copied from the word embeddings.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ import torch
 from torch import Tensor
 
 from sciprism.encoders.checkpoints.backbone import load_transformer, read_config, read_tensors
-from sciprism.encoders.checkpoints.converters.conversion_cache import convert_once, describe_files
-from sciprism.encoders.checkpoints.folder import write_folder
+from sciprism.encoders.checkpoints.folder import ModelFolder, convert_once, describe_files, write_folder
 from sciprism.encoders.checkpoints.released_models import CODES, LocateModel, ModelFiles, specter_settings
+from sciprism.encoders.methods.control_codes import ControlCodes
 from sciprism.encoders.methods.registry import build_method
 from sciprism.errors import InputError
 from sciprism.files import sha256
@@ -32,14 +34,16 @@ ALIAS = re.compile(r"encoder\.layer\.\d+\.multi_layers\.(\d+)\.aug_(dense2?)\.(w
 NUMBERED = re.compile(r"encoder\.(?:layer\.\d+\.multi_layers|mult_aug_dense2?)\.(\d+)\.")
 
 
-def convert(files: ModelFiles, locate: LocateModel) -> Path | None:  # noqa: ARG001 - a converter's signature
+def convert_pals(files: ModelFiles, locate: LocateModel) -> Path | None:  # noqa: ARG001 - a converter's signature
     """Return the folder of the converted model, of the method `pals`; None without PALs in config.json."""
     if "hidden_size_aug" not in read_json(files.path / "config.json", missing={}):
         return None
-    return convert_once(files.title, describe_files(files.path), lambda draft: _write(draft, files.path, files.title))
+    return convert_once(
+        files.title, describe_files(files.path), lambda draft: _write_pals(draft, files.path, files.title)
+    )
 
 
-def _write(draft: Path, folder: Path, title: str) -> None:
+def _write_pals(draft: Path, folder: Path, title: str) -> None:
     raw = read_json(folder / "config.json")
     for key in ("pals", "mult"):
         if raw.get(key) is not True:
@@ -97,3 +101,39 @@ def _merge_aliases(path: Path, weights: Mapping[str, Tensor]) -> dict[str, Tenso
             raise InputError(f"{path}: {name} differs from {shared_name}, which its layers should share")
         merged[shared_name] = tensor
     return merged
+
+
+# ---- control codes ----
+
+VOCABULARIES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
+
+
+def convert_control_codes(files: ModelFiles, locate: LocateModel) -> Path | None:  # noqa: ARG001 - a converter's signature
+    """Return the folder of the converted model, of the method `control-codes`; None without all codes."""
+    texts = [(files.path / file).read_bytes() for file in VOCABULARIES if (files.path / file).exists()]
+    if not all(any(f'"{code}"'.encode() in text for text in texts) for code in CODES.values()):
+        return None
+    return convert_once(
+        files.title, describe_files(files.path), lambda draft: _write_control_codes(draft, files.path, files.title)
+    )
+
+
+def _write_control_codes(draft: Path, folder: Path, title: str) -> None:
+    source = ModelFolder(folder, {"pooling": "cls"})
+    ids = {route: source.tokenizer.token_to_id(code) for route, code in CODES.items()}
+    if lacking := ", ".join(CODES[route] for route, number in ids.items() if number is None):
+        raise InputError(f"{folder}: its tokenizer does not know {lacking}")
+    settings = replace(
+        specter_settings(source.settings.max_length, source.special), method="control-codes", pooling="code"
+    )
+    method = ControlCodes()
+    method.fill(source.model)
+    rows = source.model.embeddings.word.weight[[ids[route] for route in method.routes]]
+    source.model.load_state_dict({"embeddings.front.rows.weight": rows}, strict=False)
+    write_folder(
+        draft,
+        model=source.model,
+        tokenizer=source.tokenizer,
+        settings=settings,
+        provenance={"converted from": title, "ignored": list(source.ignored)},
+    )
