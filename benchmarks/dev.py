@@ -90,7 +90,7 @@ def average_precisions(encoder: Encoder, part: DevExamples) -> list[float]:
     scores, ranked = topk(queries, [Matrix(labels)], len(labels), distance=encoder.distance)
     run = {str(n): (names[row], own) for n, (row, own) in enumerate(zip(ranked, scores, strict=True))}
     right = {str(n): {item_key(item): 1 for item in e.positives} for n, e in enumerate(batch.examples)}
-    found: list[float] = average_precision(grade_rankings(run, right, missing="zero")).tolist()
+    found: list[float] = average_precision(grade_rankings(run, right)).tolist()
     return found
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from scipy.stats import spearmanr
 
 from measurement import build_parser, provenance, write_result
 from sciprism.encoders.encoder import Encoder
@@ -28,7 +29,7 @@ from sciprism.evaluation.suites import suites
 from sciprism.evaluation.systems import DenseSystem, EncodingInput, System
 from sciprism.evaluation.task import Task
 from sciprism.files import cache_folder
-from sciprism.metrics.regression import kendall_tau, spearman
+from sciprism.metrics.predictions import kendall_tau
 
 POOLINGS = ("mean", "cls", "last")
 
@@ -115,7 +116,7 @@ def correlation(whole: np.ndarray, part: np.ndarray, seed: int = 0) -> dict[str,
     """Return rank correlations with 95% intervals by a bootstrap over encoders."""
     random = np.random.default_rng(seed)
     found: dict[str, object] = {"n": len(whole)}
-    for name, measure in (("spearman", spearman), ("kendall_tau", kendall_tau)):
+    for name, measure in (("spearman", lambda one, other: spearmanr(one, other)[0]), ("kendall_tau", kendall_tau)):
         samples = []
         while len(samples) < 2000:
             rows = random.integers(0, len(whole), len(whole))

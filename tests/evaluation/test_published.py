@@ -5,7 +5,7 @@ import tomllib
 import pytest
 
 from sciprism.errors import InputError
-from sciprism.evaluation.published import list_published, parse_tables
+from sciprism.evaluation.task import list_published, parse_tables
 
 TABLE = """
 [[table]]

@@ -1,4 +1,9 @@
-"""Ranking metrics against pytrec_eval and numbers worked by hand."""
+"""Ranking metrics against pytrec_eval and numbers worked by hand.
+
+Scores of clicked recommendations, worked by hand.
+
+Order of pairs against a loop over all pairs.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,7 @@ from hypothesis import strategies as st
 
 from sciprism.errors import InputError
 from sciprism.metrics import rankings
-from sciprism.metrics.rankings import grade_rankings, parse_metric, ranking_metrics
+from sciprism.metrics.rankings import click_scores, grade_rankings, pair_order, parse_metric, ranking_metrics
 
 PEER_NAMES = {
     "ndcg": "ndcg",
@@ -45,8 +50,8 @@ def as_run(scored):
     return {query: (list(found), list(found.values())) for query, found in scored.items()}
 
 
-def values(name, run, qrels, missing="zero"):
-    judged = grade_rankings(as_run(run), qrels, missing=missing)
+def values(name, run, qrels):
+    judged = grade_rankings(as_run(run), qrels)
     return dict(zip(judged.queries, parse_metric(name)(judged).tolist(), strict=True))
 
 
@@ -63,7 +68,7 @@ def test_equals_pytrec_eval(run, qrels):
     assume(all(max(grades.values()) >= 0 for grades in qrels.values()))
     expected = peer(run, qrels)
     for name, theirs in PEER_NAMES.items():
-        found = values(name, run, qrels, "drop")
+        found = {query: value for query, value in values(name, run, qrels).items() if query in run}
         assert found.keys() == expected.keys()
         for query, value in found.items():
             assert value == pytest.approx(expected[query][theirs], abs=1e-12), (name, query)
@@ -114,7 +119,7 @@ def test_mrr_looks_no_deeper_than_asked():
 def rank(ids, scores):
     """Return the order of one query's documents: the grade of each is its position, from 1."""
     grades = {name: position for position, name in enumerate(ids, 1)}
-    return [grade - 1 for grade in grade_rankings({"q": (ids, scores)}, {"q": grades}, missing="zero").found.grade]
+    return [grade - 1 for grade in grade_rankings({"q": (ids, scores)}, {"q": grades}).found.grade]
 
 
 def test_ties_go_to_the_larger_id_and_single_precision_decides_what_is_a_tie():
@@ -130,13 +135,9 @@ def test_rank_sorts_by_score_then_id_both_falling(pairs):
     assert [pairs[place] for place in order] == sorted(pairs, key=lambda pair: pair[::-1], reverse=True)
 
 
-def test_missing_queries_are_dropped_or_count_zero_and_are_named_either_way():
-    run, qrels = {"q": {"a": 1.0}, "x": {"a": 1.0}, "e": {}}, {"q": {"a": 1}, "r": {"a": 1}, "e": {"a": 1}}
-    assert values("map", run, qrels, "drop") == {"q": 1.0, "e": 0.0}
-    assert values("map", run, qrels, "zero") == {"q": 1.0, "r": 0.0, "e": 0.0}
-    for rule in ("drop", "zero"):
-        judged = grade_rankings(as_run(run), qrels | {"y": {}}, missing=rule)
-        assert judged.missing == ("r",) and judged.unjudged == ("x",)
+def test_missing_queries_count_zero_and_queries_without_judgements_are_dropped():
+    run, qrels = {"q": {"a": 1.0}, "x": {"a": 1.0}, "e": {}}, {"q": {"a": 1}, "r": {"a": 1}, "e": {"a": 1}, "y": {}}
+    assert values("map", run, qrels) == {"q": 1.0, "r": 0.0, "e": 0.0}
 
 
 def test_queries_without_a_relevant_document_count_zero():
@@ -178,11 +179,6 @@ def test_names_are_parsed_and_unknown_ones_list_the_known():
             parse_metric(wrong)
 
 
-def test_an_unknown_rule_for_missing_queries_is_told():
-    with pytest.raises(InputError, match="unknown rule 'safe' for missing queries; known: drop, zero"):
-        grade_rankings({}, {}, missing="safe")
-
-
 @pytest.mark.parametrize(
     ("run", "qrels", "message"),
     [
@@ -194,4 +190,77 @@ def test_an_unknown_rule_for_missing_queries_is_told():
 )
 def test_wrong_input_is_told_with_its_place(run, qrels, message):
     with pytest.raises(InputError, match=message):
-        grade_rankings(run, qrels, missing="zero")
+        grade_rankings(run, qrels)
+
+
+def test_clicks_worked_by_hand():
+    shown = [[0.9, 0.5, 0.1], [0.2, 0.2, 0.7], [3.0, 1.0]]
+    found = click_scores(shown, [0, 1, 1], [0.5, 0.25, 0.1])
+    # above: none; one higher and one tie: 1.5; one
+    assert found.gain == pytest.approx([1, 1 / log2(3.5), 1 / log2(3)])
+    assert found.first.tolist() == [1, 0, 0] and found.weights.tolist() == [2, 4, 4]
+    assert np.average(found.gain, weights=found.weights) == pytest.approx((2 + 4 / log2(3.5) + 4 / log2(3)) / 10)
+    assert np.average(found.first, weights=found.weights) == pytest.approx(0.2)
+
+
+@given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=5), min_size=1, max_size=6), st.data())
+def test_equals_a_count_of_what_stands_above(shown, data):
+    clicked = [data.draw(st.integers(0, len(scores) - 1)) for scores in shown]
+    found = click_scores(shown, clicked, [1.0, 0.5, 0.4, 0.3, 0.2])
+    for scores, place, gain in zip(shown, clicked, found.gain, strict=True):
+        others = scores[:place] + scores[place + 1 :]
+        above = sum(1.0 if s > scores[place] else 0.5 if s == scores[place] else 0.0 for s in others)
+        assert gain == pytest.approx(1 / log2(2 + above))
+
+
+@pytest.mark.parametrize(
+    ("shown", "clicked", "propensities", "message"),
+    [
+        ([], [], [1.0], "no click"),
+        ([[1.0]], [1], [1.0, 1.0], "click 1: position 1 is outside the list of 1"),
+        ([[1.0, 2.0]], [1], [1.0], "no propensity above 0"),
+        ([[1.0]], [0], [0.0], "no propensity above 0"),
+        ([[float("nan")]], [0], [1.0], "click 1, scores: number 1 is nan"),
+        ([[1.0]], [0, 0], [1.0], "lists and clicks: 1 and 2"),
+    ],
+)
+def test_wrong_input_is_told(shown, clicked, propensities, message):
+    with pytest.raises(InputError, match=message):
+        click_scores(shown, clicked, propensities)
+
+
+ROWS = st.tuples(st.sampled_from("rst"), st.sampled_from([1.0, 2.0, 2.5, 5.0]), st.integers(-2, 2).map(float))
+
+
+@given(st.lists(ROWS, max_size=25))
+@settings(max_examples=60)
+def test_equals_a_loop_over_pairs(rows):
+    found = pair_order([r for r, _, _ in rows], [rating for _, rating, _ in rows], [score for _, _, score in rows])
+    scores = dict(zip(found.raters, zip(found.values, found.weights, strict=True), strict=True))
+    for rater in {r for r, _, _ in rows}:
+        lost = total = 0.0
+        for one, better, high in rows:
+            for other, worse, low in rows:
+                if one == other == rater and better > worse:
+                    total += better - worse
+                    lost += (better - worse) * (0.5 if high == low else float(high < low))
+        if total:
+            assert scores[rater] == (pytest.approx(1 - lost / total), pytest.approx(total))
+        else:
+            assert rater in found.unordered and rater not in scores
+
+
+def test_raters_worked_by_hand():
+    found = pair_order(["x", "x", "x", "y", "y", "z"], [5, 3, 1, 2, 1, 4], [0.9, 0.1, 0.5, 7, 7, 0])
+    # x: 5>3 (2) and 5>1 (4) right, 3>1 (2) wrong; y: a tie; z: one paper
+    assert found.raters == ("x", "y") and found.unordered == ("z",)
+    assert found.values.tolist() == [0.75, 0.5] and found.weights.tolist() == [8, 1]
+    assert found.mean == pytest.approx(6.5 / 9)
+
+
+def test_nobody_and_wrong_input():
+    assert np.isnan(pair_order([], [], []).mean)
+    with pytest.raises(InputError, match="raters and ratings"):
+        pair_order(["x"], [1, 2], [1, 2])
+    with pytest.raises(InputError, match="scores: number 2 is nan"):
+        pair_order(["x", "x"], [1, 2], [1, float("nan")])

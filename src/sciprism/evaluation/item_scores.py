@@ -19,9 +19,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from sciprism.arrays import Doubles, check_aligned, check_finite, safe_divide
 from sciprism.errors import InputError
-from sciprism.metrics.classification import ConfusionCounts, correct, f1_of_counts, outcomes
+from sciprism.metrics.predictions import (
+    ConfusionCounts,
+    correct,
+    f1_of_counts,
+    outcomes,
+    weighted_kendall_tau,
+    weighted_spearman,
+)
 from sciprism.metrics.rankings import Ids, grade_rankings, parse_metric
-from sciprism.metrics.regression import weighted_kendall_tau, weighted_spearman
 from sciprism.registry import Registry
 
 
@@ -334,7 +340,7 @@ def score_rankings(
     values: dict[str, list[Doubles]] = {name: [] for name in metrics}
     remaining: Iterator[JudgedRanking] = zip(query_ids, ranked, judged, strict=True)
     while part := list(islice(remaining, BLOCK)):
-        rankings = grade_rankings({q: run for q, run, _ in part}, {q: grades for q, _, grades in part}, missing="zero")
+        rankings = grade_rankings({q: run for q, run, _ in part}, {q: grades for q, _, grades in part})
         if len(rankings.queries) < len(part):
             names = [query for query, _, _ in part]
             bad = next(q for q, _, grades in part if not grades or names.count(q) > 1)

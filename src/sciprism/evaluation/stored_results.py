@@ -24,8 +24,16 @@ from typing import Any
 from sciprism.checksums import read_sealed, seal_json
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.evaluation.item_scores import ItemScores
-from sciprism.evaluation.results import TaskResult, item_scores_path, parse_result, read_item_scores, read_result
-from sciprism.evaluation.score_tables import ScoreKey, ScoreTable, write_score_table
+from sciprism.evaluation.results import (
+    ScoreKey,
+    ScoreTable,
+    TaskResult,
+    item_scores_path,
+    parse_result,
+    read_item_scores,
+    read_result,
+    write_score_table,
+)
 from sciprism.evaluation.systems import System
 from sciprism.files import sha256, write_atomically
 

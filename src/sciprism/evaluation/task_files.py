@@ -26,9 +26,8 @@ from sciprism.datasets.data_root import PinnedData
 from sciprism.errors import InputError
 from sciprism.evaluation.protocols import protocols
 from sciprism.evaluation.protocols.probe import OF_NUMBERS
-from sciprism.evaluation.published import list_published, parse_tables
 from sciprism.evaluation.stored_results import is_pack, scores_path
-from sciprism.evaluation.task import Average, DataLayout, Published, Suite, Task
+from sciprism.evaluation.task import Average, DataLayout, Published, Suite, Task, list_published, parse_tables
 from sciprism.files import sha256
 from sciprism.formats import FORMATS
 from sciprism.text.template import FIELDS, PAPER_FIELDS

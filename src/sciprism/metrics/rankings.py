@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise, repeat
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,7 +30,6 @@ Run = Mapping[str, tuple[Ids, ArrayLike]]
 """Query -> ids of the retrieved documents, in any order, and their scores (more is better)."""
 Qrels = Mapping[str, Mapping[str, int]]
 """Query -> document -> relevance grade."""
-Missing = Literal["drop", "zero"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,16 +45,13 @@ class RelevantHits:
 class GradedRankings:
     """Rankings with relevance grades: the input of every metric, which gives one value per query in order.
 
-    retrieved: (q,) documents ranked for each query. missing: judged queries that the run lacks; they are in
-    `queries` only if they count as 0. unjudged: queries of the run without judgements; they are dropped.
+    retrieved: (q,) documents ranked for each query.
     """
 
     queries: tuple[str, ...]
     found: RelevantHits
     ideal: RelevantHits
     retrieved: Integers
-    missing: tuple[str, ...]
-    unjudged: tuple[str, ...]
 
 
 class RankingMetric(Protocol):
@@ -73,7 +69,6 @@ ranking_metrics: Registry[RankingMetric] = Registry("ranking metric")
 class NamedMetric:
     """A ranking metric with its depth, parsed from a name such as "ndcg@10"."""
 
-    name: str
     metric: RankingMetric
     depth: int | None
 
@@ -88,7 +83,7 @@ def parse_metric(name: str) -> NamedMetric:
     metric = ranking_metrics[family]
     if at and not re.fullmatch(r"[1-9][0-9]*", cut):
         raise InputError(f'ranking metric {name!r}: {cut!r} is no depth; write a positive integer, "{family}@10"')
-    return NamedMetric(name, metric, int(cut) if at else None)
+    return NamedMetric(metric, int(cut) if at else None)
 
 
 def metric_depth(name: str) -> int | None:
@@ -96,18 +91,13 @@ def metric_depth(name: str) -> int | None:
     return parse_metric(name).depth
 
 
-def grade_rankings(run: Run, qrels: Qrels, *, missing: Missing) -> GradedRankings:
-    """Rank each query's documents and look up their relevance grades.
+def grade_rankings(run: Run, qrels: Qrels) -> GradedRankings:
+    """Rank the documents of each query with judgements and look up their relevance grades.
 
-    missing: "drop" ignores judged queries that are not in the run, as trec_eval does; "zero" scores them 0,
-    so that a system gains nothing by skipping them. They are listed either way. InputError for a document
-    that is ranked twice, a NaN score, or a grade that is not an integer.
+    Judged queries that are not in the run score 0, so that a system gains nothing by skipping them; trec_eval
+    ignores them. InputError for a document that is ranked twice, a NaN score, or a grade that is not an integer.
     """
-    if missing not in get_args(Missing):
-        raise InputError(f"unknown rule {missing!r} for missing queries; known: {', '.join(get_args(Missing))}")
-    judged = [query for query, grades in qrels.items() if len(grades)]
-    absent = tuple(query for query in judged if query not in run)
-    queries = tuple(judged if missing == "zero" else (query for query in judged if query in run))
+    queries = tuple(query for query, grades in qrels.items() if len(grades))
     ranked = ((query, *run.get(query, ((), ()))) for query in queries)
     lists = [
         (query, ids.tolist() if isinstance(ids, np.ndarray) else list(ids), np.asarray(scores))
@@ -124,8 +114,6 @@ def grade_rankings(run: Run, qrels: Qrels, *, missing: Missing) -> GradedRanking
         found=_select_hits(np.repeat(np.arange(len(queries)), lengths), grades[_rank_all(lists)], len(queries)),
         ideal=_select_hits(owner, ideal[best], len(queries)),
         retrieved=lengths,
-        missing=absent,
-        unjudged=tuple(query for query in run if not len(qrels.get(query, ()))),
     )
 
 

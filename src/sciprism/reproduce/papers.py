@@ -24,9 +24,8 @@ from typing import Any, NoReturn, TypeVar
 from pydantic import TypeAdapter
 
 from sciprism.errors import InputError
-from sciprism.evaluation.published import list_published
 from sciprism.evaluation.suites import suites
-from sciprism.evaluation.task import Suite, Task
+from sciprism.evaluation.task import Suite, Task, list_published
 from sciprism.reproduce.table import GroupedSuite, ModelRow, PaperTable, Reproduction, TableModel
 
 FOLDER = Path(__file__).parent / "papers"

@@ -18,7 +18,7 @@ from sciprism.arrays import Doubles, Rows
 from sciprism.datasets.inputs import Signature
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.evaluation.disambiguation.features import FEATURES, NAME_GROUPS
-from sciprism.metrics.classification import b_cubed, b_cubed_f1
+from sciprism.metrics.predictions import b_cubed, b_cubed_f1
 from sciprism.papers.person_names import parse_name
 from sciprism.parallel import map_threads
 

@@ -33,7 +33,7 @@ from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.item_scores import ItemScores, average_parts
 from sciprism.evaluation.systems import System
 from sciprism.evaluation.task import EvaluationContext, ProtocolResult, check_metrics, protocols
-from sciprism.metrics.classification import b_cubed, b_cubed_f1
+from sciprism.metrics.predictions import b_cubed, b_cubed_f1
 
 METRICS = ("b3", "b3 without embedding", "b3 exact name", "difference")
 WITHOUT_EMBEDDING = frozenset(feature.group for feature in FEATURES) - {"embedding"}

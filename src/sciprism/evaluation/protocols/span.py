@@ -19,7 +19,7 @@ from sciprism.evaluation.task import EvaluationContext, ProtocolResult, check_me
 from sciprism.evaluation.tuning.examples import Offsets, TuningExample
 from sciprism.evaluation.tuning.grid_search import Predictions, TuningProblem, fine_tune
 from sciprism.evaluation.tuning.runs import Outputs, Tuning, span_loss
-from sciprism.metrics.answers import exact_match, token_f1
+from sciprism.metrics.spans import exact_match, token_f1
 from sciprism.seeding import sample
 
 Metric = Literal["f1", "exact"]

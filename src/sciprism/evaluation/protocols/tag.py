@@ -23,7 +23,7 @@ from sciprism.evaluation.tuning.examples import (
 )
 from sciprism.evaluation.tuning.grid_search import Predictions, TuningProblem, fine_tune
 from sciprism.evaluation.tuning.runs import Tuning, class_loss
-from sciprism.metrics.entities import entity_counts, word_counts
+from sciprism.metrics.spans import entity_counts, word_counts
 
 Metric = Literal["entity_f1", "word_f1_macro"]
 OUTSIDE = "O"

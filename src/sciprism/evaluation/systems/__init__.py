@@ -128,19 +128,23 @@ class System(Protocol):
         ...
 
 
-class RankingSystem:
-    """A system without vectors: a subclass has a `name`, a `fingerprint` and the method `rank`."""
+class NamedSystem:
+    """What all systems of one's own have: a `name`, and a `fingerprint` by which results are recognized."""
 
     name: str
 
     @property
     def fingerprint(self) -> str:
-        """Return a hash of all that decides its scores."""
+        """Return a hash of all that decides its vectors or scores."""
         raise NotImplementedError
 
     def describe(self) -> dict[str, Any]:
         """Return its name and fingerprint."""
         return {"name": self.name, "fingerprint": self.fingerprint}
+
+
+class RankingSystem(NamedSystem):
+    """A system without vectors: a subclass has a `name`, a `fingerprint` and the method `rank`."""
 
     def encode(self, texts: EncodingInput) -> Floats:  # noqa: ARG002
         """Raise NotServedError."""
@@ -169,14 +173,24 @@ class RankingSystem:
         excluded: Sequence[Rows] | None,
     ) -> tuple[Floats, Rows]:
         """Return scores and rows (m, k) of the documents with the k highest scores; ties go to the lower row."""
-        best = np.full((len(queries.items), k), -np.inf, np.float32)
-        rows = np.full((len(queries.items), k), -1, np.int64)
-        for i, scores in enumerate(self.rank(queries, documents)):
-            dropped = np.zeros(0, np.int64) if excluded is None else excluded[i]
-            left = np.setdiff1d(np.arange(len(scores)), dropped)
-            best_rows = left[np.argsort(-scores[left], kind="stable")][:k]
-            best[i, : len(best_rows)], rows[i, : len(best_rows)] = scores[best_rows], best_rows
-        return best, rows
+        return select_best(self.rank(queries, documents), len(queries.items), k, excluded)
+
+
+def select_best(
+    rankings: Iterable[Floats], count: int, k: int, excluded: Sequence[Rows] | None, floor: float = -np.inf
+) -> tuple[Floats, Rows]:
+    """Return scores and rows (count, k) of each ranking's k highest scores above a floor; ties go to the lower row."""
+    best = np.full((count, k), -np.inf, np.float32)
+    rows = np.full((count, k), -1, np.int64)
+    for i, given in enumerate(rankings):
+        scores = np.array(given, np.result_type(given, np.float32))
+        if excluded is not None:
+            scores[excluded[i]] = -np.inf
+        least = np.partition(scores, -k)[-k] if k < len(scores) else -np.inf
+        candidates = np.flatnonzero((scores >= least) & (scores > floor))
+        best_rows = candidates[np.argsort(-scores[candidates], kind="stable")][:k]
+        best[i, : len(best_rows)], rows[i, : len(best_rows)] = scores[best_rows], best_rows
+    return best, rows
 
 
 def resolve_distance(stated: str, encoder_distance: str) -> str:
@@ -200,23 +214,13 @@ MAX_DOCUMENTS = 1 << 14
 """Maximum number of documents per query: more would not fit in memory for large query sets."""
 
 
-class VectorSystem:
+class VectorSystem(NamedSystem):
     """Score by vectors: a subclass has a `name`, a `fingerprint` and the method `encode`.
 
     distance: how the vectors are compared, where the task leaves it to the system.
     """
 
-    name: str
     distance: str = "cosine"
-
-    @property
-    def fingerprint(self) -> str:
-        """Return a hash of all that decides its vectors."""
-        raise NotImplementedError
-
-    def describe(self) -> dict[str, Any]:
-        """Return its name and fingerprint."""
-        return {"name": self.name, "fingerprint": self.fingerprint}
 
     def encode(self, texts: EncodingInput) -> Floats:
         """Return one row per item, (n, dim)."""

@@ -21,7 +21,7 @@ from torch.nn.utils.rnn import pad_sequence
 from sciprism.arrays import Floats, Rows
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.packing import pack, token_batches
-from sciprism.encoders.streaming import CPU_BUDGET, CUDA_BUDGET
+from sciprism.encoders.streaming import CPU_BUDGET, CUDA_BUDGET, run_batches
 from sciprism.errors import InputError
 from sciprism.evaluation.systems import Distance, EncodingInput, NotServedError, display_name
 from sciprism.papers.records import Paper
@@ -126,13 +126,8 @@ def sentence_vectors(encoder: Encoder, texts: EncodingInput) -> list[Tensor]:
                 mine = states[begin : begin + len(sequences[row])]
                 vectors[row] = torch.stack([mine[span].mean(dim=0) for span in spans[row]]).cpu()
 
-    on_cpu = encoder.device.type == "cpu"
-    batches = token_batches([len(ids) for ids in sequences], CPU_BUDGET if on_cpu else CUDA_BUDGET)
-    if on_cpu:
-        map_threads(run, batches)
-    else:
-        for batch in batches:
-            run(batch)
+    budget = CPU_BUDGET if encoder.device.type == "cpu" else CUDA_BUDGET
+    run_batches(run, token_batches([len(ids) for ids in sequences], budget), encoder.device)
     return vectors
 
 

@@ -10,11 +10,10 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
-from sciprism.evaluation.systems import Distance, EncodingInput, NotServedError, RankingSystem, SearchTimes
+from sciprism.evaluation.systems import Distance, EncodingInput, NotServedError, RankingSystem, SearchTimes, select_best
 
 K1, B = 1.2, 0.75
 MAX_INDEXES = 2
@@ -71,24 +70,16 @@ class BM25System(RankingSystem):
         excluded: Sequence[Rows] | None,
     ) -> tuple[Floats, Rows]:
         """Return scores and rows (m, k), -inf and -1 where fewer share a word; ties go to the lower row."""
-        known, began = set(self._indexes), perf_counter()
+        indexes, began = set(self._indexes), perf_counter()
         index = self._index(documents)
         indexed = perf_counter()
-        texts = queries.texts()
-        best = np.full((len(texts), k), -np.inf, np.float32)
-        rows = np.full((len(texts), k), -1, np.int64)
-        for i, text in enumerate(texts):
-            scores = index.scores(text)
-            if excluded is not None:
-                scores[excluded[i]] = 0
-            found = _best(scores, k)
-            best[i, : len(found)], rows[i, : len(found)] = scores[found], found
+        best = select_best(map(index.scores, queries.texts()), len(queries.items), k, excluded, floor=0.0)
         self.search_times = SearchTimes(
-            documents=indexed - began if known != set(self._indexes) else None,
+            documents=indexed - began if indexes != set(self._indexes) else None,
             queries=0.0,
             search=perf_counter() - indexed,
         )
-        return best, rows
+        return best
 
     def _settings(self) -> dict[str, Any]:
         return {"k1": self.k1, "b": self.b, "scoring": "lucene", "stopwords": "english", "stemming": "none"}
@@ -129,10 +120,3 @@ class _Index:
             if words:
                 return np.array(self._bm25.get_scores_from_ids(words), np.float32)
         return np.zeros(self.size, np.float32)
-
-
-def _best(scores: NDArray[np.float32], k: int) -> Rows:
-    """Return the rows of the k highest scores above zero; ties go to the lower row."""
-    floor = np.partition(scores, -k)[-k] if k < len(scores) else 0
-    rows = np.flatnonzero((scores >= floor) & (scores > 0))
-    return rows[np.lexsort((rows, -scores[rows]))][:k]

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from sciprism.encoders.layers import Dropout, initialize_weights
 from sciprism.errors import InputError
-from sciprism.metrics.regression import kendall_tau
+from sciprism.metrics.predictions import kendall_tau
 from sciprism.objectives.heads import classification, multi_label, regression
 from sciprism.objectives.supervised_contrastive import supervised_contrastive
 from sciprism.training.batches import Batch

@@ -1,16 +1,103 @@
-"""Correlations and R2 of predicted and true numbers; rank correlations of many resamples at once too.
+"""Accuracy and F1 of predicted classes by scikit-learn's rules, B3 of clusters, and rank correlations of numbers.
+
+Labels are single, (n,), or multi-labels, (n, c) of 0 and 1. The classes of single labels are those present in
+gold or predictions; those of multi-labels are all columns. A class without any item (0 / 0) has F1 0.
 
 Weights (b, n) are integers: how often each of n items occurs in each of b resamples.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import nan, sqrt
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from sciprism.arrays import Doubles, Integers, check_aligned, check_finite
+from sciprism.arrays import Doubles, Integers, check_aligned, check_finite, safe_divide
+from sciprism.errors import InputError
+
+Outcomes = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConfusionCounts:
+    """True positives, false positives and false negatives of each class, each (..., c)."""
+
+    tp: Doubles
+    fp: Doubles
+    fn: Doubles
+
+
+def correct(gold: ArrayLike, predicted: ArrayLike) -> Outcomes:
+    """Mark the items (n,) with the right label, or with all labels right."""
+    truth, guess = _pair(gold, predicted)
+    wrong: Outcomes = (truth != guess) if truth.ndim == 1 else (truth != guess).any(axis=1, keepdims=True)[:, 0]
+    return ~wrong
+
+
+def outcomes(gold: ArrayLike, predicted: ArrayLike, labels: ArrayLike | None) -> tuple[Outcomes, Outcomes, Outcomes]:
+    """Mark each item's true positives, false positives and false negatives of each class, each (n, c).
+
+    labels: (c,) the classes of single labels, in the order of the columns. Multi-labels need none.
+    """
+    truth, guess = _pair(gold, predicted)
+    if truth.ndim == 1:
+        if labels is None:
+            raise InputError("single labels: name the classes of the columns")
+        truth, guess = (side[:, None] == np.asarray(labels)[None, :] for side in (truth, guess))
+    else:
+        truth, guess = truth.astype(bool), guess.astype(bool)
+    return truth & guess, ~truth & guess, truth & ~guess
+
+
+def f1_of_counts(counts: ConfusionCounts, average: Literal["macro", "present", "micro"]) -> Doubles:
+    """Return the F1 of counts (..., c) -> (...): 2 tp / (2 tp + fp + fn).
+
+    "macro" averages all classes, "present" those in gold or predictions; "micro" adds up the counts first.
+    """
+    hit, wrong = 2 * counts.tp, counts.fp + counts.fn
+    if average == "micro":
+        return safe_divide(hit.sum(axis=-1), (hit + wrong).sum(axis=-1))
+    f1 = safe_divide(hit, hit + wrong)
+    classes = (hit + wrong > 0).sum(axis=-1) if average == "present" else np.full(f1.shape[:-1], f1.shape[-1])
+    return safe_divide(f1.sum(axis=-1), classes.astype(np.float64))
+
+
+def _pair(gold: ArrayLike, predicted: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+    truth, guess = np.asarray(gold), np.asarray(predicted)
+    check_aligned(truth, guess, "gold and predicted labels")
+    if truth.shape != guess.shape or truth.ndim not in (1, 2):
+        raise InputError(f"gold labels are {truth.shape}, predicted ones {guess.shape}; give (n,) or (n, c) of both")
+    if truth.ndim == 2 and not (np.isin(truth, (0, 1)).all() and np.isin(guess, (0, 1)).all()):
+        raise InputError("multi-labels are rows of 0 and 1, one column for each class")
+    return truth, guess
+
+
+def b_cubed(gold: ArrayLike, predicted: ArrayLike) -> tuple[Doubles, Doubles]:
+    """Return the precision and recall of each item, both (n,), from its gold and its predicted cluster.
+
+    precision = |both| / |predicted cluster|, recall = |both| / |gold cluster| (S2AND, the B3 metric). Cluster
+    names are arbitrary.
+    """
+    truth, guess = np.asarray(gold), np.asarray(predicted)
+    check_aligned(truth, guess, "gold and predicted clusters")
+    _, truth, of_truth = np.unique(truth, return_inverse=True, return_counts=True)
+    clusters, guess, of_guess = np.unique(guess, return_inverse=True, return_counts=True)
+    pairs = truth.astype(np.int64) * max(1, len(clusters)) + guess
+    _, both, of_both = np.unique(pairs, return_inverse=True, return_counts=True)
+    shared = of_both[both]
+    return shared / of_guess[guess], shared / of_truth[truth]
+
+
+def b_cubed_f1(precision: Doubles, recall: Doubles) -> float:
+    """Return the harmonic mean of mean precision and mean recall, not the mean of harmonic means."""
+    check_aligned(precision, recall, "precision and recall")
+    if not len(precision):
+        raise InputError("there is no item in the clusters; nothing can be scored")
+    p, r = float(precision.mean()), float(recall.mean())
+    return 2 * p * r / (p + r) if p + r > 0 else 0.0
 
 
 def kendall_tau(gold: ArrayLike, predicted: ArrayLike) -> float:
@@ -18,7 +105,9 @@ def kendall_tau(gold: ArrayLike, predicted: ArrayLike) -> float:
 
     (concordant - discordant) / sqrt(pairs untied in gold * pairs untied in predicted).
     """
-    x, y = (dense_ranks(side) for side in _sides(gold, predicted))
+    numbers = check_finite(gold, "gold numbers"), check_finite(predicted, "predicted numbers")
+    check_aligned(*numbers, "gold and predicted numbers")
+    x, y = map(dense_ranks, numbers)
     if len(x) < 2:
         return nan
     order = np.lexsort((y, x))  # y rises within ties of x: none of their pairs counts as discordant
@@ -31,53 +120,9 @@ def kendall_tau(gold: ArrayLike, predicted: ArrayLike) -> float:
     return max(-1.0, min(1.0, difference / sqrt(pairs - tied_x) / sqrt(pairs - tied_y)))
 
 
-def pearson(gold: ArrayLike, predicted: ArrayLike) -> float:
-    """Return Pearson's correlation; NaN if either side is constant."""
-    x, y = _sides(gold, predicted)
-    if len(x) < 2 or (x == x[0]).all() or (y == y[0]).all():
-        return nan
-    x, y = (side - side.mean() for side in (x, y))
-    x, y = (side / np.abs(side).max() for side in (x, y))  # so that squares of tiny numbers do not underflow
-    return float(np.clip(x @ y / np.linalg.norm(x) / np.linalg.norm(y), -1.0, 1.0))
-
-
-def spearman(gold: ArrayLike, predicted: ArrayLike) -> float:
-    """Return Spearman's correlation, ties at their mean rank; NaN if either side is constant."""
-    x, y = _sides(gold, predicted)
-    return pearson(mean_ranks(x), mean_ranks(y))
-
-
-def r2(gold: ArrayLike, predicted: ArrayLike) -> float:
-    """Return R2, the explained share of variance: 1 - squared error / squared deviation from the mean.
-
-    Constant gold gives 1 for perfect predictions, else 0 (scikit-learn's rule); fewer than 2 items give NaN.
-    """
-    x, y = _sides(gold, predicted)
-    if len(x) < 2:
-        return nan
-    error, spread = float(((x - y) ** 2).sum()), float(((x - x.mean()) ** 2).sum())
-    if (x == x[0]).all():
-        return float(error == 0)
-    return 1 - error / spread
-
-
 def dense_ranks(values: Doubles) -> Integers:
     """Return dense ranks (n,) from 0: the distinct values numbered in ascending order."""
     return np.unique(values, return_inverse=True)[1].astype(np.int64)
-
-
-def mean_ranks(values: Doubles) -> Doubles:
-    """Return ranks (n,) from 1; equal values share their mean rank."""
-    codes = dense_ranks(values)
-    sizes = np.bincount(codes)
-    ranks: Doubles = (np.cumsum(sizes) - (sizes - 1) / 2)[codes]
-    return ranks
-
-
-def _sides(gold: ArrayLike, predicted: ArrayLike) -> tuple[Doubles, Doubles]:
-    x, y = check_finite(gold, "gold numbers"), check_finite(predicted, "predicted numbers")
-    check_aligned(x, y, "gold and predicted numbers")
-    return x, y
 
 
 def _tied_pairs(codes: Integers) -> int:
