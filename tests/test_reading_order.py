@@ -61,7 +61,12 @@ def trace(folder, command):
     return counts
 
 
-@pytest.mark.parametrize("command", CEILINGS)
+QUICK = ("inspect", "embed", "search")
+
+
+@pytest.mark.parametrize(
+    "command", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CEILINGS]
+)
 def test_a_command_is_read_in_few_files(folder, command):
     if command in ("evaluate", "prepare") and not os.environ.get("SCIPRISM_DATA"):
         pytest.skip("needs the real data sets (SCIPRISM_DATA)")
