@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from build_commands import run
-from sciprism.cli.options import build_settings_command
+from sciprism.cli.options import build_settings, list_options
 from sciprism.encoders.encoder import Encoder
 from sciprism.uses.recommending import RecommendSettings
 
@@ -147,7 +147,6 @@ def test_progress_is_shown(command, monkeypatch) -> None:
 
 
 def test_the_options_have_the_defaults_of_the_settings() -> None:
-    command = build_settings_command("sciprism.uses.recommending.settings:RecommendSettings")
-    options = {option.name: option.default for option in command.params}
-    assert command.callback(**options) == RecommendSettings()
-    assert options["interests"] == 0 and command.callback(**options | {"interests": 3}).interests == 3
+    options = {option.name: option.default for option in list_options(RecommendSettings)}
+    assert build_settings(RecommendSettings, options) == RecommendSettings()
+    assert options["interests"] == 0 and build_settings(RecommendSettings, options | {"interests": 3}).interests == 3

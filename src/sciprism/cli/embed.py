@@ -11,124 +11,51 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from sciprism.cli.options import (
-    AbstractFiles,
-    AsJson,
-    Columns,
-    Encoding,
-    IdPrefix,
-    IdsPerFile,
-    PaperFiles,
-    Pooling,
-    Precision,
-    Reader,
-    SkipBad,
-    build_read_options,
-    open_abstracts,
-    split_names,
-)
+from sciprism.cli.options import AsJson, IdentifiedReading, PaperFiles, open_abstracts, split_names, with_settings
 from sciprism.cli.output import ProgressDisplay, join_counts, print_abstracts, print_json, print_skipped
-from sciprism.cli.parts import (
-    GpusPerPart,
-    NoMerge,
-    Part,
-    PartCount,
-    RayAddress,
-    WantedCluster,
-    embed_on_cluster,
-    embed_one_part,
-)
+from sciprism.cli.parts import WantedCluster, embed_on_cluster, embed_one_part
 from sciprism.errors import InputError, InterruptedRunError
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
     from sciprism.papers import ReadReport
-    from sciprism.papers.input_file import ReadOptions
     from sciprism.store import CollectionLayout, EmbedReport
     from sciprism.store.embed_files import FilesReport, PartInput
     from sciprism.store.manifest import EncoderRecord
     from sciprism.store.shard_files import Dtype
 
-MissingAbstract = Annotated[
-    str, typer.Option(help="Of a paper without abstract: use its title, skip it, or fail (title, skip, fail).")
-]
-Replace = Annotated[
-    bool, typer.Option("--replace", help="A paper replaces a stored one of its id, even where they differ.")
-]
-Prune = Annotated[
-    bool,
-    typer.Option("--prune", "--update", help="Delete stored papers that the input no longer has."),
-]
-Corrections = Annotated[
-    bool,
-    typer.Option("--corrections", help="Of several records of a paper the last counts, and deletions delete it."),
-]
+
+@dataclass(frozen=True, kw_only=True)
+class EmbedReading(IdentifiedReading):
+    """How `embed` reads files of papers."""
+
+    missing_abstract: Annotated[
+        str, "Of a paper without abstract: use its title, skip it, or fail (title, skip, fail)."
+    ] = "title"
+
+    def describe(self, files: list[str]) -> PartInput:
+        """Return the files with how they are read."""
+        from sciprism.store.embed_files import PartInput
+
+        return PartInput(
+            paths=tuple(files),
+            reader=self.reader,
+            options=self.build(),
+            abstracts=self.abstracts,
+            missing_abstract=self.missing_abstract,
+            skip_bad=self.skip_bad,
+        )
 
 
-def embed(
-    files: PaperFiles,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The collection: a new folder, or one to add to.")],
-    model: Annotated[str, typer.Option(help="A model: folder, packaged name or hub id.")] = "",
-    pooling: Pooling = "",
-    precision: Precision = "auto",
-    formats: Annotated[str | None, typer.Option(help="Formats such as proximity,search; or all.")] = None,
-    dtype: Annotated[str, typer.Option(help="Store float32, float16 or int8.")] = "",
-    reader: Reader = "",
-    columns: Columns = None,
-    encoding: Encoding = "",
-    id_prefix: IdPrefix = "",
-    ids_per_file: IdsPerFile = False,
-    abstracts: AbstractFiles = None,
-    missing_abstract: MissingAbstract = "title",
-    replace: Replace = False,
-    skip_bad: SkipBad = False,
-    prune: Prune = False,
-    corrections: Corrections = False,
-    part: Part = "",
-    ray: RayAddress = "",
-    parts: PartCount = 0,
-    gpus_per_part: GpusPerPart = 0.0,
-    no_merge: NoMerge = False,
-    threads: Annotated[int, typer.Option(help="Processor cores to use; 0 is all, and of a --ray part 1.")] = 0,
-    as_json: AsJson = False,
-) -> None:
-    """Encode papers into a collection; the same command continues, and encodes what is new or changed.
-
-    Example: sciprism embed refs.bib more.ris -o vecs/
-    """
-    _use_threads(0 if ray else threads)
-    reading = build_read_options(columns, encoding, id_prefix, ids_per_file)
-    source = _describe_input(files, reader, reading, skip_bad, (abstracts, missing_abstract))
-    wanted, rules = WantedModel(model, pooling, precision, formats, dtype), MergeRules(replace, prune, corrections)
-    cluster = WantedCluster(ray, parts, threads, gpus_per_part, no_merge)
-    if cluster.is_asked(part) or part:
-        rules.refuse_for_parts()
-        return _embed_parts(source, output, wanted, cluster, part, as_json)
-    return _embed_all(source, output, wanted, rules, as_json)
-
-
-def _describe_input(
-    files: list[str], reader: str, options: ReadOptions, skip_bad: bool, abstracts: tuple[list[str] | None, str]
-) -> PartInput:
-    from sciprism.store.embed_files import PartInput
-
-    return PartInput(
-        paths=tuple(files),
-        reader=reader,
-        options=options,
-        abstracts=tuple(abstracts[0] or ()),
-        missing_abstract=abstracts[1],
-        skip_bad=skip_bad,
-    )
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MergeRules:
     """What becomes of papers that a collection has already."""
 
-    replace: bool
-    prune: bool
-    corrections: bool
+    replace: Annotated[bool, "A paper replaces a stored one of its id, even where they differ.", "--replace"] = False
+    prune: Annotated[bool, "Delete stored papers that the input no longer has.", "--prune", "--update"] = False
+    corrections: Annotated[
+        bool, "Of several records of a paper the last counts, and deletions delete it.", "--corrections"
+    ] = False
 
     def refuse_for_parts(self) -> None:
         """Raise InputError where a rule is given: parts make a new collection."""
@@ -140,44 +67,17 @@ class MergeRules:
                 )
 
 
-def _embed_parts(
-    source: PartInput, output: Path, wanted: WantedModel, cluster: WantedCluster, part: str, as_json: bool
-) -> None:
-    from sciprism.papers.division import PartNumber
-    from sciprism.store.parts.state import part_folder
-
-    if not part:
-        with explain_interruption(output):
-            embed_on_cluster(source, output, wanted, cluster, as_json)
-        return
-    number = PartNumber.parse(part)
-    with explain_interruption(part_folder(output, number)):
-        embed_one_part(source, output, number, wanted, as_json)
-
-
-def _embed_all(source: PartInput, output: Path, wanted: WantedModel, rules: MergeRules, as_json: bool) -> None:
-    from sciprism.store.embed_files import check_input, embed_files
-
-    check_input(source, output, corrections=rules.corrections)
-    encoder = wanted.load(output)
-    layout = wanted.choose_layout(encoder)
-    with open_abstracts(source.abstracts, source.missing_abstract) as completion, explain_interruption(output):
-        with ProgressDisplay("reading", "papers") as display:
-            report = embed_files(
-                source, encoder, output, completion, layout=layout, **asdict(rules), progress=display.show
-            )
-        _report(output, report, as_json)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WantedModel:
     """What a command line says of the model and of what is stored."""
 
-    model: str
-    pooling: str
-    precision: str
-    formats: str | None
-    dtype: str
+    model: Annotated[str, "A model: folder, packaged name or hub id."] = ""
+    pooling: Annotated[str, "cls or mean, where the model's folder does not state it."] = ""
+    precision: Annotated[
+        str, "Compute in float32, bfloat16 or float16; auto: bfloat16 where the machine has instructions."
+    ] = "auto"
+    formats: Annotated[str | None, "Formats such as proximity,search; or all."] = None
+    dtype: Annotated[str, "Store float32, float16 or int8."] = ""
 
     def load(self, output: Path) -> Encoder:
         """Load the named model, else the one of the collection or its parts, else the default.
@@ -218,6 +118,55 @@ class WantedModel:
         names = None if self.formats is None else split_names(self.formats)
         chosen = tuple(encoder.formats) if names == ("all",) else names
         return CollectionLayout(formats=chosen, dtype=cast("Dtype | None", self.dtype or None))
+
+
+@with_settings
+def embed(
+    files: PaperFiles,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The collection: a new folder, or one to add to.")],
+    wanted: WantedModel,
+    reading: EmbedReading,
+    rules: MergeRules,
+    cluster: WantedCluster,
+    as_json: AsJson = False,
+) -> None:
+    """Encode papers into a collection; the same command continues, and encodes what is new or changed.
+
+    Example: sciprism embed refs.bib more.ris -o vecs/
+    """
+    _use_threads(0 if cluster.ray else cluster.threads)
+    source = reading.describe(files)
+    if cluster.is_asked() or cluster.part:
+        rules.refuse_for_parts()
+        return _embed_parts(source, output, wanted, cluster, as_json)
+    return _embed_all(source, output, wanted, rules, as_json)
+
+
+def _embed_parts(source: PartInput, output: Path, wanted: WantedModel, cluster: WantedCluster, as_json: bool) -> None:
+    from sciprism.papers.division import PartNumber
+    from sciprism.store.parts.state import part_folder
+
+    if not cluster.part:
+        with explain_interruption(output):
+            embed_on_cluster(source, output, wanted, cluster, as_json)
+        return
+    number = PartNumber.parse(cluster.part)
+    with explain_interruption(part_folder(output, number)):
+        embed_one_part(source, output, number, wanted, as_json)
+
+
+def _embed_all(source: PartInput, output: Path, wanted: WantedModel, rules: MergeRules, as_json: bool) -> None:
+    from sciprism.store.embed_files import check_input, embed_files
+
+    check_input(source, output, corrections=rules.corrections)
+    encoder = wanted.load(output)
+    layout = wanted.choose_layout(encoder)
+    with open_abstracts(source.abstracts, source.missing_abstract) as completion, explain_interruption(output):
+        with ProgressDisplay("reading", "papers") as display:
+            report = embed_files(
+                source, encoder, output, completion, layout=layout, **asdict(rules), progress=display.show
+            )
+        _report(output, report, as_json)
 
 
 def find_stored_encoder(output: Path) -> EncoderRecord | None:

@@ -7,13 +7,13 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from sciprism.cli.options import AsJson, DataFolder, ScorePrecision, exact_precision, folder_or_none
+from sciprism.cli.options import AsJson, DataFolder, exact_precision, folder_or_none, with_settings
 from sciprism.cli.output import ProgressDisplay, join_counts, print_entries, print_json
 from sciprism.errors import InputError
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sciprism.evaluation.results import TaskResult
     from sciprism.evaluation.run import EvaluationOptions, SelectedTasks
     from sciprism.evaluation.systems import System
+    from sciprism.evaluation.systems.loading import SystemOptions
     from sciprism.evaluation.task import Suite, Task
     from sciprism.probes.grid import SolverName
 
@@ -33,44 +34,80 @@ Models = Annotated[
     ),
 ]
 ResultsFolder = Annotated[Path | None, typer.Option("--output", "-o", help="The folder of results.")]
-SuiteName = Annotated[str, typer.Option(help="A suite or suite/view: open, scirepeval, beir ...")]
-TasksFile = Annotated[str, typer.Option(help="Custom tasks: a TOML file (docs/custom-tasks.md).")]
-TaskNames = Annotated[list[str] | None, typer.Option(help="Only this task of the suite; repeatable.")]
 Listed = Annotated[bool, typer.Option("--list", help="List suites, their tasks and data, and stop.")]
-Quick = Annotated[bool, typer.Option("--quick", help="Only the suite's quick view, for development.")]
 Format = Annotated[
     str,
     typer.Option(help="Use vectors of this format: classification, regression, proximity, search; else each task's."),
 ]
-Pooling = Annotated[str, typer.Option(help="cls, mean or last, where the folder does not state it.")]
-MaxLength = Annotated[int, typer.Option(help="Texts are truncated to so many tokens; 0: the model's number.")]
-Solver = Annotated[str, typer.Option(help="What fits linear probes: sciprism or sklearn.")]
 Seed = Annotated[int, typer.Option(help="Seed of all random choices: few-shot samples, bootstrap.")]
 Seeds = Annotated[
     int, typer.Option(help="Runs of each task, with seeds from --seed on; 0: as many as the task declares.")
 ]
-Grid = Annotated[
-    list[str] | None,
-    typer.Option(help="Values that fine-tuning tries on dev: rate=1e-5,3e-5, batch=16,32, epochs=3; repeatable."),
-]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskChoice:
+    """Which tasks are scored, with which solver of probes, and what fine-tuning tries."""
+
+    suite: Annotated[str, "A suite or suite/view: open, scirepeval, beir ..."] = ""
+    tasks: Annotated[str, "Custom tasks: a TOML file (docs/custom-tasks.md)."] = ""
+    task: Annotated[tuple[str, ...], "Only this task of the suite; repeatable."] = ()
+    quick: Annotated[bool, "Only the suite's quick view, for development.", "--quick"] = False
+    solver: Annotated[str, "What fits linear probes: sciprism or sklearn."] = "sciprism"
+    grid: Annotated[
+        tuple[str, ...],
+        "Values that fine-tuning tries on dev: rate=1e-5,3e-5, batch=16,32, epochs=3; repeatable.",
+    ] = ()
+
+    def select(self) -> list[SelectedTasks]:
+        """Return tasks of a suite, by name or of custom tasks."""
+        from sciprism.evaluation.run import configure_tasks, select_tasks
+
+        if bool(self.suite) == bool(self.tasks):
+            raise InputError("name the tasks: --suite NAME, or --tasks FILE for custom tasks; not both")
+        if self.quick and self.tasks:
+            raise InputError("--quick is a view of a suite; custom tasks have none")
+        values = {}
+        for text in self.grid:
+            axis, _, numbers = text.partition("=")
+            try:
+                values[axis] = [float(number) for number in numbers.split(",")]
+            except ValueError:
+                raise InputError(f"--grid {text!r} is not NAME=NUMBER,NUMBER such as rate=1e-5,3e-5") from None
+        name = f"{self.suite.partition('/')[0]}/quick" if self.quick else self.suite
+        selected = select_tasks(Path(self.tasks) if self.tasks else name, list(self.task))
+        return configure_tasks(selected, cast("SolverName", self.solver), values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelLoading:
+    """How models are loaded whose folders do not state it."""
+
+    pooling: Annotated[str, "cls, mean or last, where the folder does not state it."] = ""
+    max_length: Annotated[int, "Texts are truncated to so many tokens; 0: the model's number."] = 0
+    precision: Annotated[
+        str, "Compute in float32, bfloat16 or float16; auto: float32, the same numbers everywhere."
+    ] = "auto"
+
+    def build(self) -> SystemOptions:
+        """Return the options of a system."""
+        from sciprism.evaluation import SystemOptions
+
+        pooling, length = self.pooling or None, self.max_length or None
+        return SystemOptions(pooling=pooling, max_length=length, precision=exact_precision(self.precision))
+
+
+@with_settings
 def evaluate(
     models: Models = None,
     output: ResultsFolder = None,
-    suite: SuiteName = "",
-    tasks: TasksFile = "",
-    task: TaskNames = None,
-    quick: Quick = False,
+    *,
+    choice: TaskChoice,
+    loading: ModelLoading,
     data: DataFolder = "",
     format: Format = "",
-    pooling: Pooling = "",
-    max_length: MaxLength = 0,
-    precision: ScorePrecision = "auto",
-    solver: Solver = "sciprism",
     seed: Seed = 0,
     seeds: Seeds = 0,
-    grid: Grid = None,
     listed: Listed = False,
     as_json: AsJson = False,
 ) -> None:
@@ -81,18 +118,15 @@ def evaluate(
 
     Example: sciprism evaluate all-MiniLM-L6-v2 bm25 random --suite open --quick -o out/open
     """
-    from sciprism import evaluation
+    from sciprism.evaluation import EvaluationOptions
 
     if listed:
-        print_suites(suite, as_json)
+        print_suites(choice.suite, as_json)
         return
     if not models or output is None:
         raise InputError("name the models and the folder of results: sciprism evaluate MODEL --suite open -o RESULTS")
-    selected = _select_tasks(suite, tasks, task or [], quick, cast("SolverName", solver), grid or [])
-    loading = evaluation.SystemOptions(
-        pooling=pooling or None, max_length=max_length or None, precision=exact_precision(precision)
-    )
-    options = evaluation.EvaluationOptions(seeds=seeds, format=format, loading=loading, command=command_line())
+    selected = choice.select()
+    options = EvaluationOptions(seeds=seeds, format=format, loading=loading.build(), command=command_line())
     _score(models, selected, folder_or_none(data), output, seed, options, as_json)
 
 
@@ -117,27 +151,6 @@ def _score(
         results.show()
     if results.failed:
         raise typer.Exit(1)
-
-
-def _select_tasks(
-    suite: str, file: str, only: list[str], quick: bool, solver: SolverName, grid: list[str]
-) -> list[SelectedTasks]:
-    """Return tasks of a suite, by name or of custom tasks, with the solver of probes and the grid of fine-tuning."""
-    from sciprism.evaluation.run import configure_tasks, select_tasks
-
-    if bool(suite) == bool(file):
-        raise InputError("name the tasks: --suite NAME, or --tasks FILE for custom tasks; not both")
-    if quick and file:
-        raise InputError("--quick is a view of a suite; custom tasks have none")
-    values = {}
-    for text in grid:
-        axis, _, numbers = text.partition("=")
-        try:
-            values[axis] = [float(number) for number in numbers.split(",")]
-        except ValueError:
-            raise InputError(f"--grid {text!r} is not NAME=NUMBER,NUMBER such as rate=1e-5,3e-5") from None
-    name = f"{suite.partition('/')[0]}/quick" if quick else suite
-    return configure_tasks(select_tasks(Path(file) if file else name, only), solver, values)
 
 
 def print_suites(only: str, as_json: bool) -> None:

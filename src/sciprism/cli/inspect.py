@@ -10,19 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sciprism.cli.options import (
-    AbstractFiles,
-    AsJson,
-    Columns,
-    Encoding,
-    IdPrefix,
-    IdsPerFile,
-    PaperFiles,
-    Reader,
-    SkipBad,
-    build_read_options,
-    open_abstracts,
-)
+from sciprism.cli.options import AsJson, IdentifiedReading, PaperFiles, open_abstracts, with_settings
 from sciprism.cli.output import (
     MAX_SHOWN,
     ProgressDisplay,
@@ -58,21 +46,16 @@ MAX_BARS = 24
 BAR_WIDTH = 40
 
 
+@with_settings
 def inspect(
     files: PaperFiles,
+    reading: IdentifiedReading,
     labels: Annotated[bool, typer.Option("--labels", help="The files hold labels, not papers.")] = False,
-    reader: Reader = "",
-    columns: Columns = None,
-    encoding: Encoding = "",
-    id_prefix: IdPrefix = "",
-    ids_per_file: IdsPerFile = False,
-    abstracts: AbstractFiles = None,
     near_duplicates: Annotated[bool, typer.Option(help="Search for near-duplicate texts too.")] = True,
     papers_per_second: Annotated[
         float, typer.Option(help="Speed of an encoder, to estimate the time of embedding.")
     ] = PAPERS_PER_SECOND,
     measure: Annotated[bool, typer.Option("--measure", help="Measure that speed on 64 of these papers.")] = False,
-    skip_bad: SkipBad = False,
     as_json: AsJson = False,
 ) -> None:
     """Count what files hold and lack: abstracts, languages, years, venues, duplicates, ids of several papers.
@@ -83,10 +66,10 @@ def inspect(
     """
     from sciprism.papers import ReadReport, inspection, read_labels, read_papers
 
-    options, report = build_read_options(columns, encoding, id_prefix, ids_per_file), ReadReport()
-    read: dict[str, Any] = {"reader": reader, "options": options, "skip_bad": True, "report": report}
+    report = ReadReport()
+    read: dict[str, Any] = {"reader": reading.reader, "options": reading.build(), "skip_bad": True, "report": report}
     inspected: PaperInspection | LabelInspection
-    with open_abstracts(abstracts) as completion, ProgressDisplay("reading", "records") as display:
+    with open_abstracts(reading.abstracts) as completion, ProgressDisplay("reading", "records") as display:
         if labels:
             inspected = inspection.inspect_labels(display.count(read_labels(files, **read)), report)
         else:
@@ -94,8 +77,8 @@ def inspect(
             rate, papers = _measure_speed(papers) if measure else (papers_per_second, papers)
             near = SIMILARITY if near_duplicates else None
             inspected = inspection.inspect_papers(papers, report, near_duplicates=near, papers_per_second=rate)
-    with _naming_bad_records(report, skip_bad):
-        _print(inspected, completion.report if abstracts else None, as_json)
+    with _naming_bad_records(report, reading.skip_bad):
+        _print(inspected, completion.report if reading.abstracts else None, as_json)
 
 
 @contextmanager

@@ -25,7 +25,6 @@ from sciprism.cli.evaluate import evaluate
 from sciprism.cli.inspect import inspect
 from sciprism.cli.match import match
 from sciprism.cli.models import describe, export, models
-from sciprism.cli.options import build_settings, build_settings_command
 from sciprism.cli.output import is_json_asked, print_json, show_work
 from sciprism.cli.overlap import overlap
 from sciprism.cli.parts import merge, status
@@ -208,24 +207,7 @@ STORED: dict[Callable[..., None], Stored] = {
 
 
 class Command(TyperCommand):
-    """A command with the options of its settings (`with_settings`), which refuses empty values.
-
-    An unset variable of a shell would else stand for a default, or for this folder.
-    """
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the required parameters, the options of the settings, and the other options."""
-        params = super().get_params(ctx)
-        places = getattr(self.callback, "settings", {}).values()
-        settings = [option for place in places for option in build_settings_command(place).params]
-        first = sum(parameter.required for parameter in params) if places else 0
-        return [*params[:first], *settings, *params[first:]]
-
-    def invoke(self, ctx: Any) -> Any:
-        """Build the settings, and call the command."""
-        if places := getattr(self.callback, "settings", {}):
-            build_settings(places, ctx.params)
-        return super().invoke(ctx)
+    """A command that refuses empty values: an unset variable of a shell would else stand for a default."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments. Raises InputError for an empty one."""

@@ -9,21 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sciprism.cli.options import AsJson, SkipBad, check_outputs, split_names, with_settings
+from sciprism.cli.options import AsJson, NamedModel, SkipBad, check_outputs, split_names, with_settings
 from sciprism.cli.output import ProgressDisplay, print_facts, print_json, print_skipped, table_width
 from sciprism.errors import InputError
+from sciprism.uses.matching.settings import MatchFiles, MatchSettings
 
 if TYPE_CHECKING:
-    from sciprism.uses.matching import MatchFiles, Matching, MatchSettings
+    from sciprism.uses.matching import Matching
 
-Submissions = Annotated[list[Path], typer.Argument(help="Files or folders of submissions.")]
-Reviewers = Annotated[
-    Path,
-    typer.Option(help="A folder with one paper file per reviewer (ID.jsonl ...), or a table or JSON of reviewers."),
-]
-Output = Annotated[
-    Path, typer.Option("--output", "-o", help="The assignment to write: .csv, or .json as OpenReview's.")
-]
 ScoresOut = Annotated[
     Path | None, typer.Option("--scores-out", help="Also write the scores, rows paper,reviewer,score.")
 ]
@@ -34,21 +27,22 @@ Bare = Annotated[bool, typer.Option("--bare", help="Write three columns without 
 MAX_REASON = 240
 """Characters of a reason in the terminal; the files have all of it."""
 
-ModelName = Annotated[str, typer.Option(help="A model: folder, packaged name or hub id.")]
 
-
-@with_settings(
-    files="sciprism.uses.matching.settings:MatchFiles", settings="sciprism.uses.matching.settings:MatchSettings"
-)
+@with_settings
 def match(
-    submissions: Submissions,
-    reviewers: Reviewers,
-    output: Output,
+    submissions: Annotated[list[Path], typer.Argument(help="Files or folders of submissions.")],
+    reviewers: Annotated[
+        Path,
+        typer.Option(help="A folder with one paper file per reviewer (ID.jsonl ...), or a table or JSON of reviewers."),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The assignment to write: .csv, or .json as OpenReview's.")
+    ],
     files: MatchFiles,
     settings: MatchSettings,
     conflicts: Conflicts = "all",
     scores_out: ScoresOut = None,
-    model: ModelName = "",
+    model: NamedModel = "",
     bare: Bare = False,
     skip_bad: SkipBad = False,
     as_json: AsJson = False,

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import fields
-from functools import cache, wraps
-from importlib import import_module
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import wraps
 from pathlib import Path
 from types import GenericAlias
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
@@ -24,23 +22,11 @@ if TYPE_CHECKING:
 
 PaperFiles = Annotated[list[str], typer.Argument(help="Files or folders of papers; - is standard input.")]
 OutputFolder = Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")]
-Reader = Annotated[str, typer.Option(help="Reader of the input; else found by suffix and content.")]
-Columns = Annotated[
-    list[str] | None, typer.Option(help="Columns of a table: title=Titel,abstract=Text,...; repeatable.")
-]
-Encoding = Annotated[str, typer.Option(help="Encoding of the text files, such as cp1250; else detected.")]
-IdPrefix = Annotated[str, typer.Option(help="A text before the ids of all files.")]
-IdsPerFile = Annotated[
-    bool, typer.Option("--ids-per-file", help="Put the file's name before its ids: they may be row numbers.")
-]
-AbstractFiles = Annotated[
-    list[str] | None,
-    typer.Option("--abstracts", help="A file with abstracts of papers that lack one, by DOI, id or title; repeatable."),
-]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip and count records that cannot be used.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 ModelName = Annotated[str, typer.Argument(help="A model: folder, packaged name or hub id.")]
+NamedModel = Annotated[str, typer.Option("--model", help="A model: folder, packaged name or hub id.")]
 Pooling = Annotated[str, typer.Option(help="cls or mean, where the model's folder does not state it.")]
 Precision = Annotated[
     str,
@@ -69,80 +55,102 @@ Seed = Annotated[int, typer.Option(help="Seed of all random choices.")]
 Workers = Annotated[int, typer.Option(help="Processes; the output is the same for any number.")]
 
 
-def with_settings(**places: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator for commands with parameters that are settings: an option for each field with a text.
+def with_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command whose parameters that are settings are options: one for each of their fields with a text.
 
-    places: parameter -> `module:class` of its dataclass, whose fields with a text are
-    `name: Annotated[type, text, *flags] = default`. The module is imported when the command is called or its help is
-    printed. `main.Command` adds the options.
+    Settings are dataclasses; their fields with a text are `name: Annotated[type, text, *flags] = default`.
     """
+    parameters = inspect.signature(command, eval_str=True).parameters.values()
+    settings = {parameter.name: parameter.annotation for parameter in parameters if _is_settings(parameter.annotation)}
+    options = {name: list(list_options(kind)) for name, kind in settings.items()}
+    shown = [option for parameter in parameters for option in options.get(parameter.name, [parameter])]
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        command.__annotations__ = {name: kind for name, kind in command.__annotations__.items() if name not in places}
-        signature = inspect.signature(command, eval_str=True)
+    @wraps(command)
+    def run(**values: Any) -> None:
+        for name, kind in settings.items():
+            values[name] = build_settings(kind, {option.name: values.pop(option.name) for option in options[name]})
+        command(**values)
 
-        @wraps(command)
-        def run(**options: Any) -> None:
-            command(**options, **_built.get())
-
-        own = [parameter for name, parameter in signature.parameters.items() if name not in places]
-        vars(run).update(__signature__=signature.replace(parameters=own), settings=places)
-        return run
-
-    return decorate
-
-
-_built: ContextVar[dict[str, Any]] = ContextVar("built")
-"""The settings of the command that is called; typer passes on only what is in a command's own signature."""
+    vars(run)["__signature__"] = inspect.Signature([option.replace(kind=option.KEYWORD_ONLY) for option in shown])
+    run.__annotations__ = {option.name: option.annotation for option in shown}
+    return run
 
 
-def build_settings(places: Mapping[str, str], options: dict[str, Any]) -> None:
-    """Build the settings of a command that is called next, from their options, which are taken out of `options`."""
-    built = {}
-    for name, place in places.items():
-        builder = build_settings_command(place)
-        built[name] = builder.callback(**{option.name: options.pop(option.name) for option in builder.params})
-    _built.set(built)
+def _is_settings(kind: Any) -> bool:
+    return is_dataclass(kind)
 
 
-@cache
-def build_settings_command(place: str) -> Any:
-    """Return a command of typer whose options are the fields of a settings class, and whose callback builds it."""
-    module, _, name = place.partition(":")
-    settings = getattr(import_module(module), name)
+def list_options(settings: type[Any]) -> Iterator[inspect.Parameter]:
+    """Yield the options of a class of settings, as parameters of a command."""
     hints = get_type_hints(settings, include_extras=True)
-    parameters, convert = [], {}
     for field in fields(settings):
         if get_origin(hints[field.name]) is Annotated:
             kind, text, *flags = get_args(hints[field.name])
-            kind, default, convert[field.name] = _choose_option_type(kind, field.default)
+            default = field.default
+            if get_origin(kind) is tuple:
+                kind, default = GenericAlias(list, get_args(kind)[:1]) | None, None
+            elif get_origin(kind) is Literal:
+                kind = str
+            elif number := _find_number(kind, default):
+                kind, default = number, number(0)
             option = Annotated[kind, typer.Option(*flags, help=text)]  # type: ignore[valid-type]
-            keyword = inspect.Parameter.KEYWORD_ONLY
-            parameters.append(inspect.Parameter(field.name, keyword, default=default, annotation=option))
-
-    def build(**values: Any) -> Any:
-        return settings(**{name: convert[name](value) for name, value in values.items()})
-
-    build.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    vars(build)["__signature__"] = inspect.Signature(parameters)
-    group = typer.Typer(add_completion=False)
-    group.command()(build)
-    return typer.main.get_command(group)
+            yield inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=option)
 
 
-def _choose_option_type(kind: Any, default: Any) -> tuple[Any, Any, Callable[[Any], Any]]:
-    """Return type and default of an option for a field, and what converts its value: 0 is None, a list a tuple."""
-    if get_origin(kind) is tuple:
-        return GenericAlias(list, get_args(kind)[:1]) | None, None, lambda values: tuple(values or ())
-    if default is None and (number := next((item for item in get_args(kind) if item in (int, float)), None)):
-        return number, number(0), lambda value: value or None
-    return str if get_origin(kind) is Literal else kind, default, lambda value: value
+def build_settings(settings: type[Any], options: dict[str, Any]) -> Any:
+    """Build settings from their options: 0 stands for no number, a list for a tuple."""
+    hints, built = get_type_hints(settings), {}
+    for field in fields(settings):
+        if field.name in options:
+            value = options[field.name]
+            if get_origin(hints[field.name]) is tuple:
+                value = tuple(value or ())
+            built[field.name] = (value or None) if _find_number(hints[field.name], field.default) else value
+    return settings(**built)
 
 
-def parse_columns(pairs: Iterable[str] | None) -> dict[str, str]:
+def _find_number(kind: Any, default: Any) -> Any:
+    """Return int or float where a field is such a number or, by default, None."""
+    return next((item for item in get_args(kind) if item in (int, float)), None) if default is None else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How a command reads files of papers."""
+
+    reader: Annotated[str, "Reader of the input; else found by suffix and content."] = ""
+    columns: Annotated[tuple[str, ...], "Columns of a table: title=Titel,abstract=Text,...; repeatable."] = ()
+    encoding: Annotated[str, "Encoding of the text files, such as cp1250; else detected."] = ""
+    skip_bad: Annotated[bool, "Skip and count records that cannot be used.", "--skip-bad"] = False
+
+    def build(self) -> ReadOptions:
+        """Return the options of a reader."""
+        from sciprism.papers.input_file import ReadOptions
+
+        return ReadOptions(columns=parse_columns(self.columns), encoding=self.encoding)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdentifiedReading(Reading):
+    """How a command reads files of papers, tells their ids apart, and joins abstracts."""
+
+    id_prefix: Annotated[str, "A text before the ids of all files."] = ""
+    ids_per_file: Annotated[bool, "Put the file's name before its ids: they may be row numbers.", "--ids-per-file"] = (
+        False
+    )
+    abstracts: Annotated[
+        tuple[str, ...], "A file with abstracts of papers that lack one, by DOI, id or title; repeatable."
+    ] = ()
+
+    def build(self) -> ReadOptions:
+        """Return the options of a reader."""
+        return replace(Reading.build(self), id_prefix=self.id_prefix, ids_per_file=self.ids_per_file)
+
+
+def parse_columns(pairs: Iterable[str]) -> dict[str, str]:
     """Turn `field=header` texts into a mapping. Raises InputError for a text of another form."""
     columns: dict[str, str] = {}
-    for pair in (part for text in pairs or () for part in _split_pairs(text)):
+    for pair in (part for text in pairs for part in _split_pairs(text)):
         field, equals, header = pair.partition("=")
         if not (field and equals and header):
             raise InputError(f"--columns {pair!r} is not of the form field=header, such as title=Name")
@@ -154,16 +162,6 @@ def _split_pairs(text: str) -> list[str]:
     """Split "title=Titel,year=Jahr" at its commas, but not a header that contains commas."""
     parts = text.split(",")
     return parts if all("=" in part for part in parts) else [text]
-
-
-def build_read_options(
-    columns: Iterable[str] | None, encoding: str = "", id_prefix: str = "", ids_per_file: bool = False
-) -> ReadOptions:
-    """Return how files are read, from the options of a command."""
-    from sciprism.papers.input_file import ReadOptions
-
-    named = parse_columns(columns)
-    return ReadOptions(columns=named, id_prefix=id_prefix, ids_per_file=ids_per_file, encoding=encoding)
 
 
 def split_names(text: str) -> tuple[str, ...]:

@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.options import (
-    AsJson,
-    Columns,
-    DataFolder,
-    Encoding,
-    Reader,
-    SkipBad,
-    build_read_options,
-    folder_or_none,
-)
+from sciprism.cli.options import AsJson, DataFolder, Reading, folder_or_none, with_settings
 from sciprism.cli.output import format_share, plain_console, print_json, print_skipped
 from sciprism.errors import InputError
 
@@ -27,21 +18,19 @@ if TYPE_CHECKING:
     from sciprism.papers import Paper
 
 
+@with_settings
 def overlap(
     train: Annotated[str, typer.Argument(help="A file or folder of training papers; - is standard input.")],
     tasks: Annotated[
         list[str],
         typer.Argument(help="Suites (open, open/quick, scirepeval ...), or files and folders of papers."),
     ],
+    reading: Reading,
     data: DataFolder = "",
     near_duplicates: Annotated[
         float,
         typer.Option(help="Similarity from which two texts are near-duplicates; 0: texts do not count."),
     ] = 0.8,
-    reader: Reader = "",
-    columns: Columns = None,
-    encoding: Encoding = "",
-    skip_bad: SkipBad = False,
     as_json: AsJson = False,
 ) -> None:
     """Count the training papers that are in tests: by id, DOI, title, and near-duplicate text.
@@ -54,10 +43,10 @@ def overlap(
     from sciprism.evaluation.overlap import find_overlap
     from sciprism.papers import ReadReport, read_papers
 
-    options, report = build_read_options(columns, encoding), ReadReport()
-    _check_training_file(train, partial(read_papers, reader=reader, options=options, skip_bad=True))
-    tests, unread = _read_tests(tasks, data, skip_bad)
-    papers = read_papers([train], reader=reader, options=options, skip_bad=skip_bad, report=report)
+    report, read = ReadReport(), partial(read_papers, reader=reading.reader, options=reading.build())
+    _check_training_file(train, partial(read, skip_bad=True))
+    tests, unread = _read_tests(tasks, data, reading.skip_bad)
+    papers = read([train], skip_bad=reading.skip_bad, report=report)
     result = find_overlap(papers, tests, near_duplicates=near_duplicates or None, unread=unread)
     print_skipped(report.skipped, report.skipped_count)
     if not result.papers:

@@ -24,21 +24,8 @@ if TYPE_CHECKING:
     from sciprism.store import CollectionLayout
     from sciprism.store.parts import MergeReport, PartInput, PartsStatus, RayReport
     from sciprism.store.parts.state import PartStatus
-    from sciprism.store.parts.worker import PartReport, Step
+    from sciprism.store.parts.worker import PartReport
 
-Part = Annotated[
-    str, typer.Option(help="Embed part i/n of the input, such as 2/8, into a new folder; `merge` makes one of all.")
-]
-RayAddress = Annotated[
-    str,
-    typer.Option(
-        metavar="ADDRESS",
-        help="Embed in parts on a Ray cluster: auto (RAY_ADDRESS, this machine's), local, HOST:PORT, ray://HOST:PORT.",
-    ),
-]
-PartCount = Annotated[int, typer.Option(help="With --ray: parts of the input; 0 is two for each that runs at once.")]
-GpusPerPart = Annotated[float, typer.Option(help="With --ray: a GPU for each part, 1, or a share of one, such as 0.5.")]
-NoMerge = Annotated[bool, typer.Option("--no-merge", help="With --ray: leave the parts to `sciprism merge`.")]
 PartsFolder = Annotated[Path, typer.Argument(metavar="OUT", help="The folder that `embed --part` writes.")]
 SHOWN_PARTS = 30
 """Parts that `status` lists, those that are not done first; --json has all."""
@@ -66,11 +53,7 @@ def embed_one_part(source: PartInput, output: Path, number: PartNumber, wanted: 
         encoder = wanted.load(output)
         with ProgressDisplay("reading", "papers") as display:
             layout = wanted.choose_layout(encoder)
-
-            def show(step: Step) -> None:
-                display.show(step.work, "papers", step.done, step.total, rated=step.rated)
-
-            report = embed_part(source, encoder, output, number, layout=layout, progress=show)
+            report = embed_part(source, encoder, output, number, layout=layout, progress=display.show)
     if as_json:
         document = {**asdict(report), "part": number.number, "parts": number.count, "output": str(output)}
         print_json("sciprism.embed-part/1", document)
@@ -112,41 +95,41 @@ def _print_part(output: Path, part: PartNumber, report: PartReport) -> None:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WantedCluster:
-    """What a command line says of a cluster, and of what parts take of it."""
+    """What a command line says of parts, of a cluster that embeds them, and of what each takes."""
 
-    address: str
-    parts: int
-    threads: int
-    gpus: float
-    no_merge: bool
+    part: Annotated[str, "Embed part i/n of the input, such as 2/8, into a new folder; `merge` makes one of all."] = ""
+    ray: Annotated[
+        str,
+        "Embed in parts on a Ray cluster: auto (RAY_ADDRESS, this machine's), local, HOST:PORT, ray://HOST:PORT.",
+    ] = ""
+    parts: Annotated[int, "With --ray: parts of the input; 0 is two for each that runs at once."] = 0
+    gpus_per_part: Annotated[float, "With --ray: a GPU for each part, 1, or a share of one, such as 0.5."] = 0.0
+    no_merge: Annotated[bool, "With --ray: leave the parts to `sciprism merge`.", "--no-merge"] = False
+    threads: Annotated[int, "Processor cores to use; 0 is all, and of a --ray part 1."] = 0
 
-    def is_asked(self, part: str) -> bool:
+    def is_asked(self) -> bool:
         """Return whether a cluster is to work. Raises InputError for options that exclude each other."""
-        if self.address and part:
+        if self.ray and self.part:
             raise InputError("--ray runs all parts, --part one of them; leave one of the two out")
-        if self.address and self.parts < 0:
+        if self.ray and self.parts < 0:
             raise InputError(f"--parts {self.parts} is no number of parts")
-        given = {"--parts": self.parts, "--gpus-per-part": self.gpus, "--no-merge": self.no_merge}
-        if not self.address and (name := next((name for name, value in given.items() if value), "")):
+        given = {"--parts": self.parts, "--gpus-per-part": self.gpus_per_part, "--no-merge": self.no_merge}
+        if not self.ray and (name := next((name for name, value in given.items() if value), "")):
             raise InputError(f"{name} is for a run on a Ray cluster; name one with --ray, such as --ray local")
-        return bool(self.address)
+        return bool(self.ray)
 
 
 def embed_on_cluster(
-    source: PartInput,
-    output: Path,
-    wanted: ModelChoice,
-    cluster: WantedCluster,
-    as_json: bool,
+    source: PartInput, output: Path, wanted: ModelChoice, cluster: WantedCluster, as_json: bool
 ) -> None:
     """Embed all parts of an input on a Ray cluster, merge them, and print the counts of both."""
     from sciprism.store.parts import merge
     from sciprism.store.parts.ray_cluster import RayCluster
     from sciprism.store.parts.ray_run import embed_with_ray
 
-    place = RayCluster(address=cluster.address, cores=cluster.threads or 1, gpus=cluster.gpus)
+    place = RayCluster(address=cluster.ray, cores=cluster.threads or 1, gpus=cluster.gpus_per_part)
     merged = None
     with ExitStack() as stack:
         stack.enter_context(interrupted_by_termination())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.options import AsJson, Columns, Encoding, SkipBad, check_outputs, parse_columns, with_settings
+from sciprism.cli.options import AsJson, Reading, check_outputs, with_settings
 from sciprism.cli.output import (
     ProgressDisplay,
     describe_source,
@@ -21,10 +21,10 @@ from sciprism.cli.output import (
     print_table,
 )
 from sciprism.errors import InterruptedRunError
+from sciprism.uses.recommending.settings import RecommendSettings
 
 if TYPE_CHECKING:
-    from sciprism.uses.recommending import Recommendations, RecommendSettings
-    from sciprism.uses.recommending.paper_sources import FileReading
+    from sciprism.uses.recommending import Recommendations
 
 SHOWN = 10
 """Papers that the terminal shows where a file holds all of them."""
@@ -47,17 +47,15 @@ Unwanted = Annotated[
 EncodingModel = Annotated[str, typer.Option("--model", help="A model for files: folder, packaged name or hub id.")]
 
 
-@with_settings(settings="sciprism.uses.recommending.settings:RecommendSettings")
+@with_settings
 def recommend(
     library: Library,
     new: New,
     settings: RecommendSettings,
+    reading: Reading,
     output: Output = None,
     unwanted: Unwanted = None,
     model: EncodingModel = "",
-    columns: Columns = None,
-    encoding: Encoding = "",
-    skip_bad: SkipBad = False,
     as_json: AsJson = False,
 ) -> None:
     """Rank new papers by the papers that you have, with the nearest of yours as the reason.
@@ -71,7 +69,7 @@ def recommend(
     inputs = {"library": library, "new": new, "unwanted": unwanted or []}
     if output is not None:  # a wrong name is an error now, not after the work
         check_outputs(list_outputs(output), chain(*inputs.values()))
-    recommended = _rank(inputs, settings, model, _build_reading(columns, encoding, skip_bad))
+    recommended = _rank(inputs, settings, model, reading)
     files = write_recommendations(recommended, output) if output is not None else []
     _report(recommended, inputs, files, as_json)
 
@@ -84,26 +82,19 @@ def _report(recommended: Recommendations, inputs: dict[str, list[str]], files: l
         _print(recommended, files)
 
 
-def _build_reading(columns: list[str] | None, encoding: str, skip_bad: bool) -> FileReading:
-    from sciprism.papers.input_file import ReadOptions
-    from sciprism.uses.recommending.paper_sources import FileReading
-
-    return FileReading(ReadOptions(columns=parse_columns(columns), encoding=encoding), skip_bad)
-
-
-def _rank(
-    inputs: dict[str, list[str]], settings: RecommendSettings, model: str, reading: FileReading
-) -> Recommendations:
+def _rank(inputs: dict[str, list[str]], settings: RecommendSettings, model: str, reading: Reading) -> Recommendations:
     """Return the recommendations with a display of progress; say of an interruption that vectors are cached."""
     from sciprism.uses.recommending import recommend as rank
+    from sciprism.uses.recommending.paper_sources import FileReading
 
+    files = FileReading(reading.build(), reading.skip_bad, reading.reader)
     try:
         with ProgressDisplay("reading", "papers") as display:
 
             def show(work: str, done: int, total: int | None) -> None:
                 display.show(work, "papers", done, total)
 
-            return rank(**inputs, settings=settings, model=model, reading=reading, progress=show)
+            return rank(**inputs, settings=settings, model=model, reading=files, progress=show)
     except KeyboardInterrupt:
         message = "nothing was written; vectors computed so far are cached, and the same command continues"
         raise InterruptedRunError(message) from None

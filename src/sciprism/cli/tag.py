@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from textwrap import wrap
@@ -12,17 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sciprism.cli.options import AsJson, Reader, Seed, SkipBad, check_outputs
+from sciprism.cli.options import AsJson, Reading, Seed, check_outputs, with_settings
 from sciprism.cli.output import ProgressDisplay, plain_console, print_facts, print_json, print_table
 from sciprism.cli.tag_inputs import (
-    PaperInput,
+    LabelChoice,
     TaggedPapersInput,
-    choose_tags,
-    open_tagger,
+    TaggerChoice,
+    TagPlaces,
+    VocabularyFiles,
     open_vectors,
     read_judged_papers,
-    read_tagged,
-    read_vocabulary,
     stream_papers,
 )
 from sciprism.errors import InputError
@@ -60,51 +60,29 @@ tag = typer.Typer(
     "reviewed suggestions, report errors.",
 )
 
-Papers = Annotated[str, typer.Argument(help="A file or folder of papers, or a collection of `sciprism embed`.")]
-TaggerFolder = Annotated[Path, typer.Argument(help="A folder made by `sciprism tag train`.")]
-VocabularyFiles = Annotated[
-    list[Path] | None,
-    typer.Option(help="SKOS (Turtle, RDF/XML), MeSH XML, CSV, TSV or JSONL; repeatable."),
-]
-Language = Annotated[str, typer.Option(help="Language of the labels' names, such as de; else English.")]
-TagField = Annotated[str, typer.Option("--tags-in", help="Where the papers have their tags: keywords or fields.")]
-TagTable = Annotated[Path | None, typer.Option("--tags", help="A table with columns paper, uri: the papers' tags.")]
-TaggerOption = Annotated[Path | None, typer.Option("--tagger", help="A trained tagger, which has its vocabulary.")]
-OutputFile = Annotated[
-    Path | None, typer.Option("-o", "--output", help="The file: .csv, .jsonl, .tsv or .json (both Annif's).")
-]
-FileFormat = Annotated[str, typer.Option(help="csv, jsonl, annif-tsv or annif-json; else by the suffix.")]
-SimilarPapers = Annotated[str, typer.Option(help="Papers with tags, whose similar papers vote, without training.")]
-Excluded = Annotated[
-    list[str] | None, typer.Option(help="A label never to suggest, or a .txt with one a line; repeatable.")
-]
-Branch = Annotated[list[str] | None, typer.Option(help="Only this label and those below it; repeatable.")]
-Parents = Annotated[str, typer.Option(help="Labels above suggested ones: keep, drop or add.")]
-JudgedPapers = Annotated[str, typer.Option(help="The judged papers, where the tagger was not trained on them.")]
-NewTagger = Annotated[Path | None, typer.Option("-o", "--output", help="The new tagger; else it replaces the old.")]
 ModelName = Annotated[str, typer.Option("--model", help="Model of the vectors: folder, packaged name or hub id.")]
 Limit = Annotated[int, typer.Option(help="Tags for each paper.")]
 Threshold = Annotated[float | None, typer.Option(help="The lowest probability; else the one of best F1.")]
 
 
 @tag.command(DEFAULT)
+@with_settings
 def suggest(
-    papers: Papers,
-    vocabulary: VocabularyFiles = None,
-    tagger: TaggerOption = None,
-    output: OutputFile = None,
-    format: FileFormat = "",
-    tagged: SimilarPapers = "",
-    tags_in: TagField = "keywords",
-    language: Language = "",
+    papers: Annotated[str, typer.Argument(help="A file or folder of papers, or a collection of `sciprism embed`.")],
+    source: TaggerChoice,
+    labels: LabelChoice,
+    reading: Reading,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="The file: .csv, .jsonl, .tsv or .json (both Annif's).")
+    ] = None,
+    format: Annotated[str, typer.Option(help="csv, jsonl, annif-tsv or annif-json; else by the suffix.")] = "",
+    tagged: Annotated[str, typer.Option(help="Papers with tags, whose similar papers vote, without training.")] = "",
+    tags_in: Annotated[
+        str, typer.Option("--tags-in", help="Where they have their tags: keywords or fields.")
+    ] = "keywords",
     limit: Limit = 10,
     threshold: Threshold = None,
-    exclude: Excluded = None,
-    branch: Branch = None,
-    parents: Parents = "keep",
     model: ModelName = "",
-    reader: Reader = "",
-    skip_bad: SkipBad = False,
     as_json: AsJson = False,
 ) -> None:
     """Suggest tags for papers. `sciprism tag PAPERS` is the same: the word suggest may be left out.
@@ -113,15 +91,15 @@ def suggest(
 
     Example: sciprism tag suggest refs.bib --vocabulary uat.ttl -o tags.csv
     """
-    _check_one(tagger, vocabulary, tagged)
-    inputs = [papers, tagged, tagger or "", *(vocabulary or [])]
+    source.check(tagged)
+    inputs = [papers, tagged, source.tagger or "", *source.vocabulary]
     file_format = _check_output(output, format, inputs) if output is not None else ""
-    choice = choose_tags(limit, threshold, exclude or [], branch or [], parents)
-    vectors = open_vectors(model, tagger, [papers])
-    source = TaggedPapersInput(PaperInput(tagged, "", skip_bad), None, tags_in) if tagged else None
-    opened = open_tagger(tagger, vocabulary or [], language, vectors, source)
+    choice = labels.build(limit, threshold)
+    vectors = open_vectors(model, source.tagger, [papers])
+    similar = TaggedPapersInput(name=tagged, reading=Reading(skip_bad=reading.skip_bad), tags_in=tags_in)
+    opened = source.open(vectors, similar if tagged else None)
     choice.allowed(opened.vocabulary)  # before the work: unknown names
-    read = stream_papers(PaperInput(papers, reader, skip_bad), vectors)
+    read = stream_papers(papers, reading, vectors)
     if output is None:
         print_suggestions(opened, read, choice, as_json=as_json)
     else:
@@ -129,16 +107,14 @@ def suggest(
 
 
 @tag.command("train")
+@with_settings
 def train(
     papers: Annotated[str, typer.Argument(help="Tagged papers: a file, a collection, or Annif's corpus (.tsv).")],
-    vocabulary: VocabularyFiles = None,
+    vocabulary: VocabularyFiles,
+    tags: TagPlaces,
+    reading: Reading,
     output: Annotated[Path, typer.Option("-o", "--output", help="The tagger to write, a folder.")] = Path("tagger"),
-    tags: TagTable = None,
-    tags_in: TagField = "keywords",
-    language: Language = "",
     model: ModelName = "",
-    reader: Reader = "",
-    skip_bad: SkipBad = False,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -151,11 +127,11 @@ def train(
     from sciprism.uses.tagging.training import train as fit
 
     check_output(output)
-    if not vocabulary:
+    if not vocabulary.vocabulary:
         raise InputError("name the vocabulary with --vocabulary FILE")
-    labels, notes = read_vocabulary(vocabulary, language)
+    labels, notes = vocabulary.read()
     vectors = open_vectors(model, None, [papers])
-    data, report = read_tagged(TaggedPapersInput(PaperInput(papers, reader, skip_bad), tags, tags_in), labels, vectors)
+    data, report = tags.of(papers, reading).read(labels, vectors)
     with ProgressDisplay("training", "papers", len(data.papers)) as display:
         label_vectors = vectors.encode_labels(labels.labels)
         learned = fit(
@@ -171,14 +147,16 @@ def train(
 
 
 @tag.command("feedback")
+@with_settings
 def feedback(
-    tagger: TaggerFolder,
+    tagger: Annotated[Path, typer.Argument(help="A folder made by `sciprism tag train`.")],
     reviewed: Annotated[Path, typer.Argument(help="Suggestions as CSV with yes or no in the column verdict.")],
-    papers: JudgedPapers = "",
-    output: NewTagger = None,
+    reading: Reading,
+    papers: Annotated[str, typer.Option(help="The judged papers, where the tagger was not trained on them.")] = "",
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="The new tagger; else it replaces the old.")
+    ] = None,
     model: ModelName = "",
-    reader: Reader = "",
-    skip_bad: SkipBad = False,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -194,12 +172,13 @@ def feedback(
     check_output(target)
     judgements = read_judgements(reviewed)
     before = load_tagger(tagger)
-    found, vectors = read_judged_papers(before, judgements, PaperInput(papers, reader, skip_bad), (model, tagger))
+    load = partial(open_vectors, model, tagger, [])
+    texts, vectors = read_judged_papers(before, judgements, papers, reading, load)
     with ProgressDisplay("training", "papers") as display:
         learned, report = learn_from_feedback(
             before,
             judgements,
-            found,
+            texts,
             vectors,
             settings=TrainingSettings(seed=seed),
             progress=lambda done, _: display.update(done),
@@ -209,19 +188,16 @@ def feedback(
 
 
 @tag.command("report")
+@with_settings
 def report(
     papers: Annotated[str, typer.Argument(help="Tagged papers that the tagger was not trained on.")],
-    vocabulary: VocabularyFiles = None,
-    tagger: TaggerOption = None,
-    tags: TagTable = None,
-    tags_in: TagField = "keywords",
-    language: Language = "",
+    source: TaggerChoice,
+    tags: TagPlaces,
+    reading: Reading,
     limit: Limit = 10,
     threshold: Threshold = None,
     count: Annotated[int, typer.Option("-k", help="Labels to show of each kind.")] = 10,
     model: ModelName = "",
-    reader: Reader = "",
-    skip_bad: SkipBad = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare suggestions with the tags of papers: scores, and the labels most often wrong or missed.
@@ -230,13 +206,11 @@ def report(
     """
     from sciprism.uses.tagging.suggestions import compare_tags
 
-    _check_one(tagger, vocabulary)
-    choice = choose_tags(limit, threshold, [], [], "keep")
-    vectors = open_vectors(model, tagger, [papers])
-    opened = open_tagger(tagger, vocabulary or [], language, vectors, None)
-    data, read = read_tagged(
-        TaggedPapersInput(PaperInput(papers, reader, skip_bad), tags, tags_in), opened.vocabulary, vectors
-    )
+    source.check()
+    choice = LabelChoice().build(limit, threshold)
+    vectors = open_vectors(model, source.tagger, [papers])
+    opened = source.open(vectors)
+    data, read = tags.of(papers, reading).read(opened.vocabulary, vectors)
     with ProgressDisplay("tagging", "papers", len(data.papers)) as display:
         blocks = opened.suggest(data.papers, data.vectors, choice)
         suggested = list(display.count(paper for block in blocks for paper in block))
@@ -258,18 +232,11 @@ def _check_output(output: Path, format: str, inputs: Sequence[str | Path]) -> st
     return chosen
 
 
-def _check_one(tagger: Path | None, vocabulary: list[Path] | None, tagged: str = "") -> None:
-    if (tagger is None) == (not vocabulary):
-        raise InputError("name one of --vocabulary FILE and --tagger FOLDER")
-    if tagged and tagger is not None:
-        raise InputError("--tagged goes with --vocabulary; a tagger knows the papers it was trained on")
-
-
 def print_suggestions(tagger: Tagger, read: PaperBlocks, choice: TagChoice, *, as_json: bool) -> None:
     """Print the tags of each paper, with probability and reason."""
     tagged = _suggest(tagger, read, choice)
     if as_json:
-        papers = [each.to_json() for _, each in tagged]
+        papers = [tags.to_json() for _, tags in tagged]
         print_json("sciprism.tag/1", {**_describe(tagger, choice), "papers": papers})
         return
     from rich.text import Text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from sciprism.papers.read import ReadReport, list_paper_files
 from sciprism.papers.records import Deletion, Paper
 from sciprism.store.collection import CollectionLayout
 from sciprism.store.embed import MAX_REASONS, EmbedReport, embed, explain_deletion
-from sciprism.store.embed_files import PartInput
+from sciprism.store.embed_files import FilesProgress, PartInput
 from sciprism.store.manifest import MANIFEST_NAME, PLAN_NAME, read_manifest
 from sciprism.store.parts.plan import PartsPlan, build_plan, ensure_plan
 from sciprism.store.parts.state import (
@@ -48,16 +48,6 @@ PROBE_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """How far a worker is: reading or embedding, papers done, of how many, and those that took time."""
-
-    work: str
-    done: int
-    total: int | None
-    rated: int
-
-
-@dataclass(frozen=True, slots=True)
 class PartReport:
     """What became of a part: its counts, and what was skipped. finished_before: the run had nothing to do."""
 
@@ -76,7 +66,7 @@ def embed_part(
     part: PartNumber,
     *,
     layout: CollectionLayout | None = None,
-    progress: Callable[[Step], None] | None = None,
+    progress: FilesProgress = lambda *_: None,
     patience: float = PROBE_SECONDS,
 ) -> PartReport:
     """Embed the share of one part into `folder/parts`; the same call continues an interrupted one.
@@ -90,7 +80,7 @@ def embed_part(
     with _open_part(folder, plan, part, time.monotonic() + patience) as merged:
         if merged:
             return PartReport(part, {}, [], read_manifest(folder).papers, finished_before=True, merged=True)
-        return _Worker(source, encoder, folder, plan, part, progress or (lambda _step: None)).run()
+        return _Worker(source, encoder, folder, plan, part, progress).run()
 
 
 @contextmanager
@@ -155,7 +145,7 @@ class _Worker:
         folder: Path,
         plan: PartsPlan,
         part: PartNumber,
-        progress: Callable[[Step], None],
+        progress: FilesProgress,
     ) -> None:
         self._source, self._encoder, self._plan, self._part = source, encoder, plan, part
         self._folder, self._progress = folder, progress
@@ -193,7 +183,7 @@ class _Worker:
 
         def show(report: EmbedReport) -> None:
             self._reporter.update(done=report.done, encoded=report.encoded)
-            self._progress(Step("embedding", report.done, papers, report.encoded))
+            self._progress("embedding", "papers", report.done, papers, report.encoded)
 
         read = ReadReport()
         report = embed(
@@ -212,7 +202,7 @@ class _Worker:
         for papers, _ in enumerate(completion.complete(self._read(ReadReport())), 1):
             if papers % BATCH == 0:
                 self._reporter.update(done=papers)
-                self._progress(Step("reading", papers, None, papers))
+                self._progress("reading", "papers", papers, None, papers)
         record = PartInputRecord(plan=self._plan.checksum, part=self._part.number, papers=papers, files=self._checksums)
         write_part_input(self._folder, self._part, record)
         return papers

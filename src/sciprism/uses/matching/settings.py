@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-import numpy as np
-
-from sciprism.arrays import Doubles
 from sciprism.errors import InputError
+
+if TYPE_CHECKING:
+    from sciprism.arrays import Doubles
 
 CONFLICTS = ("author", "domain", "institution", "coauthor", "own-paper")
 """Kinds of conflicts of interest, as `conflicts.CONFLICT_KINDS` finds them."""
@@ -52,12 +52,16 @@ class Scoring:
 
     def reduce(self, similarities: Doubles) -> Doubles:
         """Return the score of each row of weighted cosines, (n, p) -> (n,)."""
+        import numpy as np
+
         depth = self.depth(similarities.shape[1])
         best = -np.sort(-similarities, axis=1)[:, :depth]
         return best @ self.shares(similarities.shape[1])
 
     def shares(self, papers: int) -> Doubles:
         """Return the share of each of the highest values in the score, (depth,); they sum to 1."""
+        import numpy as np
+
         depth = self.depth(papers)
         if self.top:
             return np.full(depth, 1 / depth)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -110,10 +111,11 @@ PaperSource = CollectionSource | EncodedSource
 
 @dataclass(frozen=True, slots=True)
 class FileReading:
-    """How files of papers are read: the options of readers, and whether records that cannot be used are skipped."""
+    """How files are read: the options of readers, whether unusable records are skipped, and the reader's name."""
 
     options: ReadOptions = field(default_factory=ReadOptions)
     skip_bad: bool = False
+    reader: str = ""
 
 
 def open_sources(papers: PaperInput, reading: FileReading, name: str = "input") -> list[PaperSource]:
@@ -138,11 +140,12 @@ def open_sources(papers: PaperInput, reading: FileReading, name: str = "input") 
         else:
             files.append(str(path))
     if files:
-        read_papers(files, options=reading.options)  # opens nothing, and names a missing file
+        read = partial(read_papers, files, reader=reading.reader, options=reading.options)
+        read()  # opens nothing, and names a missing file
         piped = "-" in files
         sources.append(
             EncodedSource(
-                lambda report: read_papers(files, options=reading.options, skip_bad=reading.skip_bad, report=report),
+                lambda report: read(skip_bad=reading.skip_bad, report=report),
                 repeatable=not piped and not any(Path(path).is_fifo() for path in files),
                 piped=piped,
             )
