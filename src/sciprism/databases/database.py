@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,80 +71,76 @@ class FoundRow:
     paper: str
 
 
-class VectorDatabase(Protocol):
+class VectorDatabase(ABC):
     """A connection to one database. Every failure is an InputError or RunFailedError of one line.
 
-    Tables are named by the caller. Keys are signed 64-bit numbers; storing a key again replaces its row.
+    Tables are named by the caller. Keys are signed 64-bit numbers; storing a key again replaces its row. failures: the
+    errors that its client raises; explain: returns what one means.
     """
 
-    def __enter__(self) -> Self: ...
+    failures: tuple[type[Exception], ...]
+    explain: Callable[[Exception], InputError | RunFailedError]
 
+    def __enter__(self) -> Self:
+        return self
+
+    @abstractmethod
     def __exit__(self, *_: object) -> None: ...
 
+    @abstractmethod
     def read_texts(self, table: str, keys: Sequence[str]) -> dict[str, str]:
         """Return the texts of some keys; a missing key, or a missing table, is left out."""
-        ...
 
+    @abstractmethod
     def write_texts(self, table: str, texts: Mapping[str, str]) -> None:
         """Store texts (up to 64 KB each) by key, in a table that is created where it is missing."""
-        ...
 
+    @abstractmethod
     def delete_texts(self, table: str, keys: Sequence[str]) -> None:
         """Delete texts."""
-        ...
 
+    @abstractmethod
     def describe(self, table: str) -> TableSchema | None:
         """Return the layout of a table of papers, None where it is missing. InputError where it is not ours."""
-        ...
 
+    @abstractmethod
     def create(self, table: str, layout: TableSchema) -> None:
         """Create a table of papers."""
-        ...
 
+    @abstractmethod
     def set_approximate(self, table: str, layout: TableSchema) -> None:
         """Build or drop the approximate index, as `layout` says."""
-        ...
 
+    @abstractmethod
     def upsert(self, table: str, rows: TableRows) -> None:
         """Store rows, all before it returns."""
-        ...
 
+    @abstractmethod
     def delete(self, table: str, keys: Hashes) -> None:
         """Delete rows."""
-        ...
 
+    @abstractmethod
     def count(self, table: str) -> int:
         """Count the rows exactly."""
-        ...
 
+    @abstractmethod
     def iterate_versions(self, table: str) -> Iterator[tuple[Hashes, Hashes]]:
         """Yield keys and versions of all rows in parts."""
-        ...
 
+    @abstractmethod
     def search_vectors(
         self, table: str, layout: TableSchema, queries: Floats, k: int, filter: RowFilter, *, exact: bool
     ) -> list[list[FoundRow]]:
         """Return the k best rows of each query (m, d)."""
-        ...
 
+    @abstractmethod
     def search_words(
         self, table: str, queries: Sequence[SparseVector], k: int, filter: RowFilter
     ) -> list[list[FoundRow]]:
         """Return the k rows of the highest inner product with each query; rows without a common term are left out."""
-        ...
 
 
-class DatabaseClient(Protocol):
-    """A database with the errors that its client raises, and what they mean."""
-
-    failures: tuple[type[Exception], ...]
-
-    def explain(self, error: Exception) -> InputError | RunFailedError:
-        """Return the message of an error of the client."""
-        ...
-
-
-C = TypeVar("C", bound=DatabaseClient)
+C = TypeVar("C", bound=VectorDatabase)
 
 
 def explained(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[C, P], R]:

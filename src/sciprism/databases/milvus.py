@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from sciprism.databases.database import (
     RowFilter,
     TableRows,
     TableSchema,
+    VectorDatabase,
     explained,
     foreign_table,
     rank_by_words,
@@ -51,7 +53,7 @@ MAX_FIELDS = 4096
 
 
 @databases.register("milvus")
-class MilvusDatabase:
+class _MilvusDatabase(VectorDatabase):
     """Tables in a Milvus server (key: MILVUS_TOKEN, TLS: MILVUS_TLS), or in a `.db` file of milvus-lite."""
 
     def __init__(self, address: Address) -> None:
@@ -59,7 +61,7 @@ class MilvusDatabase:
             from pymilvus.exceptions import MilvusException
         except ImportError:
             raise MissingExtraError("milvus", "a Milvus database") from None
-        self.address = address
+        self.address, self.explain = address, partial(_explain, address)
         self.failures: tuple[type[Exception], ...] = (MilvusException, OSError)
         for name in ("pymilvus", "milvus_lite", "grpc._server"):
             logging.getLogger(name).setLevel(logging.CRITICAL)  # they log what they raise, or work around
@@ -81,9 +83,6 @@ class MilvusDatabase:
         more: dict[str, Any] = {"server_pem_path": how.certificates} if how.certificates else {}
         return MilvusClient(self.address.url(how.tls, PORT), token=how.key, timeout=TIMEOUT, dedicated=True, **more)
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self._client.close()
         if self.address.path is not None:
@@ -93,7 +92,6 @@ class MilvusDatabase:
 
     @explained
     def read_texts(self, table: str, keys: Sequence[str]) -> dict[str, str]:
-        """Return the texts of some keys."""
         if not self._client.has_collection(table, timeout=TIMEOUT):
             return {}
         self._client.load_collection(table)
@@ -120,16 +118,10 @@ class MilvusDatabase:
 
     @explained
     def delete_texts(self, table: str, keys: Sequence[str]) -> None:
-        """Delete texts."""
         self._client.delete(table, ids=list(keys), timeout=TIMEOUT)
-
-    def explain(self, error: Exception) -> InputError | RunFailedError:
-        """Return the message of an error of the client."""
-        return _explain(self.address, error)
 
     @explained
     def describe(self, table: str) -> TableSchema | None:
-        """Return the layout of a table of papers."""
         if not self._client.has_collection(table, timeout=TIMEOUT):
             return None
         fields = {field["name"]: field for field in self._client.describe_collection(table, timeout=TIMEOUT)["fields"]}
@@ -145,7 +137,6 @@ class MilvusDatabase:
 
     @explained
     def create(self, table: str, layout: TableSchema) -> None:
-        """Create a table of papers."""
         indexes = self._client.prepare_index_params()
         indexes.add_index(VECTOR, **_build_index(layout))
         indexes.add_index(WORDS, index_type="SPARSE_INVERTED_INDEX", metric_type="IP")
@@ -166,7 +157,6 @@ class MilvusDatabase:
 
     @explained
     def upsert(self, table: str, rows: TableRows) -> None:
-        """Store rows."""
         data = [
             {"key": int(key), VECTOR: vector, WORDS: _to_sparse(words), **columns}
             for key, vector, words, columns in zip(rows.keys, rows.vectors, rows.words, rows.columns, strict=True)
@@ -175,17 +165,14 @@ class MilvusDatabase:
 
     @explained
     def delete(self, table: str, keys: Hashes) -> None:
-        """Delete rows."""
         self._client.delete(table, ids=keys.tolist(), timeout=TIMEOUT)
 
     @explained
     def count(self, table: str) -> int:
-        """Count the rows exactly."""
         self._client.load_collection(table)
         return int(self._client.query(table, output_fields=["count(*)"], timeout=TIMEOUT)[0]["count(*)"])
 
     def iterate_versions(self, table: str) -> Iterator[tuple[Hashes, Hashes]]:
-        """Yield keys and versions of all rows in parts."""
         pages = self._open_pages(table)
         while rows := self._read_page(pages):
             keys, versions = (np.array([row[name] for row in rows], np.int64) for name in ("key", "version"))
@@ -223,8 +210,6 @@ class MilvusDatabase:
     def search_words(
         self, table: str, queries: Sequence[SparseVector], k: int, filter: RowFilter
     ) -> list[list[FoundRow]]:
-        """Return the k rows of the highest inner product with each query."""
-
         def search(asked: list[SparseVector]) -> Iterator[list[FoundRow]]:
             vectors = [_to_sparse(query) for query in asked]
             rankings = self._search(table, vectors, WORDS, k, filter, {"metric_type": "IP"})

@@ -6,8 +6,9 @@ import sqlite3
 import uuid
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from sciprism.databases.database import (
     RowFilter,
     TableRows,
     TableSchema,
+    VectorDatabase,
     explained,
     foreign_table,
     rank_by_words,
@@ -52,7 +54,7 @@ def _number_key(key: str) -> str:
 
 
 @databases.register("qdrant")
-class QdrantDatabase:
+class _QdrantDatabase(VectorDatabase):
     """Tables in a Qdrant server (key: QDRANT_API_KEY, TLS: QDRANT_TLS), or in a folder."""
 
     def __init__(self, address: Address) -> None:
@@ -60,7 +62,7 @@ class QdrantDatabase:
             from qdrant_client.http.exceptions import ApiException
         except ImportError:
             raise MissingExtraError("qdrant", "a Qdrant database") from None
-        self.address = address
+        self.address, self.explain = address, partial(_explain, address)
         self.failures: tuple[type[Exception], ...] = (ApiException, OSError, sqlite3.Error, ValueError, RuntimeError)
         self._client = self._connect()
 
@@ -83,15 +85,11 @@ class QdrantDatabase:
                 **more,
             )
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self._client.close()
 
     @explained
     def read_texts(self, table: str, keys: Sequence[str]) -> dict[str, str]:
-        """Return the texts of some keys."""
         if not self._client.collection_exists(table):
             return {}
         points = self._client.retrieve(table, [_number_key(key) for key in keys], with_payload=True)
@@ -99,7 +97,6 @@ class QdrantDatabase:
 
     @explained
     def write_texts(self, table: str, texts: Mapping[str, str]) -> None:
-        """Store texts by key."""
         from qdrant_client import models
 
         if not self._client.collection_exists(table):
@@ -112,18 +109,12 @@ class QdrantDatabase:
 
     @explained
     def delete_texts(self, table: str, keys: Sequence[str]) -> None:
-        """Delete texts."""
         from qdrant_client import models
 
         self._client.delete(table, models.PointIdsList(points=[_number_key(key) for key in keys]), wait=True)
 
-    def explain(self, error: Exception) -> InputError | RunFailedError:
-        """Return the message of an error of the client."""
-        return _explain(self.address, error)
-
     @explained
     def describe(self, table: str) -> TableSchema | None:
-        """Return the layout of a table of papers."""
         if not self._client.collection_exists(table):
             return None
         parameters = self._client.get_collection(table).config.params
@@ -164,7 +155,6 @@ class QdrantDatabase:
 
     @explained
     def upsert(self, table: str, rows: TableRows) -> None:
-        """Store rows."""
         from qdrant_client import models
 
         points = [
@@ -181,18 +171,15 @@ class QdrantDatabase:
 
     @explained
     def delete(self, table: str, keys: Hashes) -> None:
-        """Delete rows."""
         from qdrant_client import models
 
         self._client.delete(table, models.PointIdsList(points=keys.view(np.uint64).tolist()), wait=True)
 
     @explained
     def count(self, table: str) -> int:
-        """Count the rows exactly."""
         return int(self._client.count(table, exact=True).count)
 
     def iterate_versions(self, table: str) -> Iterator[tuple[Hashes, Hashes]]:
-        """Yield keys and versions of all rows in parts."""
         offset: Any = None
         while True:
             keys, versions, offset = self._read_versions(table, offset)
@@ -211,7 +198,6 @@ class QdrantDatabase:
     def search_vectors(
         self, table: str, layout: TableSchema, queries: Floats, k: int, filter: RowFilter, *, exact: bool
     ) -> list[list[FoundRow]]:
-        """Return the k best rows of each query."""
         from qdrant_client import models
 
         graph = None if exact else max(HNSW_SEARCH, 2 * k)
@@ -224,8 +210,6 @@ class QdrantDatabase:
     def search_words(
         self, table: str, queries: Sequence[SparseVector], k: int, filter: RowFilter
     ) -> list[list[FoundRow]]:
-        """Return the k rows of the highest inner product with each query."""
-
         def search(asked: list[SparseVector]) -> Iterator[list[FoundRow]]:
             responses = self._query(table, [_to_sparse(query) for query in asked], WORDS, k, filter, None)
             return ([_to_row(point, 1) for point in response.points] for response in responses)

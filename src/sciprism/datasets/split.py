@@ -14,7 +14,7 @@ import unicodedata
 import warnings
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import blake2b
@@ -73,14 +73,6 @@ def _normalize_words(text: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Leak:
-    """A test paper: its id, and the data sets whose test part contains it."""
-
-    id: str
-    tests: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class SplitTable:
     """The part of every paper of the open data.
 
@@ -118,12 +110,6 @@ class SplitTable:
         """Return the part of the paper with any of these keys (`list_paper_keys`); None if none is known."""
         ranks = [self.codes[key] & 3 for key in map(_hash, keys) if key in self.codes]
         return PARTS[max(ranks)] if ranks else None
-
-    def leaks(self, papers: Iterable[Paper]) -> Iterator[Leak]:
-        """Yield those papers that are test papers, on which no model may train."""
-        for paper in papers:
-            if sets := self.tests_of(*list_paper_keys(paper)):
-                yield Leak(paper.id, sets)
 
     def tests_of(self, *keys: str) -> tuple[str, ...]:
         """Return the data sets whose test part has the paper with any of these keys (`list_paper_keys`)."""

@@ -221,8 +221,8 @@ class Collection(Searchable):
             encoder = self.encoder if why else None
             return list(similar(self.stored, encoder, to, k, mode=mode, filter=chosen).hits)
         papers = [to] if isinstance(to, Paper) else list(read_papers(to) if isinstance(to, Path) else to)
-        found = similar_to_papers(self.stored, self.encoder, papers, k, mode=mode, filter=chosen, why=why)
-        rankings = [list(ranking.hits) for ranking in found]
+        ranked = similar_to_papers(self.stored, self.encoder, papers, k, mode=mode, filter=chosen, why=why)
+        rankings = [list(ranking.hits) for ranking in ranked]
         return rankings[0] if isinstance(to, Paper) else rankings
 
     def add(
@@ -268,9 +268,9 @@ class Collection(Searchable):
 
     def to_arrow(self) -> pa.Table:
         """Return the papers as an Arrow table: id, title, abstract, authors, venue, year, fields, keywords, ids."""
-        from sciprism.uses.collection_export import build_table, join_tables
+        from sciprism.uses.collection_export import build_table
 
-        return join_tables(map(build_table, iterate_papers(self.stored)))
+        return build_table(self)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the papers as a pandas table.

@@ -44,13 +44,6 @@ def build_table(papers: Iterable[Paper]) -> pa.Table:
     return pa.table(columns, schema=pa.schema([(name, kinds.get(name, pa.string())) for name in COLUMNS]))
 
 
-def join_tables(tables: Iterable[pa.Table]) -> pa.Table:
-    """Return tables as one, also none."""
-    import pyarrow as pa
-
-    return pa.concat_tables([build_table(()), *tables])
-
-
 def export(stored: StoredCollection, space: str, path: Path, *, neighbours: int = 0) -> int:
     """Write vectors and metadata to .parquet, .csv, or .npy with the metadata next to it; return the papers.
 

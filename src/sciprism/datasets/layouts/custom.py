@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -55,15 +55,6 @@ from sciprism.papers.records import Label
 REVIEWER = ("reviewer_id", "reviewer")
 
 
-class _GradedQueries(NamedTuple):
-    """Judgements, and the item tables of their queries and documents."""
-
-    qrels: Qrels
-    queries: ItemTable
-    documents: ItemTable
-    role: Role
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _GradedFiles:
     """Files of papers, queries and relevance judgements.
@@ -81,8 +72,8 @@ class _GradedFiles:
     split: tuple[str, ...] = ()
     allow_missing: bool = False
 
-    def _read_queries(self, data_root: DataRoot, dropped: DropReport) -> _GradedQueries:
-        """Read papers, queries and judgements; callers count the unknown ids."""
+    def _read_queries(self, data_root: DataRoot, dropped: DropReport) -> tuple[Qrels, ItemTable, ItemTable, Role]:
+        """Return judgements, queries, documents and the role of queries; callers count the unknown ids."""
         data = Path(self.data) if self.data else None
         if data is not None and not data.is_dir():
             raise InputError(f"{data} is not a folder; set papers, queries and qrels to files, or data to their folder")
@@ -99,17 +90,12 @@ class _GradedFiles:
         if not qrels:
             raise InputError(f"{', '.join(map(str, files))}: no relevance judgement")
         role = "queries" if path else "papers as queries"
-        check_references(
-            f"graded {role}",
-            [query for query in qrels if query not in queries],
-            len(qrels),
-            query_ids,
-            self.allow_missing,
-        )
+        absent = [query for query in qrels if query not in queries]
+        check_references(f"graded {role}", absent, len(qrels), query_ids, self.allow_missing)
         relevant = [name for q in qrels if q in queries for name, grade in qrels[q].items() if grade > 0]
         missing = [name for name in relevant if name not in documents]
         check_references("relevant papers", missing, len(relevant), documents.ids, self.allow_missing)
-        return _GradedQueries(qrels, queries, documents, "query" if path else "paper")
+        return qrels, queries, documents, "query" if path else "paper"
 
     def _find_qrels(self, data: Path | None) -> tuple[list[Path], bool]:
         """Return the files of judgements, and whether they are all judgements, not selected splits."""
@@ -290,14 +276,14 @@ def _read_file_judgements(data_root: DataRoot, path: Path) -> Iterable[Judgement
 def _read_queries(path: Path, qrels: Qrels, dropped: DropReport, complete: bool) -> tuple[ItemTable, list[str]]:
     """Return the graded queries, and the ids of all; those without judgements are counted (complete)."""
     table = ItemTable(dropped)
-    known: list[str] = []
+    ids: list[str] = []
     for row in read_rows(path, dropped):
-        known.append(row.id("id", "_id", "query_id", "qid"))
-        if known[-1] in qrels:
-            table.add(known[-1], clean_text(row.need("text", "query")))
+        ids.append(row.id("id", "_id", "query_id", "qid"))
+        if ids[-1] in qrels:
+            table.add(ids[-1], clean_text(row.need("text", "query")))
         elif complete:
-            dropped.add("query without judgements", known[-1])
-    return table, known
+            dropped.add("query without judgements", ids[-1])
+    return table, ids
 
 
 def _index_names(labels: Sequence[Label]) -> dict[str, int]:

@@ -25,14 +25,7 @@ from sciprism.errors import InputError
 from sciprism.seeding import random_fraction
 
 ID_COLUMNS = ("id", "_id", "paper_id")
-PART_NAMES = {
-    "train": "train",
-    "dev": "dev",
-    "val": "dev",
-    "valid": "dev",
-    "validation": "dev",
-    "test": "test",
-}
+PART_NAMES = {"train": "train", **dict.fromkeys(("dev", "val", "valid", "validation"), "dev"), "test": "test"}
 """Name in a file -> our name of the part."""
 TEST_SHARE = 0.3
 """Share of each class that is test, where the data have no split."""
@@ -132,11 +125,11 @@ class LabelledTable:
         return {name: row.row.id(self.label) for name, row in labelled.items()}
 
     def _parts(self, labelled: Mapping[str, _LabelledRow], targets: Targets, dropped: DropReport) -> dict[str, str]:
-        if any(each.part for each in labelled.values()):
-            missing = next((each for each in labelled.values() if not each.part), None)
+        if any(row.part for row in labelled.values()):
+            missing = next((row for row in labelled.values() if not row.part), None)
             if missing is not None:
                 raise missing.row.error("no split, but other rows have one")
-            return {name: each.part for name, each in labelled.items()}
+            return {name: row.part for name, row in labelled.items()}
         classes = {name: target if isinstance(target, str) else "" for name, target in targets.items()}
         parts = split_by_hash(classes, self.draw_seed)
         for name, part in parts.items():

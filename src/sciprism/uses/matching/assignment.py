@@ -12,7 +12,6 @@ from sciprism.errors import InputError
 from sciprism.uses.matching.fairness import assign_fairly, sum_by_paper
 from sciprism.uses.matching.feasibility import explain_groups, find_assignment
 from sciprism.uses.matching.inputs import MatchProgress
-from sciprism.uses.matching.pair_files import PairValues
 from sciprism.uses.matching.pair_scores import ScoreSource
 from sciprism.uses.matching.perturbed import assign_at_random
 from sciprism.uses.matching.problem import Mask, PairTable, Requirements, join_pairs
@@ -61,7 +60,7 @@ def solve_assignment(task: AssignmentTask, progress: MatchProgress) -> SolvedAss
     required, settings = task.required, task.settings
     pairs = find_pairs(task, progress)
     pairs = _satisfy_groups(task, pairs)
-    bids = look_up(task.stated.bids, pairs, required.shape[1])
+    bids = task.stated.bids.look_up(pairs.papers, pairs.reviewers, required.shape[1])
     values = pairs.scores + settings.bid_weight * bids
     progress.begin("assigning")
     if settings.objective == "perturbed":
@@ -88,18 +87,6 @@ def find_pairs(task: AssignmentTask, progress: MatchProgress) -> PairTable:
     progress.begin("checking loads")
     rows, numbers = find_assignment(required, candidates)
     return join_pairs([candidates, PairTable(rows, numbers, source.score(rows, numbers))], reviewers)
-
-
-def look_up(stated: PairValues, pairs: PairTable, reviewers: int) -> Doubles:
-    """Return the stated value of each pair, 0 where none is."""
-    if not len(stated):
-        return np.zeros(len(pairs))
-    keys = stated.papers * reviewers + stated.reviewers
-    order = np.argsort(keys)
-    wanted = pairs.papers * reviewers + pairs.reviewers
-    places = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
-    values: Doubles = np.where(keys[places] == wanted, stated.values[places], 0.0)
-    return values
 
 
 def _satisfy_groups(task: AssignmentTask, pairs: PairTable) -> PairTable:
@@ -148,7 +135,7 @@ def _keep(task: AssignmentTask, program: AssignmentProgram, values: Doubles) -> 
     cost = task.settings.move_cost
     if cost is None:
         cost = KEEP_BONUS * max(1e-3, float(np.ptp(values)))
-    earlier = look_up(task.stated.kept, program.pairs, program.required.shape[1])
+    earlier = task.stated.kept.look_up(program.pairs.papers, program.pairs.reviewers, program.required.shape[1])
     chosen = program.solve(values + cost * earlier).chosen
     kept, bound = chosen & (earlier > 0), None
     if task.settings.objective == "fair":

@@ -204,15 +204,14 @@ def _check_sums(required: Requirements) -> None:
 
 def _check_conflicts(required: Requirements) -> None:
     papers, reviewers = required.shape
-    forbidden = np.bincount(required.forbidden.papers, minlength=papers)
-    short = np.flatnonzero(reviewers - forbidden < required.needs)
+    free = reviewers - np.bincount(required.forbidden.papers, minlength=papers)
+    short = np.flatnonzero(free < required.needs)
     if len(short):
         first = short[0]
         raise InputError(
             f"submission {required.paper_ids[first]} needs {count(int(required.needs[first]), 'reviewer')}, but only "
-            f"{reviewers - forbidden[first]:,} of {reviewers:,} are without conflict"
-            + _others(len(short) - 1, "submission", "lack reviewers")
-            + "; add reviewers, or remove conflicts that are none"
+            f"{free[first]:,} of {reviewers:,} are without conflict{_others(len(short) - 1, 'submission', 'reviewers')}"
+            "; add reviewers, or remove conflicts that are none"
         )
     free = papers - np.bincount(required.forbidden.reviewers, minlength=reviewers)
     idle = np.flatnonzero(free < required.least)
@@ -220,9 +219,8 @@ def _check_conflicts(required: Requirements) -> None:
         first = idle[0]
         raise InputError(
             f"reviewer {required.reviewer_ids[first]} must review at least {required.least[first]} submissions, but "
-            f"only {free[first]} are without conflict"
-            + _others(len(idle) - 1, "reviewer", "lack submissions")
-            + "; lower the minimum"
+            f"only {free[first]} are without conflict{_others(len(idle) - 1, 'reviewer', 'submissions')}; lower the "
+            "minimum"
         )
 
 
@@ -292,4 +290,4 @@ def explain_groups(required: Requirements, lacking: Mapping[str, Sequence[int]])
 
 
 def _others(number: int, noun: str, what: str) -> str:
-    return f"; {count(number, f'other {noun}')} also {what}" if number else ""
+    return f"; {count(number, f'other {noun}')} also lack {what}" if number else ""

@@ -56,11 +56,21 @@ class PairValues:
     def __len__(self) -> int:
         return len(self.values)
 
+    def look_up(self, papers: Rows, reviewers: Rows, count: int) -> Doubles:
+        """Return the values of some pairs (n,), 0 of those without one. count: of all reviewers."""
+        if not len(self):
+            return np.zeros(len(papers))
+        keys, wanted = self.papers * count + self.reviewers, papers * count + reviewers
+        order = np.argsort(keys)
+        places = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
+        values: Doubles = np.where(keys[places] == wanted, self.values[places], 0.0)
+        return values
+
     def select(self, mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> PairValues:
         """Return the pairs where the mask is True."""
-        kept = np.flatnonzero(mask)
-        places = [self.places[row] for row in kept.tolist()]
-        return PairValues(self.papers[kept], self.reviewers[kept], self.values[kept], places)
+        rows = np.flatnonzero(mask)
+        places = [self.places[row] for row in rows.tolist()]
+        return PairValues(self.papers[rows], self.reviewers[rows], self.values[rows], places)
 
 
 NO_PAIRS = PairValues(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), [])
@@ -84,21 +94,21 @@ class PairReader:
 
         Raises InputError for an unknown id, a value that is no number, a pair with two different values.
         """
-        found: dict[tuple[int, int], tuple[float, str]] = {}
+        read: dict[tuple[int, int], tuple[float, str]] = {}
         for where, paper, reviewer, text in read_pair_rows(path):
             value = self._parse(where, what, text, words or {})
             rows = self._find(where, what, paper, reviewer)
             if rows is None:
                 continue
-            before = found.setdefault(rows, (value, where))
+            before = read.setdefault(rows, (value, where))
             if before[0] != value:
                 raise InputError(
                     f"{where}: {what} of {paper} and {reviewer} is {text or value}, but {before[0]:g} in {before[1]}; "
                     "remove one"
                 )
-        papers, reviewers = np.array(list(found), np.int64).reshape(-1, 2).T
-        values = np.array([value for value, _ in found.values()])
-        return PairValues(papers, reviewers, values, [where for _, where in found.values()])
+        papers, reviewers = np.array(list(read), np.int64).reshape(-1, 2).T
+        values = np.array([value for value, _ in read.values()])
+        return PairValues(papers, reviewers, values, [where for _, where in read.values()])
 
     def _find(self, where: str, what: str, paper: str, reviewer: str) -> tuple[int, int] | None:
         for kind, name, rows in (("submission", paper, self.paper_rows), ("reviewer", reviewer, self.reviewer_rows)):
@@ -111,8 +121,8 @@ class PairReader:
 
     @staticmethod
     def _parse(where: str, what: str, text: str, words: Mapping[str, float]) -> float:
-        if (known := words.get(text.casefold().replace("_", " "))) is not None:
-            return known
+        if (stated := words.get(text.casefold().replace("_", " "))) is not None:
+            return stated
         try:
             value = float(text or 1)
         except ValueError:
@@ -149,18 +159,18 @@ def read_pair_rows(path: Path) -> Iterator[tuple[str, str, str, str]]:
         yield where, text("submission"), text("reviewer"), text("value")
 
 
-def _find_columns(headers: Sequence[str]) -> dict[str, int]:
+def _find_columns(cells: Sequence[str]) -> dict[str, int]:
     """Return field -> column; of several that name a field, the first."""
-    names = list(enumerate(map(normalise_header, headers)))
-    return {field: column for column, name in reversed(names) for field, known in _HEADERS.items() if name in known}
+    names = list(enumerate(map(normalise_header, cells)))
+    return {field: column for column, name in reversed(names) for field, headers in _HEADERS.items() if name in headers}
 
 
 def _read_assignment(path: Path) -> Iterator[tuple[str, str, str, str]]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        for paper, own in content.items():
-            for each in own:
-                yield f"{path}, {paper}", str(paper), str(each["user"]), str(each.get("aggregate_score", ""))
+        for paper, reviewers in content.items():
+            for pair in reviewers:
+                yield f"{path}, {paper}", str(paper), str(pair["user"]), str(pair.get("aggregate_score", ""))
     except (ValueError, AttributeError, TypeError, KeyError) as error:
         form = '{submission: [{"user": reviewer, "aggregate_score": number}]}'
         raise InputError(f"{path} is no assignment of the form {form}: {error!r}") from error

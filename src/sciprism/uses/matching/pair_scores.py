@@ -59,14 +59,17 @@ def find_candidates(
 
 def _take_best(scores: Floats, count: int) -> tuple[Rows, Rows]:
     """Return the places (rows, columns) of the highest finite values of each row."""
-    count = min(count, scores.shape[1])
-    if count < scores.shape[1]:
-        columns = np.argpartition(-scores, count - 1, axis=1)[:, :count]
-    else:
-        columns = np.broadcast_to(np.arange(count), scores.shape)
-    rows = np.repeat(np.arange(len(scores)), count)
+    columns = _find_highest(scores, count)
+    rows = np.repeat(np.arange(len(scores)), columns.shape[1])
     finite = np.isfinite(scores[rows, columns.ravel()])
     return rows[finite], columns.ravel()[finite]
+
+
+def _find_highest(scores: Floats, count: int) -> Rows:
+    """Return the columns of up to `count` of the highest values of each row, in any order."""
+    if count >= scores.shape[1]:
+        return np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
+    return np.argpartition(-scores, count - 1, axis=1)[:, :count]
 
 
 class _BestSubmissions:
@@ -80,10 +83,7 @@ class _BestSubmissions:
         """Add the scores (b, reviewers) of the submissions from start on."""
         count = self._scores.shape[1]
         new = np.ascontiguousarray(scores.T)
-        if count < new.shape[1]:
-            columns = np.argpartition(-new, count - 1, axis=1)[:, :count]
-        else:
-            columns = np.broadcast_to(np.arange(new.shape[1]), new.shape)
+        columns = _find_highest(new, count)
         scores = np.concatenate([self._scores, np.take_along_axis(new, columns, 1)], axis=1)
         papers = np.concatenate([self._papers, columns + start], axis=1)
         order = np.argpartition(-scores, count - 1, axis=1)[:, :count]
@@ -146,12 +146,12 @@ class VectorScores:
         for part in np.split(order, np.flatnonzero(np.diff(reviewers[order])) + 1):
             if not len(part) or not profiles.sizes[reviewers[part[0]]]:
                 continue
-            own = profiles.of(int(reviewers[part[0]]))
+            written = profiles.of(int(reviewers[part[0]]))
             cosines = self.scorer.similarities(self.submissions[papers[part]], int(reviewers[part[0]]))
-            cosines = cosines / np.maximum(profiles.weights[own], np.finfo(np.float32).tiny)
+            cosines = cosines / np.maximum(profiles.weights[written], np.finfo(np.float32).tiny)
             for pair, row in zip(part.tolist(), cosines, strict=True):
                 best = np.argsort(-row, kind="stable")[:NEAREST]
-                near = [(self.papers[profiles.rows[own][i]], round(float(row[i]), 4)) for i in best.tolist()]
+                near = [(self.papers[profiles.rows[written][i]], round(float(row[i]), 4)) for i in best.tolist()]
                 nearest[pair] = tuple(
                     ReviewerPaper(paper.title or paper.abstract, paper.year, cosine) for paper, cosine in near
                 )
@@ -164,8 +164,7 @@ class GivenScores:
     def __init__(self, given: PairValues, shape: tuple[int, int]) -> None:
         order = np.lexsort((given.reviewers, given.papers))
         self._table = PairTable(given.papers[order], given.reviewers[order], given.values[order].round(DIGITS))
-        self._reviewers = shape[1]
-        self._keys = self._table.papers * shape[1] + self._table.reviewers
+        self._given, self._reviewers = given, shape[1]
 
     def candidates(self, required: Requirements, *_: object) -> PairTable:
         """Return all pairs with a score that are allowed."""
@@ -174,11 +173,7 @@ class GivenScores:
 
     def score(self, papers: Rows, reviewers: Rows) -> Doubles:
         """Return the given scores of pairs, 0 for others."""
-        wanted = papers * self._reviewers + reviewers
-        if not len(self._keys):
-            return np.zeros(len(wanted))
-        places = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
-        return np.where(self._keys[places] == wanted, self._table.scores[places], 0.0)
+        return self._given.look_up(papers, reviewers, self._reviewers).round(DIGITS)
 
     def explain(self, papers: Rows, reviewers: Rows) -> list[tuple[ReviewerPaper, ...]]:  # noqa: ARG002
         """Return nothing: a file gives no papers."""

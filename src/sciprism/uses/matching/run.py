@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
-from sciprism.uses.matching.assignment import AssignmentTask, SolvedAssignment, look_up, solve_assignment
+from sciprism.uses.matching.assignment import AssignmentTask, SolvedAssignment, solve_assignment
 from sciprism.uses.matching.expertise import ExpertiseScorer, build_profiles
 from sciprism.uses.matching.inputs import (
     MatchInputs,
@@ -97,8 +97,8 @@ def _score_by_vectors(
 def _describe(inputs: MatchInputs, source: ScoreSource, solved: SolvedAssignment) -> Matching:
     pairs, stated = solved.pairs, inputs.stated
     papers, reviewers = inputs.ids
-    bids = look_up(stated.bids, pairs, len(reviewers))
-    locked = look_up(stated.locked, pairs, len(reviewers))
+    bids = stated.bids.look_up(pairs.papers, pairs.reviewers, len(reviewers))
+    locked = stated.locked.look_up(pairs.papers, pairs.reviewers, len(reviewers))
     near = source.explain(pairs.papers, pairs.reviewers)
     probabilities = solved.probabilities
     assigned = [

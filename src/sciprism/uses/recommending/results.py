@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -90,10 +91,11 @@ class Recommendations:
 
     def to_json(self) -> dict[str, Any]:
         """Return interests, counts and papers as JSON values."""
-        found = [hit.interest for hit in self.hits]
+        counts = Counter(hit.interest for hit in self.hits)
         interests = [
-            {"name": each.name, "papers": each.papers, "central": each.central, "recommended": found.count(each.name)}
-            for each in self.interests
+            {"name": interest.name, "papers": interest.papers, "central": interest.central}
+            | {"recommended": counts[interest.name]}
+            for interest in self.interests
         ]
         return {
             "model": self.model,

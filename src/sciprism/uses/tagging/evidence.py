@@ -231,8 +231,8 @@ def _rank(scores: torch.Tensor) -> Floats:
     ranks = torch.full(scores.shape, 2.0 * CANDIDATES)
     places = torch.arange(count, dtype=torch.float32).expand(len(scores), -1)
     ranks.scatter_(1, best.indices, torch.where(best.values > 0, places, 2.0 * CANDIDATES))
-    found: Floats = ranks.numpy()
-    return found
+    rank_of: Floats = ranks.numpy()
+    return rank_of
 
 
 def _choose(ranks: dict[str, Floats], matches: list[dict[int, Match]]) -> NDArray[np.bool_]:

@@ -27,7 +27,7 @@ class TextWord(NamedTuple):
 
 def split_words(text: str) -> list[TextWord]:
     """Return the words of a text; each Chinese or Japanese character is one."""
-    return [TextWord(stem(found[0]), found.start(), found.end()) for found in _WORD.finditer(text)]
+    return [TextWord(stem(word[0]), word.start(), word.end()) for word in _WORD.finditer(text)]
 
 
 def stems_of(text: str) -> list[str]:
@@ -110,7 +110,7 @@ class NameMatcher:
                     seen.add(stems)
                     self._names[stems[0]].append(_Name(stems, row, kind, name.casefold()))
         for names in self._names.values():
-            names.sort(key=lambda each: -len(each.stems))
+            names.sort(key=lambda name: -len(name.stems))
 
     def find(self, title: str, abstract: str) -> dict[int, Match]:
         """Return the row of each label whose name is in a paper -> its matches."""

@@ -147,8 +147,8 @@ class TagReportCard:
         """Return scores and the first labels as JSON values."""
         return {
             "scores": asdict(self.scores),
-            "most_wrong": [asdict(each) for each in self.most_wrong(count)],
-            "most_missed": [asdict(each) for each in self.most_missed(count)],
+            "most_wrong": [asdict(errors) for errors in self.most_wrong(count)],
+            "most_missed": [asdict(errors) for errors in self.most_missed(count)],
         }
 
 

@@ -114,7 +114,7 @@ class Vocabulary:
                 circle: list[int] = error.args[1]
                 above, row = circle[0], circle[1]  # graphlib: each is a predecessor of the next
                 parents[row] = [parent for parent in parents[row] if parent != above]
-                names = " < ".join(self.labels[each].name for each in circle[: _MAX_SHOWN + 1])
+                names = " < ".join(self.labels[row].name for row in circle[: _MAX_SHOWN + 1])
                 self.notes.append(
                     f"the hierarchy has a circle: {names}; {self.labels[above].name!r} above "
                     f"{self.labels[row].name!r} is ignored"

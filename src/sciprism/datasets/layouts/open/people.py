@@ -197,16 +197,16 @@ class SplitMentions:
 
     def read(self, data_root: DataRoot) -> Signatures:
         """Return the retained mentions; dropped ones are counted."""
-        found, table = self.mentions.read(data_root), SplitTable.load(data_root)
+        given, table = self.mentions.read(data_root), SplitTable.load(data_root)
         dropped = DropReport()
         count_missing_data_sets(data_root, dropped)
-        dropped.update(found.dropped)
+        dropped.update(given.dropped)
         retained = []
-        for mention in found.signatures:
-            part = table.part(f"{self.papers}:{found.papers[mention.paper].id}")
-            wanted = {"train"} if mention.block in found.train else {"train", "dev"}
-            if mention.block in found.test or part in wanted:
+        for mention in given.signatures:
+            part = table.part(f"{self.papers}:{given.papers[mention.paper].id}")
+            wanted = {"train"} if mention.block in given.train else {"train", "dev"}
+            if mention.block in given.test or part in wanted:
                 retained.append(mention)
             else:
                 dropped.add(ELSEWHERE, mention.id)
-        return replace(found, signatures=retained, dropped=dropped)
+        return replace(given, signatures=retained, dropped=dropped)
