@@ -25,7 +25,7 @@ def test_a_checkpoint_is_read_as_written(tmp_path):
     folder = tmp_path / "checkpoint"
     written = {"optimizer.pt", "state.json", "weights.safetensors"}
     assert {path.name for path in folder.iterdir()} == written | {"checksums.json"}
-    assert stage.checkpoints.load().optimizer == optimizer
+    assert stage.load().optimizer == optimizer
     found, wrong = stage.recover()
     assert (found.step, found.optimizer, found.state["state"], wrong) == (3, optimizer, {"best": 0.5}, "")
 

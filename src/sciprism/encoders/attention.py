@@ -28,7 +28,8 @@ def attend_packed(
     precision, no dropout, D a multiple of 8, torch 2.10), else `attend_padded`. On a CPU one call computes
     neighbouring texts of equal lengths.
     """
-    if query.is_cuda and dropout == 0.0 and _varlen_takes(query):
+    halved = query.dtype in (torch.float16, torch.bfloat16)
+    if query.is_cuda and dropout == 0.0 and halved and query.shape[-1] % 8 == 0 and _has_varlen():
         from torch.nn.attention.varlen import varlen_attn
 
         bounds = _bounds(queries, query.device), _bounds(keys, query.device)
@@ -78,11 +79,6 @@ def attend_dense(q: Tensor, k: Tensor, v: Tensor, dropout: float, mask: Tensor |
 def gather_rows(x: Tensor, index: Tensor) -> Tensor:
     """Return rows of x: by the fastest operator, or by one whose gradient is deterministic."""
     return x[index] if torch.is_grad_enabled() else x.index_select(0, index)
-
-
-def _varlen_takes(query: Tensor) -> bool:
-    """Return whether the variable-length kernel computes with such queries."""
-    return query.dtype in (torch.float16, torch.bfloat16) and query.shape[-1] % 8 == 0 and _has_varlen()
 
 
 @cache

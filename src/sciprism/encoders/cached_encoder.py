@@ -17,7 +17,6 @@ from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
-from typing import BinaryIO
 
 import numpy as np
 from filelock import FileLock
@@ -240,7 +239,9 @@ class VectorCache:
             contents = vectors[new].tobytes(), _hash_rows(added, vectors[new]), b"".join(added)
             for name, content in zip(("vectors", "checks", "keys"), contents, strict=True):
                 with (self.folder / name).open("ab") as file:
-                    self._sync(file, content)
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
             first = self._rows
             self._row_of.update({key: first + row for row, key in enumerate(added)})
             self._rows += len(added)
@@ -257,12 +258,6 @@ class VectorCache:
                         file.seek(row * len(content))
                         file.write(content)
                 self._checked[row] = True
-
-    @staticmethod
-    def _sync(file: BinaryIO, content: bytes) -> None:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
     def _map(self, rows: int) -> Floats:
         if not rows:

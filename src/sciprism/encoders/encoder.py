@@ -361,10 +361,11 @@ def compute_pairwise_similarity(one: Vectors, other: Vectors, distance: str) -> 
     """Return the similarity of each vector of `one` with that of `other` in the same row, (n,)."""
     a, b = _to_matrix(one), _to_matrix(other)
     if distance == "euclidean":
-        return -(a - b).norm(dim=-1)
+        return -(a - b).norm(dim=-1)  # type: ignore[no-any-return]
     if distance == "cosine":
         a, b = F.normalize(a, dim=-1), F.normalize(b, dim=-1)
-    return (a * b).sum(dim=-1)
+    products: Tensor = a * b
+    return products.sum(dim=-1)
 
 
 def _to_matrix(vectors: Vectors) -> Tensor:

@@ -215,11 +215,7 @@ class SciprismModule(nn.Module):
         return self.encoder.dim
 
     def preprocess(
-        self,
-        inputs: Sequence[str | Sequence[str]],
-        prompt: str | None = None,
-        task: str | None = None,
-        **_: Any,
+        self, inputs: Sequence[str | Sequence[str]], prompt: str | None = None, task: str | None = None, **_: Any
     ) -> dict[str, Tensor]:
         """Return padded token ids and their mask, (B, longest) each.
 

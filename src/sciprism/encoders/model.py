@@ -213,12 +213,7 @@ class Model:
         try:
             with show_progress(total, show_progress_bar, self.on_batch) as on_batch:
                 return encode_windows(
-                    windows,
-                    passes,
-                    count=inputs.count,
-                    device=self.device,
-                    on_batch=on_batch,
-                    max_texts=batch_size,
+                    windows, passes, count=inputs.count, device=self.device, on_batch=on_batch, max_texts=batch_size
                 )
         except FloatingPointError as error:
             raise InputError(

@@ -76,11 +76,7 @@ def create_encoder(
 
 
 def _build_transformer(
-    config: TransformerConfig,
-    method: Method,
-    vocabulary: Tokenizer,
-    initializer: WeightInitializer | None,
-    seed: int,
+    config: TransformerConfig, method: Method, vocabulary: Tokenizer, initializer: WeightInitializer | None, seed: int
 ) -> Transformer:
     """Return a transformer whose random weights the seed decides."""
     with torch.random.fork_rng(devices=[]):

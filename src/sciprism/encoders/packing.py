@@ -72,10 +72,7 @@ class PackedBatch:
 
 
 def pack(
-    sequences: Sequence[Sequence[int]],
-    routes: Sequence[str] | str = "all",
-    *,
-    device: torch.device | str = "cpu",
+    sequences: Sequence[Sequence[int]], routes: Sequence[str] | str = "all", *, device: torch.device | str = "cpu"
 ) -> PackedBatch:
     """Return a packed batch of token id sequences, in the order given."""
     lengths = tuple(len(sequence) for sequence in sequences)

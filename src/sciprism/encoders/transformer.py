@@ -315,12 +315,7 @@ class Transformer(nn.Module):
         return x  # type: ignore[no-any-return]
 
     def _run_block(
-        self,
-        block: nn.Module,
-        x: Tensor,
-        batch: PackedBatch,
-        context: Context | None,
-        hook: LayerHook | None,
+        self, block: nn.Module, x: Tensor, batch: PackedBatch, context: Context | None, hook: LayerHook | None
     ) -> Any:
         """Return a block's output; with `gradient_checkpointing` its backward pass computes it again.
 

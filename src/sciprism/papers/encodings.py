@@ -21,10 +21,7 @@ _NOT_ASCII = re.compile("[^\x00-\x7f\ud800-\udfff]")
 _SAMPLE_BYTES = 1 << 16
 _WESTERN = "cp1252"
 _LATIN = [_WESTERN, "cp1250", "cp1254", "mac-roman"]
-_OTHER_SCRIPTS = [
-    *("cp1251", "koi8-r", "cp1253", "cp1255", "cp1256"),
-    *("gb18030", "big5", "cp932", "euc-jp", "cp949"),
-]
+_OTHER_SCRIPTS = [*("cp1251", "koi8-r", "cp1253", "cp1255", "cp1256"), *("gb18030", "big5", "cp932", "euc-jp", "cp949")]
 # Few accents fit several encodings about as well. Measured on 40 texts: a wrong one is up to 1.35 times as
 # likely as cp1252, Czech or Polish names in cp1250 from 1.75 times.
 _MARGIN = 1.5

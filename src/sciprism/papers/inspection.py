@@ -121,12 +121,16 @@ def inspect_papers(
         raise InputError(f"{papers_per_second} papers per second; give a number above 0")
     finder = DuplicateFinder(near_duplicates=near_duplicates)
     missing = Counter(dict.fromkeys(("title", "abstract", "authors", "venue", "year", "doi"), 0))
-    languages, years, venues, lengths = _LanguageCounts(), Counter[int](), Counter[str](), array("I")
+    languages, years, venues, lengths = Counter[str](), Counter[int](), Counter[str](), array("I")
+    others: list[OtherLanguage] = []
     for paper in papers:
         finder.add(paper)
         missing.update(name for name in missing if not _has_field(paper, name))
         text = f"{paper.title} {paper.abstract}"
-        languages.add(paper, text)
+        language = guess_language(text)
+        languages[language] += 1
+        if language not in ENGLISH_OR_UNCLEAR and len(others) < MAX_NAMED:
+            others.append(OtherLanguage(paper.id, language, paper.title, paper.place))
         lengths.append(len(text.split()))
         years.update([] if paper.year is None else [paper.year])
         venues.update(filter(None, [paper.venue]))
@@ -136,8 +140,8 @@ def inspect_papers(
         skipped=report.skipped_count,
         ignored_files=report.ignored,
         missing=dict(missing),
-        languages=dict(languages.counts.most_common()),
-        other_languages=tuple(languages.others),
+        languages=dict(languages.most_common()),
+        other_languages=tuple(others),
         years=dict(sorted(years.items())),
         venues=len(venues),
         top_venues=dict(venues.most_common(TOP_VENUES)),
@@ -175,20 +179,6 @@ def inspect_labels(labels: Iterable[Label], report: ReadReport) -> LabelInspecti
         repeated_names=names.total() - len(names),
         words=_compute_quantiles(lengths),
     )
-
-
-class _LanguageCounts:
-    """Papers of each language; the first in other languages than English are named."""
-
-    def __init__(self) -> None:
-        self.counts = Counter[str]()
-        self.others: list[OtherLanguage] = []
-
-    def add(self, paper: Paper, text: str) -> None:
-        language = guess_language(text)
-        self.counts[language] += 1
-        if language not in ENGLISH_OR_UNCLEAR and len(self.others) < MAX_NAMED:
-            self.others.append(OtherLanguage(paper.id, language, paper.title, paper.place))
 
 
 def _has_field(paper: Paper, name: str) -> bool:

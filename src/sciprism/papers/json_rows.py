@@ -43,15 +43,12 @@ class DecodedText(Protocol):
 
     def head(self) -> str:
         """Return the beginning of the text."""
-        ...
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield (line number from 1, line without its end)."""
-        ...
 
     def chunks(self) -> Iterator[str]:
         """Yield the text in pieces."""
-        ...
 
 
 def read_json_values(file: InputFile, layout: JsonLayout = ANY_LAYOUT) -> Iterator[JsonValue]:

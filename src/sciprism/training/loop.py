@@ -299,7 +299,7 @@ class TrainingLoop:
         """Load the last whole checkpoint, if there is one, and drop metrics of later steps."""
         name, first = self.stage.name, self.processes.first
         # The first reads it while it recovers the folder, the others then.
-        checkpoint, problem = self.processes.on_first(self.folder.recover) or (self.folder.checkpoints.load(), "")
+        checkpoint, problem = self.processes.on_first(self.folder.recover) or (self.folder.load(), "")
         if problem:
             self.hooks.on_message(f"{name}: {problem}; the checkpoint before it is used")
         if checkpoint is not None:
@@ -310,7 +310,7 @@ class TrainingLoop:
                 self.state, self.step = LoopState(**checkpoint.state["state"]), checkpoint.step
                 self.divergence = DivergenceCheck(**checkpoint.state["drift"])
             except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
-                problem = f"{self.folder.checkpoints.last} is damaged or of another model: {error}"
+                problem = f"{self.folder.checkpoint} is damaged or of another model: {error}"
                 raise InputError(f"{problem}. {self.folder.remedy}") from error
         if first:
             if self.state.best > -math.inf:

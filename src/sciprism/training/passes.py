@@ -113,10 +113,7 @@ def autocast(settings: PassSettings, device: torch.device) -> AbstractContextMan
 
 
 def add_gradients(
-    parameters: Sequence[Tensor],
-    chunks: int,
-    gradients: Callable[[int], Sequence[Tensor | None]],
-    device: torch.device,
+    parameters: Sequence[Tensor], chunks: int, gradients: Callable[[int], Sequence[Tensor | None]], device: torch.device
 ) -> None:
     """Add the gradients of all chunks to those of the parameters; on a CPU several run in parallel."""
     threads = count_threads(device)

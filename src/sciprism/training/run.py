@@ -22,6 +22,7 @@ from sciprism.training.initialization import build_encoder
 from sciprism.training.learners.learner import LearnerContext
 from sciprism.training.loop import Hooks, TrainingLoop
 from sciprism.training.plan import Plan, StagePlan
+from sciprism.training.recipe import Recipe
 from sciprism.training.run_folder import StageFolder
 
 
@@ -41,7 +42,7 @@ def train(plan: Plan, hooks: Hooks | None = None) -> Path:
     with ExitStack() as stack:
         processes.on_first(lambda: stack.enter_context(lock_folder(plan.folder.path)))
         for stage in plan.stages:
-            _StageRun(plan, stage, hooks).train()
+            _train_stage(plan, stage, hooks)
     for name, model in plan.folder.untrained_stages().items() if processes.first else ():
         message = (
             f"stage {name} kept step 0: no step improved its dev score, so {model} is what the stage began with, and "
@@ -51,69 +52,61 @@ def train(plan: Plan, hooks: Hooks | None = None) -> Path:
     return plan.model
 
 
-class _StageRun:
-    """One stage of a plan: from its encoder to its model's folder."""
+def _train_stage(plan: Plan, stage_plan: StagePlan, hooks: Hooks) -> None:
+    """Train one stage of a plan and write its model."""
+    stage, folder, processes = stage_plan.stage, stage_plan.folder, plan.processes
+    encoder = plan.encoders.pop(stage.name, None)
+    if encoder is None:
+        encoder = build_encoder(plan.recipe, stage, stage_plan.models, processes)
+        for source in stage_plan.sources:
+            source.check(encoder)
+    slow = describe_slowness(stage.precision, processes.device)
+    if slow and processes.first:
+        hooks.on_message(f'{stage.name}: {slow}; precision = "float32" is faster')
+    start_weights = copy_start_weights(encoder, stage.interpolation)
+    context = LearnerContext(encoder=encoder, processes=processes, load_model=stage_plan.load_model)
+    loop = TrainingLoop(stage_plan, context, hooks)
+    state = loop.run()
+    if processes.first:
+        _write_model(plan.recipe, loop, start_weights)
+        plot_curves(folder)
+        write_checksums(folder.folder)  # of the metrics and their plot, which no longer change
+        line = f"{stage.name}: {loop.step:,} steps, {state.examples:,} examples"
+        if folder.best.exists():
+            line += _describe_choice(loop)
+        hooks.on_message(line)
+    processes.wait()
 
-    def __init__(self, plan: Plan, stage: StagePlan, hooks: Hooks) -> None:
-        self.recipe, self.stage, self.folder, self.hooks = plan.recipe, stage.stage, stage.folder, hooks
-        encoder = plan.encoders.pop(stage.stage.name, None)
-        if encoder is None:
-            encoder = build_encoder(plan.recipe, stage.stage, stage.models, plan.processes)
-            for source in stage.sources:
-                source.check(encoder)
-        slow = describe_slowness(self.stage.precision, plan.processes.device)
-        if slow and plan.processes.first:
-            hooks.on_message(f'{self.stage.name}: {slow}; precision = "float32" is faster')
-        self.start_weights: Mapping[str, Tensor] = copy_start_weights(encoder, self.stage.interpolation)
-        context = LearnerContext(encoder=encoder, processes=plan.processes, load_model=stage.load_model)
-        self.loop = TrainingLoop(stage, context, hooks)
 
-    def train(self) -> None:
-        """Train the stage and write its model."""
-        loop = self.loop
-        state = loop.run()
-        if loop.processes.first:
-            self._write_model()
-            plot_curves(self.folder)
-            write_checksums(self.folder.folder)  # of the metrics and their plot, which no longer change
-            line = f"{self.stage.name}: {loop.step:,} steps, {state.examples:,} examples"
-            if self.folder.best.exists():
-                line += f"; the model is that of step {state.best_step:,}{self._describe_choice()}"
-                line += ": no step improved it" * (state.best_step == 0) + f" (dev: {self._format_dev_scores()})"
-            self.hooks.on_message(line)
-        loop.processes.wait()
+def _write_model(recipe: Recipe, loop: TrainingLoop, start_weights: Mapping[str, Tensor]) -> None:
+    """Write the finished model: the best one by dev examples, if there are any, else the last."""
+    stage, folder = loop.stage, loop.folder
+    draft = create_draft(folder.model)
+    if loop.state.best > -math.inf or folder.best.exists():
+        folder.check_best(loop.state.best_checksum)
+        shutil.copytree(folder.best, draft, dirs_exist_ok=True)
+    else:
+        loop.encoder.prepare()
+        loop.save(draft, recipe=recipe.name, stage=stage.name, step=loop.step, seed=recipe.seed)
+    if start_weights or stage.whitening:
+        encoder = Encoder.load(draft)
+        interpolate(encoder, start_weights, stage.interpolation)
+        encoder.prepare()
+        whiten(encoder, loop.sources, stage.whitening)
+        encoder.save(draft, **encoder.provenance)
+        write_checksums(draft)  # also of what learners keep
+    replace_folder(folder.model, draft)
+    shutil.rmtree(folder.previous_checkpoint, ignore_errors=True)
 
-    def _write_model(self) -> None:
-        """Write the finished model: the best one by dev examples, if there are any, else the last."""
-        loop, stage, folder = self.loop, self.stage, self.folder
-        draft = create_draft(folder.model)
-        if loop.state.best > -math.inf or folder.best.exists():
-            folder.check_best(loop.state.best_checksum)
-            shutil.copytree(folder.best, draft, dirs_exist_ok=True)
-        else:
-            loop.encoder.prepare()
-            loop.save(draft, recipe=self.recipe.name, stage=stage.name, step=loop.step, seed=self.recipe.seed)
-        if self.start_weights or stage.whitening:
-            encoder = Encoder.load(draft)
-            interpolate(encoder, self.start_weights, stage.interpolation)
-            encoder.prepare()
-            whiten(encoder, loop.sources, stage.whitening)
-            encoder.save(draft, **encoder.provenance)
-            write_checksums(draft)  # also of what learners keep
-        replace_folder(folder.model, draft)
-        folder.checkpoints.keep_last()
 
-    def _describe_choice(self) -> str:
-        """Return how the model's step was chosen: by dev examples, if they scored several steps, or as the last one."""
-        scored = sum("dev" in row for row in self.folder.rows())
-        return ", the best by dev examples" if scored > 1 else ", the last one"
-
-    def _format_dev_scores(self) -> str:
-        """Return the dev score of each source, or domain, at the best step."""
-        rows = [row for row in self.folder.rows() if "dev" in row and row["step"] == self.loop.state.best_step]
-        scores = rows[-1]["dev_scores"] if rows else {}
-        scored = [(learner, name) for learner, name, _ in self.loop.dev if name in scores]
-        return ", ".join(f"{name} {learner.format_score(scores[name])}" for learner, name in scored)
+def _describe_choice(loop: TrainingLoop) -> str:
+    """Return the model's step, how it was chosen, and its dev scores by source or domain."""
+    best, rows = loop.state.best_step, [row for row in loop.folder.rows() if "dev" in row]
+    scores: dict[str, float] = next((row["dev_scores"] for row in reversed(rows) if row["step"] == best), {})
+    dev = ", ".join(f"{name} {learner.format_score(scores[name])}" for learner, name, _ in loop.dev if name in scores)
+    choice = "the best by dev examples" if len(rows) > 1 else "the last one"
+    unchanged = ": no step improved it" if best == 0 else ""
+    return f"; the model is that of step {best:,}, {choice}{unchanged} (dev: {dev})"
 
 
 WINDOW = 20

@@ -20,7 +20,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -53,63 +53,6 @@ class Checkpoint:
     state: dict[str, Any]
 
 
-class Checkpoints:
-    """The last checkpoint in the folder of a stage, and the one before it, each with checksums.
-
-    There are two at most, also while one is written. At every moment one of them is whole: the one before is
-    removed, the next one is written next to the last, and then both are renamed.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.last, self._before = folder / LAST, folder / BEFORE
-
-    def save(self, checkpoint: Checkpoint) -> None:
-        """Write a checkpoint; the last one becomes the one before it."""
-        shutil.rmtree(self._before, ignore_errors=True)
-        draft = create_draft(self.last)
-        save_file({k: v.contiguous() for k, v in checkpoint.weights.items()}, draft / WEIGHTS)
-        torch.save(checkpoint.optimizer, draft / OPTIMIZER)
-        state = {"step": checkpoint.step, **checkpoint.state}
-        (draft / STATE).write_text(json.dumps(state), encoding="utf-8")
-        write_checksums(draft)
-        for path in draft.iterdir():
-            with path.open("rb+") as file:
-                os.fsync(file.fileno())
-        sync_folder(draft)
-        if self.last.exists():
-            self.last.rename(self._before)
-        draft.rename(self.last)
-        sync_folder(self.last.parent)
-
-    def keep_last(self) -> None:
-        """Remove the one before the last."""
-        shutil.rmtree(self._before, ignore_errors=True)
-
-    def recover(self) -> tuple[Checkpoint | None, str]:
-        """Make the last whole checkpoint the last one; return it, and what is wrong with a later one, "" for nothing.
-
-        None where there is no checkpoint. Raises InputError where there are some and none is whole.
-        """
-        recover_folder(self.last)
-        if not (self.last.exists() or self._before.exists()):
-            return None, ""
-        try:
-            return _read_checkpoint(self.last), ""
-        except InputError as error:
-            wrong = str(error)
-        try:
-            checkpoint = _read_checkpoint(self._before)
-        except InputError as error:
-            raise InputError(f"no checkpoint is whole: {wrong}; {error}") from error
-        shutil.rmtree(self.last, ignore_errors=True)
-        self._before.rename(self.last)
-        return checkpoint, wrong
-
-    def load(self) -> Checkpoint | None:
-        """Return the last checkpoint; None where there is none. InputError for damage."""
-        return _read_checkpoint(self.last) if self.last.exists() else None
-
-
 def _read_checkpoint(folder: Path) -> Checkpoint:
     """Return a checkpoint, whose checksums are compared."""
     if not folder.exists():
@@ -132,14 +75,18 @@ def _read_checkpoint(folder: Path) -> Checkpoint:
 
 
 class StageFolder:
-    """The folder of one stage."""
+    """The folder of one stage.
+
+    It has two checkpoints at most, also while one is written. At every moment one of them is whole: the one before is
+    removed, the next one is written next to the last, and then both are renamed.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.metrics = folder / METRICS
         self.model = folder / "model"
         self.best = folder / "best"
-        self.checkpoints = Checkpoints(folder)
+        self.checkpoint, self.previous_checkpoint = folder / LAST, folder / BEFORE
         self._board: Any = None
 
     def recover(self) -> tuple[Checkpoint | None, str]:
@@ -152,10 +99,24 @@ class StageFolder:
         (self.folder / CHECKSUMS_NAME).unlink(missing_ok=True)  # of metrics that will change
         for folder in (self.best, self.model):
             recover_folder(folder)
+        recover_folder(self.checkpoint)
+        if not (self.checkpoint.exists() or self.previous_checkpoint.exists()):
+            return None, ""
         try:
-            return self.checkpoints.recover()
+            return _read_checkpoint(self.checkpoint), ""
         except InputError as error:
-            raise InputError(f"{error}. {self.remedy}") from error
+            wrong = str(error)
+        try:
+            checkpoint = _read_checkpoint(self.previous_checkpoint)
+        except InputError as error:
+            raise InputError(f"no checkpoint is whole: {wrong}; {error}. {self.remedy}") from error
+        shutil.rmtree(self.checkpoint, ignore_errors=True)
+        self.previous_checkpoint.rename(self.checkpoint)
+        return checkpoint, wrong
+
+    def load(self) -> Checkpoint | None:
+        """Return the last checkpoint; None where there is none. InputError for damage."""
+        return _read_checkpoint(self.checkpoint) if self.checkpoint.exists() else None
 
     def close(self) -> None:
         """Flush TensorBoard's writer."""
@@ -163,10 +124,24 @@ class StageFolder:
             self._board.close()
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Write a checkpoint, the whole of it or nothing, with the checksum of the metrics so far."""
+        """Write a checkpoint, with the checksum of the metrics so far; the last one becomes the one before it."""
         content = self._read_metrics()
         metrics = {"size": len(content), "checksum": hash_bytes(content)}
-        self.checkpoints.save(replace(checkpoint, state={**checkpoint.state, "metrics": metrics}))
+        shutil.rmtree(self.previous_checkpoint, ignore_errors=True)
+        draft = create_draft(self.checkpoint)
+        save_file({k: v.contiguous() for k, v in checkpoint.weights.items()}, draft / WEIGHTS)
+        torch.save(checkpoint.optimizer, draft / OPTIMIZER)
+        state = {"step": checkpoint.step, **checkpoint.state, "metrics": metrics}
+        (draft / STATE).write_text(json.dumps(state), encoding="utf-8")
+        write_checksums(draft)
+        for path in draft.iterdir():
+            with path.open("rb+") as file:
+                os.fsync(file.fileno())
+        sync_folder(draft)
+        if self.checkpoint.exists():
+            self.checkpoint.rename(self.previous_checkpoint)
+        draft.rename(self.checkpoint)
+        sync_folder(self.folder)
 
     def check_best(self, checksum: str = "") -> None:
         """Raise InputError where the best model is damaged, or is another one than the checksum is of."""
@@ -189,12 +164,10 @@ class StageFolder:
 
     def restore_metrics(self, checkpoint: Checkpoint | None) -> str:
         """Drop the metrics of steps that will be repeated; return what is wrong with the others, "" for nothing."""
-        content = self._read_metrics()
-        if checkpoint is None:
-            retained, problem = b"", ""
-        else:
+        content, retained, problem = self._read_metrics(), b"", ""
+        if checkpoint is not None:
             saved = checkpoint.state["metrics"]
-            retained, problem = content[: saved["size"]], ""
+            retained = content[: saved["size"]]
             if hash_bytes(retained) != saved["checksum"]:
                 retained, lost = _select_rows(content, checkpoint.step)
                 problem = (

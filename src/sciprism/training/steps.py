@@ -123,12 +123,7 @@ class BlockStep:
     """Add up the losses of several sources of blocks; interchangeable with `JointStep`."""
 
     def __init__(
-        self,
-        encoder: Encoder,
-        learners: Sequence[BlockLearner],
-        *,
-        processes: Processes,
-        settings: PassSettings,
+        self, encoder: Encoder, learners: Sequence[BlockLearner], *, processes: Processes, settings: PassSettings
     ) -> None:
         self.encoder, self.learners = encoder, learners
         self.processes, self.settings = processes, settings

@@ -346,6 +346,7 @@ def test_wrong_input_is_named(files, prepare, words):
         ("id,max\na,many\n", "line 2: maximum 'many' is not a number"),
         ("id,max\na,-1\n", "maximum '-1' is not a number"),
         ("id\na\na\n", "reviewer a again, after"),
+        ("id,max\na,1,stars,galaxies\n", "line 2: 4 cells, but the header has 2"),
         ("id,papers\na,nowhere\n", "paper 'nowhere' of a is nowhere; name its file with --reviewer-papers"),
         ("colour\nred\n", "no id of a reviewer; columns: colour"),
         ("id\n", "holds no reviewer"),

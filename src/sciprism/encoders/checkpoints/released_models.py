@@ -21,12 +21,7 @@ ADAPTER_WEIGHTS = ("adapter.safetensors", "adapter_model.safetensors", "pytorch_
 
 MAX_TOKENS = 512  # tokens per text
 # Models that do not state their pooling: CLS, title [SEP] abstract, Euclidean distance.
-CLS_MODELS = (
-    "allenai/specter",
-    "malteos/scincl",
-    "allenai/specter2_base",
-    "allenai/specter2_aug2023refresh_base",
-)
+CLS_MODELS = ("allenai/specter", "malteos/scincl", "allenai/specter2_base", "allenai/specter2_aug2023refresh_base")
 # INDUS's encoders: mean pooling as in its retriever, title and abstract joined by a space. They are uncased,
 # which a folder with the files of a slow tokenizer does not state.
 INDUS_MODELS = (
@@ -36,11 +31,7 @@ INDUS_MODELS = (
 )
 # INDUS's retrievers are uncased too. Their folders state pooling and length, but lower-case only with the file of a
 # fast tokenizer; where that does, nothing is added, so that their fingerprints stay.
-INDUS_RETRIEVERS = (
-    "nasa-impact/nasa-smd-ibm-st",
-    "nasa-impact/nasa-smd-ibm-st-v2",
-    "nasa-impact/nasa-ibm-st.38m",
-)
+INDUS_RETRIEVERS = ("nasa-impact/nasa-smd-ibm-st", "nasa-impact/nasa-smd-ibm-st-v2", "nasa-impact/nasa-ibm-st.38m")
 # Published query prompts that the folders do not state.
 QUERY_PROMPTS = {
     f"BAAI/bge-{size}-en-v1.5": "Represent this sentence for searching relevant passages: "
@@ -48,12 +39,7 @@ QUERY_PROMPTS = {
 }
 
 # The code of each route, which names SciRepEval's tokens and adapters.
-CODES: dict[Format, str] = {
-    "classification": "[CLF]",
-    "proximity": "[PRX]",
-    "search": "[QRY]",
-    "regression": "[RGN]",
-}
+CODES: dict[Format, str] = {"classification": "[CLF]", "proximity": "[PRX]", "search": "[QRY]", "regression": "[RGN]"}
 
 # The last word of an adapter's name -> its route.
 FORMAT_WORDS: dict[str, Format] = {

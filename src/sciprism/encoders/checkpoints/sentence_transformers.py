@@ -29,11 +29,7 @@ LENGTH_FILES = tuple(
     for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 )
 # role -> names of its prompt, best first
-PROMPTS = {
-    "query": ("query",),
-    "paper": ("document", "passage", "corpus"),
-    "label": ("document", "passage", "corpus"),
-}
+PROMPTS = {"query": ("query",), "paper": ("document", "passage", "corpus"), "label": ("document", "passage", "corpus")}
 
 
 def backbone_folder(folder: Path) -> Path:

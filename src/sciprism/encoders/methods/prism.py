@@ -82,12 +82,7 @@ class FormatLayer(nn.ModuleDict):
     """The modules of all formats in one layer: route -> `FormatModules`."""
 
     def forward(
-        self,
-        states: Tensor,
-        routes: Sequence[str],
-        block: Block,
-        batch: PackedBatch,
-        attend: AttentionFunction,
+        self, states: Tensor, routes: Sequence[str], block: Block, batch: PackedBatch, attend: AttentionFunction
     ) -> Tensor:
         """Map the tokens' states, (R, b, K, hidden), to the next layer's."""
         modules = [module for module in map(self.__getitem__, routes) if isinstance(module, FormatModules)]

@@ -6,7 +6,6 @@ from sciprism.papers.readers import (  # noqa: F401 - registered by their import
     csl_json,
     endnote,
     jsonl,
-    mesh,
     openalex,
     openreview,
     parquet,

@@ -33,16 +33,7 @@ _IN_PARENTHESES = re.compile(r"(?<!\\)[{})\"]")
 _NEXT_ENTRY = re.compile(r"\s*@\s*[A-Za-z][\w-]*\s*\{[^{}=\",]*,\s*(?:$|[\w-]+\s*=)")
 _RECOGNISED = re.compile(r"^\s*@\s*[A-Za-z]+\s*[{(][^{}\"]*[,=]", re.MULTILINE)
 _NO_PAPERS = ("comment", "preamble", "string", "xdata", "set", "control", "bstctl", "ieeetranbstctl")
-_VENUES = (
-    "journal",
-    "journaltitle",
-    "booktitle",
-    "eventtitle",
-    "school",
-    "institution",
-    "series",
-    "publisher",
-)
+_VENUES = ("journal", "journaltitle", "booktitle", "eventtitle", "school", "institution", "series", "publisher")
 _ARXIV_NOTE = re.compile(r"arxiv:\s*(\S+)", re.IGNORECASE)
 _AND = re.compile(r"\s+and\s+", re.IGNORECASE)
 _COMMA = re.compile(r",")

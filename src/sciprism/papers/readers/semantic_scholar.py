@@ -45,10 +45,7 @@ def _build_paper(answer: JsonObject) -> Paper:
             or get_path(row, "publicationvenue", "name"),
             "year": parse_year(get_first(row, "year", "publicationdate")),
             "fields": list_texts(
-                [
-                    *list_texts(row.get("fieldsofstudy")),
-                    *list_texts(row.get("s2fieldsofstudy"), "category"),
-                ]
+                [*list_texts(row.get("fieldsofstudy")), *list_texts(row.get("s2fieldsofstudy"), "category")]
             ),
             "references": list_texts(get_first(row, "references", "outcitations"), "paperId", "corpusId"),
             "ids": {system: value for system, value in ids.items() if value},

@@ -11,7 +11,6 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
 
@@ -43,7 +42,8 @@ def read_skos(file: InputFile, options: ReadOptions) -> Iterator[Label | BadReco
     graph = rdflib.Graph()
     fault = _parse_graph(graph, file)
     number = 0
-    concepts = _list_concepts(graph)
+    concepts = list(dict.fromkeys(graph.subjects(rdflib.RDF.type, rdflib.SKOS.Concept)))
+    concepts = concepts or list(dict.fromkeys(graph.subjects(rdflib.SKOS.prefLabel, None)))
     if deprecated := _list_deprecated(graph, concepts):
         noun = "concept" if len(deprecated) == 1 else "concepts"
         file.remarks.append(f"{len(deprecated):,} deprecated {noun} left out")
@@ -51,7 +51,7 @@ def read_skos(file: InputFile, options: ReadOptions) -> Iterator[Label | BadReco
         noun = "concept has" if repeated == 1 else "concepts have"
         file.remarks.append(f"{repeated:,} {noun} several preferred names in one language: the first is used")
     current = (concept for concept in concepts if concept not in deprecated)
-    for number, label in enumerate(_build_labels(graph, current, _Languages(options.language)), 1):
+    for number, label in enumerate(_build_labels(graph, current, options.language), 1):
         yield BadRecord(number, None, label) if isinstance(label, str) else label
     if fault is not None:
         yield BadRecord(number + 1, *fault)
@@ -120,15 +120,6 @@ def _silence_logger(logger_name: str) -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _list_concepts(graph: Graph) -> list[Any]:
-    from rdflib import RDF, SKOS
-
-    concepts = dict.fromkeys(graph.subjects(RDF.type, SKOS.Concept)) or dict.fromkeys(
-        graph.subjects(SKOS.prefLabel, None)
-    )
-    return list(concepts)
-
-
 def _list_deprecated(graph: Graph, concepts: Iterable[Any]) -> set[Any]:
     """Return the concepts that are deprecated in the way of OWL: by a value of true, or by their class."""
     from rdflib import OWL, RDF
@@ -148,7 +139,7 @@ def _count_repeated_names(graph: Graph, concepts: Iterable[Any]) -> int:
     return sum(any(len(texts) > 1 for texts in by_language.values()) for by_language in names)
 
 
-def _build_labels(graph: Graph, concepts: Iterable[Any], languages: _Languages) -> Iterator[Label | str]:
+def _build_labels(graph: Graph, concepts: Iterable[Any], language: str) -> Iterator[Label | str]:
     """Yield a label for each concept, or the reason why it is unusable."""
     from rdflib import SKOS, URIRef
 
@@ -160,20 +151,20 @@ def _build_labels(graph: Graph, concepts: Iterable[Any], languages: _Languages) 
         if not names:
             yield f"{concept} has no skos:prefLabel"
             continue
-        language = languages.choose(names)
+        chosen = _choose_language(names, language)
         other_names = (_collect_texts(graph, concept, kind) for kind in (SKOS.altLabel, SKOS.hiddenLabel))
         others = [
-            *names[language][1:],
-            *(text for by_language in other_names for text in by_language.get(language, [])),
+            *names[chosen][1:],
+            *(text for by_language in other_names for text in by_language.get(chosen, [])),
         ]
         above = [*graph.objects(concept, SKOS.broader), *graph.subjects(SKOS.narrower, concept)]
         described = (_collect_texts(graph, concept, kind) for kind in (SKOS.definition, SKOS.scopeNote))
         definition: dict[str, list[str]] = next(filter(None, described), {})
         yield Label(
             id=str(concept),
-            name=names[language][0],
+            name=names[chosen][0],
             synonyms=tuple(dict.fromkeys(others)),
-            definition=" ".join(definition[languages.choose(definition)]) if definition else "",
+            definition=" ".join(definition[_choose_language(definition, language)]) if definition else "",
             broader=tuple(dict.fromkeys(str(node) for node in above if isinstance(node, URIRef))),
             codes=tuple(dict.fromkeys(str(code) for code in graph.objects(concept, SKOS.notation))),
         )
@@ -192,17 +183,12 @@ def _collect_texts(graph: Graph, concept: Any, kind: Any) -> dict[str, list[str]
     return texts
 
 
-@dataclass(frozen=True, slots=True)
-class _Languages:
-    """The order of languages: the wanted one and its regional forms, English, none, the others by code."""
+def _choose_language(texts: Mapping[str, list[str]], wanted: str) -> str:
+    """Return the language to read: the wanted one, a regional form of it, English, none, the first other by code."""
+    wanted = wanted.lower().replace("_", "-")
 
-    wanted: str = ""
-
-    def choose(self, texts: Mapping[str, list[str]]) -> str:
-        """Return the language to read."""
-        return min(texts, key=self._rank)
-
-    def _rank(self, language: str) -> tuple[bool, bool, bool, bool, str]:
-        wanted = self.wanted.lower().replace("_", "-")
+    def rank(language: str) -> tuple[bool, bool, bool, bool, str]:
         regional = bool(wanted) and language.startswith(f"{wanted}-")
         return bool(wanted) and language != wanted, not regional, language != "en", language != "", language
+
+    return min(texts, key=rank)

@@ -23,7 +23,7 @@ from sciprism.papers.records import ID_SYSTEMS, Paper
 from sciprism.papers.rows import cell_getter, detect_layout, find_columns, guess_columns, normalise_header, read_rows
 
 if TYPE_CHECKING:
-    from python_calamine import CalamineSheet, CalamineWorkbook
+    from python_calamine import CalamineWorkbook
 
 # Our fields and their normalised headers, the best first.
 PAPER_HEADERS = {
@@ -192,7 +192,8 @@ def _find_table(workbook: CalamineWorkbook, file: InputFile, options: ReadOption
     title = normalise_header(options.columns.get("title", ""))
     first: tuple[list[list[Any]], int] = ([], 0)
     for name in [file.part] if file.part else names:
-        rows = _read_sheet(workbook.get_sheet_by_name(name))
+        sheet = workbook.get_sheet_by_name(name)
+        rows = list(sheet.iter_rows()) if sheet.height else []
         for position, row in enumerate(islice(rows, _MAX_HEADER_ROW)):
             headers = [_text(cell) for cell in row]
             named = title in map(normalise_header, headers) if title else "title" in guess_paper_columns(headers)
@@ -202,10 +203,6 @@ def _find_table(workbook: CalamineWorkbook, file: InputFile, options: ReadOption
                 return rows, position
             first = first if first[0] or not any(headers) else (rows, position)
     return first
-
-
-def _read_sheet(sheet: CalamineSheet) -> list[list[Any]]:
-    return list(sheet.iter_rows()) if sheet.height else []
 
 
 def _text(cell: Any) -> str:

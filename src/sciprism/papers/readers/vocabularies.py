@@ -1,9 +1,11 @@
-"""Vocabularies as JSON lines or tables: `Label.to_json`'s, your own, and those of the releases of MICoL and MAPLE."""
+"""Vocabularies as JSON lines, tables, or MeSH's XML: your own, `Label.to_json`'s, the releases of MICoL and MAPLE."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from xml.etree.ElementTree import Element
 
 from sciprism.papers.bibliographic_fields import split_list
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
@@ -11,6 +13,7 @@ from sciprism.papers.json_rows import JsonObject, get_first, list_texts
 from sciprism.papers.readers.registry import label_readers, without
 from sciprism.papers.records import Label
 from sciprism.papers.rows import cell_getter, detect_layout, find_columns, guess_columns, read_rows
+from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
 
 _KEYS = (re.compile(r'"(id|label)"\s*:'), re.compile(r'"name"\s*:'))
 _MICOL = re.compile(r'"name"\s*:\s*\[|"combined_text"\s*:')
@@ -119,3 +122,49 @@ def read_maple(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRec
             yield Label(id=identifier, name=texts[0], synonyms=tuple(synonyms))
         else:
             yield BadRecord(number, line, f"{text[:100]!r} is not an id, a tab and a name")
+
+
+# ---- MeSH ----
+
+
+_MESH = re.compile(r"<DescriptorRecord(Set)?\b")
+
+
+@label_readers.reader(
+    "mesh",
+    "MeSH descriptors in the XML of the National Library of Medicine (`desc2024.xml`)",
+    (".xml",),
+    patterns=(_MESH,),
+)
+def read_mesh(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRecord]:
+    """Yield every descriptor: entry terms are synonyms, scope notes definitions, tree numbers codes.
+
+    Tree numbers give a descriptor's broader ones, which may follow later; one that is not in the file is dropped. So
+    all labels (some 30,000, not the XML) are held until the file has been read.
+    """
+    labels = [
+        record if isinstance(record, BadRecord) else _build_mesh_label(record, number)
+        for number, record in enumerate(read_xml_records(file, ("DescriptorRecord",)), 1)
+    ]
+    owners = {code: item.id for item in labels if isinstance(item, Label) for code in item.codes}
+    for item in labels:
+        if isinstance(item, BadRecord):
+            yield item
+        else:  # one level up in the tree: C04.588 for C04.588.322
+            parents = (code.rpartition(".")[0] for code in item.codes)
+            broader = dict.fromkeys(owners[code] for code in parents if code in owners)
+            yield replace(item, broader=tuple(broader))
+
+
+def _build_mesh_label(record: Element, number: int) -> Label | BadRecord:
+    identifier, name = text_of(record, "DescriptorUI"), text_of(record, "DescriptorName/String")
+    if not identifier or not name:
+        return BadRecord(number, None, f"descriptor {identifier or name or ''!r} has no UI or no name")
+    terms = texts_of(record, "ConceptList/Concept/TermList/Term/String")
+    return Label(
+        id=identifier,
+        name=name,
+        synonyms=tuple(term for term in terms if term != name),
+        definition=text_of(record, "ConceptList/Concept[@PreferredConceptYN='Y']/ScopeNote"),
+        codes=texts_of(record, "TreeNumberList/TreeNumber"),
+    )

@@ -32,10 +32,7 @@ CHOOSE = {
     "s3": "choose others with AWS_PROFILE, or with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     "gs": "choose others with GOOGLE_APPLICATION_CREDENTIALS, or gcloud auth application-default login",
 }
-GRANT = {
-    "s3": "ask for s3:GetObject and s3:ListBucket",
-    "gs": "ask for storage.objects.get and storage.objects.list",
-}
+GRANT = {"s3": "ask for s3:GetObject and s3:ListBucket", "gs": "ask for storage.objects.get and storage.objects.list"}
 
 _EXPIRED = {"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "RequestExpired"}
 _WRONG = {"InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "AuthFailure", "InvalidClientTokenId"}

@@ -19,12 +19,7 @@ from sciprism.papers.remote.address import (
     scheme_of,
     show_address,
 )
-from sciprism.papers.remote.object_file import (
-    MissingObjectError,
-    NoPermissionError,
-    ObjectFile,
-    ObjectVersion,
-)
+from sciprism.papers.remote.object_file import MissingObjectError, NoPermissionError, ObjectFile, ObjectVersion
 
 if TYPE_CHECKING:
     from sciprism.papers.remote.bucket_store import GoogleStore, S3Store
@@ -110,7 +105,7 @@ def find_remote(text: str | Path) -> list[RemoteObject | RemoteFolder]:
         version = store.find(address)
         return [RemoteObject(address, version) if version else _list_folder(store, address)]
     start = len(fixed_folder(address))
-    matches = {match: version for match, version in store.match(address).items() if not _is_hidden(match[start:])}
+    matches = {match: version for match, version in store.match(address).items() if "/." not in f"/{match[start:]}"}
     if not matches:
         raise MissingObjectError(f"{show_address(address)}: no object or folder matches this pattern")
     folders = tuple(match for match, version in matches.items() if version is None)
@@ -130,7 +125,3 @@ def _list_folder(store: ObjectStore, address: str) -> RemoteFolder:
 
 def _sort(addresses: Iterable[str]) -> list[str]:
     return sorted(addresses, key=lambda address: address.split("/"))
-
-
-def _is_hidden(path: str) -> bool:
-    return any(name.startswith(".") for name in path.split("/"))

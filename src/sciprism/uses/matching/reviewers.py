@@ -109,7 +109,7 @@ def read_authorships(paths: Iterable[Path]) -> dict[str, Authorship]:
 
 
 def _read_table(file: InputFile) -> Iterator[Record]:
-    layout = detect_layout(file.head(), lambda headers: list(filter(None, headers)))
+    layout = detect_layout(file.head(), lambda _: ())
     headers = list(map(normalise_header, layout.headers))
     for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
         where = file.locate(number, file.record_line)

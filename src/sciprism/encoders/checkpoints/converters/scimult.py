@@ -13,21 +13,14 @@ plain text.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from sciprism.encoders.checkpoints.backbone import (
-    ANCHOR,
-    build_on_meta,
-    load_tensors,
-    published_names,
-    read_config,
-)
+from sciprism.encoders.checkpoints.backbone import ANCHOR, build_on_meta, load_tensors, published_names, read_config
 from sciprism.encoders.checkpoints.folder import convert_once, write_folder
 from sciprism.encoders.checkpoints.released_models import CHECKPOINT, LocateModel, ModelFiles
 from sciprism.encoders.checkpoints.torch_files import StandIn, read_torch_file
@@ -52,33 +45,21 @@ EXTRA = ("pooler.", "embeddings.position_ids")  # in a tower, but not used for i
 UNUSED = ("linear.weight", "linear.bias")  # outside the towers, not used for vectors
 
 
-@dataclass(frozen=True)
-class ExpertKind:
-    """The modules of an expert: our name in a block -> the published name; {e} is the expert's number."""
-
-    method: str
-    modules: Mapping[str, str]
-
-
-EXPERT_KINDS = {
-    "attn": ExpertKind(
-        "attention-experts",
-        {
-            "attention.query": "attention.self.moe_query.{e}",
-            "attention.key": "attention.self.moe_key.{e}",
-            "attention.value": "attention.self.moe_value.{e}",
-            "attention.output": "attention.output.moe_dense.{e}",
-        },
-    ),
-    "fwd": ExpertKind(
-        "feedforward-experts",
-        {
-            "feed_forward.expand": "moe_layer.interm_layers.{e}.dense",
-            "feed_forward.contract": "moe_layer.output_layers.{e}.dense",
-            "feed_forward_norm": "moe_layer.output_layers.{e}.LayerNorm",
-        },
-    ),
+METHODS = {"attn": "attention-experts", "fwd": "feedforward-experts"}
+EXPERT_MODULES = {
+    "attn": {
+        "attention.query": "attention.self.moe_query.{e}",
+        "attention.key": "attention.self.moe_key.{e}",
+        "attention.value": "attention.self.moe_value.{e}",
+        "attention.output": "attention.output.moe_dense.{e}",
+    },
+    "fwd": {
+        "feed_forward.expand": "moe_layer.interm_layers.{e}.dense",
+        "feed_forward.contract": "moe_layer.output_layers.{e}.dense",
+        "feed_forward_norm": "moe_layer.output_layers.{e}.LayerNorm",
+    },
 }
+"""Kind of expert -> our name in a block -> the published name; {e} is the expert's number."""
 EXPERT = re.compile(r"\.layer\.(\d+)\.(attention\.(?:self|output)\.moe_|moe_layer\.)")
 
 
@@ -109,7 +90,7 @@ def _write(draft: Path, path: Path, backbone: Path | None, locate: LocateModel) 
     config = read_config(shape)
     kind, every = _find_experts(path, parameters, weights, config)
     settings = EncoderSettings(
-        method=EXPERT_KINDS[kind].method if kind else PLAIN,
+        method=METHODS[kind] if kind else PLAIN,
         options={"every": every} if kind else {},
         pooling="mean" if parameters.get("mean_pool") else "cls",
         normalize=bool(parameters.get("mean_pool")),
@@ -129,7 +110,11 @@ def _read_parameters(path: Path, node: Any) -> dict[str, Any]:
     """Return the encoder's parameters; unsupported values are an InputError."""
     entries = _dict_entries(node)
     entries |= _dict_entries(entries.get("encoder"))  # their place in later files of DPR
-    parameters = {str(key): _node_value(value) for key, value in entries.items()}
+    states = {key: node.state if isinstance(node, StandIn) else None for key, node in entries.items()}
+    parameters = {
+        str(key): state["_val"] if isinstance(state := states[key], dict) and "_val" in state else node
+        for key, node in entries.items()
+    }
 
     def refuse(key: str, why: str) -> None:
         raise InputError(f"{path}: {key} is {parameters[key]!r}; {why}")
@@ -158,11 +143,6 @@ def _dict_entries(node: Any) -> dict[Any, Any]:
         state = node.state if isinstance(node.state, dict) else {}
         node = state.get("_content", state)
     return dict(node) if isinstance(node, dict) else {}
-
-
-def _node_value(node: Any) -> Any:
-    state = node.state if isinstance(node, StandIn) else None
-    return state["_val"] if isinstance(state, dict) and "_val" in state else node
 
 
 def _locate_backbone(
@@ -210,12 +190,7 @@ def _find_experts(
 
 
 def _build_model(
-    path: Path,
-    weights: dict[str, Any],
-    config: TransformerConfig,
-    settings: EncoderSettings,
-    kind: str,
-    every: int,
+    path: Path, weights: dict[str, Any], config: TransformerConfig, settings: EncoderSettings, kind: str, every: int
 ) -> Transformer:
     """Return the transformer with the checkpoint's weights; missing weights are an InputError."""
     model = build_on_meta(config, build_method(settings.method, settings.options))
@@ -254,7 +229,7 @@ def checkpoint_names(config: TransformerConfig, kind: str, every: int) -> dict[s
     """Map our parameter names to the published ones inside a tower; kind: attn, fwd, or "" for none."""
     names = published_names(config)
     for n in range(every - 1, config.layers, every) if kind else ():
-        for module, theirs in EXPERT_KINDS[kind].modules.items():
+        for module, theirs in EXPERT_MODULES[kind].items():
             slot, _, part = module.partition(".")
             for what in ("weight", "bias"):
                 del names[f"blocks.{n}.{module}.{what}"]
