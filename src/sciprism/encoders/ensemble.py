@@ -47,17 +47,8 @@ class Ensemble:
         if self.join == "mean" and len({member.dim for member in self.members}) > 1:
             raise InputError(f"{self.name}: a mean needs one width: {self._each('dim')}; use concat")
         self.distance = members[0].distance
-
-    @property
-    def dim(self) -> int:
-        """Return the width of the vectors."""
-        widths = [member.dim for member in self.members]
-        return sum(widths) if self.join == "concat" else widths[0]
-
-    @property
-    def precision(self) -> str:
-        """Return the precision of the members."""
-        return _join_names(str(getattr(member, "precision", "float32")) for member in self.members)
+        self.dim = sum(member.dim for member in members) if join == "concat" else members[0].dim
+        self.precision = _join_names(str(getattr(member, "precision", "float32")) for member in members)
 
     @property
     def fingerprint(self) -> str:

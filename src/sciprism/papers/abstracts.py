@@ -125,25 +125,16 @@ class AbstractIndex:
 class AbstractCompletion:
     """Join abstracts to papers that lack one, and treat those that stay without as `missing` says.
 
-    index: None joins nothing. `report` has the counts of the latest pass.
+    index: None joins nothing. report: counts of the latest pass. fails: whether a paper without abstract is an error.
+    joins: whether there is a file of abstracts.
     """
 
     def __init__(self, index: AbstractIndex | None = None, *, missing: str = "title") -> None:
         if missing not in MISSING_ABSTRACT:
             raise InputError(f"--missing-abstract {missing!r} is none of {', '.join(MISSING_ABSTRACT)}")
         self.report = AbstractReport()
-        self._index = index
-        self._missing = missing
-
-    @property
-    def fails(self) -> bool:
-        """Return whether a paper without abstract is an error."""
-        return self._missing == "fail"
-
-    @property
-    def joins(self) -> bool:
-        """Return whether there is a file of abstracts."""
-        return self._index is not None
+        self.fails, self.joins = missing == "fail", index is not None
+        self._index, self._missing = index, missing
 
     def complete(self, papers: Iterable[Record]) -> Iterator[Record]:
         """Yield the papers, and deletions, in their order; a pass begins with new counts."""
@@ -158,7 +149,7 @@ class AbstractCompletion:
                 yield replace(paper, abstract=abstract)
                 continue
             self.report.missing.add(by, paper.id)
-            if self._missing == "fail":
+            if self.fails:
                 advice = "add it, give --abstracts FILE, or take the title alone with --missing-abstract title"
                 raise InputError(f"{paper.place or 'input'}: paper {paper.id!r} has no abstract; {advice}")
             if self._missing == "title":

@@ -19,18 +19,8 @@ RESOLVERS = {
 """System -> the address of an id; the first that a paper has is its address."""
 
 _TEX = str.maketrans(
-    {
-        "\\": r"\textbackslash{}",
-        "{": r"\{",
-        "}": r"\}",
-        "&": r"\&",
-        "%": r"\%",
-        "$": r"\$",
-        "#": r"\#",
-        "_": r"\_",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-    }
+    {character: f"\\{character}" for character in "{}&%$#_"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 )
 _NO_KEY = re.compile(r"[^A-Za-z0-9_:./+-]+")
 

@@ -160,7 +160,11 @@ class DuplicateFinder:
         self._keys = {name: array("Q") for name in ("id", *PAPER_ID_SYSTEMS, "title")}
         self._years = array("i")
         self._authors = array("Q")
-        self._identities = _Identities()
+        # What tells papers of one id apart, and where they were read, in about 40 bytes a paper:
+        self._hashes = array("Q")  # title, abstract, details
+        self._generic = array("b")
+        self._places = array("I")  # file, record, line
+        self._files: dict[str, int] = {"": 0}
         self._near_duplicates = near_duplicates
         self._texts = MinHashSignatures()
 
@@ -170,7 +174,11 @@ class DuplicateFinder:
         self._ids.append(paper.id)
         self._keys["id"].append(hash_text(paper.id))
         identity = identify(paper)
-        self._identities.add(identity, paper.place)
+        self._hashes.extend((identity.title, identity.abstract, identity.details))
+        self._generic.append(identity.generic)
+        place = paper.place or Place("")
+        file = self._files.setdefault(place.file, len(self._files))
+        self._places.extend((file, place.record or 0, place.line or 0))
         for system, key in zip(PAPER_ID_SYSTEMS, identity.ids, strict=True):
             self._keys[system].append(key)
         self._years.append(paper.year if paper.year and abs(paper.year) < 10_000 else 0)
@@ -200,8 +208,7 @@ class DuplicateFinder:
         for run in _find_equal_runs(self._keys["id"]):
             works: dict[int, PaperIdentity] = {}  # the first record of each paper
             for position in run:
-                ids = tuple(self._keys[system][position] for system in PAPER_ID_SYSTEMS)
-                identity = self._identities.get(position, ids)
+                identity = self._identity(position)
                 compared = islice(works.items(), MAX_WORKS)
                 same = next((first for first, work in compared if is_same_paper(work, identity)), None)
                 if same is None:
@@ -209,9 +216,19 @@ class DuplicateFinder:
                 else:
                     links.append((same, position))
             if len(works) > 1:
-                places = tuple(map(self._identities.place, works))
+                places = tuple(map(self._place, works))
                 clashes.append(IdClash(self._ids[run[0]], tuple(works), places))
         return links, sorted(clashes, key=lambda clash: clash.positions)
+
+    def _identity(self, position: int) -> PaperIdentity:
+        ids = tuple(self._keys[system][position] for system in PAPER_ID_SYSTEMS)
+        title, abstract, details = self._hashes[3 * position : 3 * position + 3]
+        file = self._places[3 * position]
+        return PaperIdentity(ids, title, bool(self._generic[position]), abstract, details, file)
+
+    def _place(self, position: int) -> Place | None:
+        file, record, line = self._places[3 * position : 3 * position + 3]
+        return Place(list(self._files)[file], record or None, line or None) if file else None
 
     def _same_titles(self) -> Iterator[tuple[int, int]]:
         """Link papers of one title whose years differ by at most 1 and whose first authors may agree."""
@@ -231,31 +248,6 @@ class DuplicateFinder:
         authors = self._authors[one], self._authors[other]
         same_year = abs(years[0] - years[1]) <= 1 or not all(years)
         return same_year and (bool(authors[0] & authors[1]) or not all(authors))
-
-
-class _Identities:
-    """What tells papers of one id apart, and where they were read, in about 40 bytes a paper."""
-
-    def __init__(self) -> None:
-        self._hashes = array("Q")  # title, abstract, details
-        self._generic = array("b")
-        self._places = array("I")  # file, record, line
-        self._files: dict[str, int] = {"": 0}
-
-    def add(self, identity: PaperIdentity, place: Place | None) -> None:
-        self._hashes.extend((identity.title, identity.abstract, identity.details))
-        self._generic.append(identity.generic)
-        file = self._files.setdefault(place.file if place else "", len(self._files))
-        self._places.extend((file, (place and place.record) or 0, (place and place.line) or 0))
-
-    def get(self, position: int, ids: tuple[int, ...]) -> PaperIdentity:
-        title, abstract, details = self._hashes[3 * position : 3 * position + 3]
-        file = self._places[3 * position]
-        return PaperIdentity(ids, title, bool(self._generic[position]), abstract, details, file)
-
-    def place(self, position: int) -> Place | None:
-        file, record, line = self._places[3 * position : 3 * position + 3]
-        return Place(list(self._files)[file], record or None, line or None) if file else None
 
 
 class MinHashSignatures:

@@ -36,11 +36,14 @@ def recipes_folder() -> Path | None:
 
 def find_recipe(path: Path) -> Path:
     """Return an existing file as it is, else the recipe of that name that comes with sciprism, else the path."""
+    return path if path.is_absolute() or path.exists() else _find_shipped(path) or path
+
+
+def _find_shipped(name: Path) -> Path | None:
+    """Return the recipe of a name that comes with sciprism, None where there is none."""
     folder = recipes_folder()
-    if folder is None or path.is_absolute() or path.exists():
-        return path
-    shipped = folder / f"{_name(path)}{SUFFIX}"
-    return shipped if shipped.is_file() else path
+    path = folder and folder / f"{_name(name)}{SUFFIX}"
+    return path if path is not None and path.is_file() else None
 
 
 def list_recipes(folders: Iterable[Path]) -> list[RecipeSummary]:
@@ -130,11 +133,8 @@ def _is_list_of_tables(value: Any) -> bool:
 def _find_base(name: str, path: Path) -> Path:
     """Return the file of the recipe that a file extends, which may not exist."""
     neighbour = path.parent / f"{name.removesuffix(SUFFIX)}{SUFFIX}"
-    folder = recipes_folder()
-    if folder is None or (neighbour.is_file() and neighbour.resolve() != path.resolve()):
-        return neighbour
-    shipped = folder / f"{_name(Path(name))}{SUFFIX}"
-    return shipped if shipped.is_file() else neighbour
+    is_base = neighbour.is_file() and neighbour.resolve() != path.resolve()
+    return neighbour if is_base else _find_shipped(Path(name)) or neighbour
 
 
 def _remove(tables: dict[str, Any], key: str, where: str) -> None:

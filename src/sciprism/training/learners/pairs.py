@@ -27,8 +27,8 @@ class PairLearner(Learner):
 
     @property
     def max_negatives(self) -> int:
-        """Return the number of hard negatives of a query, at most."""
-        return int(self.objective.hard_negatives)
+        """Return the number of hard negatives of a query, at most; one where the objective does not state it."""
+        return int(getattr(self.objective, "hard_negatives", 1))
 
     def select_texts(self, batch: Batch) -> list[TextGroup]:
         """Return queries, the first positive of each, and hard negatives."""
@@ -177,11 +177,6 @@ class FacetsLearner(NegativePairLearner):
     def __init__(self, objective: Any, context: LearnerContext) -> None:
         super().__init__(objective, context)
         self.gathers = objective.in_batch_negatives
-
-    @property
-    def max_negatives(self) -> int:
-        """Return one."""
-        return 1
 
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the loss. vectors: of queries, positives, negatives, each (B, K, D)."""
