@@ -1,6 +1,6 @@
 import pytest
 
-from sciprism.papers.person_names import Name, normalize, parse_name
+from sciprism.papers.bibliographic_fields import Name, normalize, parse_name
 
 
 @pytest.mark.parametrize(

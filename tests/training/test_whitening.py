@@ -33,7 +33,7 @@ def test_a_stretch_by_hand(share, found):
 
 
 def test_directions_of_words_stay():
-    scale = whitening_scale(np.hstack([CROSS, [[9, 0], [0, 9], [9, 9], [0, 0]]]), 1, kept=2)
+    scale = whitening_scale(np.hstack([CROSS, [[9, 0], [0, 9], [9, 9], [0, 0]]]), 1, unscaled=2)
     assert np.allclose(scale, [2.91548, 0.72887, 1, 1], atol=1e-4)
 
 

@@ -118,7 +118,7 @@ class OneSourcePlan(BatchPlan):
         return sum(self.counts)
 
     def _parts(self, epoch: int, position: int) -> Sequence[BatchPart]:
-        source, number = (int(each) for each in _order(self, epoch)[position])
+        source, number = (int(value) for value in _order(self, epoch)[position])
         size = self.sizes[source]
         turn, batch = divmod(number, max(1, size // self.batch_size))
         shuffled = _shuffled(size, self.seed, epoch, source, turn)

@@ -58,7 +58,7 @@ def whiten(encoder: Encoder, sources: Sequence[StageSource], shares: Mapping[For
         vectors = encoder.encode(papers, format=formats[0])
         if encoder.distance == "cosine":
             vectors = normalize_rows(vectors)
-        scale = torch.from_numpy(whitening_scale(vectors, shares[formats[0]], kept=encoder.model.config.lexical))
+        scale = torch.from_numpy(whitening_scale(vectors, shares[formats[0]], unscaled=encoder.model.config.lexical))
         with torch.no_grad():
             for route in {encoder.route(format, role) for format, role in product(formats, ROLES)}:
                 scales[route].mul_(scale.to(encoder.device))
@@ -82,19 +82,19 @@ def sample_papers(source: ExampleSource) -> Iterator[Item]:
             yield from example.positives[:1]
 
 
-def whitening_scale(vectors: NDArray[np.floating], share: float, *, kept: int = 0) -> NDArray[np.float32]:
+def whitening_scale(vectors: NDArray[np.floating], share: float, *, unscaled: int = 0) -> NDArray[np.float32]:
     """Return the factor of each dimension of vectors, (n, d): (d,).
 
-    It is std^-share, times a constant that keeps the mean square length. kept: the number of last dimensions
+    It is std^-share, times a constant that keeps the mean square length. unscaled: the number of last dimensions
     that are not scaled: lexical features have equal variance by construction.
     """
-    free = vectors[:, : vectors.shape[1] - kept].astype(np.float64)
+    free = vectors[:, : vectors.shape[1] - unscaled].astype(np.float64)
     spread = free.std(axis=0)
     scale = np.ones_like(spread)
     if spread.any():
         scale = np.maximum(spread, MIN_SPREAD * spread.mean()) ** -share
         scale *= np.sqrt((free**2).sum() / ((free * scale) ** 2).sum())
-    return np.append(scale, np.ones(kept)).astype(np.float32)
+    return np.append(scale, np.ones(unscaled)).astype(np.float32)
 
 
 # ---- interpolation (WiSE-FT, Wortsman et al. 2022, equation 1) ----

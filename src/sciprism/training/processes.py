@@ -71,7 +71,7 @@ class Processes:
         size = torch.tensor([len(rows)], device=rows.device)
         sizes = [torch.zeros_like(size) for _ in range(self.count)]
         dist.all_gather(sizes, size)
-        counts = [int(each) for each in sizes]
+        counts = [int(size) for size in sizes]
         padded = rows.new_zeros(max(counts), *rows.shape[1:])
         padded[: len(rows)] = rows.detach()
         parts = [torch.empty_like(padded) for _ in range(self.count)]

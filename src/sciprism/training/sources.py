@@ -112,8 +112,8 @@ class ExampleSource(_Source):
 
     def dev(self, count: int) -> dict[str, Batch]:
         """Return at most `count` examples of the dev file under the source's name; none without such a file."""
-        found = self.dev_examples(count)
-        return {self.name: self._batch(found, 0)} if found else {}
+        examples = self.dev_examples(count)
+        return {self.name: self._batch(examples, 0)} if examples else {}
 
     def check(self, encoder: Encoder) -> None:
         """Accept any model: every encoder reads texts."""
@@ -124,10 +124,10 @@ class ExampleSource(_Source):
 
     def refuse_overlaps(self, overlaps: OverlapCheck, dev_count: int) -> None:
         """Raise InputError for test papers among the examples or dev examples."""
-        found = overlaps(chain(self.examples(range(len(self))), self.dev_examples(dev_count)))
-        if found:
+        test_papers = overlaps(chain(self.examples(range(len(self))), self.dev_examples(dev_count)))
+        if test_papers:
             raise InputError(
-                f"source {self.name}: {len(found):,} of its papers are in tests, the first: {found[0]}; "
+                f"source {self.name}: {len(test_papers):,} of its papers are in tests, the first: {test_papers[0]}; "
                 "prepare it again with --exclude FILE of such papers, or pass --allow-overlap and report no such test"
             )
         self.test_papers = 0

@@ -20,7 +20,7 @@ from sciprism.evaluation.disambiguation.features import (
     name_similarity,
     word_ngrams,
 )
-from sciprism.papers.person_names import parse_name
+from sciprism.papers.bibliographic_fields import parse_name
 from sciprism.papers.records import Paper
 
 NAMES = [feature.name for feature in FEATURES]

@@ -19,7 +19,7 @@ from sciprism.datasets.inputs import Signature
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.evaluation.disambiguation.features import FEATURES, NAME_GROUPS
 from sciprism.metrics.predictions import b_cubed, b_cubed_f1
-from sciprism.papers.person_names import parse_name
+from sciprism.papers.bibliographic_fields import parse_name
 from sciprism.parallel import map_threads
 
 FeatureTable = NDArray[np.float32]

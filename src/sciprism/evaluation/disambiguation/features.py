@@ -13,8 +13,8 @@ from rapidfuzz.distance import Jaro, LCSseq, Levenshtein, Prefix
 from sciprism.arrays import Rows
 from sciprism.datasets.inputs import Signatures
 from sciprism.errors import MissingExtraError
+from sciprism.papers.bibliographic_fields import Name, normalize, parse_name
 from sciprism.papers.languages import guess_language
-from sciprism.papers.person_names import Name, normalize, parse_name
 from sciprism.papers.records import Paper
 
 FeatureTable = NDArray[np.float32]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from xml.etree.ElementTree import Element
 
 from sciprism.papers.bibliographic_fields import split_list
@@ -25,6 +26,7 @@ _HEADERS = {
     "broader": "broader parent parents parentid parentids",
     "codes": "codes treenumbers notations",
 }
+_guess_columns = partial(guess_columns, known_headers=_HEADERS)
 _MAPLE = re.compile(r"\A(?:[A-Z]?\d+\t[^\t\n]+(?:\t[^\t\n]*)*(?:\n|$))+")
 _DEPTH = re.compile(r"\d{1,2}")
 
@@ -93,10 +95,6 @@ def read_label_table(file: InputFile, options: ReadOptions) -> Iterator[Label | 
             broader=split_list(text("broader")),
             codes=split_list(text("codes")),
         )
-
-
-def _guess_columns(headers: Sequence[str]) -> dict[str, int]:
-    return guess_columns(headers, _HEADERS)
 
 
 @label_readers.reader(

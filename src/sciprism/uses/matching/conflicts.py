@@ -10,8 +10,8 @@ from functools import lru_cache
 from rapidfuzz import fuzz
 
 from sciprism.errors import InputError
+from sciprism.papers.bibliographic_fields import Name, normalize, parse_name
 from sciprism.papers.duplicates import GENERIC_TITLES, normalise_words
-from sciprism.papers.person_names import Name, normalize, parse_name
 from sciprism.papers.records import Paper
 from sciprism.uses.matching.reviewers import Authorship, Reviewer
 

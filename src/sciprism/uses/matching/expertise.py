@@ -14,7 +14,7 @@ from torch import Tensor
 
 from sciprism.arrays import Doubles, Floats, Rows, inner_products
 from sciprism.index.exact import normalize_for
-from sciprism.papers.person_names import Name, parse_name
+from sciprism.papers.bibliographic_fields import Name, parse_name
 from sciprism.papers.records import Paper
 from sciprism.uses.matching.reviewers import Reviewer
 from sciprism.uses.matching.settings import Scoring
