@@ -119,18 +119,14 @@ def inspect_papers(
     """
     if papers_per_second is not None and not papers_per_second > 0:
         raise InputError(f"{papers_per_second} papers per second; give a number above 0")
-    finder = DuplicateFinder(near_duplicates=near_duplicates)
+    finder, others = DuplicateFinder(near_duplicates=near_duplicates), list[OtherLanguage]()
     missing = Counter(dict.fromkeys(("title", "abstract", "authors", "venue", "year", "doi"), 0))
     languages, years, venues, lengths = Counter[str](), Counter[int](), Counter[str](), array("I")
-    others: list[OtherLanguage] = []
     for paper in papers:
         finder.add(paper)
         missing.update(name for name in missing if not _has_field(paper, name))
         text = f"{paper.title} {paper.abstract}"
-        language = guess_language(text)
-        languages[language] += 1
-        if language not in ENGLISH_OR_UNCLEAR and len(others) < MAX_NAMED:
-            others.append(OtherLanguage(paper.id, language, paper.title, paper.place))
+        _count_language(paper, text, languages, others)
         lengths.append(len(text.split()))
         years.update([] if paper.year is None else [paper.year])
         venues.update(filter(None, [paper.venue]))
@@ -179,6 +175,14 @@ def inspect_labels(labels: Iterable[Label], report: ReadReport) -> LabelInspecti
         repeated_names=names.total() - len(names),
         words=_compute_quantiles(lengths),
     )
+
+
+def _count_language(paper: Paper, text: str, counts: Counter[str], others: list[OtherLanguage]) -> None:
+    """Count the language of a paper, and name the first papers in others than English."""
+    language = guess_language(text)
+    counts[language] += 1
+    if language not in ENGLISH_OR_UNCLEAR and len(others) < MAX_NAMED:
+        others.append(OtherLanguage(paper.id, language, paper.title, paper.place))
 
 
 def _has_field(paper: Paper, name: str) -> bool:
