@@ -6,7 +6,7 @@ was written later.
 
 ROOT/<suite>.json     numbers, intervals, counts, provenance: one line per system and task; values that many
                       results share (declarations, systems, versions, commands) are written once
-ROOT/<suite>.parquet  the items behind the numbers (`score_tables`)
+ROOT/<suite>.parquet  the items behind the numbers (`results`)
 
 The JSON of a pack holds its checksum, is written last and names the checksum of the Parquet file: an interrupted
 pack, a damaged one, or one of which one file was replaced, is refused.

@@ -86,14 +86,8 @@ CUSTOM_LAYOUTS: Mapping[str, str] = {
 """Protocol -> the layout of a custom task's files."""
 REQUIRED = ("name", "protocol", "format", "metric")
 METRIC_KEYS = ("metric", "metrics")
-STATED: Mapping[str, Any] = {
-    "group": "",
-    "in_train": None,
-    "numbers": "mean",
-    "reference": "",
-    "remark": "",
-    "method_formats": {},
-}
+STATED = ("group", "in_train", "numbers", "reference", "remark", "method_formats")
+"""Keys that are fields of `Task`, with its defaults."""
 TASK_KEYS = (*REQUIRED, "data", "fields", "stated_distance", *STATED)
 PATHS = ("data", "papers", "queries", "qrels", "labels", "reviewers", "ratings", "signatures")
 """Keys that name files or folders, relative to the TOML file."""
@@ -197,7 +191,7 @@ def _build_task(path: Path, number: int, row: Mapping[str, Any]) -> Task:
         settings, data = _build_data(row, protocol, where)
     else:
         settings, data = _build_custom_data(path.parent, row, protocol, where)
-    stated = {key: row.get(key, default) for key, default in STATED.items()}
+    stated = {key: row[key] for key in STATED if key in row}
     return Task(
         name=row["name"],
         format=row["format"],

@@ -219,22 +219,13 @@ def _rank_all(lists: Sequence[tuple[str, list[str], NDArray[Any]]]) -> Integers:
     return order
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClickScores:
-    """For each click (n,): gain 1 / log2(2 + above), 1 if above is 0 (else 0), weight 1 / propensity.
+def click_scores(
+    shown: Sequence[ArrayLike], clicked: Sequence[int], propensities: ArrayLike
+) -> tuple[Doubles, Doubles, Doubles]:
+    """Return of each click gain 1 / log2(2 + above), 1 if above is 0 (else 0), and weight 1 / propensity, each (n,).
 
-    above: number of papers of the same list that score higher; a tie counts half. The weighted means of gain
-    and first are the adjusted nDCG and P@1.
-    """
-
-    gain: Doubles
-    first: Doubles
-    weights: Doubles
-
-
-def click_scores(shown: Sequence[ArrayLike], clicked: Sequence[int], propensities: ArrayLike) -> ClickScores:
-    """Score each click. shown: scores of the papers in the order of display; clicked: position from 0.
-
+    above: number of papers of the same list that score higher; a tie counts half. The weighted means of gain and of
+    firsts are the adjusted nDCG and P@1. shown: scores of the papers in the order of display; clicked: position from 0.
     propensities: the probability, by position, that a paper is examined; rare ones weigh more. InputError if
     a position is outside its list or has no propensity above 0.
     """
@@ -251,7 +242,7 @@ def click_scores(shown: Sequence[ArrayLike], clicked: Sequence[int], propensitie
         above[number] = higher + equal / 2
     if max(clicked) >= len(by_position) or not (by_position[list(clicked)] > 0).all():
         raise InputError(f"a clicked position has no propensity above 0; {len(by_position)} are given")
-    return ClickScores(1 / np.log2(2 + above), (above == 0).astype(np.float64), 1 / by_position[list(clicked)])
+    return 1 / np.log2(2 + above), (above == 0).astype(np.float64), 1 / by_position[list(clicked)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

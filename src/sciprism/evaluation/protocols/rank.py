@@ -15,7 +15,7 @@ from sciprism.datasets.inputs import RerankInput, RetrievalInput
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import score_rankings
-from sciprism.evaluation.systems import Distance, System, TimedSystem
+from sciprism.evaluation.systems import Distance, System
 from sciprism.evaluation.task import EvaluationContext, ProtocolResult, check_metrics, protocols
 from sciprism.metrics.rankings import metric_depth
 
@@ -111,6 +111,6 @@ class RetrieveProtocol:
         )
         details: dict[str, Any] = {"queries": len(scored), "documents": len(names), "depth": k}
         details["distance"] = self.distance
-        if isinstance(system, TimedSystem):
-            details["seconds"] = system.search_times.to_json(len(scored))
+        if times := getattr(system, "search_times", None):
+            details["seconds"] = times.to_json(len(scored))
         return ProtocolResult(item_scores=item_scores, details=details, dropped=dropped)

@@ -100,11 +100,11 @@ class RecommendProtocol:
 
 
 def _item_scores(data: ClickLog, lists: ShownLists, scores: Sequence[NDArray[np.float64]]) -> dict[str, ItemScores]:
-    clicks = click_scores(scores, lists.clicked.tolist(), data.propensities)
+    gain, first, weights = click_scores(scores, lists.clicked.tolist(), data.propensities)
     ids = tuple(f"{number}:{data.papers[click.paper].id}" for number, click in enumerate(data.test))
     return {
-        name: ItemScores(ids, np.stack([value * clicks.weights, clicks.weights], axis=1), "weighted-mean")
-        for name, value in zip(METRICS, (clicks.gain, clicks.first), strict=True)
+        name: ItemScores(ids, np.stack([value * weights, weights], axis=1), "weighted-mean")
+        for name, value in zip(METRICS, (gain, first), strict=True)
     }
 
 

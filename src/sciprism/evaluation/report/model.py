@@ -276,12 +276,8 @@ def are_apart(a: Sequence[float] | Doubles, b: Sequence[float] | Doubles) -> boo
     return spread > 0 and abs(float(np.mean(a)) - float(np.mean(b))) > 2 * spread
 
 
-@dataclass(frozen=True, slots=True)
-class _Distribution:
-    """A metric on every sample; two results are paired where `items` is the same."""
-
-    items: tuple[int, str, int]
-    sample: ItemSample
+Distribution = tuple[tuple[int, str, int], ItemSample]
+"""The items, aggregate and parts of a metric, and its values on every sample; two results with the same are paired."""
 
 
 class Resampler:
@@ -289,7 +285,7 @@ class Resampler:
 
     def __init__(self, seed: int = 0) -> None:
         self._seed = seed
-        self._samples: dict[tuple[int, str], _Distribution | None] = {}
+        self._samples: dict[tuple[int, str], Distribution | None] = {}
         self._last: tuple[int, list[Doubles]] = (0, [])
 
     def mean(self, numbers: Sequence[tuple[StoredResult, str]]) -> Samples | None:
@@ -297,16 +293,16 @@ class Resampler:
         distributions = [distribution for run, metric in numbers if (distribution := self._bootstrap(run, metric))]
         if not distributions or len(distributions) < len(numbers):
             return None
-        return mean_samples([{distribution.items[0]: distribution.sample} for distribution in distributions])
+        return mean_samples([{items[0]: sample} for items, sample in distributions])
 
     def unpaired(self, run: StoredResult, other: StoredResult, metric: str) -> str:
         """Return why a metric of two runs cannot be compared item by item, "" if it can."""
         mine, theirs = self._bootstrap(run, metric), self._bootstrap(other, metric)
         if mine is None or theirs is None:
             return "the items behind the numbers are missing, so the difference is not tested"
-        return "" if mine.items == theirs.items else "other items were scored than for the baseline"
+        return "" if mine[0] == theirs[0] else "other items were scored than for the baseline"
 
-    def _bootstrap(self, run: StoredResult, metric: str) -> _Distribution | None:
+    def _bootstrap(self, run: StoredResult, metric: str) -> Distribution | None:
         key = (id(run), metric)
         if key not in self._samples:
             self._samples[key] = None
@@ -315,7 +311,7 @@ class Resampler:
                 items = sort_items(items)
                 number = items_key(items.ids)
                 sample = draw_sample(items, self._weights(number, items.ids))
-                self._samples[key] = _Distribution((number, items.aggregate, len(items.parts)), sample)
+                self._samples[key] = (number, items.aggregate, len(items.parts)), sample
         return self._samples[key]
 
     def _weights(self, key: int, ids: Sequence[str]) -> Iterable[Doubles]:

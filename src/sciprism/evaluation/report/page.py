@@ -44,25 +44,21 @@ def _figures(report: Report, suite: str) -> Iterator[str]:
 
 
 def _score_strip(row: ReportRow) -> FigureRow:
-    marks = {
-        i: IntervalMark(*_hundred(s.value, s.value if s.low is None else s.low, s.value if s.high is None else s.high))
-        for i, cell in enumerate(row.cells)
-        if (s := cell.score)
-    }
+    marks = {}
+    for i, cell in enumerate(row.cells):
+        if s := cell.score:
+            low, high = (s.value if limit is None else limit for limit in (s.low, s.high))
+            marks[i] = IntervalMark(100 * s.value, 100 * low, 100 * high)
     return FigureRow(row_label(row), marks)
 
 
 def _difference_strip(row: ReportRow) -> FigureRow:
     marks = {
-        i: IntervalMark(*_hundred(d.value, d.low, d.high), hollow=not d.marked)
+        i: IntervalMark(100 * d.value, 100 * d.low, 100 * d.high, hollow=not d.marked)
         for i, cell in enumerate(row.cells)
         if (d := cell.difference)
     }
     return FigureRow(row_label(row), marks)
-
-
-def _hundred(value: float, low: float, high: float) -> tuple[float, float, float]:
-    return 100 * value, 100 * low, 100 * high
 
 
 def _table(table: TextTable) -> str:

@@ -62,7 +62,7 @@ class SearchTimes:
 
     documents: float | None
     queries: float | None
-    search: float
+    search: float = 0.0
 
     def per_query(self, count: int) -> float | None:
         """Return the sum divided by the number of queries (INDUS, Table 8); None where a time is missing."""
@@ -79,13 +79,6 @@ class SearchTimes:
             "per query": self.per_query(count),
         }
         return {name: "cached" if time is None else round(time, 6) for name, time in times.items()}
-
-
-@runtime_checkable
-class TimedSystem(Protocol):
-    """A system that measures how long its last `top` took."""
-
-    search_times: SearchTimes
 
 
 @runtime_checkable
@@ -129,9 +122,13 @@ class System(Protocol):
 
 
 class NamedSystem:
-    """What all systems of one's own have: a `name`, and a `fingerprint` by which results are recognized."""
+    """A system with a `name`, and a `fingerprint` by which its results are recognized.
+
+    search_times: of the last `top`, None where it is not timed.
+    """
 
     name: str
+    search_times: SearchTimes | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -226,11 +223,15 @@ class VectorSystem(NamedSystem):
         """Return one row per item, (n, dim)."""
         raise NotImplementedError
 
+    def encode_both(self, queries: EncodingInput, documents: EncodingInput) -> tuple[Floats, Floats]:
+        """Return the vectors of queries and documents."""
+        return self.encode(queries), self.encode(documents)
+
     def pool_scores(
         self, queries: EncodingInput, candidates: EncodingInput, pools: Sequence[Rows], distance: Distance
     ) -> list[NDArray[np.float64]]:
         """Return the score of each candidate in each query's pool, computed in double precision."""
-        left, right, measure = self.encode(queries), self.encode(candidates), self._distance(distance)
+        (left, right), measure = self.encode_both(queries, candidates), self._distance(distance)
         return [exact.similarity(query, right[pool], measure) for query, pool in zip(left, pools, strict=True)]
 
     def top(
@@ -242,8 +243,14 @@ class VectorSystem(NamedSystem):
         excluded: Sequence[Rows] | None,
     ) -> tuple[Floats, Rows]:
         """Search all documents exactly; a query's ranking has none of its excluded rows."""
-        _check_depth(k)
-        return self.search(self.encode(queries), self.encode(documents), k, distance, excluded)
+        if k > MAX_DOCUMENTS:
+            raise InputError(f"{k} documents per query are too many; at most {MAX_DOCUMENTS:,} are ranked")
+        left, right = self.encode_both(queries, documents)
+        began = perf_counter()
+        best = self.search(left, right, k, distance, excluded)
+        if self.search_times is not None:
+            self.search_times = replace(self.search_times, search=perf_counter() - began)
+        return best
 
     def search(
         self, left: Floats, right: Floats, k: int, distance: Distance, excluded: Sequence[Rows] | None
@@ -273,8 +280,6 @@ class DenseSystem(VectorSystem):
     search_times: of the last `top`; encoding is timed where no vector came from the cache.
     """
 
-    search_times: SearchTimes
-
     def __init__(self, encoder: EncoderProtocol, cache: Path) -> None:
         self.encoder = encoder
         self.name = display_name(encoder)
@@ -299,32 +304,18 @@ class DenseSystem(VectorSystem):
         """Return one row per item; texts seen before come from the cache."""
         return self._timed(texts)[0]
 
-    def pool_scores(
-        self, queries: EncodingInput, candidates: EncodingInput, pools: Sequence[Rows], distance: Distance
-    ) -> list[NDArray[np.float64]]:
-        """Return the score of each candidate in each query's pool, computed in double precision."""
-        self._check_spaces(queries, candidates)
-        return super().pool_scores(queries, candidates, pools, distance)
-
-    def top(
-        self,
-        queries: EncodingInput,
-        documents: EncodingInput,
-        k: int,
-        distance: Distance,
-        excluded: Sequence[Rows] | None,
-    ) -> tuple[Floats, Rows]:
-        """Search all documents exactly, and time it."""
-        _check_depth(k)
-        self._check_spaces(queries, documents)
+    def encode_both(self, queries: EncodingInput, documents: EncodingInput) -> tuple[Floats, Floats]:
+        """Return the vectors of queries and documents, and time them. InputError for different spaces."""
+        spaces = [self.encoder.space(texts.format, texts.role) for texts in (queries, documents)]
+        if len(set(spaces)) > 1:
+            raise InputError(
+                f"{self.name}: vectors of {queries.format} {queries.role} and {documents.format} "
+                f"{documents.role} are in different spaces ({', '.join(spaces)}) and cannot be compared"
+            )
         left, query_seconds = self._timed(queries)
         right, document_seconds = self._timed(documents)
-        began = perf_counter()
-        best = self.search(left, right, k, distance, excluded)
-        self.search_times = SearchTimes(
-            documents=document_seconds, queries=query_seconds, search=perf_counter() - began
-        )
-        return best
+        self.search_times = SearchTimes(documents=document_seconds, queries=query_seconds)
+        return left, right
 
     def watch(self, progress: TextProgress | None) -> None:
         """Tell `progress` while texts are encoded how many are done, and how many there are."""
@@ -333,19 +324,6 @@ class DenseSystem(VectorSystem):
     def _timed(self, texts: EncodingInput) -> tuple[Floats, float | None]:
         """Return the vectors, and the seconds of encoding if none came from the cache."""
         return self._cached.encode_timed(texts.items, format=texts.format, role=texts.role, fields=texts.fields)
-
-    def _check_spaces(self, queries: EncodingInput, documents: EncodingInput) -> None:
-        spaces = [self.encoder.space(texts.format, texts.role) for texts in (queries, documents)]
-        if len(set(spaces)) > 1:
-            raise InputError(
-                f"{self.name}: vectors of {queries.format} {queries.role} and {documents.format} "
-                f"{documents.role} are in different spaces ({', '.join(spaces)}) and cannot be compared"
-            )
-
-
-def _check_depth(k: int) -> None:
-    if k > MAX_DOCUMENTS:
-        raise InputError(f"{k} documents per query are too many; at most {MAX_DOCUMENTS:,} are ranked")
 
 
 def _shared_mask(excluded: Sequence[Rows] | None, count: int) -> tuple[NDArray[np.bool_] | None, int]:

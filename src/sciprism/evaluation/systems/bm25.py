@@ -30,7 +30,6 @@ class BM25System(RankingSystem):
     """
 
     name = "bm25"
-    search_times: SearchTimes
 
     def __init__(self, *, k1: float = K1, b: float = B) -> None:
         if k1 < 0 or not 0 <= b <= 1:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from torch import Tensor
@@ -38,14 +38,6 @@ SplitScores = Mapping[str, Mapping[str, ItemScores]]
 """Split ("dev", "test") -> metric -> item scores."""
 Predictions = Sequence[tuple[TuningExample, Outputs]]
 """Examples with the outputs of the head."""
-
-
-class RowSplits(NamedTuple):
-    """Rows of the data by split."""
-
-    train: Rows
-    dev: Rows
-    test: Rows
 
 
 class TuningProtocol(Protocol):
@@ -104,12 +96,14 @@ class TuningProblem(ABC, Generic[D, P]):
 class TuningExperiment:
     """An encoder with its original weights and the examples of a task, shared by all settings and seeds."""
 
-    def __init__(self, encoder: TunableEncoder, problem: TuningProblem[Any, Any], splits: RowSplits) -> None:
-        if not len(splits.train) or not len(splits.test):
-            raise InputError(f"{len(splits.train)} texts to train on and {len(splits.test)} to test; need both")
-        self.encoder, self.problem, self.splits = encoder, problem, splits
-        wanted = [set(rows.tolist()) for rows in splits]
-        train, dev, test = ([each for each in problem.examples if each.row in rows] for rows in wanted)
+    def __init__(self, encoder: TunableEncoder, problem: TuningProblem[Any, Any]) -> None:
+        self.splits: dict[str, Rows] = {name: getattr(problem.data, name) for name in ("train", "dev", "test")}
+        sizes = {name: len(rows) for name, rows in self.splits.items()}
+        if not sizes["train"] or not sizes["test"]:
+            raise InputError(f"{sizes['train']} texts to train on and {sizes['test']} to test; need both")
+        self.encoder, self.problem, self.sizes = encoder, problem, sizes
+        wanted = [set(rows.tolist()) for rows in self.splits.values()]
+        train, dev, test = ([example for example in problem.examples if example.row in rows] for rows in wanted)
         self.train_examples = [example for example in train if not example.idle]
         self.examples = {"dev": dev, "test": test}
 
@@ -137,8 +131,7 @@ class TuningExperiment:
             "seconds of training": round(trained, 2),
             "collapsed": self.problem.is_uniform(predictions[splits[-1]]),
         }
-        rows = self.splits._asdict()
-        return {name: self.problem.item_scores(rows[name], pairs) for name, pairs in predictions.items()}, facts
+        return {name: self.problem.item_scores(self.splits[name], pairs) for name, pairs in predictions.items()}, facts
 
 
 def fine_tune(
@@ -154,7 +147,7 @@ def fine_tune(
     def build() -> TuningExperiment:
         problem = build_problem(data, WindowTokenizer(encoder, protocol.length), protocol)
         tunable = TunableEncoder(encoder, encoder.route(context.format))
-        return TuningExperiment(tunable, problem, RowSplits(data.train, data.dev, data.test))
+        return TuningExperiment(tunable, problem)
 
     experiment, tuning = context.build_once(build), protocol.tuning
     dev_scores, runs = _search_grid(experiment, tuning, context)
@@ -166,8 +159,7 @@ def fine_tune(
     for reason, flag in ((COLLAPSED, "collapsed"), (DIVERGED, "diverged")):
         if facts[flag]:
             dropped.add(reason, f"seed {context.seed}")
-    sizes = {split: len(rows) for split, rows in experiment.splits._asdict().items()}
-    details = sizes | {"setting": asdict(best), "dev scores": dev_scores, "shared": tuning.shared} | facts
+    details = experiment.sizes | {"setting": asdict(best), "dev scores": dev_scores, "shared": tuning.shared} | facts
     return ProtocolResult(item_scores=scores["test"], details=details, dropped=dropped)
 
 
@@ -187,7 +179,7 @@ def _search_grid(
     """
     if len(tuning.grid) == 1:
         return {}, {}
-    if not len(experiment.splits.dev):
+    if not experiment.sizes["dev"]:
         raise InputError("the grid has several settings and the data no dev part; give one setting (--grid)")
     stored = _read_lines(context.grid_file)
     dev_scores: dict[str, float | None] = {row["setting"]: row["dev"] for row in stored if row["key"] == context.key}
