@@ -31,7 +31,7 @@ from sciprism.evaluation.task import Task, to_declaration
 from sciprism.files import sha256
 from sciprism.papers.records import Label, Paper
 from sciprism.prepare.open import TRAINING_SETS
-from sciprism.prepare.pair_shapes import shapes
+from sciprism.prepare.pairs import shapes
 from sciprism.training.examples import Example, read_examples
 from sciprism.training.recipe import Recipe
 from sciprism.training.recipe_file import read_recipe

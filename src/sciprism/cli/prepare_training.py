@@ -25,7 +25,7 @@ from sciprism.cli.output import print_preparation
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
-    from sciprism.prepare.text_sources import TextSource
+    from sciprism.prepare.text import TextSource
 
 DEFAULT_SHAPES = "title-abstract,citing-cited-abstracts,citing-cited-titles"
 
@@ -235,7 +235,7 @@ def parse_sources(
     sources: Sequence[str], weights: Sequence[str], kinds: Sequence[str], columns: Sequence[str]
 ) -> list[TextSource]:
     """Read NAME=PATH and the options on a NAME. Raises InputError for a NAME that no source has."""
-    from sciprism.prepare.text_sources import TextSource
+    from sciprism.prepare.text import TextSource
 
     paths: dict[str, list[Path]] = {}
     for name, value in _parse_pairs("source", sources):

@@ -24,12 +24,12 @@ from sciprism.prepare.example_folder import ExampleFolder
 from sciprism.prepare.preparation import Preparation, check_dev_share
 from sciprism.prepare.samplers.fields import DomainTable, FieldBalance
 from sciprism.prepare.samplers.sampling import SampleReport
-from sciprism.prepare.samplers.scincl import SciNCLSampler
 from sciprism.prepare.samplers.triplets import (
     GIVEN,
     GivenTripletSampler,
     SamplerInputs,
     Samples,
+    SciNCLSampler,
     SpecterTripletSampler,
     TripletSampler,
 )

@@ -1,33 +1,153 @@
-"""Write pairs of every requested shape as DPR-style files, a train and a dev file each."""
+"""Write pairs of texts of every requested shape as DPR-style files, a train and a dev file each."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
 from sciprism.datasets.open_data import Part
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
+from sciprism.formats import Role
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.json_rows import NOT_READ
 from sciprism.papers.records import Paper
 from sciprism.prepare.example_folder import PARTS, ExampleFolder
 from sciprism.prepare.filters import Filters
-from sciprism.prepare.pair_shapes import PairShape, read_pair_rows, shapes
 from sciprism.prepare.preparation import CountTable, Preparation, check_dev_share
 from sciprism.prepare.sources.citation_corpus import CitationSources, CorpusBuilder, PaperReader
-from sciprism.seeding import random_fraction
-from sciprism.text.documents.document import Document, build_document, read_documents
+from sciprism.registry import Registry
+from sciprism.seeding import random_bits, random_fraction
+from sciprism.text.documents.document import PARAGRAPH_BREAK, Document, build_document, read_documents
+from sciprism.text.sentences import split_sentences
 from sciprism.text.tokenizer import read_json
 from sciprism.training.examples import PAPERS_FILE, Example, PaperLookup, item_key
 
+MAX_BODY = 5_000
+"""Characters of a body in a pair: more than any encoder here reads."""
+MIN_SENTENCE = 20
+"""Characters of a sentence: shorter ones are headings or splitting errors."""
+
+Examples = Iterator[Example]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairShape:
+    """One shape. query, candidate: the roles of a file's texts in a recipe. lengths: s2p, p2p or s2s.
+
+    build: yields the pairs of one document, of one citation (citing and cited paper), or of a file whose rows
+    are pairs: built_from. excerpts: its texts are excerpts, each of which may occur in a test by itself.
+    """
+
+    query: Role
+    candidate: Role = "paper"
+    lengths: str
+    build: Callable[..., Examples]
+    built_from: Literal["document", "citation", "file"] = "document"
+    excerpts: bool = False
+
+
+shapes: Registry[PairShape] = Registry("shape of pairs")
+
+
+def _title_abstract(document: Document) -> Examples:
+    paper = document.paper
+    if paper.title and paper.abstract:
+        yield Example(paper.title, (Paper(id=paper.id, abstract=paper.abstract),))
+
+
+def _title_body(document: Document) -> Examples:
+    """Take the text after the title and, if it is known, after the abstract."""
+    title, rest = document.paper.title, document.text
+    for part in (title, document.paper.abstract):
+        rest = rest.removeprefix(part).strip() if part else rest
+    body = rest[:MAX_BODY].replace(PARAGRAPH_BREAK, " ")
+    if title and body:
+        yield Example(title, (Paper(id=document.id, abstract=body),))
+
+
+def _neighbour_sentences(document: Document) -> Examples:
+    """Take the first and the second sentence of an abstract, the third and the fourth, and so on."""
+    paper = document.paper
+    sentences = [sentence for sentence in split_sentences(paper.abstract) if len(sentence) >= MIN_SENTENCE]
+    for one, other in zip(sentences[::2], sentences[1::2], strict=False):
+        yield Example(one, (Paper(id=paper.id, abstract=other),))
+
+
+def _citing_cited(citing: Paper, cited: Paper, *, text: Literal["title", "abstract"]) -> Examples:
+    """Take the title, or the abstract, of both papers alone."""
+    if getattr(citing, text) and getattr(cited, text):
+        one, other = (Paper(id=paper.id, **{text: getattr(paper, text)}) for paper in (citing, cited))
+        yield Example(one, (other,))
+
+
+shapes["title-abstract"] = PairShape(query="query", lengths="s2p", build=_title_abstract)
+shapes["title-body"] = PairShape(query="query", lengths="s2p", build=_title_body)
+shapes["neighbour-sentences"] = PairShape(query="query", lengths="s2s", build=_neighbour_sentences, excerpts=True)
+shapes["citing-cited-abstracts"] = PairShape(
+    query="paper", lengths="p2p", build=partial(_citing_cited, text="abstract"), built_from="citation"
+)
+shapes["citing-cited-titles"] = PairShape(
+    query="paper", lengths="s2s", build=partial(_citing_cited, text="title"), built_from="citation"
+)
+
+ROW_FORMATS = '["a", "b"], ["anchor", "positive", "negative"], {"set": [..]} or {"query", "pos", "neg"}'
+
+
+def read_pair_rows(source: InputFile, *, seed: int, dropped: DropReport) -> Iterator[Example]:
+    """Yield the pairs of a file of JSON lines, plain or gzip; rows of an unknown format are counted.
+
+    A set of n texts gives n - 1 pairs: each text with the next, in an order by hash with the seed.
+    """
+    for line, words in source.lines():
+        if not words.strip():
+            continue
+        name = f"{source.path.name}, line {line}"
+        try:
+            for example in _examples(json.loads(words), seed):
+                if example.query == example.positives[0]:
+                    dropped.add("pair of a text and itself", name)
+                else:
+                    yield example
+        except (ValueError, RecursionError) as error:
+            dropped.add(NOT_READ, f"{name}: {error}"[:300])
+
+
+def _examples(value: Any, seed: int) -> list[Example]:
+    if isinstance(value, Mapping) and "set" in value:
+        texts = sorted(_texts(value["set"], 2), key=lambda text: random_bits(seed, text))
+        return [Example(one, (other,)) for one, other in pairwise(texts)]
+    if isinstance(value, Mapping) and "query" in value:
+        (query,) = _texts([value["query"]], 1)
+        positives = _texts(_as_list(value.get("pos")), 1)
+        return [Example(query, positives, _texts(_as_list(value.get("neg") or []), 0))]
+    query, positive, *negatives = _texts(value, 2)
+    return [Example(query, (positive,), tuple(negatives))]
+
+
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _texts(value: Any, min_count: int) -> tuple[str, ...]:
+    valid = isinstance(value, list) and all(isinstance(text, str) and text.strip() for text in value)
+    if not valid or len(value) < min_count:
+        raise ValueError(f"expected {ROW_FORMATS}")
+    return tuple(value)
+
+
 ROWS = "rows"
 """The shape of files whose rows are already pairs."""
+shapes[ROWS] = PairShape(
+    query="query", candidate="query", lengths="", build=read_pair_rows, built_from="file", excerpts=True
+)
 REPORT = "pairs.json"
 NO_TEXT = "a text of the pair is missing"
 WORDS = ("source", "sheet", "query", "candidate")
@@ -50,8 +170,7 @@ class PairSettings:
     def __post_init__(self) -> None:
         check_dev_share(self.dev)
         for name in self.shapes:
-            if name != ROWS:
-                shapes[name]
+            shapes[name]
 
     @property
     def held_out(self) -> dict[str, float]:
@@ -65,21 +184,16 @@ class PairSettings:
 
 @dataclass(slots=True)
 class PairSource:
-    """A source of pairs: a shape of its files, or a file of rows (no shape)."""
+    """A source of pairs: a shape of all files, or one file of rows."""
 
     name: str
-    shape: PairShape | None
+    shape: PairShape
     files: Sequence[Path]
     dropped: DropReport = field(default_factory=DropReport)
 
     def file(self, part: Part) -> str:
         """Return the name of the file of one part."""
         return f"{part}/{self.name}.jsonl"
-
-    @property
-    def words(self) -> tuple[str, str, str]:
-        """Return the lengths of the texts, and the roles of queries and candidates."""
-        return (self.shape.lengths, self.shape.query, self.shape.candidate) if self.shape else ("", "query", "query")
 
     @property
     def inputs(self) -> dict[str, int]:
@@ -109,7 +223,7 @@ def prepare_pairs(out: Path, files: Sequence[Path], settings: PairSettings) -> P
     folder, dropped_papers = ExampleFolder(out), DropReport()
     with TemporaryDirectory(prefix=".papers-", dir=out) as texts:
         citations: Iterable[tuple[Paper, Paper]] = ()
-        if any(source.shape and source.shape.built_from == "citation" for source in sources):
+        if any(source.shape.built_from == "citation" for source in sources):
             citations = _Citations(Path(texts) / PAPERS_FILE, files, settings, dropped_papers)
         for source in sources:
             _write_source(folder, source, citations, settings)
@@ -118,7 +232,13 @@ def prepare_pairs(out: Path, files: Sequence[Path], settings: PairSettings) -> P
         reasons = ", ".join(filter(None, map(str, reports.values())))
         raise InputError(f"no pair was built: {reasons or 'there was nothing to build one from'}")
     rows = [
-        [source.name, *source.words, *(folder.counts.get(source.file(part), "") for part in PARTS)]
+        [
+            source.name,
+            source.shape.lengths,
+            source.shape.query,
+            source.shape.candidate,
+            *(folder.counts.get(source.file(part), "") for part in PARTS),
+        ]
         for source in sources
     ]
     record = {
@@ -138,7 +258,7 @@ def _list_sources(files: Sequence[Path], settings: PairSettings) -> list[PairSou
     """Return a source of each shape, and of each file of rows."""
     sources = [PairSource(name, shapes[name], files) for name in settings.shapes if name != ROWS]
     for path in files if ROWS in settings.shapes else ():
-        sources.append(PairSource(Path(path.name.removesuffix(".gz")).stem, None, [path]))
+        sources.append(PairSource(Path(path.name.removesuffix(".gz")).stem, shapes[ROWS], [path]))
     names = Counter(source.name for source in sources)
     if repeated := [name for name, count in names.items() if count > 1]:
         raise InputError(f"two sources would be train/{repeated[0]}.jsonl; rename a file of rows")
@@ -168,15 +288,21 @@ def _write_source(
     folder: ExampleFolder, source: PairSource, citations: Iterable[tuple[Paper, Paper]], settings: PairSettings
 ) -> None:
     """Write train and dev of a source. Each part reads everything, so what is dropped counts once."""
-    dropped = source.dropped
+    drop_reason, dropped = settings.filters.load_check(), source.dropped
+
+    def examples(part: Part) -> Iterator[Example]:
+        """Yield the pairs of a part; an excerpt may be the title of a test paper."""
+        for name, own_part, pairs in _read_groups(source, citations, settings, drop_reason, dropped):
+            if not pairs:
+                dropped.add(NO_TEXT, name)
+            for example in pairs:
+                if reason := _drop_reason_of_texts(example, drop_reason) if source.shape.excerpts else "":
+                    dropped.add(reason, name)
+                elif own_part == part:
+                    yield example
+
     for part in PARTS if settings.dev else PARTS[:1]:
-        if source.shape is None:
-            examples = _row_examples(source.files, settings, part, dropped)
-        elif source.shape.built_from == "citation":
-            examples = _citation_examples(citations, source.shape, settings, part, dropped)
-        else:
-            examples = _document_examples(source.files, source.shape, settings, part, dropped)
-        folder.write(source.file(part), examples)
+        folder.write(source.file(part), examples(part))
         dropped = DropReport()
 
 
@@ -200,54 +326,34 @@ class _Citations:
                 yield self._papers[names[row]], self._papers[names[other]]
 
 
-def _citation_examples(
+def _read_groups(
+    source: PairSource,
     citations: Iterable[tuple[Paper, Paper]],
-    shape: PairShape,
     settings: PairSettings,
-    part: Part,
+    drop_reason: Callable[[Document], str],
     dropped: DropReport,
-) -> Iterator[Example]:
-    for citing, cited in citations:
-        own_part = settings.part(citing.id)
-        if own_part == "train" and settings.part(cited.id) == "dev":
-            dropped.add("train paper that cites a dev paper", f"{citing.id} -> {cited.id}")
+) -> Iterator[tuple[str, Part, list[Example]]]:
+    """Yield (name, part, pairs) of each citation, document or row of a source."""
+    shape = source.shape
+    if shape.built_from == "citation":
+        for citing, cited in citations:
+            name, part = f"{citing.id} -> {cited.id}", settings.part(citing.id)
+            if part == "train" and settings.part(cited.id) == "dev":
+                dropped.add("train paper that cites a dev paper", name)
+            else:
+                yield name, part, list(shape.build(citing, cited))
+        return
+    for path in source.files:
+        if shape.built_from == "file":
+            for example in shape.build(InputFile(path), seed=settings.seed, dropped=dropped):
+                key = item_key(example.query)
+                yield key[:80], settings.part(key), [example]
             continue
-        examples = list(shape.build(citing, cited))
-        if not examples:
-            dropped.add(NO_TEXT, f"{citing.id} -> {cited.id}")
-        if own_part == part:
-            yield from examples
-
-
-def _document_examples(
-    files: Sequence[Path], shape: PairShape, settings: PairSettings, part: Part, dropped: DropReport
-) -> Iterator[Example]:
-    drop_reason = settings.filters.load_check()
-    for path in files:
         for document in read_documents(path, dropped=dropped):
             if reason := drop_reason(document):
                 dropped.add(reason, document.id)
-                continue
-            examples = list(shape.build(document))
-            if not examples:
-                dropped.add(NO_TEXT, document.id)
-            for example in examples:
-                if reason := _drop_reason_of_texts(example, drop_reason) if shape.excerpts else "":
-                    dropped.add(reason, document.id)
-                elif settings.part(document.id) == part:
-                    yield example
-
-
-def _row_examples(files: Sequence[Path], settings: PairSettings, part: Part, dropped: DropReport) -> Iterator[Example]:
-    """Yield the pairs of rows whose query is of the part; either text may be the title of a test paper."""
-    drop_reason = settings.filters.load_check()
-    for path in files:
-        for example in read_pair_rows(InputFile(path), seed=settings.seed, dropped=dropped):
-            key = item_key(example.query)
-            if reason := _drop_reason_of_texts(example, drop_reason):
-                dropped.add(reason, key[:80])
-            elif settings.part(key) == part:
-                yield example
+            else:
+                yield document.id, settings.part(document.id), list(shape.build(document))
 
 
 def _drop_reason_of_texts(example: Example, drop_reason: Callable[[Document], str]) -> str:

@@ -23,8 +23,7 @@ from sciprism.prepare.samplers.sampling import (
     seeded_random,
     select_by_hash,
 )
-from sciprism.prepare.samplers.scincl import SciNCLSampler
-from sciprism.prepare.samplers.triplets import SpecterTripletSampler
+from sciprism.prepare.samplers.triplets import SciNCLSampler, SpecterTripletSampler
 from sciprism.seeding import random_fraction
 
 COUNT = 700  # more than two chunks

@@ -4,9 +4,8 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.papers import Paper
-from sciprism.prepare.open_builders import pair_texts, pair_titles
 from sciprism.prepare.samplers.sampling import BEYOND_LIMIT, NONE, SampleReport, Sampling
-from sciprism.prepare.samplers.scored_lists import NOT_CLICKED, ScoredList, sample_clicks
+from sciprism.prepare.samplers.scored_lists import NOT_CLICKED, ScoredList, pair_texts, pair_titles, sample_clicks
 
 
 def build_papers(names):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sciprism.errors import InputError
-from sciprism.prepare.scirepeval.config import read_config
+from sciprism.prepare.scirepeval.published import read_config
 from sciprism.prepare.scirepeval.training_sources import prepare_scirepeval
 
 

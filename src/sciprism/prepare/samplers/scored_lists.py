@@ -121,6 +121,24 @@ def _select_clicked(scored: ScoredList, limit: int, seed: int) -> QuerySample:
     return QuerySample(positives, negatives, (NOT_CLICKED if negatives else NONE,) * len(positives), dropped)
 
 
+def pair_titles(papers: Iterable[Paper], sampling: Sampling) -> Iterator[Example]:
+    """Yield the title of each paper, and the paper with its abstract alone."""
+    return pair_texts(((paper.title, Paper(id=paper.id, abstract=paper.abstract)) for paper in papers), sampling)
+
+
+def pair_texts(pairs: Iterable[tuple[str, Paper]], sampling: Sampling) -> Iterator[Example]:
+    """Yield each text as a query that its paper answers, without hard negatives; both must have words."""
+    complete = []
+    for text, paper in pairs:
+        if not text.strip():
+            sampling.drop(NO_WORDS, paper.id)
+        elif sampling.has_text(paper):
+            complete.append((text, paper))
+    for row in sampling.select([paper.id for _, paper in complete]):
+        sampling.report.add(QuerySample((0,), (), (NONE,)))
+        yield Example(complete[row][0], (complete[row][1],))
+
+
 def sample_influential_citations(
     papers: Sequence[Paper],
     mentions: Iterable[Mention],

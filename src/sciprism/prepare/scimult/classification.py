@@ -55,16 +55,13 @@ def write_chemistry_mesh(context: SciMultPrepareContext) -> PreparedDataSet:
     return _write_fine(context, "ChemistryMeSH", "Chemistry_MeSH", labels, names, missing_inputs)
 
 
-def write_geography(context: SciMultPrepareContext) -> PreparedDataSet:
-    """Write the files of `Geography` over its own labels."""
-    labels = read_mag_labels(context, "Geography")
-    return _write_fine(context, "Geography", "Geography", labels, labels)
+def _write_mag_field(context: SciMultPrepareContext, *, name: str) -> PreparedDataSet:
+    """Write the files of a field of MAPLE over its own labels."""
+    labels = read_mag_labels(context, name)
+    return _write_fine(context, name, name, labels, labels)
 
 
-def write_psychology(context: SciMultPrepareContext) -> PreparedDataSet:
-    """Write the files of `Psychology` over its own labels."""
-    labels = read_mag_labels(context, "Psychology")
-    return _write_fine(context, "Psychology", "Psychology", labels, labels)
+write_geography, write_psychology = (partial(_write_mag_field, name=name) for name in ("Geography", "Psychology"))
 
 
 def _write_fine(

@@ -26,13 +26,7 @@ from typing import Any, Literal, get_args
 from sciprism.errors import InputError
 from sciprism.files import write_json
 from sciprism.prepare.preparation import CountTable, Preparation, check_folders
-from sciprism.prepare.scimult import classification, search
-from sciprism.prepare.scimult import link_prediction as links
-from sciprism.prepare.scimult import link_prediction as recommendation
-from sciprism.prepare.scimult import pretraining as citations
-from sciprism.prepare.scimult import pretraining as label_sources
-from sciprism.prepare.scimult import pretraining as searches
-from sciprism.prepare.scimult import search as patients
+from sciprism.prepare.scimult import classification, link_prediction, pretraining, search
 from sciprism.prepare.scimult.context import MissingFilesError, PreparedDataSet, SciMultPrepareContext
 
 Purpose = Literal["pretrain", "test"]
@@ -46,11 +40,11 @@ TITLES: dict[Purpose, str] = {"pretrain": "Table A1: pre-training sources", "tes
 
 WRITERS: dict[Purpose, dict[str, DataSetWriter]] = {
     "pretrain": {
-        "MAPLE CS-Journal": label_sources.write_cs_journal,
-        "MAPLE Biology-MeSH + Medicine-MeSH": label_sources.write_biology_and_medicine,
-        "MAPLE coarse": label_sources.write_coarse,
-        "citation triplets": citations.write_citation_triplets,
-        "SciRepEval-Search": searches.write_search_lists,
+        "MAPLE CS-Journal": pretraining.write_cs_journal,
+        "MAPLE Biology-MeSH + Medicine-MeSH": pretraining.write_biology_and_medicine,
+        "MAPLE coarse": pretraining.write_coarse,
+        "citation triplets": pretraining.write_citation_triplets,
+        "SciRepEval-Search": pretraining.write_search_lists,
     },
     "test": {
         "CSConference": classification.write_cs_conference,
@@ -59,16 +53,16 @@ WRITERS: dict[Purpose, dict[str, DataSetWriter]] = {
         "Psychology": classification.write_psychology,
         "MAG": classification.write_mag_classes,
         "MeSH": classification.write_mesh_classes,
-        "SciDocs links": links.write_scidocs_links,
-        "PMC-Patients PPR": patients.write_similar_patients,
-        "Recommendation": recommendation.write_recommendation,
+        "SciDocs links": link_prediction.write_scidocs_links,
+        "PMC-Patients PPR": search.write_similar_patients,
+        "Recommendation": link_prediction.write_recommendation,
         "Search": search.write_scirepeval_search,
         "TRECCOVID_SciRepEval": search.write_scirepeval_trec_covid,
         "TRECCOVID_BEIR": search.write_trec_covid,
         "SciFact": search.write_scifact,
         "NFCorpus": search.write_nfcorpus,
-        "PMC-Patients PAR, supervised": patients.write_supervised_articles,
-        "PMC-Patients PPR, supervised": patients.write_supervised_patients,
+        "PMC-Patients PAR, supervised": search.write_supervised_articles,
+        "PMC-Patients PPR, supervised": search.write_supervised_patients,
     },
 }
 

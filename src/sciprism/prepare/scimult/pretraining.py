@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from sciprism.datasets.layouts.item_tables import ID_FIELDS, NO_TEXT, clean_text, parse_number, parse_paper
+from sciprism.datasets.layouts.item_tables import NO_TEXT, clean_text, parse_number, parse_paper
 from sciprism.datasets.layouts.scirepeval import TEXTS
 from sciprism.datasets.rows import as_id
 from sciprism.errors import InputError
@@ -30,7 +30,7 @@ from sciprism.prepare.scimult.maple import (
     read_maple_papers,
     read_mesh_terms,
 )
-from sciprism.prepare.sources.records import read_located_records
+from sciprism.prepare.sources.records import IDS, read_located_records
 from sciprism.seeding import random_fraction
 from sciprism.training.examples import Example, item_key
 
@@ -213,10 +213,9 @@ def _parse_source_paper(record: Any, where: str) -> Paper:
     """Return the paper of a SciRepEval record; older files have `sha` as id. Raises InputError."""
     if not isinstance(record, Mapping):
         raise InputError(f"{where}: expected a paper as an object, got {record!r:.60}")
-    keys = (*ID_FIELDS, "sha")
-    name = next((as_id(record[key]) for key in keys if record.get(key) not in (None, "")), "")
+    name = next((as_id(record[key]) for key in IDS if record.get(key) not in (None, "")), "")
     if not name:
-        raise InputError(f"{where}: a paper without {', '.join(keys)}")
+        raise InputError(f"{where}: a paper without {', '.join(IDS)}")
     return parse_paper(record, name)
 
 

@@ -7,14 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from sciprism.datasets.inputs import RerankInput
 from sciprism.datasets.layouts.beir import NO_DOCUMENT, NO_QUERY, Qrels, merge_judgements, read_judgements
 from sciprism.datasets.layouts.item_tables import count_missing_text
 from sciprism.datasets.layouts.scirepeval import LABELS, TEXTS, HubTexts, RankedPapers
 from sciprism.drop_report import DropReport
 from sciprism.papers.records import Paper
+from sciprism.prepare.patients import FOLDERS
 from sciprism.prepare.scimult.context import PreparedDataSet, SciMultPrepareContext, build_paper_row
-from sciprism.prepare.sources.pmc_patients import FOLDERS
 from sciprism.prepare.sources.records import read_beir_papers
 
 Row = dict[str, Any]
@@ -23,11 +22,48 @@ FOLDER = "scimult/search"
 DUPLICATE = "duplicate text, the first is used"
 
 
-def read_distinct_texts(context: SciMultPrepareContext, path: Path, dropped: DropReport) -> Iterator[Paper]:
-    """Yield the distinct texts of a corpus or of queries in BEIR's layout, as papers.
+def _write_collection(
+    context: SciMultPrepareContext,
+    files: Sequence[str],
+    paths: tuple[Path, Sequence[Path], Sequence[Path]],
+    rows: tuple[Callable[[Paper], Row], Callable[[Paper, Mapping[str, int]], Row | None]],
+    reports: tuple[DropReport, DropReport],
+) -> tuple[int, set[str], Qrels]:
+    """Write a corpus and its queries; return the number of documents, the ids of the queries, and the judgements.
 
-    Raises InputError that names file and line of a record without an id.
+    paths: the corpus, the queries and the judgements, in BEIR's layout. rows: build the row of a document, and
+    that of a query with its grades, None for a query that is dropped. reports: of documents and judgements, and
+    of queries.
     """
+    (corpus, query_files, qrels_files), (build_document, build_query), dropped = paths, rows, reports[0]
+    judgements = (row for path in qrels_files for row in read_judgements(context.data_root, path))
+    qrels = merge_judgements(judgements, dropped)
+    documents: set[str] = set()
+    written: set[str] = set()
+
+    def document_rows() -> Iterator[Row]:
+        for document in _read_distinct_texts(context, corpus, dropped):
+            documents.add(document.id)
+            yield build_document(document)
+
+    def query_rows() -> Iterator[Row]:
+        for query in (query for path in query_files for query in _read_distinct_texts(context, path, reports[1])):
+            if query.id not in written and (row := build_query(query, qrels.get(query.id, {}))):
+                written.add(query.id)
+                yield row
+
+    size, _ = context.write(files[0], document_rows()), context.write(files[1], query_rows())
+    for name, grades in qrels.items():
+        if name not in written:
+            dropped.add(NO_QUERY, name)
+        for document in grades if name in written else ():
+            if document not in documents:
+                dropped.add(NO_DOCUMENT, f"{name} {document}")
+    return size, written, qrels
+
+
+def _read_distinct_texts(context: SciMultPrepareContext, path: Path, dropped: DropReport) -> Iterator[Paper]:
+    """Yield the distinct texts of a corpus or of queries as papers; InputError names a record without an id."""
     seen: set[str] = set()
     for paper in read_beir_papers(context.data_root, path):
         if paper.id in seen:
@@ -38,74 +74,20 @@ def read_distinct_texts(context: SciMultPrepareContext, path: Path, dropped: Dro
         yield paper
 
 
-def count_absent(qrels: Qrels, queries: set[str], documents: set[str], dropped: DropReport) -> None:
-    """Count graded queries and documents without a record."""
-    for query, grades in qrels.items():
-        if query not in queries:
-            dropped.add(NO_QUERY, query)
-            continue
-        for name in grades:
-            if name not in documents:
-                dropped.add(NO_DOCUMENT, f"{query} {name}")
-
-
-def write_collection(
-    context: SciMultPrepareContext,
-    files: Sequence[str],
-    texts: tuple[Path, Sequence[Path]],
-    rows: tuple[Callable[[Paper], Row], Callable[[Paper], Row | None]],
-    qrels: Qrels,
-    reports: tuple[DropReport, DropReport],
-) -> tuple[int, set[str]]:
-    """Write a corpus and its queries; return the number of documents and the ids of the queries.
-
-    texts: the corpus and the files of queries, in BEIR's layout. rows: build the row of a document and of a
-    query, None for a query that is dropped. reports: of documents (and absent ids) and of queries.
-    """
-    corpus, query_files = texts
-    build_document, build_query = rows
-    documents: set[str] = set()
-    written: set[str] = set()
-
-    def document_rows() -> Iterator[Row]:
-        """Yield all documents, and collect their ids."""
-        for document in read_distinct_texts(context, corpus, reports[0]):
-            documents.add(document.id)
-            yield build_document(document)
-
-    def query_rows() -> Iterator[Row]:
-        """Yield the first query of each id that has a row, and collect their ids."""
-        for query in (q for path in query_files for q in read_distinct_texts(context, path, reports[1])):
-            if query.id not in written and (row := build_query(query)):
-                written.add(query.id)
-                yield row
-
-    size, _ = context.write(files[0], document_rows()), context.write(files[1], query_rows())
-    count_absent(qrels, written, documents, reports[0])
-    return size, written
-
-
 def _write_merged(context: SciMultPrepareContext, *, name: str, folder: str, splits: Sequence[str]) -> PreparedDataSet:
     """Write a data set of BEIR: all documents, and the queries with judgements in any of the splits."""
-    dropped = DropReport()
-    folders = [f"{above}{folder}" for above in ("beir/", "")]
+    folders, dropped = [f"{above}{folder}" for above in ("beir/", "")], DropReport()
     corpus, queries = (context.need(*(f"{p}/{name}.jsonl" for p in folders)) for name in ("corpus", "queries"))
     parts = [context.need(*(f"{p}/qrels/{split}.tsv" for p in folders)) for split in splits]
-    rows = (row for part in parts for row in read_judgements(context.data_root, part))
-    qrels = merge_judgements(rows, dropped)
 
-    def query_row(query: Paper) -> Row | None:
-        """Return the row of a query with judgements."""
-        return _build_query_row(query.id, query.abstract, qrels[query.id]) if query.id in qrels else None
+    def query_row(query: Paper, grades: Mapping[str, int]) -> Row | None:
+        return _build_query_row(query.id, query.abstract, grades) if grades else None
 
-    files, builders, reports = _name_files(name), (build_paper_row, query_row), (dropped, DropReport())
-    size, written = write_collection(context, files, (corpus, [queries]), builders, qrels, reports)
+    files, paths, rows = _name_files(name), (corpus, [queries], parts), (build_paper_row, query_row)
+    size, written, qrels = _write_collection(context, files, paths, rows, (dropped, DropReport()))
+    relevant = sum(grade > 0 for query in written for grade in qrels[query].values())
     return PreparedDataSet(
-        files=files,
-        queries=len(written),
-        targets=size,
-        counts={"relevant": sum(grade > 0 for query in written for grade in qrels[query].values())},
-        dropped=dropped,
+        files=files, queries=len(written), targets=size, counts={"relevant": relevant}, dropped=dropped
     )
 
 
@@ -122,7 +104,11 @@ def _write_ranked(context: SciMultPrepareContext, *, name: str, config: str) -> 
         for row, item in items
     )
     context.write(files[0], map(build_paper_row, papers))
-    count = context.write(files[1], _build_query_rows(data))
+    scores = (
+        {data.candidate_ids[row]: int(grade) for row, grade in zip(pool, grades, strict=True)}
+        for pool, grades in zip(data.pools, data.grades, strict=True)
+    )
+    count = context.write(files[1], map(_build_query_row, data.query_ids, map(str, data.queries), scores))
     sizes = [len(pool) for pool in data.pools]
     return PreparedDataSet(
         files=files,
@@ -131,12 +117,6 @@ def _write_ranked(context: SciMultPrepareContext, *, name: str, config: str) -> 
         counts={"papers": len(wanted), "pairs": sum(sizes)},
         dropped=data.dropped,
     )
-
-
-def _build_query_rows(data: RerankInput) -> Iterator[Row]:
-    for name, query, pool, grades in zip(data.query_ids, data.queries, data.pools, data.grades, strict=True):
-        score = {data.candidate_ids[row]: int(grade) for row, grade in zip(pool, grades, strict=True)}
-        yield _build_query_row(name, str(query), score)
 
 
 def _build_query_row(name: str, text: str, score: Mapping[str, int]) -> Row:
@@ -154,36 +134,28 @@ write_scirepeval_search = partial(_write_ranked, name="Search", config="search")
 write_scirepeval_trec_covid = partial(_write_ranked, name="TRECCOVID_SciRepEval", config="trec_covid")
 """SciRepEval's version: title, question and narrative of a query are one text."""
 
-Task = Literal["PAR", "PPR"]
-
 ZERO_SHOT, SUPERVISED = "scimult/link_prediction_retrieval", "scimult/pmc_patients"
 SPLITS = ("train", "dev", "test")
 
 
 def _write_search(
-    context: SciMultPrepareContext,
-    *,
-    task: Task,
-    splits: tuple[str, ...],
-    folder: str,
+    context: SciMultPrepareContext, *, task: Literal["PAR", "PPR"], splits: tuple[str, ...], folder: str
 ) -> PreparedDataSet:
-    dropped = DropReport()
-    kind = "patient" if task == "PPR" else "article"
-    corpus = _need(context, f"{task}/corpus.jsonl", f"{task}/{task}_corpus.jsonl")
-    query_files = [_need(context, f"queries/{split}_queries.jsonl") for split in splits]
-    qrels_files = [_need(context, f"{task}/qrels_{split}.tsv", f"{task}/{task}_{split}_qrels.tsv") for split in splits]
-    rows = (row for path in qrels_files for row in read_judgements(context.data_root, path))
-    qrels = merge_judgements(rows, dropped)
+    """Write one of the searches of PMC-Patients: all documents, and the patients with a relevant one."""
+    dropped, kind = DropReport(), "patient" if task == "PPR" else "article"
+    paths = (
+        _need(context, f"{task}/corpus.jsonl", f"{task}/{task}_corpus.jsonl"),
+        [_need(context, f"queries/{split}_queries.jsonl") for split in splits],
+        [_need(context, f"{task}/qrels_{split}.tsv", f"{task}/{task}_{split}_qrels.tsv") for split in splits],
+    )
 
-    def query_row(query: Paper) -> Row | None:
-        """Return the row of a patient with a relevant candidate."""
-        relevant = [name for name, grade in qrels.get(query.id, {}).items() if grade > 0]
+    def query_row(query: Paper, grades: Mapping[str, int]) -> Row | None:
+        relevant = [name for name, grade in grades.items() if grade > 0]
         return build_paper_row(query, "query") | {kind: relevant} if relevant else None
 
     files = [f"{folder}/PMCPatients{task}_{name}_test.json" for name in (f"{kind}s", "queries")]
-    builders = (partial(build_paper_row, key=kind), query_row)
-    texts = (corpus, query_files)
-    size, written = write_collection(context, files, texts, builders, qrels, (dropped, dropped))
+    rows = (partial(build_paper_row, key=kind), query_row)
+    size, written, qrels = _write_collection(context, files, paths, rows, (dropped, dropped))
     if folder == SUPERVISED:
         files.append(f"{folder}/{task}_test_qrels.tsv")
         context.write_qrels(files[-1], qrels)
