@@ -19,7 +19,6 @@ from sciprism.papers.records import Paper
 from sciprism.prepare.multi_scidocs_pools import (
     PARTS,
     RELATIONS,
-    BenchmarkCorpus,
     BenchmarkSettings,
     Part,
     PoolSampler,
@@ -28,11 +27,11 @@ from sciprism.prepare.multi_scidocs_pools import (
 )
 from sciprism.prepare.preparation import CountTable, Preparation
 from sciprism.prepare.samplers.fields import MAG_CLASSES
-from sciprism.prepare.sources.citation_corpus import MULTI_SCIDOCS, CitationSources, CorpusBuilder
+from sciprism.prepare.sources.citation_corpus import MULTI_SCIDOCS, CitationCorpus, CitationSources, CorpusBuilder
 
 
-def read_corpus(sources: CitationSources, texts: Path) -> BenchmarkCorpus:
-    """Read all papers once; memory holds ids, fields and citations, the file `texts` the texts.
+def read_corpus(sources: CitationSources, texts: Path) -> CitationCorpus:
+    """Read all papers once; memory holds ids, fields and citations, the file `texts` the texts, a line each.
 
     Papers without a title, an abstract or one of the sources' fields, and duplicates, are counted and dropped,
     with the citations of and by them. Raises InputError if none is left.
@@ -51,8 +50,7 @@ def read_corpus(sources: CitationSources, texts: Path) -> BenchmarkCorpus:
         counts = ", ".join(f"{reason}: {count['count']:,}" for reason, count in dropped.to_json().items())
         files = ", ".join(map(str, sources.files))
         raise InputError(f"{files}: no paper with title, abstract, field ({counts or 'none'})")
-    rows = [row for row, name in enumerate(corpus.names) if sources.is_query(name)]
-    return BenchmarkCorpus(corpus.names, corpus.fields, rows, corpus.graph, texts, dropped, reader.to_json())
+    return corpus
 
 
 def _drop_reason(paper: Paper) -> str:
@@ -71,26 +69,17 @@ SCORED_PARTS: tuple[Part, ...] = ("val", "test")
 class BenchmarkWriter:
     """Writes the files of one benchmark; a file that would be empty is deleted.
 
-    counts: "cite/test" and so on -> its queries or papers. files: path below the output folder -> lines.
-    not_written: file -> the reason. class_numbers: field -> number.
+    texts: the file with the corpus' papers. counts: "cite/test" and so on -> its queries or papers. files: path
+    below the output folder -> lines. not_written: file -> the reason. class_numbers: field -> number.
     """
 
-    def __init__(self, sampler: PoolSampler, out: Path) -> None:
+    def __init__(self, sampler: PoolSampler, texts: Path, out: Path) -> None:
         self.counts: dict[str, QueryCounts] = {}
         self.files: dict[str, int] = {}
         self.not_written: dict[str, str] = {}
         self.class_numbers: dict[str, int] = {}
         self._sampler = sampler
-        self._corpus = sampler.corpus
-        self._out = out
-
-    def write(self) -> None:
-        """Write judgements, queries, classes and records."""
-        for relation in RELATIONS:
-            self.write_judgements(relation)
-        self.write_queries()
-        self.write_classes()
-        self.write_papers()
+        self._corpus, self._texts, self._out = sampler.corpus, texts, out
 
     def write_judgements(self, relation: Relation) -> None:
         """Write `RELATION/{val,test}.qrel`: query, 0, paper, 1 or 0."""
@@ -152,7 +141,7 @@ class BenchmarkWriter:
     ) -> Iterator[str]:
         """Yield the lines of one JSON object keyed by id; none for no rows."""
         mark = "{"
-        with self._corpus.texts.open(encoding="utf-8") as texts:
+        with self._texts.open(encoding="utf-8") as texts:
             for row, line in enumerate(texts):
                 if row in rows:
                     paper = json.loads(line)
@@ -196,11 +185,17 @@ def prepare_multi_scidocs(out: Path, sources: CitationSources, settings: Benchma
     InputError if no query and no class is left.
     """
     with TemporaryDirectory() as folder:
-        corpus = read_corpus(sources, Path(folder) / "papers.jsonl")
-        sampler = PoolSampler(corpus, settings)
+        texts = Path(folder) / "papers.jsonl"
+        corpus = read_corpus(sources, texts)
+        rows = [row for row, name in enumerate(corpus.names) if sources.is_query(name)]
+        sampler = PoolSampler(corpus, rows, settings)
         write_json(out / REPORT, {"finished": False})
-        writer = BenchmarkWriter(sampler, out)
-        writer.write()
+        writer = BenchmarkWriter(sampler, texts, out)
+        for relation in RELATIONS:
+            writer.write_judgements(relation)
+        writer.write_queries()
+        writer.write_classes()
+        writer.write_papers()
     record = _record(sampler, writer, sources)
     write_json(out / REPORT, record)
     if not any(counts.rows for counts in writer.counts.values()):
@@ -208,7 +203,7 @@ def prepare_multi_scidocs(out: Path, sources: CitationSources, settings: Benchma
     return Preparation(
         files=writer.files,
         record=record,
-        dropped={"papers and citations": corpus.dropped, "queries and classes": sampler.dropped},
+        dropped={"papers and citations": sources.reader.dropped, "queries and classes": sampler.dropped},
         not_made=writer.not_written,
         tables=[_count_by_field(writer.counts.values())],
         notes=[f"{record['papers']:,} papers, {record['citations']:,} citations among them"],
@@ -227,7 +222,7 @@ def _record(sampler: PoolSampler, writer: BenchmarkWriter, sources: CitationSour
         "version": version("sciprism"),
         "settings": asdict(sampler.settings),
         "fields": list(sources.fields) or "all",
-        "read": list(corpus.files),
+        "read": sources.reader.to_json(),
         "edges": sources.data_root.provenance(),
         "papers": corpus.graph.size,
         "citations": len(corpus.graph.cited.others),
@@ -235,7 +230,7 @@ def _record(sampler: PoolSampler, writer: BenchmarkWriter, sources: CitationSour
         "classes": writer.class_numbers,
         "files": list(writer.files),
         "not_written": writer.not_written,
-        "dropped": {"papers and citations": corpus.dropped.to_json(), "queries": sampler.dropped.to_json()},
+        "dropped": {"papers and citations": sources.reader.dropped.to_json(), "queries": sampler.dropped.to_json()},
     }
 
 

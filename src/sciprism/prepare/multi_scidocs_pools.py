@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from pathlib import Path
 from random import Random
 from typing import Any, Literal, NamedTuple
 
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.prepare.samplers.sampling import BEYOND_LIMIT, seeded_random
+from sciprism.prepare.sources.citation_corpus import CitationCorpus
 from sciprism.prepare.sources.citation_graph import CitationGraph
 from sciprism.registry import Registry
 
@@ -241,10 +241,10 @@ class QueryPool(NamedTuple):
 class PoolSampler:
     """Splits a corpus, and samples the queries and the papers with classes of each part.
 
-    dropped: queries and papers, by file and reason.
+    rows: the papers that may be queries. dropped: queries and papers, by file and reason.
     """
 
-    def __init__(self, corpus: BenchmarkCorpus, settings: BenchmarkSettings) -> None:
+    def __init__(self, corpus: CitationCorpus, rows: Sequence[int], settings: BenchmarkSettings) -> None:
         self.corpus = corpus
         self.settings = settings
         self.dropped = DropReport()
@@ -253,8 +253,8 @@ class PoolSampler:
         self._limit = (self._construction.max_queries if limit is None else limit) or None
         self._can_query = self._construction.can_query(corpus.graph)
         linked = np.logical_or.reduce([*self._can_query.values()])
-        self._linked = self._split([row for row in corpus.query_rows if linked[row]], "linked")
-        self._others = self._split([row for row in corpus.query_rows if not linked[row]], "others")
+        self._linked = self._split([row for row in rows if linked[row]], "linked")
+        self._others = self._split([row for row in rows if not linked[row]], "others")
 
     def linked(self, part: Part) -> list[int]:
         """Return the papers of a part that can be queries because of citations, each once, ascending."""
@@ -328,20 +328,3 @@ class PoolSampler:
     def _count(self, row: int, counts: QueryCounts) -> None:
         counts.rows.append(row)
         counts.fields.update(self.corpus.fields[row])
-
-
-@dataclass(frozen=True, slots=True)
-class BenchmarkCorpus:
-    """Papers by row, each with a title, an abstract and a field.
-
-    query_rows: the rows that may be queries. texts: the file with the papers, a line each. dropped: papers
-    and citations. files: counts of each file read.
-    """
-
-    names: Sequence[str]
-    fields: Sequence[tuple[str, ...]]
-    query_rows: Sequence[int]
-    graph: CitationGraph
-    texts: Path
-    dropped: DropReport
-    files: Sequence[dict[str, object]]

@@ -21,22 +21,13 @@ ROWS = [
 def test_rows_without_a_score_are_counted(tmp_path):
     path = text(tmp_path / "s.tsv", HEAD + "\n".join(ROWS) + "\n")
     dropped = DropReport()
-    rows = list(read_study(path, dropped))
-    assert [(row.recommended, row.score, row.rank) for row in rows[:3]] == [
-        ("10", 2, 1.0),
-        ("11", 5, 2.0),
-        ("14", 3, None),
-    ]
+    scores = [("1", "10", 2), ("1", "11", 5), ("1", "14", 3), ("2", "20", 4)]
+    assert list(read_study(path, dropped)) == scores
     assert dropped.to_json()["recommendation without a score"]["first"] == ["1 12", "1 13"]
 
 
-def test_another_ranking_is_another_column(tmp_path):
-    path = text(tmp_path / "s.tsv", HEAD + "\n".join(ROWS) + "\n")
-    assert [row.rank for row in read_study(path, DropReport(), "StudyRankGlobal")] == [2.0, 1.0, 4.0, 1.0]
-
-
 def test_what_is_wrong_is_told(tmp_path):
-    with pytest.raises(InputError, match="no column Similarity"):
-        list(read_study(text(tmp_path / "a.tsv", HEAD + ROWS[0]), DropReport(), "Similarity"))
+    with pytest.raises(InputError, match="no column StudyScore"):
+        list(read_study(text(tmp_path / "a.tsv", HEAD.replace("StudyScore", "Score") + ROWS[0]), DropReport()))
     with pytest.raises(InputError, match="line 2: 'good' is not a number"):
         list(read_study(text(tmp_path / "a.tsv", HEAD + ROWS[0].replace("\t2\t2", "\tgood\t2")), DropReport()))

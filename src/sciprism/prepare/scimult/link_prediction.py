@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -164,11 +163,10 @@ def write_recommendation(context: SciMultPrepareContext) -> PreparedDataSet:
         raise MissingFilesError("recommendation/papers.* (titles and abstracts of the study's papers)")
     dropped = DropReport()
     grades: Grades = {}
-    for row in read_study(context.record_read(study), dropped):
-        own_grades = grades.setdefault(row.paper, {})
-        if row.recommended in own_grades:
-            dropped.add("duplicate recommendation, the first grade is used", f"{row.paper} {row.recommended}")
-        own_grades.setdefault(row.recommended, row.score)
+    for paper, recommended, score in read_study(context.record_read(study), dropped):
+        if recommended in grades.setdefault(paper, {}):
+            dropped.add("duplicate recommendation, the first grade is used", f"{paper} {recommended}")
+        grades[paper].setdefault(recommended, score)
     wanted = grades.keys() | {name for own_grades in grades.values() for name in own_grades}
     selected = _select_with_texts(grades, papers := _read_texts(context, sources, wanted, dropped), dropped)
     names = dict.fromkeys((*selected, *(name for own_grades in selected.values() for name in own_grades)))
@@ -218,40 +216,21 @@ def _select_with_texts(grades: Grades, papers: dict[str, Paper], dropped: DropRe
     return selected
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StudyRow:
-    """One recommendation that a user scored from 1 to 5, with its rank in the recommender's list or None."""
+def read_study(path: Path, dropped: DropReport) -> Iterator[tuple[str, str, int]]:
+    """Yield (paper, recommended paper, the user's score from 1 to 5) of `user_study_results.tsv`.
 
-    paper: str
-    recommended: str
-    score: int
-    rank: float | None
-
-
-def read_study(path: Path, dropped: DropReport, rank: str = "ComputedRankGlobal") -> Iterator[StudyRow]:
-    """Yield the scored rows of `user_study_results.tsv`; those with an empty score or 0 are counted.
-
-    rank: the column of the ranking; `ComputedRankGlobal` is the recommender's order of both its methods
-    together, the `Study...` columns are orders by the users' scores.
+    Rows with an empty score or 0 are counted. Raises InputError for a score that is no number.
     """
     for number, row in enumerate(DataRoot().records(path), 2):
-        if rank not in row or "StudyScore" not in row:
-            raise InputError(f"{path}: no column {rank} or StudyScore; it has {', '.join(map(str, row))}")
+        if "StudyScore" not in row:
+            raise InputError(f"{path}: no column StudyScore; it has {', '.join(map(str, row))}")
         paper, recommended = as_id(row.get("PaperId")), as_id(row.get("RecommendedPaperId"))
-        score = _number(row["StudyScore"], f"{path}, line {number}")
-        if not score:
+        text = str(row["StudyScore"] if row["StudyScore"] is not None else "").strip()
+        try:
+            score = float("nan" if text.lower() in ("", "null") else text)
+        except ValueError:
+            raise InputError(f"{path}, line {number}: {text!r} is not a number") from None
+        if score and math.isfinite(score):
+            yield paper, recommended, int(score)
+        else:
             dropped.add("recommendation without a score", f"{paper} {recommended}")
-            continue
-        position = _number(row[rank], f"{path}, line {number}")
-        yield StudyRow(paper=paper, recommended=recommended, score=int(score), rank=position)
-
-
-def _number(value: Any, where: str) -> float | None:
-    text = str(value if value is not None else "").strip()
-    if text.lower() in ("", "nan", "null"):
-        return None
-    try:
-        number = float(text)
-    except ValueError:
-        raise InputError(f"{where}: {text!r} is not a number") from None
-    return number if math.isfinite(number) else None
