@@ -19,7 +19,7 @@ from sciprism.evaluation.task import protocols
 from sciprism.index import vector_searches
 from sciprism.metrics.rankings import ranking_metrics
 from sciprism.papers.readers.registry import label_readers, paper_readers
-from sciprism.prepare.citations import samplers
+from sciprism.prepare.samplers.triplets import samplers
 from sciprism.training.learners.learner import learners
 
 REGISTRIES = {
@@ -65,7 +65,7 @@ class ToyLearner(Learner):
 ''',
     "sampler": '''
 from dataclasses import dataclass
-from sciprism.prepare.citations import samplers
+from sciprism.prepare.samplers.triplets import samplers
 from sciprism.prepare.samplers.triplets import TripletSampler
 from sciprism.prepare.samplers.sampling import QuerySample
 @samplers.register("toy")

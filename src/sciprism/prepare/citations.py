@@ -24,30 +24,15 @@ from sciprism.prepare.example_folder import ExampleFolder
 from sciprism.prepare.preparation import Preparation, check_dev_share
 from sciprism.prepare.samplers.fields import DomainTable, FieldBalance
 from sciprism.prepare.samplers.sampling import SampleReport
-from sciprism.prepare.samplers.triplets import (
-    GIVEN,
-    GivenTripletSampler,
-    SamplerInputs,
-    Samples,
-    SciNCLSampler,
-    SpecterTripletSampler,
-    TripletSampler,
-)
+from sciprism.prepare.samplers.triplets import SamplerInputs, Samples, TripletSampler, samplers
 from sciprism.prepare.sources.citation_corpus import (
     TEST_PAPER,
     CitationCorpus,
     CitationSources,
-    CorpusBuilder,
-    missing_text,
+    build_corpus,
 )
 from sciprism.prepare.sources.records import read_located_records, require_field
-from sciprism.registry import Registry
 from sciprism.training.examples import PAPERS_FILE
-
-samplers: Registry[type[TripletSampler]] = Registry("sampler")
-samplers["specter"] = SpecterTripletSampler
-samplers["scincl"] = SciNCLSampler
-samplers[GIVEN] = GivenTripletSampler
 
 
 def parse_settings(name: str, words: Iterable[str]) -> dict[str, Any]:
@@ -154,9 +139,11 @@ def _build_corpus(path: Path, sources: CitationSources, settings: CitationSettin
     def drop_reason(paper: Paper) -> str:
         if excluded and not excluded.isdisjoint(_all_names(paper)):
             return TEST_PAPER
-        return missing_text(paper, require_abstract=settings.require_abstract)
+        if settings.require_abstract and not paper.abstract:
+            return "no abstract"
+        return "" if paper.title or paper.abstract else "neither title nor abstract"
 
-    corpus = CorpusBuilder(drop_reason, dropped).build(sources, path, sources.read_edges())
+    corpus = build_corpus(sources, path, drop_reason, dropped, sources.read_edges())
     for row in corpus.graph.in_cycles.tolist():
         dropped.add(f"paper in a citation cycle or between two {RETAINED}", corpus.names[row])
     return corpus

@@ -80,13 +80,12 @@ class Filters:
                 return "other licence"
             if wanted and _detect_language(document) not in (*wanted, *UNCLEAR):
                 return "other language"
-            keys, name = _names(document.paper), document.paper.id
+            keys = _names(document.paper)
             if excluded and not excluded.isdisjoint(keys):
                 return TEST_PAPER
             if table is None:
                 return ""
-            plain = len(name) < SHORT_ID or name.isdigit()  # such an id identifies no paper
-            part = table.part(*keys, *([] if plain else [f"{data}:{name}" for data in table.tests]))
+            part = table.part(*keys, *_list_test_keys(document.paper, table))
             return {"test": TEST_PAPER, "dev": DEV_PAPER}.get(part or "", "")
 
         return check
@@ -95,6 +94,12 @@ class Filters:
 def _names(paper: Paper) -> list[str]:
     """Return all keys of a paper, and its bare ids."""
     return [*list_paper_keys(paper), f"id:{paper.id}", *(f"id:{value}" for value in paper.ids.values())]
+
+
+def _list_test_keys(paper: Paper, table: SplitTable) -> list[str]:
+    """Return the keys that a paper's id has in each data set with a test; none if it is too short or a number."""
+    identifies = len(paper.id) >= SHORT_ID and not paper.id.isdigit()
+    return [f"{data}:{paper.id}" for data in table.tests] if identifies else []
 
 
 def _read_names(path: Path) -> Iterator[str]:
@@ -132,9 +137,7 @@ def find_leaks(data_root: DataRoot, examples: Iterable[Example]) -> list[str]:
         key = blake2b(text.encode("utf-8", "replace"), digest_size=12).digest()
         if key not in seen:
             seen.add(key)
-            plain = len(paper.id) < SHORT_ID or paper.id.isdigit()  # such an id identifies no paper
-            own_keys = [] if plain else [f"{data}:{paper.id}" for data in table.tests]
-            if tests := table.tests_of(*list_paper_keys(paper), *own_keys):
+            if tests := table.tests_of(*list_paper_keys(paper), *_list_test_keys(paper, table)):
                 shown = paper.id if paper.id not in ("", UNNAMED) else repr(paper.title[:80])
                 leaks[f"paper {shown} is in the test of {', '.join(tests)}"] = None
     return list(leaks)

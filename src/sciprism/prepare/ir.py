@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from heapq import heappush, heapreplace
 from pathlib import Path
 from typing import Literal, get_args
@@ -221,22 +220,25 @@ def prepare_ir(questions: Path, papers: Sequence[Path], out: Path, settings: Ret
     """
     if "-" in map(str, papers):
         raise InputError("papers are read twice, which standard input cannot be; name files")
-    dropped, report = DropReport(), ReadReport()
+    dropped, reports = DropReport(), list[ReadReport]()
+
+    def read_anew() -> Iterator[Paper]:
+        reports.append(ReadReport())
+        return read_papers(papers, skip_bad=True, report=reports[-1])
+
     annotated = read_annotated_paragraphs(questions, dropped)
     parts = split_judgements(annotated, settings)
     paragraphs = (pair.paragraph for pair in annotated)
-    reader = partial(_read_anew, papers, report)
-    distractors = DistractorSampler(reader, paragraphs, settings.distractors, seed=settings.seed)
+    distractors = DistractorSampler(read_anew, paragraphs, settings.distractors, seed=settings.seed)
     files = _write_files(out, annotated, distractors, parts)
+    read = reports[-1].files if reports else []
     name = re.sub(r"[^A-Za-z0-9._=+-]", "-", f"{questions.name.partition('.')[0]}-ir").lstrip("._=+-")
     counts = {"paragraphs": len(annotated), "others": distractors.count, "by": settings.split_by}
     write_atomically(out / TASKS, lambda file: file.write(DECLARATION.format(name=name, **counts).encode()))
     record = {
         "settings": asdict(settings),
         "questions": {"file": questions.name, "sha256": sha256(questions)},
-        "papers": [
-            {"file": Path(file.path).name, "papers": file.papers, "skipped": file.skipped} for file in report.files
-        ],
+        "papers": [{"file": Path(file.path).name, "papers": file.papers, "skipped": file.skipped} for file in read],
         "paragraphs": len(annotated),
         "distractors": distractors.count,
         "sampled from": distractors.usable,
@@ -244,7 +246,7 @@ def prepare_ir(questions: Path, papers: Sequence[Path], out: Path, settings: Ret
         "dropped": {"pairs": dropped.to_json(), "papers": distractors.dropped.to_json()},
     }
     write_json(out / REPORT, record)
-    done = Preparation(files=files, record=record, read=report.files)
+    done = Preparation(files=files, record=record, read=read)
     done.dropped = {"questions": dropped, "papers": distractors.dropped}
     split = ", ".join(f"{len(rows):,} questions in {part}" for part, rows in parts.items())
     done.notes = [
@@ -253,14 +255,6 @@ def prepare_ir(questions: Path, papers: Sequence[Path], out: Path, settings: Ret
         f"to score it: sciprism evaluate MODEL --tasks {out / TASKS} -o RESULTS",
     ]
     return done
-
-
-def _read_anew(papers: Sequence[Path], report: ReadReport) -> Iterator[Paper]:
-    """Read the papers from the start; the report counts one reading."""
-    report.files.clear()
-    report.skipped.clear()
-    report.ignored = 0
-    return read_papers(papers, skip_bad=True, report=report)
 
 
 def _write_files(

@@ -27,7 +27,7 @@ from sciprism.prepare.multi_scidocs_pools import (
 )
 from sciprism.prepare.preparation import CountTable, Preparation
 from sciprism.prepare.samplers.fields import MAG_CLASSES
-from sciprism.prepare.sources.citation_corpus import MULTI_SCIDOCS, CitationCorpus, CitationSources, CorpusBuilder
+from sciprism.prepare.sources.citation_corpus import MULTI_SCIDOCS, CitationCorpus, CitationSources, build_corpus
 
 
 def read_corpus(sources: CitationSources, texts: Path) -> CitationCorpus:
@@ -45,7 +45,7 @@ def read_corpus(sources: CitationSources, texts: Path) -> CitationCorpus:
         for place in reader.unreadable():
             dropped.add("record that cannot be used", place)
 
-    corpus = CorpusBuilder(_drop_reason, dropped).build(papers(), texts, sources.read_edges())
+    corpus = build_corpus(papers(), texts, _drop_reason, dropped, sources.read_edges())
     if not corpus.names:
         counts = ", ".join(f"{reason}: {count['count']:,}" for reason, count in dropped.to_json().items())
         files = ", ".join(map(str, sources.files))

@@ -22,7 +22,7 @@ from sciprism.papers.records import Paper
 from sciprism.prepare.example_folder import PARTS, ExampleFolder
 from sciprism.prepare.filters import Filters
 from sciprism.prepare.preparation import CountTable, Preparation, check_dev_share
-from sciprism.prepare.sources.citation_corpus import CitationSources, CorpusBuilder, PaperReader
+from sciprism.prepare.sources.citation_corpus import CitationSources, PaperReader, build_corpus
 from sciprism.registry import Registry
 from sciprism.seeding import random_bits, random_fraction
 from sciprism.text.documents.document import PARAGRAPH_BREAK, Document, build_document, read_documents
@@ -313,8 +313,11 @@ class _Citations:
         reader = PaperReader(dropped=dropped)
         sources = CitationSources(files=tuple(files), edges=settings.edges, reader=reader)
         drop_reason = settings.filters.load_check()
-        builder = CorpusBuilder(lambda paper: drop_reason(build_document(paper)), dropped)
-        self._corpus = builder.build(sources, path, sources.read_edges())
+
+        def drop_reason_of(paper: Paper) -> str:
+            return drop_reason(build_document(paper))
+
+        self._corpus = build_corpus(sources, path, drop_reason_of, dropped, sources.read_edges())
         self._papers = PaperLookup(path)
         for place in reader.unreadable():
             dropped.add(NOT_READ, place)

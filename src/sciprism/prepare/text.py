@@ -77,11 +77,11 @@ class FilteredSource:
 
     source: TextSource
     file: Path
-    read: int = 0
-    keys: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
-    sizes: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
-    retained: Mask = field(default_factory=lambda: np.empty(0, np.bool_))
-    dropped: DropReport = field(default_factory=DropReport)
+    read: int
+    keys: NDArray[np.uint64]
+    sizes: NDArray[np.uint32]
+    retained: Mask
+    dropped: DropReport
 
     def rows(self, chosen: Mask) -> Iterator[tuple[str, str]]:
         """Yield (id, text) of the chosen documents in order."""
@@ -102,24 +102,24 @@ class FilteredSource:
 
 def filter_source(source: TextSource, filters: Filters, file: Path) -> FilteredSource:
     """Read a source, write what passes the filters, count the rest; memory holds 13 bytes a document."""
-    filtered = FilteredSource(source, file)
+    read, dropped = 0, DropReport()
     check, keys, sizes = filters.load_check(), array("Q"), array("I")
     with file.open("w", encoding="utf-8", errors="replace") as spool:
         for path in source.paths:
-            documents = read_documents(path, kind=source.kind, columns=source.columns, dropped=filtered.dropped)
+            documents = read_documents(path, kind=source.kind, columns=source.columns, dropped=dropped)
             for document in documents:
-                filtered.read += 1
+                read += 1
                 if reason := check(document):
-                    filtered.dropped.add(reason, document.id)
+                    dropped.add(reason, document.id)
                     continue
                 spool.write(json.dumps([document.id, document.text], ensure_ascii=False) + "\n")
                 plain = " ".join(document.text.casefold().split()).encode("utf-8", "replace")
                 keys.append(int.from_bytes(blake2b(plain, digest_size=8).digest()))
                 sizes.append(min(len(document.text), 2**32 - 1))
-    filtered.keys = np.frombuffer(keys, np.uint64) if keys else filtered.keys
-    filtered.sizes = np.frombuffer(sizes, np.uint32) if sizes else filtered.sizes
-    filtered.retained = np.ones(len(filtered.keys), np.bool_)
-    return filtered
+    retained = np.ones(len(keys), np.bool_)
+    return FilteredSource(
+        source, file, read, np.asarray(keys, np.uint64), np.asarray(sizes, np.uint32), retained, dropped
+    )
 
 
 def drop_duplicates(sources: Sequence[FilteredSource], near_duplicates: float | None) -> None:

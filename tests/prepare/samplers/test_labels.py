@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sciprism.errors import InputError
 from sciprism.papers import Label, Paper
-from sciprism.prepare.samplers.labels import BEYOND_LIMIT, sample_label_pairs
+from sciprism.prepare.samplers.links import BEYOND_LABEL_LIMIT, sample_label_pairs
 from sciprism.prepare.samplers.sampling import NONE, SampleReport, Sampling
 
 LABELS = [Label(id=f"l{i}", name=f"label {i}") for i in range(6)]
@@ -40,9 +40,6 @@ def test_each_relation_gives_a_label_that_the_paper_does_not_have(kind, own, oth
     assert rows(found[0].negatives) == ([] if kind == NONE else [2])
     assert report.pairs == 5 and report.negatives[kind] >= 1
     assert report.negatives.total() == report.pairs
-    assert not any(
-        e.negatives for e in sample_label_pairs(papers, LABELS, [[0], [1], [2]], Sampling(), hard_negatives=False)
-    )
 
 
 def test_every_kind_is_used_where_all_are_there():
@@ -66,7 +63,7 @@ def test_no_label_in_more_pairs_than_its_maximum_and_the_rest_is_counted():
     )
     counts = Counter(label.id for e in found for label in e.positives)
     assert counts == {"l0": 20, "l1": 10} and report.pairs == 30
-    assert report.dropped.count(BEYOND_LIMIT) == 30 and report.dropped.ids["no label"] == ["bare"]
+    assert report.dropped.count(BEYOND_LABEL_LIMIT) == 30 and report.dropped.ids["no label"] == ["bare"]
     again = list(sample_label_pairs(papers[::-1], LABELS, labels_of[::-1], Sampling(), max_per_label=20))
     assert {e.query.id for e in again} == {e.query.id for e in found}  # whatever the order of the papers
     other = sample_label_pairs(papers, LABELS, labels_of, Sampling(seed=1), max_per_label=20)

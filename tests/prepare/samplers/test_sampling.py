@@ -13,8 +13,12 @@ import pytest
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers import Label, Paper
-from sciprism.prepare.samplers.labels import sample_label_pairs
-from sciprism.prepare.samplers.links import sample_citation_triplets, sample_outside, sample_same_author
+from sciprism.prepare.samplers.links import (
+    sample_citation_triplets,
+    sample_label_pairs,
+    sample_outside,
+    sample_same_author,
+)
 from sciprism.prepare.samplers.sampling import (
     QuerySample,
     SampleReport,

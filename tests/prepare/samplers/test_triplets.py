@@ -7,8 +7,14 @@ import pytest
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.prepare.samplers.sampling import NONE, RANDOM, QuerySample, SampleReport
-from sciprism.prepare.samplers.triplets import NO_STRENGTH, WEAKER_LINK, CitationStrengths, SpecterTripletSampler
-from sciprism.prepare.sources.citation_corpus import LinkStrengthTable
+from sciprism.prepare.samplers.triplets import (
+    NO_STRENGTH,
+    WEAKER_LINK,
+    CitationStrengths,
+    SamplerInputs,
+    SpecterTripletSampler,
+)
+from sciprism.prepare.sources.citation_corpus import CitationCorpus, CitationSources, LinkStrengthTable
 from sciprism.prepare.sources.citation_graph import CitationGraph
 
 NAMES = [f"p{row}" for row in range(40)]
@@ -72,12 +78,16 @@ def test_a_paper_linked_to_all_others():
 
 def test_workers_and_turns():
     """Any number of workers gives the same; a repeated query gets other triplets."""
-    sample = SpecterTripletSampler().sample_queries
-    strengths = CitationStrengths(build_graph(*((row, (row + step) % 40) for row in range(40) for step in (1, 2))))
+    graph = build_graph(*((row, (row + step) % 40) for row in range(40) for step in (1, 2)))
     queries = [(row, turn) for row in range(40) for turn in (0, 1)]
+
+    def sample(workers, report):
+        inputs = SamplerInputs(CitationSources(files=()), workers, lambda _: queries, report)
+        return list(SpecterTripletSampler().sample(CitationCorpus(NAMES, [()] * 40, graph), inputs))
+
     report = SampleReport()
-    alone = list(sample(NAMES, strengths, queries, 1, report))
-    assert alone == list(sample(NAMES, strengths, queries, 2, SampleReport()))
+    alone = sample(1, report)
+    assert alone == sample(2, SampleReport())
     assert report.queries == 80 and report.pairs == 400 and report.hard == 160
     assert all(one != other for (_, one), (_, other) in zip(alone[::2], alone[1::2], strict=True))
 

@@ -12,10 +12,9 @@ from build_data import lines, text
 from build_scimult import judgements, rows_of
 from sciprism.datasets.layouts.scimult import GradedPapers, LinkedPapers, PatientLinks, PatientSearch
 from sciprism.errors import InputError
-from sciprism.prepare.scimult import link_prediction as links
-from sciprism.prepare.scimult import search as patients
+from sciprism.prepare.scimult import retrieval
 from sciprism.prepare.scimult.context import MissingFilesError
-from sciprism.prepare.scimult.link_prediction import find_co_cited, write_recommendation, write_scidocs_links
+from sciprism.prepare.scimult.retrieval import find_co_cited, write_recommendation, write_scidocs_links
 
 pairs = st.sets(st.tuples(st.integers(0, 8), st.integers(0, 5)), max_size=40)
 
@@ -37,7 +36,7 @@ def test_co_citations_as_they_are_defined(edges, least):
 
 
 def metadata(context, records):
-    text(context.raw / links.METADATA, json.dumps(records))
+    text(context.raw / retrieval.METADATA, json.dumps(records))
 
 
 def test_scidocs_links(context):
@@ -56,7 +55,7 @@ def test_scidocs_links(context):
     assert (cite.queries, cite.targets, cite.counts) == (2, 4, {"links": 3})
     assert (together.queries, together.targets, together.counts) == (2, 4, {"links": 2})
     assert cite.dropped.ids == {"no abstract": ["b"]} and not together.dropped.ids
-    rows = {row["paper"]: (row["cite"], row["co-cite"]) for row in rows_of(context.out / links.SCIDOCS_FILE)}
+    rows = {row["paper"]: (row["cite"], row["co-cite"]) for row in rows_of(context.out / retrieval.SCIDOCS_FILE)}
     assert rows == {"a": (["b", "c"], []), "b": ([], ["c"]), "c": ([], ["b"]), "d": (["b"], [])}
     for relation, queries in {"cite": ["a", "d"], "co-cite": ["b", "c"]}.items():
         data = LinkedPapers(relation=relation).read(context.written)
@@ -95,7 +94,7 @@ def patient_files(context, *, old=False):
 @pytest.mark.parametrize("old", [False, True])
 def test_patients_of_all_splits(context, old):
     patient_files(context, old=old)
-    data_set = patients.write_similar_patients(context)
+    data_set = retrieval.write_similar_patients(context)
     assert (data_set.queries, data_set.targets) == (4, 3), "1-2 has nobody like it, 8-1 only one judged unlike"
     data = PatientLinks().read(context.written)
     assert [paper.abstract for paper in data.queries] == [f"patient {i}" for i in ("1-1", "2-1", "7-1", "9-1")]
@@ -104,7 +103,7 @@ def test_patients_of_all_splits(context, old):
 
 def test_patients_of_the_test_split(context):
     patient_files(context)
-    data_set = patients.write_supervised_patients(context)
+    data_set = retrieval.write_supervised_patients(context)
     assert (data_set.queries, data_set.targets) == (1, 3)
     data = PatientSearch(task="PPR").read(context.written)
     assert data.query_ids == ["9-1"] and [rows.tolist() for rows in data.judged] == [[0, 2]]
@@ -113,7 +112,7 @@ def test_patients_of_the_test_split(context):
 def test_articles_need_their_texts(context):
     patient_files(context)
     with pytest.raises(MissingFilesError, match=r"PAR/corpus.jsonl"):
-        patients.write_supervised_articles(context)
+        retrieval.write_supervised_articles(context)
 
 
 def test_patients_without_an_id(context):
@@ -121,7 +120,7 @@ def test_patients_without_an_id(context):
     path = context.raw / "PMC-Patients-ReCDS/PPR/corpus.jsonl"
     path.write_text(path.read_text() + '{"text": "who?"}\n')
     with pytest.raises(InputError, match=r"corpus.jsonl, line 4: no `_id`; it has text"):
-        patients.write_similar_patients(context)
+        retrieval.write_similar_patients(context)
 
 
 STUDY = """PaperId\tRecommendedPaperId\tStudyScore\tComputedRankGlobal

@@ -5,7 +5,7 @@ import pytest
 from build_data import lines, paper
 from sciprism.datasets.layouts.scimult import SearchCorpus, SearchFiles, SearchPools
 from sciprism.errors import InputError
-from sciprism.prepare.scimult import search
+from sciprism.prepare.scimult import retrieval
 from sciprism.prepare.scimult.context import MissingFilesError
 
 
@@ -16,10 +16,10 @@ def test_splits_are_merged(raw, context):
         queries=("q1", "q2", "q3", "q4"),
         qrels={"train": "q1 1 1,q1 2 1", "test": "q3 2 1,q3 9 1,q8 1 1"},
     )
-    data_set = search.write_scifact(context)
+    data_set = retrieval.write_scifact(context)
     assert (data_set.queries, data_set.targets, data_set.counts) == (2, 3, {"relevant": 4})
     assert dict(data_set.dropped.ids) == {
-        search.DUPLICATE: ["2"],
+        retrieval.DUPLICATE: ["2"],
         "graded document without a record": ["q3 9"],
         "graded query without a record": ["q8"],
     }
@@ -32,7 +32,7 @@ def test_splits_are_merged(raw, context):
 def test_nfcorpus_has_three_splits_and_grades(raw, context):
     qrels = {"train": "a 1 2", "dev": "b 1 1", "test": "c 2 1"}
     raw.beir("nfcorpus", corpus=("1", "2"), queries=("a", "b", "c", "d"), qrels=qrels)
-    assert search.write_nfcorpus(context).queries == 3
+    assert retrieval.write_nfcorpus(context).queries == 3
     data = SearchCorpus(files=SearchFiles(name="NFCorpus")).read(context.written)
     assert [grades.tolist() for grades in data.grades] == [[2], [1], [1]]
 
@@ -40,19 +40,19 @@ def test_nfcorpus_has_three_splits_and_grades(raw, context):
 def test_a_split_that_is_not_there(raw, context):
     raw.beir("nfcorpus", corpus=("1",), queries=("a",), qrels={"train": "a 1 1", "test": "a 1 1"})
     with pytest.raises(MissingFilesError, match=r"beir/nfcorpus/qrels/dev.tsv"):
-        search.write_nfcorpus(context)
+        retrieval.write_nfcorpus(context)
 
 
 def test_trec_covid_of_beir(raw, context):
     raw.beir("trec-covid", corpus=("1", "2"), queries=("5",), qrels={"test": "5 1 2,5 2 -1"})
-    data_set = search.write_trec_covid(context)
+    data_set = retrieval.write_trec_covid(context)
     assert (data_set.queries, data_set.targets, data_set.counts) == (1, 2, {"relevant": 1})
 
 
 def test_a_judgement_that_is_none(raw, context):
     raw.beir("trec-covid", corpus=("1",), queries=("5",), qrels={"test": "5 1 2,5 2 much"})
     with pytest.raises(InputError, match=r"test.tsv, line 3: the grade 'much' is not a whole number"):
-        search.write_trec_covid(context)
+        retrieval.write_trec_covid(context)
 
 
 def test_scirepeval_search(raw, context):
@@ -61,7 +61,7 @@ def test_scirepeval_search(raw, context):
     graded = {"q one": {"1": 3, "2": 0, "3": 0}, "q two": {"4": 1, "2": 0}}
     rows = ((q, c, s) for q, mine in graded.items() for c, s in mine.items())
     lines(labels, ({"query_id": q, "cand_id": c, "score": s} for q, c, s in rows))
-    data_set = search.write_scirepeval_search(context)
+    data_set = retrieval.write_scirepeval_search(context)
     assert (data_set.queries, data_set.targets, data_set.counts) == (2, 2.5, {"papers": 4, "pairs": 5})
     data = SearchPools(files=SearchFiles(name="Search")).read(context.written)
     assert data.queries == ["q one", "q two"]
@@ -71,4 +71,4 @@ def test_scirepeval_search(raw, context):
 
 def test_scirepeval_is_not_fetched(context):
     with pytest.raises(MissingFilesError, match="allenai/scirepeval/trec_covid, split evaluation"):
-        search.write_scirepeval_trec_covid(context)
+        retrieval.write_scirepeval_trec_covid(context)

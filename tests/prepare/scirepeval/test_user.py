@@ -215,7 +215,7 @@ def test_a_wrong_table_is_told_in_a_line(user_folder, tmp_path, table, text, mes
 
 
 def test_wrong_requests(user_folder, tmp_path):
-    with pytest.raises(InputError, match="dev is 1"):
+    with pytest.raises(InputError, match=r"a share of 1\.0 for dev"):
         prepare_scirepeval(tmp_path, user_papers=build_user_papers(user_folder, dev=1.0))
     with pytest.raises(InputError, match="no such folder"):
         prepare_scirepeval(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
@@ -98,15 +98,6 @@ class FieldBalance:
         return [query for query in queries if query not in out]
 
 
-@dataclass(slots=True)
-class DomainCounts:
-    """What a sample has of one field. queries, papers: distinct ones; papers in any role of a triplet."""
-
-    queries: int = 0
-    triplets: int = 0
-    papers: int = 0
-
-
 class DomainTable:
     """A sample counted by fields (Multi2SPE, Table 5): a paper of several fields counts in each of them.
 
@@ -139,11 +130,13 @@ class DomainTable:
         """Return the number of distinct queries."""
         return len(self._queries)
 
-    def rows(self) -> Mapping[str, DomainCounts]:
-        """Return field -> what the sample has of it, the field with the most triplets first."""
+    def rows(self) -> Mapping[str, Mapping[str, int]]:
+        """Return field -> its distinct queries, triplets and distinct papers, that with the most triplets first."""
         papers, queries = self._by_field(self._papers), self._by_field(self._queries)
         names = sorted(papers, key=lambda field: (-self._triplets[field], -papers[field], field))
-        return {name: DomainCounts(queries[name], self._triplets[name], papers[name]) for name in names}
+        return {
+            name: {"queries": queries[name], "triplets": self._triplets[name], "papers": papers[name]} for name in names
+        }
 
     def _by_field(self, rows: Iterable[int]) -> Counter[str]:
         return Counter(field for row in rows for field in {*self._fields[row]} or {NO_FIELD})
@@ -155,7 +148,8 @@ class DomainTable:
             return f"{100 * triplets / max(1, self.triplets):.1f}"
 
         rows: list[tuple[str | int, ...]] = [
-            (field, row.queries, row.triplets, percent(row.triplets), row.papers) for field, row in self.rows().items()
+            (field, row["queries"], row["triplets"], percent(row["triplets"]), row["papers"])
+            for field, row in self.rows().items()
         ]
         rows.append(("across fields", "", self.across_fields, percent(self.across_fields), ""))
         rows.append(("all", self.queries, self.triplets, "100.0", ""))
@@ -168,7 +162,7 @@ class DomainTable:
             "triplets": self.triplets,
             "papers": len(self._papers),
             "across_fields": self.across_fields,
-            "fields": {name: asdict(row) for name, row in self.rows().items()},
+            "fields": self.rows(),
         }
 
 

@@ -116,6 +116,18 @@ class Sampling:
         """Return the rows of names, or those of `rows`, within the limit, ascending."""
         return select_by_hash(names, self.limit, self.seed, self.report.dropped, rows)
 
+    def examples(
+        self,
+        sample: Callable[[int], QuerySample],
+        rows: Sequence[int],
+        queries: Sequence[Item],
+        candidates: Sequence[Item],
+    ) -> Iterator[Example]:
+        """Yield the example of each of these rows of queries, in order, and count it. sample: of a row."""
+        for row, chosen in zip(rows, sample_in_parallel(sample, rows, self.workers), strict=True):
+            self.report.add(chosen)
+            yield chosen.to_example(queries[row], candidates)
+
     def papers_with_text(self, papers: Iterable[Paper]) -> list[Paper]:
         """Return the papers that have a title or an abstract; count the others."""
         return [paper for paper in papers if self.has_text(paper)]

@@ -35,6 +35,7 @@ from sciprism.prepare.sources.citation_corpus import (
     read_triplets,
 )
 from sciprism.prepare.sources.citation_graph import CitationGraph, Rows, rows_of
+from sciprism.registry import Registry
 
 Samples = Iterator[tuple[int, QuerySample]]
 
@@ -68,6 +69,8 @@ class TripletSampler:
         raise NotImplementedError
 
 
+samplers: Registry[type[TripletSampler]] = Registry("sampler")
+
 WEAKER_LINK = "tied more weakly"
 """The kind of a hard negative; it is part of the files of triplets, so it stays."""
 NO_STRENGTH = "query whose links have no strength"
@@ -88,6 +91,7 @@ class CitationStrengths:
         return second | dict.fromkeys(self.graph.targets(row), 5)
 
 
+@samplers.register("specter")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpecterTripletSampler(TripletSampler):
     """Sample triplets for a paper by the strengths of its links, with replacement.
@@ -118,20 +122,10 @@ class SpecterTripletSampler(TripletSampler):
             row_of, dropped = rows_of(corpus.names), inputs.report.dropped
             table = LinkStrengthTable(read_link_strengths(inputs.sources.data_root, path, row_of, dropped))
             strengths, rows = table, table.rows
-        return self.sample_queries(corpus.names, strengths, inputs.select(rows), inputs.workers, inputs.report)
-
-    def sample_queries(
-        self,
-        names: Sequence[str],
-        strengths: LinkStrengths,
-        queries: Sequence[tuple[int, int]],
-        workers: int,
-        report: SampleReport,
-    ) -> Samples:
-        """Yield (row, its sample) for each (row, turn) that has one, in order. names: of the rows."""
-        samples = sample_in_parallel(partial(self.sample_query, names, strengths), queries, workers)
+        queries = inputs.select(rows)
+        samples = sample_in_parallel(partial(self.sample_query, corpus.names, strengths), queries, inputs.workers)
         for (row, _), sample in zip(queries, samples, strict=True):
-            if report.add(sample):
+            if inputs.report.add(sample):
                 yield row, sample
 
     def sample_query(self, names: Sequence[str], strengths: LinkStrengths, query: tuple[int, int]) -> QuerySample:
@@ -176,6 +170,7 @@ GIVEN = "given"
 """Its name, and the kind of its negatives."""
 
 
+@samplers.register(GIVEN)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenTripletSampler(TripletSampler):
     """Take the triplets of a table as they are."""
@@ -199,6 +194,7 @@ TRIES = 50
 """Random tries for an easy negative before all possible ones are listed."""
 
 
+@samplers.register("scincl")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SciNCLSampler(TripletSampler):
     """Sample, for each paper, near neighbours as positives, far neighbours and other papers as negatives.

@@ -1,3 +1,1 @@
 """`sciprism prepare scimult`: SciMult's pre-training sources and test files, from published data."""
-
-from __future__ import annotations

@@ -26,7 +26,7 @@ from typing import Any, Literal, get_args
 from sciprism.errors import InputError
 from sciprism.files import write_json
 from sciprism.prepare.preparation import CountTable, Preparation, check_folders
-from sciprism.prepare.scimult import classification, link_prediction, pretraining, search
+from sciprism.prepare.scimult import classification, pretraining, retrieval
 from sciprism.prepare.scimult.context import MissingFilesError, PreparedDataSet, SciMultPrepareContext
 
 Purpose = Literal["pretrain", "test"]
@@ -53,16 +53,16 @@ WRITERS: dict[Purpose, dict[str, DataSetWriter]] = {
         "Psychology": classification.write_psychology,
         "MAG": classification.write_mag_classes,
         "MeSH": classification.write_mesh_classes,
-        "SciDocs links": link_prediction.write_scidocs_links,
-        "PMC-Patients PPR": search.write_similar_patients,
-        "Recommendation": link_prediction.write_recommendation,
-        "Search": search.write_scirepeval_search,
-        "TRECCOVID_SciRepEval": search.write_scirepeval_trec_covid,
-        "TRECCOVID_BEIR": search.write_trec_covid,
-        "SciFact": search.write_scifact,
-        "NFCorpus": search.write_nfcorpus,
-        "PMC-Patients PAR, supervised": search.write_supervised_articles,
-        "PMC-Patients PPR, supervised": search.write_supervised_patients,
+        "SciDocs links": retrieval.write_scidocs_links,
+        "PMC-Patients PPR": retrieval.write_similar_patients,
+        "Recommendation": retrieval.write_recommendation,
+        "Search": retrieval.write_scirepeval_search,
+        "TRECCOVID_SciRepEval": retrieval.write_scirepeval_trec_covid,
+        "TRECCOVID_BEIR": retrieval.write_trec_covid,
+        "SciFact": retrieval.write_scifact,
+        "NFCorpus": retrieval.write_nfcorpus,
+        "PMC-Patients PAR, supervised": retrieval.write_supervised_articles,
+        "PMC-Patients PPR, supervised": retrieval.write_supervised_patients,
     },
 }
 

@@ -18,11 +18,10 @@ from sciprism.datasets.rows import as_id
 from sciprism.errors import InputError
 from sciprism.papers.records import Label, Paper
 from sciprism.prepare.samplers.fields import FIELDS
-from sciprism.prepare.samplers.labels import MAX_PER_LABEL, sample_label_pairs
+from sciprism.prepare.samplers.links import MAX_PER_LABEL, sample_label_pairs
 from sciprism.prepare.samplers.sampling import Sampling
 from sciprism.prepare.samplers.scored_lists import ScoredList, sample_clicks
-from sciprism.prepare.scimult.context import PreparedDataSet, SciMultPrepareContext
-from sciprism.prepare.scimult.maple import (
+from sciprism.prepare.scimult.classification import (
     LabelledPaper,
     find_maple_file,
     read_cs_topics,
@@ -30,6 +29,7 @@ from sciprism.prepare.scimult.maple import (
     read_maple_papers,
     read_mesh_terms,
 )
+from sciprism.prepare.scimult.context import PreparedDataSet, SciMultPrepareContext
 from sciprism.prepare.sources.records import IDS, read_located_records
 from sciprism.seeding import random_fraction
 from sciprism.training.examples import Example, item_key

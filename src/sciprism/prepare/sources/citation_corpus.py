@@ -29,7 +29,6 @@ from sciprism.prepare.sources.citation_graph import CitationGraph
 from sciprism.prepare.sources.records import format_words, read_located_records, require_field
 from sciprism.seeding import random_fraction
 
-NO_TEXT, NO_ABSTRACT = "neither title nor abstract", "no abstract"
 TEST_PAPER = "test paper"
 
 Mask = NDArray[np.bool_]
@@ -61,68 +60,47 @@ class CitationCorpus:
         return CitationCorpus([self.names[row] for row in retained], [self.fields[row] for row in retained], graph)
 
 
-@dataclass(slots=True)
-class CorpusBuilder:
-    """Builds a corpus from papers.
+def build_corpus(
+    papers: Iterable[Paper],
+    path: Path,
+    drop_reason: Callable[[Paper], str],
+    dropped: DropReport,
+    edges: Edges | None = None,
+) -> CitationCorpus:
+    """Write the retained papers to a file, and return the corpus.
 
-    drop_reason: returns why a paper is dropped, "" if it is not. dropped: counts of what was dropped.
+    drop_reason: returns why a paper is dropped, "" if it is not. edges: (citing id, cited id) instead of the
+    papers' own references; an id may be of another system, such as doi:10.1/x.
     """
+    names, aliases, fields = dict[str, None](), dict[str, str](), list[tuple[str, ...]]()
+    shared_fields: dict[tuple[str, ...], tuple[str, ...]] = {}
 
-    drop_reason: Callable[[Paper], str]
-    dropped: DropReport
-    names: dict[str, None] = field(default_factory=dict)
-    fields: list[tuple[str, ...]] = field(default_factory=list)
-    _shared_fields: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
-    _aliases: dict[str, str] = field(default_factory=dict)
-
-    def build(self, papers: Iterable[Paper], path: Path, edges: Edges | None = None) -> CitationCorpus:
-        """Write the retained papers to a file, and return the corpus.
-
-        edges: (citing id, cited id) instead of the papers' own references; an id may be of another system,
-        such as doi:10.1/x.
-        """
-
-        def resolve(name: str) -> str:
-            return name if name in self.names else self._aliases.get(name, name)
-
-        with TemporaryFile("w+", encoding="utf-8", errors="replace") as spool:
-            write_lines(path, self._lines(papers, spool if edges is None else None), errors="replace")
-            spool.seek(0)
-            pairs = map(json.loads, spool) if edges is None else edges
-            resolved = ((resolve(citing), resolve(cited)) for citing, cited in pairs)
-            names = list(self.names)
-            return CitationCorpus(names, self.fields, CitationGraph.from_edges(names, resolved, self.dropped))
-
-    def _lines(self, papers: Iterable[Paper], spool: IO[str] | None) -> Iterator[str]:
+    def lines(spool: IO[str]) -> Iterator[str]:
         for paper in papers:
-            reason = "duplicate id" if paper.id in self.names else self.drop_reason(paper)
-            if reason:
-                self.dropped.add(reason, paper.id)
+            if reason := "duplicate id" if paper.id in names else drop_reason(paper):
+                dropped.add(reason, paper.id)
                 continue
             if not paper.abstract:
-                self.dropped.add("no abstract, title only (retained)", paper.id)
-            self.names[paper.id] = None
-            self.fields.append(self._shared_fields.setdefault(paper.fields, paper.fields))
+                dropped.add("no abstract, title only (retained)", paper.id)
+            names[paper.id] = None
+            fields.append(shared_fields.setdefault(paper.fields, paper.fields))
             for system, value in paper.ids.items():
-                if f"{system}:{value}" != paper.id:
-                    self._aliases.setdefault(f"{system}:{value}", paper.id)
-            if spool:
+                aliases.setdefault(f"{system}:{value}", paper.id)
+            if edges is None:
                 spool.writelines(json.dumps([paper.id, cited]) + "\n" for cited in paper.references)
             stored = Paper(id=paper.id, title=paper.title, abstract=paper.abstract, fields=paper.fields)
             yield json.dumps(stored.to_json(), ensure_ascii=False)
 
+    def resolve(name: str) -> str:
+        return name if name in names else aliases.get(name, name)
 
-def read_citation_table(data_root: DataRoot, path: Path) -> Iterator[tuple[str, str]]:
-    """Yield (citing id, cited id) of a table with these columns: CSV, TSV, JSON lines or Parquet."""
-    for where, row in read_located_records(data_root, path):
-        yield as_id(require_field(row, "citing", where)), as_id(require_field(row, "cited", where))
-
-
-def missing_text(paper: Paper, *, require_abstract: bool = False) -> str:
-    """Return what a paper's text lacks, "" for nothing. require_abstract: a title alone is not enough."""
-    if require_abstract and not paper.abstract:
-        return NO_ABSTRACT
-    return "" if paper.title or paper.abstract else NO_TEXT
+    with TemporaryFile("w+", encoding="utf-8", errors="replace") as spool:
+        write_lines(path, lines(spool), errors="replace")
+        spool.seek(0)
+        pairs = map(json.loads, spool) if edges is None else edges
+        resolved = ((resolve(citing), resolve(cited)) for citing, cited in pairs)
+        ids = list(names)
+        return CitationCorpus(ids, fields, CitationGraph.from_edges(ids, resolved, dropped))
 
 
 TripletRows = Mapping[int, list[tuple[int, int]]]
@@ -266,12 +244,7 @@ class PaperReader:
     def to_json(self) -> list[dict[str, object]]:
         """Return the counts of each file as JSON values."""
         return [
-            {
-                "file": Path(file.path).name,
-                "format": file.format,
-                "papers": file.papers,
-                "skipped": file.skipped,
-            }
+            {"file": Path(file.path).name, "format": file.format, "papers": file.papers, "skipped": file.skipped}
             for file in self.report.files
         ]
 
@@ -337,7 +310,13 @@ class CitationSources:
 
     def read_edges(self) -> Edges | None:
         """Return (citing id, cited id) of the table; None if the papers' own references count."""
-        return None if self.edges is None else read_citation_table(self.data_root, self.edges)
+        if self.edges is None:
+            return None
+        rows = read_located_records(self.data_root, self.edges)
+        return (
+            (as_id(require_field(row, "citing", where)), as_id(require_field(row, "cited", where)))
+            for where, row in rows
+        )
 
     def provenance(self) -> dict[str, object]:
         """Return what was read of each file, and which papers are queries."""

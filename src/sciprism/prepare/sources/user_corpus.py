@@ -17,6 +17,7 @@ from sciprism.datasets.rows import as_id
 from sciprism.errors import InputError
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
+from sciprism.prepare.preparation import check_dev_share
 from sciprism.prepare.samplers.answers import Heading, normalize_venue
 from sciprism.prepare.samplers.sampling import Sampling, references
 from sciprism.prepare.samplers.scored_lists import Mention, ScoredList
@@ -65,8 +66,7 @@ class UserPapers:
     year: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.dev < 1:
-            raise InputError(f"dev is {self.dev}; must be at least 0 and less than 1")
+        check_dev_share(self.dev)
         if self.tables is not None and not self.tables.is_dir():
             raise InputError(f"{self.tables}: no such folder")
 
