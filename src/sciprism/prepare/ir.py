@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from heapq import heappush, heapreplace
 from pathlib import Path
 from typing import Literal, get_args
@@ -220,25 +221,22 @@ def prepare_ir(questions: Path, papers: Sequence[Path], out: Path, settings: Ret
     """
     if "-" in map(str, papers):
         raise InputError("papers are read twice, which standard input cannot be; name files")
-    dropped, reports = DropReport(), list[ReadReport]()
-
-    def read_anew() -> Iterator[Paper]:
-        reports.append(ReadReport())
-        return read_papers(papers, skip_bad=True, report=reports[-1])
-
+    dropped, reports = DropReport(), [ReadReport()]
     annotated = read_annotated_paragraphs(questions, dropped)
     parts = split_judgements(annotated, settings)
     paragraphs = (pair.paragraph for pair in annotated)
-    distractors = DistractorSampler(read_anew, paragraphs, settings.distractors, seed=settings.seed)
+    reader = partial(_read_anew, papers, reports)
+    distractors = DistractorSampler(reader, paragraphs, settings.distractors, seed=settings.seed)
     files = _write_files(out, annotated, distractors, parts)
-    read = reports[-1].files if reports else []
     name = re.sub(r"[^A-Za-z0-9._=+-]", "-", f"{questions.name.partition('.')[0]}-ir").lstrip("._=+-")
     counts = {"paragraphs": len(annotated), "others": distractors.count, "by": settings.split_by}
     write_atomically(out / TASKS, lambda file: file.write(DECLARATION.format(name=name, **counts).encode()))
     record = {
         "settings": asdict(settings),
         "questions": {"file": questions.name, "sha256": sha256(questions)},
-        "papers": [{"file": Path(file.path).name, "papers": file.papers, "skipped": file.skipped} for file in read],
+        "papers": [
+            {"file": Path(file.path).name, "papers": file.papers, "skipped": file.skipped} for file in reports[-1].files
+        ],
         "paragraphs": len(annotated),
         "distractors": distractors.count,
         "sampled from": distractors.usable,
@@ -246,7 +244,7 @@ def prepare_ir(questions: Path, papers: Sequence[Path], out: Path, settings: Ret
         "dropped": {"pairs": dropped.to_json(), "papers": distractors.dropped.to_json()},
     }
     write_json(out / REPORT, record)
-    done = Preparation(files=files, record=record, read=read)
+    done = Preparation(files=files, record=record, read=reports[-1].files)
     done.dropped = {"questions": dropped, "papers": distractors.dropped}
     split = ", ".join(f"{len(rows):,} questions in {part}" for part, rows in parts.items())
     done.notes = [
@@ -255,6 +253,12 @@ def prepare_ir(questions: Path, papers: Sequence[Path], out: Path, settings: Ret
         f"to score it: sciprism evaluate MODEL --tasks {out / TASKS} -o RESULTS",
     ]
     return done
+
+
+def _read_anew(papers: Sequence[Path], reports: list[ReadReport]) -> Iterator[Paper]:
+    """Read the papers from the start, with another report."""
+    reports.append(ReadReport())
+    return read_papers(papers, skip_bad=True, report=reports[-1])
 
 
 def _write_files(

@@ -6,7 +6,7 @@ train file. Kinds of data that the open suite keeps out of train (`in_train` of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
@@ -151,7 +151,7 @@ def build_class_answers(source: OpenPart, *, target: str, names: ClassNames) -> 
     limit = ceil(source.sampling.limit / len(names))
     selected = [paper for key in sorted(by_class) for paper in source.select(by_class[key], limit)]
     selected.sort(key=lambda row: random_fraction(source.sampling.seed, row[0].id))
-    return _answer(selected)
+    return (Example(paper, answers=answers) for paper, answers in selected)
 
 
 def build_term_answers(
@@ -167,7 +167,7 @@ def build_term_answers(
             papers.append((entry.paper, tuple(labels[rows[term]].name for term in own_terms)))
         else:
             source.sampling.drop("no frequent term", entry.paper.id)
-    return _answer(source.select(papers, source.sampling.limit))
+    return (Example(paper, answers=answers) for paper, answers in source.select(papers, source.sampling.limit))
 
 
 def build_number_answers(source: OpenPart, *, target: str, scale: Scale = "as it is") -> Iterator[Example]:
@@ -182,11 +182,7 @@ def build_number_answers(source: OpenPart, *, target: str, scale: Scale = "as it
         for entry in entries
         if entry.paper.id in values
     ]
-    return _answer(source.select(papers, source.sampling.limit))
-
-
-def _answer(papers: Iterable[PaperAnswers]) -> Iterator[Example]:
-    return (Example(paper, answers=answers) for paper, answers in papers)
+    return (Example(paper, answers=answers) for paper, answers in source.select(papers, source.sampling.limit))
 
 
 def build_citations(source: OpenPart) -> Iterator[Example]:
@@ -375,9 +371,9 @@ def prepare_open(
     done = Preparation(files=folder.counts, not_made=dict(UNAVAILABLE_SETS))
     rows, records = list[list[str | int]](), list[dict[str, Any]]()
     for training_set in TRAINING_SETS:
-        obstacle, samplings = training_set.find_obstacle(data_root), dict[Part, Sampling]()
-        for part, limit in () if obstacle else limits.items():
-            samplings[part] = Sampling(limit=limit, seed=seed, workers=workers)
+        obstacle = training_set.find_obstacle(data_root)
+        parts = {} if obstacle else limits
+        samplings = {part: Sampling(limit=limit, seed=seed, workers=workers) for part, limit in parts.items()}
         source = training_set.source(open_data)
         if source.write(folder, samplings):
             train, dev = (samplings[part].report for part in PARTS)

@@ -200,6 +200,11 @@ class PairSource:
         """Return the name and the bytes of each input file; 0 for a folder."""
         return {file.name: file.stat().st_size if file.is_file() else 0 for file in self.files}
 
+    def row(self, folder: ExampleFolder) -> list[str | int]:
+        """Return the lengths of the texts, the roles of queries and candidates, and the pairs of each part."""
+        counts = (folder.counts.get(self.file(part), "") for part in PARTS)
+        return [self.name, self.shape.lengths, self.shape.query, self.shape.candidate, *counts]
+
     def to_json(self, folder: ExampleFolder) -> dict[str, Any]:
         """Return the inputs, the written parts and what was dropped as JSON values."""
         parts: dict[str, Any] = {
@@ -231,16 +236,6 @@ def prepare_pairs(out: Path, files: Sequence[Path], settings: PairSettings) -> P
     if not any(folder.counts.values()):
         reasons = ", ".join(filter(None, map(str, reports.values())))
         raise InputError(f"no pair was built: {reasons or 'there was nothing to build one from'}")
-    rows = [
-        [
-            source.name,
-            source.shape.lengths,
-            source.shape.query,
-            source.shape.candidate,
-            *(folder.counts.get(source.file(part), "") for part in PARTS),
-        ]
-        for source in sources
-    ]
     record = {
         "settings": settings.held_out,
         "sources": former.get("sources", {}) | {source.name: source.to_json(folder) for source in sources},
@@ -250,7 +245,7 @@ def prepare_pairs(out: Path, files: Sequence[Path], settings: PairSettings) -> P
         files=folder.counts,
         record=folder.write_manifest(REPORT, record),
         dropped=reports,
-        tables=[CountTable(WORDS, PARTS, rows)],
+        tables=[CountTable(WORDS, PARTS, [source.row(folder) for source in sources])],
     )
 
 

@@ -33,6 +33,7 @@ TEST_PAPER = "test paper"
 
 Mask = NDArray[np.bool_]
 Edges = Iterable[tuple[str, str]]
+Fields = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +70,20 @@ def build_corpus(
 ) -> CitationCorpus:
     """Write the retained papers to a file, and return the corpus.
 
-    drop_reason: returns why a paper is dropped, "" if it is not. edges: (citing id, cited id) instead of the
-    papers' own references; an id may be of another system, such as doi:10.1/x.
+    drop_reason: why a paper is dropped, "" if it is not. edges: instead of the papers' own references; an id may
+    be of another system, such as doi:10.1/x.
     """
-    names, aliases, fields = dict[str, None](), dict[str, str](), list[tuple[str, ...]]()
-    shared_fields: dict[tuple[str, ...], tuple[str, ...]] = {}
+    names, aliases = dict[str, None](), dict[str, str]()
+    fields, shared_fields = list[Fields](), dict[Fields, Fields]()
 
     def lines(spool: IO[str]) -> Iterator[str]:
         for paper in papers:
             if reason := "duplicate id" if paper.id in names else drop_reason(paper):
                 dropped.add(reason, paper.id)
                 continue
+            names[paper.id] = None
             if not paper.abstract:
                 dropped.add("no abstract, title only (retained)", paper.id)
-            names[paper.id] = None
             fields.append(shared_fields.setdefault(paper.fields, paper.fields))
             for system, value in paper.ids.items():
                 aliases.setdefault(f"{system}:{value}", paper.id)
@@ -97,10 +98,9 @@ def build_corpus(
     with TemporaryFile("w+", encoding="utf-8", errors="replace") as spool:
         write_lines(path, lines(spool), errors="replace")
         spool.seek(0)
-        pairs = map(json.loads, spool) if edges is None else edges
+        pairs: Edges = map(json.loads, spool) if edges is None else edges
         resolved = ((resolve(citing), resolve(cited)) for citing, cited in pairs)
-        ids = list(names)
-        return CitationCorpus(ids, fields, CitationGraph.from_edges(ids, resolved, dropped))
+        return CitationCorpus([*names], fields, CitationGraph.from_edges([*names], resolved, dropped))
 
 
 TripletRows = Mapping[int, list[tuple[int, int]]]
