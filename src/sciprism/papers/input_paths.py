@@ -9,8 +9,14 @@ from pathlib import Path
 from sciprism.checksums import hash_bytes
 from sciprism.errors import InputError
 from sciprism.papers.input_file import FilePath, InputFile
-from sciprism.papers.remote.address import WEB, is_address, parse_address, scheme_of, show_address
-from sciprism.papers.remote.object_file import MissingObjectError
+from sciprism.papers.remote.object_file import (
+    WEB,
+    MissingObjectError,
+    is_address,
+    parse_address,
+    scheme_of,
+    show_address,
+)
 from sciprism.papers.remote.objects import RemoteFolder, RemoteObject, find_remote
 from sciprism.papers.snapshots import expand_manifest
 

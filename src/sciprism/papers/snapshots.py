@@ -18,8 +18,10 @@ from urllib.parse import urlsplit
 
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.papers.input_file import FilePath, InputFile
-from sciprism.papers.remote.address import (
+from sciprism.papers.remote.object_file import (
     WEB,
+    MissingObjectError,
+    ObjectVersion,
     folder_of,
     is_address,
     join_address,
@@ -28,7 +30,6 @@ from sciprism.papers.remote.address import (
     show_address,
     split_path,
 )
-from sciprism.papers.remote.object_file import MissingObjectError, ObjectVersion
 from sciprism.papers.remote.objects import RemoteObject, open_store
 
 MAX_NAMED = 3

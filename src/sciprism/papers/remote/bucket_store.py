@@ -10,7 +10,6 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 from sciprism.errors import InputError, MissingExtraError
-from sciprism.papers.remote.address import scheme_of, show_address, split_path
 from sciprism.papers.remote.object_file import (
     CONTINUES,
     MissingObjectError,
@@ -20,6 +19,9 @@ from sciprism.papers.remote.object_file import (
     TransientError,
     changed,
     retry,
+    scheme_of,
+    show_address,
+    split_path,
 )
 
 CONNECT_SECONDS = 20

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 from sciprism.errors import InputError, MissingExtraError
-from sciprism.papers.remote.address import fixed_folder, is_signed, show_address
 from sciprism.papers.remote.object_file import (
     CONTINUES,
     FIRST_BLOCK,
@@ -20,7 +19,10 @@ from sciprism.papers.remote.object_file import (
     ObjectVersion,
     TransientError,
     changed,
+    fixed_folder,
+    is_signed,
     retry,
+    show_address,
 )
 
 if TYPE_CHECKING:

@@ -9,7 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sciprism.papers.remote.address import (
+from sciprism.papers.remote.object_file import (
+    MissingObjectError,
+    NoPermissionError,
+    ObjectFile,
+    ObjectVersion,
     fixed_folder,
     folder_of,
     is_pattern,
@@ -19,7 +23,6 @@ from sciprism.papers.remote.address import (
     scheme_of,
     show_address,
 )
-from sciprism.papers.remote.object_file import MissingObjectError, NoPermissionError, ObjectFile, ObjectVersion
 
 if TYPE_CHECKING:
     from sciprism.papers.remote.bucket_store import GoogleStore, S3Store
