@@ -21,9 +21,9 @@ from measurement import build_parser, format_ratio, interleave, provenance, rati
 from sciprism import Encoder
 from sciprism.formats import Role
 from sciprism.text.template import Item
-from sciprism.training import passes
+from sciprism.training import steps
 from sciprism.training.examples import Example, read_examples
-from sciprism.training.passes import EncoderPass, PassSettings
+from sciprism.training.steps import EncoderPass, PassSettings
 
 LENGTH = 64
 CHUNK = 2048
@@ -53,7 +53,7 @@ def compute_gradients(encoder: Encoder, batches: Sequence[Sequence[Sequence[int]
 
 def compute_by_full_chunks(encoder: Encoder, batches: Sequence[Sequence[Sequence[int]]], precision: str) -> None:
     """Do the same with as few chunks as the tokens need."""
-    with patch.object(passes, "even_budget", lambda _lengths, budget, _workers: budget):
+    with patch.object(steps, "even_budget", lambda _lengths, budget, _workers: budget):
         compute_gradients(encoder, batches, precision)
 
 

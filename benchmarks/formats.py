@@ -46,7 +46,7 @@ from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import InputError
 from sciprism.formats import Format
 from sciprism.parallel import map_threads
-from sciprism.training.passes import EncoderPass, PassSettings
+from sciprism.training.steps import EncoderPass, PassSettings
 
 METHODS = ("single", *sorted(set(methods) - {"single"}), "prism:weights=bottleneck")
 """A method, or one with options of its own, as `prism:split=true,depth=3`."""

@@ -28,9 +28,8 @@ from sciprism.training.batches import Batch
 from sciprism.training.learners.learner import LearnerContext, check_objective, prepare_blocks
 from sciprism.training.learners.masked_lm import MaskedLMLearner
 from sciprism.training.optimizers import OptimizerSettings, build_optimizer
-from sciprism.training.passes import PassSettings
 from sciprism.training.processes import Processes
-from sciprism.training.steps import BlockStep
+from sciprism.training.steps import BlockStep, PassSettings
 
 RATE, PEER = 1e-4, "transformers"
 Blocks = Sequence[np.ndarray]

@@ -15,7 +15,7 @@ from sciprism.encoders.packing import pack
 from sciprism.errors import InputError
 from sciprism.evaluation.tuning.runs import TunableEncoder
 from sciprism.formats import FORMATS
-from sciprism.training.passes import EncoderPass, PassSettings
+from sciprism.training.steps import EncoderPass, PassSettings
 
 TEXTS = ["dark matter", "the gene and the brain " * 9, "a black hole in our galaxy", "light", "new light"]
 

@@ -17,9 +17,8 @@ from sciprism.text.vocabulary import classify_tokens
 from sciprism.training.batches import Batch
 from sciprism.training.learners.learner import LearnerContext, check_objective, learners
 from sciprism.training.learners.masked_lm import read_head, sample_row_masks
-from sciprism.training.passes import PassSettings
 from sciprism.training.processes import Processes
-from sciprism.training.steps import BlockStep
+from sciprism.training.steps import BlockStep, PassSettings
 
 OTHER = check_objective({"name": "auto-encoding", "head_from": "other"})
 RELATIONS = {"teacher": "t", "relation_heads": 8}

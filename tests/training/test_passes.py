@@ -6,7 +6,7 @@ import torch
 from sciprism import Encoder
 from sciprism.encoders.packing import pack
 from sciprism.objectives.contrastive import in_batch_contrastive
-from sciprism.training.passes import EncoderPass, PassSettings
+from sciprism.training.steps import EncoderPass, PassSettings
 
 TEXTS = [
     "deep learning of protein structure",

@@ -261,7 +261,30 @@ class Encoder(Model):
 
     def describe(self) -> dict[str, Any]:
         """Return what is loaded, as JSON values."""
-        return _describe(self)
+        config, settings = self.model.config, self.settings
+        family = "RoBERTa" if config.first_position else "BERT"
+        return {
+            "name": self.name,
+            "backbone": f"{family}, {config.layers} layers, {config.hidden} wide, {config.heads} heads",
+            "parameters": sum(p.numel() for p in self.model.parameters()),
+            "method": settings.method,
+            "options": dict(settings.options),
+            "formats": list(self.formats),
+            "spaces": {f: {r: self.space(f, r) for r in ROLES} for f in self.formats},
+            "routes": {f: {r: self.route(f, r) for r in ROLES} for f in self.formats},
+            "pooling": settings.pooling,
+            "normalize": settings.normalize,
+            "template": settings.template.to_json(),
+            "max_length": settings.max_length,
+            "distance": self.distance,
+            "dim": self.dim,
+            **({"lexical directions": config.lexical} if config.lexical else {}),
+            "precision": self.precision,
+            "device": str(self.device),
+            "fingerprint": self.fingerprint,
+            "ignored_weights": [*self.ignored, *self.provenance.get("ignored", ())],
+            "provenance": {k: v for k, v in self.provenance.items() if k != "ignored"},
+        }
 
     def save(self, folder: str | Path, *, compact: bool = False, **provenance: Any) -> None:
         """Write a model folder; a model in training mode stays in it.
@@ -313,33 +336,6 @@ def smallest_cosine(one: Floats, other: Floats) -> float:
     lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
     with np.errstate(invalid="ignore"):
         return float(((one * other).sum(axis=1) / lengths).min())
-
-
-def _describe(encoder: Encoder) -> dict[str, Any]:
-    config, settings = encoder.model.config, encoder.settings
-    family = "RoBERTa" if config.first_position else "BERT"
-    return {
-        "name": encoder.name,
-        "backbone": f"{family}, {config.layers} layers, {config.hidden} wide, {config.heads} heads",
-        "parameters": sum(p.numel() for p in encoder.model.parameters()),
-        "method": settings.method,
-        "options": dict(settings.options),
-        "formats": list(encoder.formats),
-        "spaces": {f: {r: encoder.space(f, r) for r in ROLES} for f in encoder.formats},
-        "routes": {f: {r: encoder.route(f, r) for r in ROLES} for f in encoder.formats},
-        "pooling": settings.pooling,
-        "normalize": settings.normalize,
-        "template": settings.template.to_json(),
-        "max_length": settings.max_length,
-        "distance": encoder.distance,
-        "dim": encoder.dim,
-        **({"lexical directions": config.lexical} if config.lexical else {}),
-        "precision": encoder.precision,
-        "device": str(encoder.device),
-        "fingerprint": encoder.fingerprint,
-        "ignored_weights": [*encoder.ignored, *encoder.provenance.get("ignored", ())],
-        "provenance": {k: v for k, v in encoder.provenance.items() if k != "ignored"},
-    }
 
 
 # ---- similarities, with the values of sentence-transformers ----

@@ -27,13 +27,12 @@ from sciprism.seeding import derive_seed
 from sciprism.training.batches import Batch, split_parts
 from sciprism.training.learners.learner import BlockLearner, Learner, LearnerContext, check_objective, learners
 from sciprism.training.optimizers import build_optimizer, learning_rate, set_learning_rate
-from sciprism.training.passes import PassSettings
 from sciprism.training.plan import StagePlan
 from sciprism.training.processes import Processes, defer_interrupts
 from sciprism.training.recipe import Stage
 from sciprism.training.run_folder import Checkpoint
 from sciprism.training.sources import StageSource
-from sciprism.training.steps import BlockStep, JointStep
+from sciprism.training.steps import BlockStep, JointStep, PassSettings
 from sciprism.training.weighting import check_weighting, weightings
 
 WINDOW = 20

@@ -68,7 +68,10 @@ def resolve(name: str | None, *, weights: bool = True) -> tuple[str, Path]:
     if not weights:
         return locate(name, weights=False)
     files = find_model_files(name)
-    return files.name, convert(files, locate)
+    if not files.adapters and any((files.path / file).exists() for file in ("sciprism.json", "modules.json")):
+        return files.name, files.path
+    folders = (converter(files, locate) for converter in CONVERTERS)
+    return files.name, next((folder for folder in folders if folder is not None), files.path)
 
 
 def load_tokenizer(name: str) -> Tokenizer:
@@ -85,14 +88,6 @@ def load_tokenizer(name: str) -> Tokenizer:
         missing = f"{name}: no such file of a tokenizer; " if path is None else ""
         raise InputError(f"{missing}{error}") from error
     return open_tokenizer(backbone_folder(folder) if (folder / "modules.json").exists() else folder)
-
-
-def convert(files: ModelFiles, locate: LocateModel) -> Path:
-    """Return the model's folder: of ours, of sentence-transformers, of a backbone, or a converted one."""
-    if not files.adapters and any((files.path / file).exists() for file in ("sciprism.json", "modules.json")):
-        return files.path
-    folders = (converter(files, locate) for converter in CONVERTERS)
-    return next((folder for folder in folders if folder is not None), files.path)
 
 
 # ---- where the files are ----

@@ -22,7 +22,7 @@ from sciprism.errors import InputError
 from sciprism.evaluation.tuning.examples import TuningExample
 from sciprism.seeding import random_bits
 from sciprism.training.optimizers import OptimizerSettings, Schedule, build_optimizer, learning_rate, set_learning_rate
-from sciprism.training.passes import PassSettings, add_gradients, autocast, count_threads
+from sciprism.training.steps import PassSettings, add_gradients, autocast, count_threads
 
 AXES = {"rate": "rates", "batch": "batches", "epochs": "epochs"}
 """Name of an axis of the grid on the command line -> field of `Tuning`."""

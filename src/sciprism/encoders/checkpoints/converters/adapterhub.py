@@ -233,7 +233,11 @@ def _write(draft: Path, source: AdapterSet) -> None:
     reductions = sorted({module.reduction for module in adapters.values()})
     if len(reductions) != 1:
         raise InputError(f"{source.where}: the reduction of its adapters differs: {reductions}")
-    _check_fusions(source.where, adapters, fusions)
+    names = sorted(module.name for module in adapters.values())
+    for module in fusions.values():
+        if sorted(module.name.split(",")) != names:
+            has = f"{source.where} has adapters and fusions of {','.join(names)}"
+            raise InputError(f"{module.path}: fuses {module.name}; {has}")
     base = ModelFolder(source.base[1], {"pooling": "cls"})
     if base.settings.method != PLAIN:
         raise InputError(f"{source.where}: its base {source.base[0]} is of the method {base.settings.method}")
@@ -244,32 +248,20 @@ def _write(draft: Path, source: AdapterSet) -> None:
     )
     build_method(settings.method, settings.options).fill(base.model)
     _load_modules(source.where, base.model, {"experts": adapters, "fusions": fusions})
+
+    def origins(named: Mapping[Format, tuple[str, Path]], modules: Mapping[Format, AdapterHubModule]) -> dict[str, Any]:
+        return {route: {"from": named[route][0], "sha256": sha256(modules[route].path)} for route in modules}
+
     modules = (*adapters.values(), *fusions.values())
     provenance = {
         "converted from": source.title,
         "backbone": source.base[0],
-        "adapters": {route: _origin(source.adapters[route][0], module) for route, module in adapters.items()},
+        "adapters": origins(source.adapters, adapters),
         "ignored": [*base.ignored, *(name for module in modules for name in module.ignored)],
     }
     if fusions:
-        provenance["fusions"] = {route: _origin(source.fusions[route][0], m) for route, m in fusions.items()}
+        provenance["fusions"] = origins(source.fusions, fusions)
     write_folder(draft, model=base.model, tokenizer=base.tokenizer, settings=settings, provenance=provenance)
-
-
-def _origin(name: str, module: AdapterHubModule) -> dict[str, str]:
-    return {"from": name, "sha256": sha256(module.path)}
-
-
-def _check_fusions(
-    where: str, adapters: Mapping[Format, AdapterHubModule], fusions: Mapping[Format, AdapterHubModule]
-) -> None:
-    """Refuse a fusion of other adapters than the set has."""
-    have = sorted(module.name for module in adapters.values())
-    for module in fusions.values():
-        if sorted(module.name.split(",")) != have:
-            raise InputError(
-                f"{module.path}: fuses {module.name}; {where} has adapters and fusions of {','.join(have)}"
-            )
 
 
 def _load_modules(where: str, model: Transformer, modules: Mapping[str, Mapping[Format, AdapterHubModule]]) -> None:
