@@ -119,7 +119,7 @@ def test_mrr_looks_no_deeper_than_asked():
 def rank(ids, scores):
     """Return the order of one query's documents: the grade of each is its position, from 1."""
     grades = {name: position for position, name in enumerate(ids, 1)}
-    return [grade - 1 for grade in grade_rankings({"q": (ids, scores)}, {"q": grades}).found.grade]
+    return [grade - 1 for grade in grade_rankings({"q": (ids, scores)}, {"q": grades}).hits.grade]
 
 
 def test_ties_go_to_the_larger_id_and_single_precision_decides_what_is_a_tie():

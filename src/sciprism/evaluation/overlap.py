@@ -8,19 +8,8 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from typing import Any
 
+from sciprism.datasets import inputs
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.inputs import (
-    ClickLog,
-    LabelInput,
-    MatchInput,
-    PairInput,
-    ProbeInput,
-    RerankInput,
-    RetrievalInput,
-    Signatures,
-    SpanInput,
-    TaggingInput,
-)
 from sciprism.datasets.split import list_paper_keys
 from sciprism.errors import InputError
 from sciprism.evaluation.task import Task
@@ -110,23 +99,23 @@ def list_test_papers(data: object) -> list[Paper]:
     data: what the task's layout returned. Raises InputError for an unknown kind of input.
     """
     items: list[Item]
-    if isinstance(data, ProbeInput):
+    if isinstance(data, inputs.ProbeInput):
         items = [data.items[row] for row in data.test.tolist()]
-    elif isinstance(data, RerankInput | RetrievalInput):
-        ranked = data.candidates if isinstance(data, RerankInput) else data.documents
+    elif isinstance(data, inputs.RerankInput | inputs.RetrievalInput):
+        ranked = data.candidates if isinstance(data, inputs.RerankInput) else data.documents
         items = [*(data.queries if data.query_role == "paper" else ()), *ranked]
-    elif isinstance(data, LabelInput | MatchInput):
+    elif isinstance(data, inputs.LabelInput | inputs.MatchInput):
         items = list(data.papers)
-    elif isinstance(data, Signatures):
+    elif isinstance(data, inputs.Signatures):
         rows = {mention.paper for mention in data.signatures if mention.block in data.test}
         items = [data.papers[row] for row in sorted(rows)]
-    elif isinstance(data, ClickLog):
+    elif isinstance(data, inputs.ClickLog):
         rows = {row for click in data.test for row in (click.paper, *click.shown.tolist())}
         items = [data.papers[row] for row in sorted(rows)]
-    elif isinstance(data, SpanInput):
+    elif isinstance(data, inputs.SpanInput):
         items = list(dict.fromkeys(data.contexts[row] for row in data.test.tolist()))
-    elif isinstance(data, TaggingInput | PairInput):
-        texts = data.words if isinstance(data, TaggingInput) else data.texts
+    elif isinstance(data, inputs.TaggingInput | inputs.PairInput):
+        texts = data.words if isinstance(data, inputs.TaggingInput) else data.texts
         items = list(dict.fromkeys(" ".join(texts[row]) for row in data.test.tolist()))
     else:
         raise InputError(f"the test papers of {type(data).__name__} are not known")

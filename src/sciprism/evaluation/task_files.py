@@ -172,8 +172,8 @@ def _read_averages(rows: Sequence[Mapping[str, Any]], tasks: Sequence[Task], whe
 def _read_published(tables: Sequence[str | Mapping[str, Any]], where: str) -> tuple[Published, ...]:
     """Return the rows of published tables: of those named PAPER/NUMBER, and of those in the file itself."""
     named = list_published(table for table in tables if isinstance(table, str))
-    own = parse_tables((table for table in tables if not isinstance(table, str)), where)
-    return named + tuple(row for rows in own.values() for row in rows)
+    in_file = parse_tables((table for table in tables if not isinstance(table, str)), where)
+    return named + tuple(row for rows in in_file.values() for row in rows)
 
 
 def _build_task(path: Path, number: int, row: Mapping[str, Any]) -> Task:

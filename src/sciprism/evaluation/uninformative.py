@@ -13,16 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sciprism.datasets.inputs import (
-    LabelInput,
-    MatchInput,
-    PairInput,
-    ProbeInput,
-    RerankInput,
-    RetrievalInput,
-    Signatures,
-    TaggingInput,
-)
+from sciprism.datasets import inputs
 from sciprism.evaluation.item_scores import score_rankings
 from sciprism.evaluation.protocols.label import LabelProtocol
 from sciprism.evaluation.protocols.match import PAIRWISE
@@ -47,14 +38,14 @@ def explain_uninformative(data: Any, protocol: Any) -> dict[str, str]:  # noqa: 
 
 
 @explain_uninformative.register
-def _(data: RerankInput, protocol: Any) -> dict[str, str]:
+def _(data: inputs.RerankInput, protocol: Any) -> dict[str, str]:
     absent = data.absent or [{}] * len(data.pools)
     pools = [_Pool(g.tolist(), list(a.values())) for g, a in zip(data.grades, absent, strict=True) if len(g)]
     return _explain_rankings(protocol.metrics, pools, "query", "candidate")
 
 
 @explain_uninformative.register
-def _(data: RetrievalInput, protocol: Any) -> dict[str, str]:
+def _(data: inputs.RetrievalInput, protocol: Any) -> dict[str, str]:
     depth = max(metric_depth(name) or DEFAULT_DEPTH for name in protocol.metrics)
 
     def pools() -> Iterator[_Pool]:
@@ -69,42 +60,42 @@ def _(data: RetrievalInput, protocol: Any) -> dict[str, str]:
 
 
 @explain_uninformative.register
-def _(data: MatchInput, protocol: Any) -> dict[str, str]:
+def _(data: inputs.MatchInput, protocol: Any) -> dict[str, str]:
     by_paper, by_reviewer = defaultdict[int, list[float]](list), defaultdict[int, list[float]](list)
     for (paper, reviewer), rating in zip(data.pairs.tolist(), data.ratings.tolist(), strict=True):
         if len(data.profiles[reviewer]):
             by_paper[paper].append(rating)
             by_reviewer[reviewer].append(rating)
-    found = {}
+    reasons = {}
     for name in protocol.metrics:
         if name == PAIRWISE:
             if all(len(set(ratings)) < 2 for ratings in by_reviewer.values()):
-                found[name] = "no reviewer has two papers with different ratings"
+                reasons[name] = "no reviewer has two papers with different ratings"
             continue
         level, _, metric = name.partition(" ")
         threshold = dict(protocol.levels)[level]
         pools = [_Pool([int(rating >= threshold) for rating in ratings]) for ratings in by_paper.values()]
         if reason := _explain_rankings([metric], pools, "submission", "rated reviewer").get(metric):
-            found[name] = reason
-    return found
+            reasons[name] = reason
+    return reasons
 
 
 @explain_uninformative.register
-def _(data: LabelInput, protocol: Any) -> dict[str, str]:
+def _(data: inputs.LabelInput, protocol: Any) -> dict[str, str]:
     count = len(data.labels)
     if not isinstance(protocol, LabelProtocol):
         reason = _explain_one_class([str(gold[0]) for gold in data.gold if len(gold) == 1], "paper")
         return dict.fromkeys(protocol.metrics, reason) if reason else {}
-    found = {}
+    reasons = {}
     for name in protocol.metrics:
         k = int(name.partition("@")[2])
         if all(min(k, len(gold)) == max(0, k - (count - len(gold))) for gold in data.gold if len(gold)):
-            found[name] = f"the vocabulary has {count} labels, all of which are ranked or right"
-    return found
+            reasons[name] = f"the vocabulary has {count} labels, all of which are ranked or right"
+    return reasons
 
 
 @explain_uninformative.register
-def _(data: ProbeInput, protocol: Any) -> dict[str, str]:
+def _(data: inputs.ProbeInput, protocol: Any) -> dict[str, str]:
     test: list[Any] = [data.targets[row] for row in data.test]
     if data.groups is not None:
         groups = [data.groups[row] for row in data.test]
@@ -121,7 +112,7 @@ def _(data: ProbeInput, protocol: Any) -> dict[str, str]:
 
 
 @explain_uninformative.register
-def _(data: PairInput, protocol: Any) -> dict[str, str]:
+def _(data: inputs.PairInput, protocol: Any) -> dict[str, str]:
     test: list[Any] = [data.targets[row] for row in data.test]
     if protocol.metric == "f1_binary":
         test = [target == protocol.positive for target in test]
@@ -130,18 +121,18 @@ def _(data: PairInput, protocol: Any) -> dict[str, str]:
 
 
 @explain_uninformative.register
-def _(data: TaggingInput, protocol: Any) -> dict[str, str]:
+def _(data: inputs.TaggingInput, protocol: Any) -> dict[str, str]:
     if any(tag != "O" for row in data.test for tag in data.tags[row]):
         return {}
     return {protocol.metric: "no word of the test texts is tagged"}
 
 
 @explain_uninformative.register
-def _(data: Signatures, protocol: Any) -> dict[str, str]:
+def _(data: inputs.Signatures, protocol: Any) -> dict[str, str]:
     blocks = defaultdict[str, list[str]](list)
-    for each in data.signatures:
-        if each.block in data.test:
-            blocks[each.block].append(each.author)
+    for mention in data.signatures:
+        if mention.block in data.test:
+            blocks[mention.block].append(mention.author)
     if all(len(set(authors)) == 1 for authors in blocks.values()):
         reason = "no test block has mentions of two persons: to join all mentions is always right"
     elif all(len(set(authors)) == len(authors) for authors in blocks.values()):

@@ -49,7 +49,7 @@ class GradedRankings:
     """
 
     queries: tuple[str, ...]
-    found: RelevantHits
+    hits: RelevantHits
     ideal: RelevantHits
     retrieved: Integers
 
@@ -105,13 +105,13 @@ def grade_rankings(run: Run, qrels: Qrels) -> GradedRankings:
     ]
     lengths = np.array([len(ids) for _, ids, _ in lists], dtype=np.int64)
     ideal = _check_grades([grade for query in queries for grade in qrels[query].values()])
-    found = (map(qrels[query].get, ids, repeat(0)) for query, ids, _ in lists)
-    grades = np.fromiter(chain.from_iterable(found), dtype=np.int64, count=int(lengths.sum()))
+    grades_by_query = (map(qrels[query].get, ids, repeat(0)) for query, ids, _ in lists)
+    grades = np.fromiter(chain.from_iterable(grades_by_query), dtype=np.int64, count=int(lengths.sum()))
     owner = np.repeat(np.arange(len(queries)), [len(qrels[query]) for query in queries])
     best = np.lexsort((-ideal, owner))
     return GradedRankings(
         queries=queries,
-        found=_select_hits(np.repeat(np.arange(len(queries)), lengths), grades[_rank_all(lists)], len(queries)),
+        hits=_select_hits(np.repeat(np.arange(len(queries)), lengths), grades[_rank_all(lists)], len(queries)),
         ideal=_select_hits(owner, ideal[best], len(queries)),
         retrieved=lengths,
     )
@@ -121,7 +121,7 @@ def grade_rankings(run: Run, qrels: Qrels) -> GradedRankings:
 def ndcg(rankings: GradedRankings, depth: int | None = None) -> Doubles:
     """Return nDCG: the sum of grade / log2(rank + 1), divided by that of the ideal ranking."""
     gain, ideal = (
-        _sum(rankings, hits, depth, hits.grade / np.log2(hits.rank + 1.0)) for hits in (rankings.found, rankings.ideal)
+        _sum(rankings, hits, depth, hits.grade / np.log2(hits.rank + 1.0)) for hits in (rankings.hits, rankings.ideal)
     )
     return safe_divide(gain, ideal)
 
@@ -129,7 +129,7 @@ def ndcg(rankings: GradedRankings, depth: int | None = None) -> Doubles:
 @ranking_metrics.register("map")
 def average_precision(rankings: GradedRankings, depth: int | None = None) -> Doubles:
     """Return average precision: the mean over all relevant documents; one not ranked counts 0."""
-    hits = rankings.found
+    hits = rankings.hits
     firsts = np.searchsorted(hits.query, np.arange(len(rankings.queries)))
     nth = np.arange(len(hits.query)) - firsts[hits.query] + 1
     return safe_divide(_sum(rankings, hits, depth, nth / hits.rank), _sum(rankings, rankings.ideal))
@@ -142,19 +142,19 @@ def precision(rankings: GradedRankings, depth: int | None = None) -> Doubles:
     Without a depth: divided by the number of ranked documents.
     """
     size = rankings.retrieved if depth is None else np.full_like(rankings.retrieved, depth)
-    return safe_divide(_sum(rankings, rankings.found, depth), size.astype(np.float64))
+    return safe_divide(_sum(rankings, rankings.hits, depth), size.astype(np.float64))
 
 
 @ranking_metrics.register("recall")
 def recall(rankings: GradedRankings, depth: int | None = None) -> Doubles:
     """Return the share of relevant documents that are among the first `depth`."""
-    return safe_divide(_sum(rankings, rankings.found, depth), _sum(rankings, rankings.ideal))
+    return safe_divide(_sum(rankings, rankings.hits, depth), _sum(rankings, rankings.ideal))
 
 
 @ranking_metrics.register("mrr")
 def reciprocal_rank(rankings: GradedRankings, depth: int | None = None) -> Doubles:
     """Return 1/r for the first relevant document at rank r <= depth, else 0."""
-    hits = rankings.found
+    hits = rankings.hits
     first = np.diff(hits.query, prepend=-1) > 0  # hits are in the order of queries and ranks
     return _sum(rankings, hits, depth, first / hits.rank)
 
@@ -162,7 +162,7 @@ def reciprocal_rank(rankings: GradedRankings, depth: int | None = None) -> Doubl
 @ranking_metrics.register("success")
 def success(rankings: GradedRankings, depth: int | None = None) -> Doubles:
     """Return 1 if any of the first `depth` is relevant, else 0."""
-    return np.minimum(_sum(rankings, rankings.found, depth), 1.0)
+    return np.minimum(_sum(rankings, rankings.hits, depth), 1.0)
 
 
 def _sum(
@@ -277,9 +277,9 @@ def pair_order(raters: Sequence[str], ratings: ArrayLike, scores: ArrayLike) -> 
     for row, rater in enumerate(raters):
         rows.setdefault(rater, []).append(row)
     counts: dict[str, tuple[float, float]] = {}  # weight of correctly ordered pairs, half of the tied; of all
-    for rater, own in rows.items():
-        weights = np.maximum(rated[own, None] - rated[None, own], 0.0)
-        right = (1 + np.sign(scored[own, None] - scored[None, own])) / 2
+    for rater, papers in rows.items():
+        weights = np.maximum(rated[papers, None] - rated[None, papers], 0.0)
+        right = (1 + np.sign(scored[papers, None] - scored[None, papers])) / 2
         counts[rater] = float((weights * right).sum()), float(weights.sum())
     ordered = {rater: pair for rater, pair in counts.items() if pair[1] > 0}
     hits, totals = np.array(list(ordered.values()), dtype=np.float64).reshape(-1, 2).T

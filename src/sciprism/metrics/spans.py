@@ -79,8 +79,8 @@ def _counts(
     for row, (truth, guess) in enumerate(zip(gold, predicted, strict=True)):
         where = f"sentence {row + 1}"
         check_aligned(truth, guess, f"{where}, gold and predicted tags")
-        right, found = set(units(truth)), set(units(guess))
-        for outcome, chosen in enumerate((right & found, found - right, right - found)):
+        right, tagged = set(units(truth)), set(units(guess))
+        for outcome, chosen in enumerate((right & tagged, tagged - right, right - tagged)):
             for kind, _, _ in chosen:
                 if kind not in column:
                     raise InputError(f"{where}: type {kind!r} is tagged, but not among {list(types)}")

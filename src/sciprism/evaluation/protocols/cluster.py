@@ -282,8 +282,8 @@ def _choose_cuts(
     trees: list[list[Dendrograms]] = [[] for _ in models]
     for name, of_source in splits.items():
         numbers = [number for number, model in enumerate(models) if name in model.sources]
-        found = _dendrograms(mentions, of_source.dev, [models[number] for number in numbers])
-        for number, dendrograms in zip(numbers, found, strict=True):
+        dendrograms_by_model = _dendrograms(mentions, of_source.dev, [models[number] for number in numbers])
+        for number, dendrograms in zip(numbers, dendrograms_by_model, strict=True):
             trees[number].append(dendrograms)
     return [
         replace(model, cut=choose_cut(of_source, mentions.persons)[0])

@@ -95,12 +95,12 @@ class _TagProblem(TuningProblem[TaggingInput, TagProtocol]):
         first_tokens = find_first_pieces(windows, starts)
         if len(windows) > 1:
             self.dropped.add(LONG, self.data.ids[row])
-        for word in sorted(set(range(len(words))) - {word for found, _ in first_tokens for word in found}):
+        for word in sorted(set(range(len(words))) - {word for begun, _ in first_tokens for word in begun}):
             self.dropped.add(VANISHED, f"{self.data.ids[row]} {words[word]!r}")
         tag_numbers = {tag: number for number, tag in enumerate(self.tags)}
         assigned = assign_words(first_tokens, [len(window.ids) for window in windows])
-        for window, (found, positions), targets in zip(windows, first_tokens, assigned, strict=True):
-            names = [found[index] for index in targets]
+        for window, (begun, positions), targets in zip(windows, first_tokens, assigned, strict=True):
+            names = [begun[index] for index in targets]
             yield TuningExample(
                 row=row,
                 ids=window.ids,

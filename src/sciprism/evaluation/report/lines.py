@@ -36,6 +36,11 @@ class SystemResults:
     name: str
     runs: Mapping[TaskId, tuple[StoredResult, ...]]
 
+    @property
+    def results(self) -> list[TaskResult]:
+        """Return the results of all tasks and seeds."""
+        return [run.result for some in self.runs.values() for run in some]
+
     def done(self, task: TaskId) -> tuple[StoredResult, ...]:
         """Return the runs of a task that have numbers."""
         return tuple(run for run in self.runs.get(task, ()) if run.result.status == "done")
@@ -136,23 +141,13 @@ def build_lines(task: TaskId, systems: Sequence[SystemResults], declared: Task |
     result, names = run.result, tuple(run.result.metrics)
     every_metric = result.numbers == "each" or len(names) == 1
     counted = names if every_metric else names[:1] if result.numbers == "first" else ()
-    lines = [
-        ReportLine(
-            task=task,
-            name=f"{task[1]} {name}",
-            metrics=(name,),
-            counted=name in counted,
-            result=result,
-            declared=declared,
-        )
-        for name in names
-    ]
-    if counted:
-        return lines
-    return [
-        ReportLine(task=task, name=f"{task[1]} (mean)", metrics=names, counted=True, result=result, declared=declared),
-        *lines,
-    ]
+
+    def line(label: str, metrics: tuple[str, ...], is_counted: bool) -> ReportLine:
+        name = f"{task[1]} {label}"
+        return ReportLine(task=task, name=name, metrics=metrics, counted=is_counted, result=result, declared=declared)
+
+    lines = [line(name, (name,), name in counted) for name in names]
+    return lines if counted else [line("(mean)", names, True), *lines]
 
 
 def build_averages(tasks: Sequence[TaskId], lines: Sequence[ReportLine], suite: Suite | None) -> list[ReportAverage]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 
 from sciprism.encoders.provenance import describe_untrained, untrained_stage
 from sciprism.evaluation.report.lines import ReportLine, SystemResults
@@ -89,8 +88,7 @@ def _method(systems: Sequence[SystemResults], baseline: int, rows: Sequence[Repo
 def _untrained(systems: Sequence[SystemResults]) -> Iterator[str]:
     """Yield the systems whose model is the start of its training."""
     for system in systems:
-        runs = chain.from_iterable(system.runs.values())
-        for stage in dict.fromkeys(untrained_stage(run.result.system) for run in runs):
+        for stage in dict.fromkeys(untrained_stage(result.system) for result in system.results):
             if stage:
                 yield f"{system.name}: {describe_untrained(stage)}."
 
@@ -107,29 +105,28 @@ def _incomplete(rows: Sequence[ReportRow]) -> Iterator[str]:
 def _without_number(systems: Sequence[SystemResults]) -> Iterator[str]:
     for system in systems:
         reasons: dict[str, list[str]] = defaultdict(list)
-        for some in system.runs.values():
-            for run in some:
-                if run.result.status != "done":
-                    reasons[f"{run.result.status}: {run.result.reason}"].append(run.result.task)
+        for result in system.results:
+            if result.status != "done":
+                reasons[f"{result.status}: {result.reason}"].append(result.task)
         for reason, tasks in reasons.items():
             yield f"{system.name}, {_first_names(dict.fromkeys(tasks))}: {reason.removesuffix(': ')}"
 
 
 def _uninformative(systems: Sequence[SystemResults]) -> Iterator[str]:
     """Yield the metrics of tasks that their data cannot inform, each once."""
-    runs = chain.from_iterable(run for system in systems for run in system.runs.values())
     yield from dict.fromkeys(
-        f"{run.result.task}: no {metric}: {reason}"
-        for run in runs
-        for metric, reason in run.result.details.get("without number", {}).items()
+        f"{result.task}: no {metric}: {reason}"
+        for system in systems
+        for result in system.results
+        for metric, reason in result.details.get("without number", {}).items()
     )
 
 
 def _warnings(systems: Sequence[SystemResults]) -> Iterator[str]:
     for system in systems:
-        for run in chain.from_iterable(system.runs.values()):
-            for warning in run.result.details.get("warnings", ()):
-                yield f"warning: {system.name}, {run.result.task}: {warning}"
+        for result in system.results:
+            for warning in result.details.get("warnings", ()):
+                yield f"warning: {system.name}, {result.task}: {warning}"
 
 
 def _not_comparable(systems: Sequence[SystemResults], results: LineResults) -> Iterator[str]:
@@ -157,8 +154,7 @@ def _seeds(systems: Sequence[SystemResults]) -> Iterator[str]:
 def _fingerprints(systems: Sequence[SystemResults]) -> Iterator[str]:
     """Yield the systems whose runs have different weights: other trainings, or other models."""
     for system in systems:
-        runs = chain.from_iterable(system.runs.values())
-        fingerprints = {str(run.result.system.get("fingerprint", "")) for run in runs}
+        fingerprints = {str(result.system.get("fingerprint", "")) for result in system.results}
         if len(fingerprints) > 1:
             yield f"{system.name}: its results are of {len(fingerprints)} different models (fingerprints)"
 
@@ -168,11 +164,11 @@ def _dropped(systems: Sequence[SystemResults]) -> Iterator[str]:
     tasks_by_reason: dict[tuple[str, str, int, str], dict[str, None]] = defaultdict(dict)
     listed: dict[str, str] = {}
     for system in systems:
-        for run in chain.from_iterable(system.runs.values()):
-            listed.setdefault(run.result.task, run.result.details.get("dropped by the data", ""))
-            for reason, entry in run.result.dropped.items():
+        for result in system.results:
+            listed.setdefault(result.task, result.details.get("dropped by the data", ""))
+            for reason, entry in result.dropped.items():
                 first = ", ".join(map(str, entry["first"][:3]))
-                tasks_by_reason[run.result.task, reason, entry["count"], first][system.name] = None
+                tasks_by_reason[result.task, reason, entry["count"], first][system.name] = None
     lines: dict[tuple[str, str], list[str]] = defaultdict(list)
     for (task, reason, count, first), names in tasks_by_reason.items():
         of = "" if len(names) == len(systems) else f" ({', '.join(names)})"
@@ -185,8 +181,7 @@ def _dropped(systems: Sequence[SystemResults]) -> Iterator[str]:
 
 def _damaged_vectors(systems: Sequence[SystemResults]) -> Iterator[str]:
     for system in systems:
-        runs = chain.from_iterable(system.runs.values())
-        if count := sum(run.result.details.get("damaged vectors", 0) for run in runs):
+        if count := sum(result.details.get("damaged vectors", 0) for result in system.results):
             yield f"{system.name}: {count:,} cached vectors were damaged, and were computed again"
 
 

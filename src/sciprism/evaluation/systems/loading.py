@@ -117,8 +117,8 @@ def load_systems(
     An encoder becomes a system. cache: folder of vectors. progress: called with the texts that are encoded.
     """
     named = [systems] if isinstance(systems, str) or not isinstance(systems, Sequence) else systems
-    loaded = (load_system(str(each), options, cache) if isinstance(each, str | Path) else each for each in named)
-    opened = (each if isinstance(each, System) else DenseSystem(each, cache) for each in loaded)
+    loaded = (load_system(str(name), options, cache) if isinstance(name, str | Path) else name for name in named)
+    opened = (model if isinstance(model, System) else DenseSystem(model, cache) for model in loaded)
     once = {system.fingerprint: system for system in opened}
     for system in once.values():
         if isinstance(system, DenseSystem):

@@ -136,7 +136,7 @@ def find_first_pieces(windows: Sequence[Window], starts: NDArray[np.int64]) -> l
     single space to none. A word begins with its first token in any window: the rest of a word at the start of
     a window began in the window before.
     """
-    found = []
+    pieces_by_window = []
     begins: dict[int, int] = {}
     for window in windows:
         positions = window.segment_positions(0)
@@ -144,10 +144,10 @@ def find_first_pieces(windows: Sequence[Window], starts: NDArray[np.int64]) -> l
         words = np.searchsorted(starts, last, side="right") - 1
         inside = last > starts[words]
         pieces = positions[inside], words[inside], window.offsets[positions[inside], 0]
-        found.append(pieces)
+        pieces_by_window.append(pieces)
         for word, first in zip(*(column.tolist() for column in pieces[1:]), strict=True):
             begins[word] = min(first, begins.get(word, first))
-    return [_first_tokens(positions, words, firsts, begins) for positions, words, firsts in found]
+    return [_first_tokens(positions, words, firsts, begins) for positions, words, firsts in pieces_by_window]
 
 
 def _first_tokens(
