@@ -38,7 +38,7 @@ TEXTS_PER_WRITE = 4096
 MAX_BYTES_IN_MEMORY = 1 << 29
 """Bytes of vectors gathered in memory; more go through a temporary file."""
 TextProgress = Callable[[int, int], None]
-"""Is called with the number of texts that are encoded so far, and of all that are to be encoded."""
+"""A function of the number of texts encoded so far and of the number of all texts to encode."""
 
 
 class CachedEncoder:

@@ -28,7 +28,7 @@ InputItem = Item | Mapping[str, Any]
 Inputs = InputItem | Iterable[InputItem]
 """One item, or many: a list, tuple or generator of them, a column or an array of texts, a table of papers."""
 OnBatch = Callable[[int], None]
-"""Is called with the number of texts of each batch that is done, from several threads."""
+"""A function of the number of texts in a batch, called when the batch is done, from several threads."""
 
 ARROW_SLICE = 4_096  # values of an Arrow column that are Python objects at a time
 EXPECTED = "expected texts, papers, labels or dicts with title and abstract"

@@ -65,7 +65,7 @@ class BadRecord:
 
 
 NOT_WANTED = BadRecord(0, None, "it is of another part of the input")
-"""Is yielded in place of a record that another worker reads (`InputFile.wanted`)."""
+"""What a reader yields in place of a record that another worker reads (`InputFile.wanted`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

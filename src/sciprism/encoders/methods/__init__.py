@@ -1,4 +1,4 @@
-"""The methods by which an encoder serves several formats, one file each; importing this registers them."""
+"""The methods by which an encoder serves several formats; importing this registers them."""
 
 from sciprism.encoders.methods import (  # noqa: F401 - registered by their import
     adapters,

@@ -91,7 +91,7 @@ class Learner:
         """Prepare what coming batches need besides the encoder: many at once use all cores."""
 
     def count(self, batch: Batch) -> int:
-        """Return the number of terms in the loss's mean, with which means of several processes are joined."""
+        """Return the number of terms in the loss's mean, its weight in the mean over several processes."""
         return len(batch.examples)
 
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:

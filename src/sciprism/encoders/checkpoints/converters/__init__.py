@@ -1,1 +1,1 @@
-"""Converters of published layouts to model folders of ours, one file each; `names.py` lists them."""
+"""Converters of published layouts to model folders of ours; `names.py` lists them."""
