@@ -290,10 +290,8 @@ class _RecordStream(Generic[Record]):
         skipped = SkippedRecord(counts.path, number, line, reason)
         if not self.skip_bad:
             raise InputError(f"{skipped}; fix it or pass --skip-bad")
-        if (
-            number is None and self.share and not self.share.reads_record(counts.path, 1)
-        ):  # another part counts this file
-            return
+        if number is None and self.share and not self.share.reads_record(counts.path, 1):
+            return  # another part counts this file
         counts.skipped += 1
         if len(self.report.skipped) < MAX_DETAILED:
             self.report.skipped.append(skipped)

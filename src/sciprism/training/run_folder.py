@@ -92,8 +92,8 @@ class StageFolder:
     def recover(self) -> tuple[Checkpoint | None, str]:
         """Create the folder, or undo what a kill left half done; return the last whole checkpoint and a problem.
 
-        The checkpoint is None where there is none. The problem says why a later checkpoint is not used, "" for none. One
-        process calls it. Raises InputError where there are checkpoints and none is whole.
+        The checkpoint is None where there is none. The problem says why a later checkpoint is not used, "" for none.
+        One process calls it. Raises InputError where there are checkpoints and none is whole.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / CHECKSUMS_NAME).unlink(missing_ok=True)  # of metrics that will change
