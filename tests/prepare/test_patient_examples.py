@@ -141,12 +141,12 @@ def test_kinds_of_negatives(kind):
     """None is known, none is there twice, and a pool without another paper gives none."""
     pool = [Paper(id=str(n), abstract=f"red {'eye' if n % 2 else 'ear'} {n}") for n in range(40)]
     known = [{str(n), str(n + 1)} for n in range(6)]
-    sampled = list(negative_samplers[kind](pool, limit=5, seed=1).sample(pool[:6], known))
+    sampled = list(negative_samplers[kind](pool, 5, 1)(pool[:6], known))
     for mine, out in zip(sampled, known, strict=True):
         assert len(set(ids(mine))) == 5 and not out & set(ids(mine))
-    alone = negative_samplers[kind](pool[:1], limit=5, seed=1)
-    assert list(alone.sample(pool[:1], [{"0"}])) == [()]
-    assert list(negative_samplers[kind]([], limit=5, seed=1).sample(pool[:1], [{"0"}])) == [()]
+    alone = negative_samplers[kind](pool[:1], 5, 1)
+    assert list(alone(pool[:1], [{"0"}])) == [()]
+    assert list(negative_samplers[kind]([], 5, 1)(pool[:1], [{"0"}])) == [()]
 
 
 WRONG = {

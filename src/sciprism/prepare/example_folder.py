@@ -156,5 +156,5 @@ class TrainingSource:
         row |= {"format": self.format, "query": self.query, "candidate": self.candidate, "data": self.data}
         more = {"multi_label": self.multi_label, "contrastive": self.contrastive, "labels": list(self.labels)}
         row |= {key: value for key, value in (more | dict(self.facts)).items() if value}
-        parts = {part: folder.describe(self.file(part)) | each.report.to_json() for part, each in samplings.items()}
-        return row | {"parts": parts}
+        reports = {part: sampling.report.to_json() for part, sampling in samplings.items()}
+        return row | {"parts": {part: folder.describe(self.file(part)) | counts for part, counts in reports.items()}}

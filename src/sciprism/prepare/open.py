@@ -163,8 +163,8 @@ def build_term_answers(
     frequent = {*most_frequent((term for entry in train for term in entry.row[terms] or () if term in rows), count)}
     papers: list[PaperAnswers] = []
     for entry in source.entries():
-        if own_terms := sorted(frequent.intersection(entry.row[terms] or ())):
-            papers.append((entry.paper, tuple(labels[rows[term]].name for term in own_terms)))
+        if frequent_terms := sorted(frequent.intersection(entry.row[terms] or ())):
+            papers.append((entry.paper, tuple(labels[rows[term]].name for term in frequent_terms)))
         else:
             source.sampling.drop("no frequent term", entry.paper.id)
     return (Example(paper, answers=answers) for paper, answers in source.select(papers, source.sampling.limit))

@@ -287,13 +287,13 @@ def _write_source(
 
     def examples(part: Part) -> Iterator[Example]:
         """Yield the pairs of a part; an excerpt may be the title of a test paper."""
-        for name, own_part, pairs in _read_groups(source, citations, settings, drop_reason, dropped):
+        for name, group_part, pairs in _read_groups(source, citations, settings, drop_reason, dropped):
             if not pairs:
                 dropped.add(NO_TEXT, name)
             for example in pairs:
                 if reason := _drop_reason_of_texts(example, drop_reason) if source.shape.excerpts else "":
                     dropped.add(reason, name)
-                elif own_part == part:
+                elif group_part == part:
                     yield example
 
     for part in PARTS if settings.dev else PARTS[:1]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
 from heapq import nsmallest
@@ -95,61 +95,45 @@ FOLDERS = ("zhengyun21/PMC-Patients-ReCDS", "PMC-Patients-ReCDS", "pmc-patients"
 
 DEPTH = 100
 """BM25's best ranks that negatives are sampled from; deeper ones share little but common words."""
-Negatives = Iterator[tuple[Paper, ...]]
+NegativeSampler = Callable[[Sequence[Paper], Sequence[AbstractSet[str]]], Iterator[tuple[Paper, ...]]]
+"""Given patients and the ids of papers known to be relevant to each, yields the negatives of each as sampled."""
 
-
-class NegativeSampler:
-    """Samples negatives of patients from a pool of papers; each depends on the seed and the patient's id.
-
-    limit: negatives of one patient.
-    """
-
-    def __init__(self, pool: Sequence[Paper], *, limit: int, seed: int) -> None:
-        self.pool, self.limit, self.seed = pool, limit, seed
-
-    def sample(self, patients: Sequence[Paper], relevant: Sequence[AbstractSet[str]]) -> Negatives:
-        """Yield the negatives of each patient in the order sampled, without those known to be relevant."""
-        raise NotImplementedError
-
-
-negative_samplers: Registry[type[NegativeSampler]] = Registry("kind of negatives")
+negative_samplers: Registry[Callable[[Sequence[Paper], int, int], NegativeSampler]] = Registry("kind of negatives")
+"""Each has the pool of papers, the negatives of one patient, and the seed, which with the patient's id decides."""
 
 
 @negative_samplers.register("bm25")
-class BM25NegativeSampler(NegativeSampler):
+def sample_with_bm25(pool: Sequence[Paper], limit: int, seed: int) -> NegativeSampler:
     """Sample from the `DEPTH` best papers of BM25 without the relevant ones; fewer if fewer share a word.
 
     Relevance was judged from citations alone: some of the negatives are relevant nevertheless.
     """
+    row_of = {paper.id: row for row, paper in enumerate(pool)}
+    system = BM25System()
 
-    def __init__(self, pool: Sequence[Paper], *, limit: int, seed: int) -> None:
-        super().__init__(pool, limit=limit, seed=seed)
-        self._rows = {paper.id: row for row, paper in enumerate(pool)}
-        self._system = BM25System()
-
-    def sample(self, patients: Sequence[Paper], relevant: Sequence[AbstractSet[str]]) -> Negatives:
-        """Yield the negatives of each patient."""
-        queries, pool = (EncodingInput(items=items, format="proximity") for items in (patients, self.pool))
-        rows = [[self._rows[name] for name in ids if name in self._rows] for ids in relevant]
-        excluded = [np.array(row, np.int64) for row in rows]
-        _, best = self._system.top(queries, pool, min(DEPTH, len(self.pool)), "encoder", excluded)
+    def sample(patients: Sequence[Paper], relevant: Sequence[AbstractSet[str]]) -> Iterator[tuple[Paper, ...]]:
+        queries, documents = (EncodingInput(items=items, format="proximity") for items in (patients, pool))
+        excluded = [np.array([row_of[name] for name in ids if name in row_of], np.int64) for ids in relevant]
+        _, best = system.top(queries, documents, min(DEPTH, len(pool)), "encoder", excluded)
         for patient, ranked in zip(patients, best, strict=True):
             candidates = ranked[ranked >= 0].tolist()
-            sampled = seeded_random(self.seed, patient.id).sample(candidates, min(self.limit, len(candidates)))
-            yield tuple(self.pool[row] for row in sampled)
+            rows = seeded_random(seed, patient.id).sample(candidates, min(limit, len(candidates)))
+            yield tuple(pool[row] for row in rows)
+
+    return sample
 
 
 @negative_samplers.register("random")
-class RandomNegativeSampler(NegativeSampler):
+def sample_at_random(pool: Sequence[Paper], limit: int, seed: int) -> NegativeSampler:
     """Sample from the whole pool without the relevant papers."""
 
-    def sample(self, patients: Sequence[Paper], relevant: Sequence[AbstractSet[str]]) -> Negatives:
-        """Yield the negatives of each patient."""
+    def sample(patients: Sequence[Paper], relevant: Sequence[AbstractSet[str]]) -> Iterator[tuple[Paper, ...]]:
         for patient, ids in zip(patients, relevant, strict=True):
-            count = min(self.limit + len(ids), len(self.pool))
-            rows = seeded_random(self.seed, patient.id).sample(range(len(self.pool)), count)
-            negatives = [self.pool[row] for row in rows if self.pool[row].id not in ids]
-            yield tuple(negatives[: self.limit])
+            count = min(limit + len(ids), len(pool))
+            rows = seeded_random(seed, patient.id).sample(range(len(pool)), count)
+            yield tuple([pool[row] for row in rows if pool[row].id not in ids][:limit])
+
+    return sample
 
 
 LATER: dict[Split, tuple[Split, ...]] = {"train": ("dev", "test"), "dev": ("test",)}
@@ -193,7 +177,7 @@ def prepare_patients(folder: Path, out: Path, settings: PatientSettings) -> Prep
     with TemporaryDirectory(prefix=".papers-", dir=out) as texts:
         path = Path(texts) / PAPERS_FILE
         pool, documents = _read_documents(release, path, relevant.values(), settings)
-        negatives = sampler(pool, limit=settings.max_negatives, seed=settings.seed)
+        negatives = sampler(pool, settings.max_negatives, settings.seed)
         builder = _ExampleBuilder(release, PaperLookup(path), negatives, settings.negatives)
         for split, report in reports.items():
             rows = builder.examples(split, relevant[split], report)
@@ -208,8 +192,9 @@ def prepare_patients(folder: Path, out: Path, settings: PatientSettings) -> Prep
         "data": release.data_root.provenance(),
     }
     counts = [
-        f"{out / files[name]}: {each.queries:,} patients, {each.pairs:,} pairs, {each.hard:,} with a hard negative"
-        for name, each in reports.items()
+        f"{out / files[part]}: {report.queries:,} patients, {report.pairs:,} pairs, "
+        f"{report.hard:,} with a hard negative"
+        for part, report in reports.items()
     ]
     return Preparation(
         files=examples.counts,
@@ -234,7 +219,7 @@ class _ExampleBuilder:
         while block := list(islice(queries, BLOCK)):
             patients = [patient for patient, _ in block]
             excluded = [{patient.id, *relevant[patient.id]} for patient in patients]
-            for (patient, positives), hard in zip(block, self.negatives.sample(patients, excluded), strict=True):
+            for (patient, positives), hard in zip(block, self.negatives(patients, excluded), strict=True):
                 count = len(positives)
                 report.add(QuerySample(tuple(range(count)), (), (self.kind if hard else NONE,) * count))
                 yield Example(patient, positives, hard)

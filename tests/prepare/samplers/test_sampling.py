@@ -10,7 +10,6 @@ from random import Random
 
 import pytest
 
-from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers import Label, Paper
 from sciprism.prepare.samplers.links import (
@@ -25,7 +24,6 @@ from sciprism.prepare.samplers.sampling import (
     Sampling,
     sample_in_parallel,
     seeded_random,
-    select_by_hash,
 )
 from sciprism.prepare.samplers.triplets import SciNCLSampler, SpecterTripletSampler
 from sciprism.seeding import random_fraction
@@ -123,11 +121,9 @@ def test_random_numbers_depend_on_seed_and_names():
     fractions = [random_fraction(0, str(i)) for i in range(999)]
     assert min(fractions) >= 0 and max(fractions) < 1
     assert sum(fractions) / 999 == pytest.approx(0.5, abs=0.05)
-    dropped = DropReport()
-    assert (
-        select_by_hash(["a", "b"], 0, 0, dropped) == select_by_hash(["a", "b"], 2, 0, dropped) == [0, 1]
-        and not dropped.ids
-    )
+    for limit in (0, 2):
+        sampling = Sampling(limit=limit)
+        assert sampling.select(["a", "b"]) == [0, 1] and not sampling.report.dropped.ids
 
 
 def test_numbers_outside_are_sampled_evenly_and_never_twice():

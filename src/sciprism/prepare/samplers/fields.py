@@ -54,15 +54,15 @@ class FieldBalance:
             return [(row, 0) for row in rows]
         members = self._members(rows, fields, names, dropped)
         total = sum(map(len, members.values()))
-        weights = {field: (len(own_rows) / total) ** self.sampling_exponent for field, own_rows in members.items()}
+        weights = {field: (len(field_rows) / total) ** self.sampling_exponent for field, field_rows in members.items()}
         scale = total / sum(weights.values()) if weights else 0.0
         queries: list[tuple[int, int]] = []
-        for field, own_rows in members.items():
+        for field, field_rows in members.items():
             wanted = round(weights[field] * scale)
-            turns, rest = divmod(min(wanted, self.max_per_field or wanted), len(own_rows))
-            queries += [(row, turn) for turn in range(turns) for row in own_rows]
-            queries += [(row, turns) for row in own_rows[:rest]]
-            for row in own_rows[rest:] if not turns else ():
+            turns, rest = divmod(min(wanted, self.max_per_field or wanted), len(field_rows))
+            queries += [(row, turn) for turn in range(turns) for row in field_rows]
+            queries += [(row, turns) for row in field_rows[:rest]]
+            for row in field_rows[rest:] if not turns else ():
                 dropped.add(BEYOND_LIMIT, names[row])
         return self._with_multi_field_share(sorted(queries), fields, names, dropped)
 

@@ -222,10 +222,10 @@ def _select_positives(
 ) -> list[tuple[int, ...]]:
     """Return the labels of each paper that are within the label's maximum: the pairs that hash lowest."""
     holders: dict[int, list[int]] = defaultdict(list)
-    for row, own_labels in enumerate(all_labels):
-        if not own_labels:
+    for row, label_rows in enumerate(all_labels):
+        if not label_rows:
             sampling.drop("no label", papers[row].id)
-        for label in own_labels:
+        for label in label_rows:
             holders[label].append(row)
     positives: list[list[int]] = [[] for _ in papers]
     limit = max_per_label or len(papers)

@@ -113,8 +113,17 @@ class Sampling:
         self.report.dropped.add(reason, name)
 
     def select(self, names: Sequence[str], rows: Iterable[int] | None = None) -> list[int]:
-        """Return the rows of names, or those of `rows`, within the limit, ascending."""
-        return select_by_hash(names, self.limit, self.seed, self.report.dropped, rows)
+        """Return the rows of the names with the lowest hashes, as many as the limit, ascending; count the others.
+
+        rows: those to select from, ascending, None for all.
+        """
+        rows = list(range(len(names)) if rows is None else rows)
+        if not self.limit or len(rows) <= self.limit:
+            return rows
+        selected = sorted(nsmallest(self.limit, rows, key=lambda row: random_fraction(self.seed, names[row])))
+        for row in sorted({*rows}.difference(selected)):
+            self.drop(BEYOND_LIMIT, names[row])
+        return selected
 
     def examples(
         self,
@@ -158,22 +167,6 @@ def check_numbers(sampler: object) -> None:
             raise InputError(f"{name} is {value!r}, not a {'whole ' * whole}number")
         if value < 0 and whole and name != "seed":
             raise InputError(f"{name} is {value}; it is a count, so give 0 or more")
-
-
-def select_by_hash(
-    names: Sequence[str], limit: int, seed: int, dropped: DropReport, rows: Iterable[int] | None = None
-) -> list[int]:
-    """Return the rows of the `limit` names with the lowest hashes, ascending; all for 0.
-
-    rows: those to select from, ascending, None for all.
-    """
-    rows = list(range(len(names)) if rows is None else rows)
-    if not limit or len(rows) <= limit:
-        return rows
-    selected = sorted(nsmallest(limit, rows, key=lambda row: random_fraction(seed, names[row])))
-    for row in sorted({*rows}.difference(selected)):
-        dropped.add(BEYOND_LIMIT, names[row])
-    return selected
 
 
 def rows_with_candidates(

@@ -13,7 +13,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.prepare.samplers.graph_embedding import embed_graph, nearest_neighbours, rows_with_vectors
 from sciprism.prepare.samplers.links import NO_LINK, sample_outside
@@ -22,10 +21,10 @@ from sciprism.prepare.samplers.sampling import (
     RANDOM,
     QuerySample,
     SampleReport,
+    Sampling,
     check_numbers,
     sample_in_parallel,
     seeded_random,
-    select_by_hash,
 )
 from sciprism.prepare.sources.citation_corpus import (
     CitationCorpus,
@@ -273,7 +272,7 @@ class SciNCLSampler(TripletSampler):
         """
         rows = rows_with_vectors(vectors)
         near, far = self.bands(len(rows))
-        turns = self._turns(names, rows, queries, report.dropped)
+        turns = self._turns(names, rows, queries, report)
         query_rows = np.array([*turns], np.int32)
         pool = query_rows if self.easy_from == "queries" else np.arange(len(names), dtype=np.int32)
         ranks = nearest_neighbours(vectors, query_rows, far.stop, workers=workers)
@@ -284,7 +283,7 @@ class SciNCLSampler(TripletSampler):
                     yield row, sample
 
     def _turns(
-        self, names: Sequence[str], rows: Rows, queries: Iterable[tuple[int, int]], dropped: DropReport
+        self, names: Sequence[str], rows: Rows, queries: Iterable[tuple[int, int]], report: SampleReport
     ) -> dict[int, list[int]]:
         """Return row -> its turns, rows ascending, of the queries that have a vector."""
         with_vectors = {*rows.tolist()}
@@ -293,9 +292,9 @@ class SciNCLSampler(TripletSampler):
             if row in with_vectors:
                 turns[row].append(turn)
             else:
-                dropped.add(NO_LINK, names[row])
-        selected = select_by_hash(names, self.max_queries, self.seed, dropped, turns)
-        return {row: turns[row] for row in selected}
+                report.dropped.add(NO_LINK, names[row])
+        sampling = Sampling(limit=self.max_queries, seed=self.seed, report=report)
+        return {row: turns[row] for row in sampling.select(names, turns)}
 
     def _sample(
         self,

@@ -328,9 +328,9 @@ def write_recommendation(context: SciMultPrepareContext) -> PreparedDataSet:
         if recommended in grades.setdefault(paper, {}):
             dropped.add("duplicate recommendation, the first grade is used", f"{paper} {recommended}")
         grades[paper].setdefault(recommended, score)
-    wanted = grades.keys() | {name for own_grades in grades.values() for name in own_grades}
+    wanted = grades.keys() | {name for grades_of in grades.values() for name in grades_of}
     selected = _select_with_texts(grades, papers := _read_texts(context, sources, wanted, dropped), dropped)
-    names = dict.fromkeys((*selected, *(name for own_grades in selected.values() for name in own_grades)))
+    names = dict.fromkeys((*selected, *(name for grades_of in selected.values() for name in grades_of)))
     for name in names:
         count_missing_text(papers[name], name, dropped)
     rows = (build_paper_row(papers[name]) | {"paper": name, "score": selected.get(name, {})} for name in names)
@@ -363,14 +363,14 @@ def _read_texts(
 
 def _select_with_texts(grades: Grades, papers: dict[str, Paper], dropped: DropReport) -> Grades:
     selected: Grades = {}
-    for paper, own_grades in grades.items():
+    for paper, grades_of in grades.items():
         if paper not in papers:
             dropped.add(NO_PAPER, paper)
             continue
-        for name in own_grades:
+        for name in grades_of:
             if name not in papers:
                 dropped.add(NO_TARGET, f"{paper} {name}")
-        if with_text := {name: grade for name, grade in own_grades.items() if name in papers}:
+        if with_text := {name: grade for name, grade in grades_of.items() if name in papers}:
             selected[paper] = with_text
         else:
             dropped.add("paper without a remaining recommendation", paper)

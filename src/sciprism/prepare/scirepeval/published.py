@@ -157,8 +157,7 @@ class _TaskParser:
         return {"train": replace(location, split="train"), "dev": replace(location, split="validation")}
 
     def _files(self, names: Any) -> tuple[Path, ...]:
-        listed = names if isinstance(names, list) else [names]
-        return tuple(self._file("data_files", name) for name in listed)
+        return tuple(self._file("data_files", name) for name in (names if isinstance(names, list) else [names]))
 
     def _file(self, key: str, name: Any) -> Path:
         if not isinstance(name, str) or not name:
