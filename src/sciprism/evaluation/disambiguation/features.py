@@ -102,7 +102,7 @@ class PairFeatures:
 
     @property
     def english(self) -> NDArray[np.bool_]:
-        """Say of each paper whether it is in English, as far as can be guessed."""
+        """Return for each paper whether the language guessed from its text is English or unknown, (papers,)."""
         return self._about.english
 
     def table(self, left: Rows, right: Rows) -> FeatureTable:
@@ -299,7 +299,7 @@ def word_ngrams(text: str) -> list[str]:
 
 
 class BagMatrix:
-    """A sparse matrix with one bag per row."""
+    """Multisets of words, n-grams or ids, each a row of counts in a sparse matrix."""
 
     def __init__(self, bags: Iterable[Iterable[str]]) -> None:
         try:

@@ -117,7 +117,7 @@ class ReportLine:
 
 @dataclass(frozen=True, slots=True)
 class ReportAverage:
-    """An average to show: its name and its tasks. by_group: the mean of the means of their groups."""
+    """A mean over the numbers of some tasks. by_group: the mean of the means of the tasks' groups."""
 
     name: str
     tasks: tuple[TaskId, ...]

@@ -188,9 +188,9 @@ class SampledScore:
 
 @dataclass(slots=True)
 class LineResult:
-    """One system at one line: its score and its difference to the baseline, or why there is none.
+    """The score of one system at one line, and its difference to the baseline.
 
-    remark: what does not compare.
+    status: "done", or why there is no score (`ReportCell.status`). remark: why runs or items cannot be compared.
     """
 
     status: str

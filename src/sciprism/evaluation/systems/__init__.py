@@ -141,7 +141,12 @@ class NamedSystem:
 
 
 class RankingSystem(NamedSystem):
-    """A system without vectors: a subclass has a `name`, a `fingerprint` and the method `rank`."""
+    """A system without vectors: a subclass has a `name`, a `fingerprint` and the method `rank`.
+
+    floor: documents with this score or a lower one are not in a ranking.
+    """
+
+    floor: float = -np.inf
 
     def encode(self, texts: EncodingInput) -> Floats:  # noqa: ARG002
         """Raise NotServedError."""
@@ -170,11 +175,16 @@ class RankingSystem(NamedSystem):
         excluded: Sequence[Rows] | None,
     ) -> tuple[Floats, Rows]:
         """Return scores and rows (m, k) of the documents with the k highest scores; ties go to the lower row."""
-        return select_best(self.rank(queries, documents), len(queries.items), k, excluded)
+        rankings = self.rank(queries, documents)
+        began = perf_counter()
+        best = _select_best(rankings, len(queries.items), k, excluded, self.floor)
+        if self.search_times is not None:
+            self.search_times = replace(self.search_times, search=perf_counter() - began)
+        return best
 
 
-def select_best(
-    rankings: Iterable[Floats], count: int, k: int, excluded: Sequence[Rows] | None, floor: float = -np.inf
+def _select_best(
+    rankings: Iterable[Floats], count: int, k: int, excluded: Sequence[Rows] | None, floor: float
 ) -> tuple[Floats, Rows]:
     """Return scores and rows (count, k) of each ranking's k highest scores above a floor; ties go to the lower row."""
     best = np.full((count, k), -np.inf, np.float32)
@@ -318,7 +328,7 @@ class DenseSystem(VectorSystem):
         return left, right
 
     def watch(self, progress: TextProgress | None) -> None:
-        """Tell `progress` while texts are encoded how many are done, and how many there are."""
+        """Call `progress` with the numbers of encoded and of all texts while texts are encoded; None: do not."""
         self._cached.watch(progress)
 
     def _timed(self, texts: EncodingInput) -> tuple[Floats, float | None]:

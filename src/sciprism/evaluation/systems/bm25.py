@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib.metadata import version
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from sciprism.arrays import Floats, Rows
+from sciprism.arrays import Floats
 from sciprism.errors import InputError
-from sciprism.evaluation.systems import Distance, EncodingInput, NotServedError, RankingSystem, SearchTimes, select_best
+from sciprism.evaluation.systems import EncodingInput, NotServedError, RankingSystem, SearchTimes
 
 K1, B = 1.2, 0.75
 MAX_INDEXES = 2
@@ -30,6 +30,7 @@ class BM25System(RankingSystem):
     """
 
     name = "bm25"
+    floor = 0.0
 
     def __init__(self, *, k1: float = K1, b: float = B) -> None:
         if k1 < 0 or not 0 <= b <= 1:
@@ -53,32 +54,15 @@ class BM25System(RankingSystem):
         raise NotServedError("BM25 has no vectors")
 
     def rank(self, queries: EncodingInput, documents: EncodingInput) -> Iterator[Floats]:
-        """Yield the scores of all documents for each query, 0 where no word is shared.
+        """Return the scores of all documents for each query, 0 where no word is shared.
 
         Document frequencies and lengths are those of all documents.
         """
+        stored, began = set(self._indexes), perf_counter()
         index = self._index(documents)
-        yield from map(index.scores, queries.texts())
-
-    def top(
-        self,
-        queries: EncodingInput,
-        documents: EncodingInput,
-        k: int,
-        distance: Distance,  # noqa: ARG002
-        excluded: Sequence[Rows] | None,
-    ) -> tuple[Floats, Rows]:
-        """Return scores and rows (m, k), -inf and -1 where fewer share a word; ties go to the lower row."""
-        indexes, began = set(self._indexes), perf_counter()
-        index = self._index(documents)
-        indexed = perf_counter()
-        best = select_best(map(index.scores, queries.texts()), len(queries.items), k, excluded, floor=0.0)
-        self.search_times = SearchTimes(
-            documents=indexed - began if indexes != set(self._indexes) else None,
-            queries=0.0,
-            search=perf_counter() - indexed,
-        )
-        return best
+        seconds = perf_counter() - began if stored != set(self._indexes) else None
+        self.search_times = SearchTimes(documents=seconds, queries=0.0)
+        return map(index.scores, queries.texts())
 
     def _settings(self) -> dict[str, Any]:
         return {"k1": self.k1, "b": self.b, "scoring": "lucene", "stopwords": "english", "stemming": "none"}
