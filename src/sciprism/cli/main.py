@@ -237,10 +237,11 @@ for command in (*USE, *SCIENCE):
 
 
 for name, group in {"tag": tag, "prepare": prepare, "tokenizer": tokenizer, "results": results}.items():
-    for each in group.registered_commands:
-        assert each.callback is not None
-        work = each.callback if group is prepare else show_work(f"{name} {each.callback.__name__}", each.callback)
-        each.callback, each.cls = with_explained_failures(work, writes=True), Command
+    for part in group.registered_commands:
+        assert part.callback is not None
+        work = show_work(f"{name} {part.name}", part.callback)
+        part.callback, part.cls = with_explained_failures(work, writes=True), Command
+        part.short_help = (part.callback.__doc__ or "").partition("\n")[0]
     app.add_typer(group, name=name)
 
 

@@ -257,8 +257,8 @@ def _print_status(folder: Path, status: PartsStatus) -> None:
     order = sorted(status.parts, key=lambda part: (part.stage == "done", part.part))
     rows = [_describe_part(part) for part in order[:SHOWN_PARTS]]
     print_table(("part", "state", "host"), ("papers", "of", "papers/s", "left"), rows)
-    if more := len(order) - SHOWN_PARTS:
-        print(f"{max(more, 0):,} more parts, see --json" if more > 0 else "", end="\n" if more > 0 else "")
+    if (more := len(order) - SHOWN_PARTS) > 0:
+        print(f"{more:,} more parts, see --json")
     for part in order:
         if part.error:
             print(f"part {part.part} failed: {part.error}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from textwrap import shorten
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.options import AsJson, CollectionFolder, Model
+from sciprism.cli.options import AsJson, CollectionFolder, Model, with_settings
 from sciprism.cli.output import describe_source, plain_console, print_json, warn_unfinished
 from sciprism.errors import InputError
 
@@ -22,14 +23,35 @@ if TYPE_CHECKING:
     from sciprism.store import Filter, StoredCollection
     from sciprism.uses.rankings import Hit, Ranking
 
-Year = Annotated[str, typer.Option(help="Only papers of these years: 1997, 1990-2000, 1990-, -2000.")]
-Venue = Annotated[str, typer.Option(help="Only papers whose venue contains this.")]
-Field = Annotated[str, typer.Option(help="Only papers of this field.")]
-
 MAX_REASON = 320
 """Characters of a reason in the terminal; JSON has all of it."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class FilterChoice:
+    """Which papers a search may return."""
+
+    year: Annotated[str, "Only papers of these years: 1997, 1990-2000, 1990-, -2000."] = ""
+    venue: Annotated[str, "Only papers whose venue contains this."] = ""
+    field: Annotated[str, "Only papers of this field."] = ""
+
+    def build(self) -> Filter:
+        """Return the filter. Raises InputError for years of another form."""
+        from sciprism.store import Filter
+
+        if not self.year:
+            return Filter(venue=self.venue, field=self.field)
+        match = re.fullmatch(r"(\d+)|(\d*)-(\d*)", self.year.strip())
+        if match is None or self.year.strip() == "-":
+            raise InputError(f"--year {self.year!r} is not a year or a span such as 1990-2000, 1990- or -2000")
+        single, first, last = match.groups()
+        year_from, year_to = (int(text) if text else None for text in (single or first, single or last))
+        if year_from is not None and year_to is not None and year_from > year_to:
+            raise InputError(f"--year {self.year!r} ends before it begins")
+        return Filter(year_from=year_from, year_to=year_to, venue=self.venue, field=self.field)
+
+
+@with_settings
 def search(
     collection: Annotated[
         str, typer.Argument(help="A folder made by `sciprism embed`; not with --in.", show_default=False)
@@ -44,9 +66,8 @@ def search(
     queries: Annotated[str, typer.Option(help="A file with one query a line; - is standard input.")] = "",
     k: Annotated[int, typer.Option("-k", help="Papers to show for each query.")] = 10,
     mode: Annotated[str, typer.Option(help="exact, approximate, lexical or hybrid.")] = "exact",
-    year: Year = "",
-    venue: Venue = "",
-    field: Field = "",
+    *,
+    among: FilterChoice,
     why: Annotated[bool, typer.Option(help="Show the sentence nearest to the query; --no-why is faster.")] = True,
     model: Model = "",
     as_json: AsJson = False,
@@ -61,7 +82,7 @@ def search(
     from sciprism.uses.search import check_mode
 
     check_mode(mode)
-    chosen = build_filter(year, venue, field)
+    chosen = among.build()
     words = [*filter(None, [collection if database else ""]), *(words or [])]
     collect = partial(_collect_queries, words, query or [], queries)
     rank = _search_database if database else _search_folder
@@ -125,14 +146,14 @@ def _read_queries(file: str) -> Iterator[str]:
     yield from lines
 
 
+@with_settings
 def similar(
     collection: CollectionFolder,
     to: Annotated[str, typer.Option("--to", help="An id, DOI or title, the beginning of an id, or a file of papers.")],
     k: Annotated[int, typer.Option("-k", help="Papers to show.")] = 10,
     mode: Annotated[str, typer.Option(help="exact or approximate.")] = "exact",
-    year: Year = "",
-    venue: Venue = "",
-    field: Field = "",
+    *,
+    among: FilterChoice,
     why: Annotated[bool, typer.Option(help="Show the nearest sentence; --no-why loads no model.")] = True,
     model: Model = "",
     as_json: AsJson = False,
@@ -145,7 +166,7 @@ def similar(
     from sciprism.uses.search import similar as rank
     from sciprism.uses.search import similar_to_papers
 
-    chosen = build_filter(year, venue, field)
+    chosen = among.build()
     opened = open_papers(collection, chosen)
     if papers := _read_given_papers(opened, to):
         encoder = load_encoder(opened, model)
@@ -162,22 +183,6 @@ def _read_given_papers(collection: StoredCollection, to: str) -> list[Paper]:
     if collection.find_row(to) is not None or not (to == "-" or Path(to).is_file()):
         return []
     return list(read_papers(to))
-
-
-def build_filter(year: str, venue: str, field: str) -> Filter:
-    """Build a filter from the options; years are `1997`, `1990-2000`, `1990-` or `-2000`."""
-    from sciprism.store import Filter
-
-    match = re.fullmatch(r"(\d+)|(\d*)-(\d*)", year.strip())
-    if match is None or year.strip() == "-":
-        if not year:
-            return Filter(venue=venue, field=field)
-        raise InputError(f"--year {year!r} is not a year or a span such as 1990-2000, 1990- or -2000")
-    single, first, last = match.groups()
-    year_from, year_to = (int(text) if text else None for text in (single or first, single or last))
-    if year_from is not None and year_to is not None and year_from > year_to:
-        raise InputError(f"--year {year!r} ends before it begins")
-    return Filter(year_from=year_from, year_to=year_to, venue=venue, field=field)
 
 
 def open_papers(folder: Path, filter: Filter) -> StoredCollection:

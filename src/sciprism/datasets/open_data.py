@@ -172,17 +172,6 @@ class OpenDataSet:
 
 ICLR_2018 = (("venue", "ICLR"), ("year", 2018))  # the one conference with reviews of many rejected papers
 BY_FILE, BY_FIELD, TEST = (file_name_rule,), (split_field_rule,), (constant_rule("test"),)
-TAGGED_SENTENCES = [
-    "bc5cdr",
-    "ncbi_disease",
-    "bc2gm",
-    "jnlpba",
-    "ebmnlp_pico",
-    "anatem",
-    "bionlp13cg",
-    "bionlp11id",
-    "craft",
-]
 OPEN_DATA_SETS = (
     # Split by year; the hash adds test papers of every year, to predict the year.
     OpenDataSet("arxiv_multidomain", (split_field_rule, hash_rule(0.04, 0.01))),
@@ -209,7 +198,15 @@ OPEN_DATA_SETS = (
     OpenDataSet("cls_citation_intent", BY_FILE, read_sentences),
     OpenDataSet("cls_scicite", BY_FILE, read_sentences),
     OpenDataSet("scirepeval_samples", (constant_rule("train"),), read_nested_papers),
-    *(OpenDataSet(f"ner_{name}", BY_FILE, read_sentences) for name in TAGGED_SENTENCES),
+    OpenDataSet("ner_bc5cdr", BY_FILE, read_sentences),
+    OpenDataSet("ner_ncbi_disease", BY_FILE, read_sentences),
+    OpenDataSet("ner_bc2gm", BY_FILE, read_sentences),
+    OpenDataSet("ner_jnlpba", BY_FILE, read_sentences),
+    OpenDataSet("ner_ebmnlp_pico", BY_FILE, read_sentences),
+    OpenDataSet("ner_anatem", BY_FILE, read_sentences),
+    OpenDataSet("ner_bionlp13cg", BY_FILE, read_sentences),
+    OpenDataSet("ner_bionlp11id", BY_FILE, read_sentences),
+    OpenDataSet("ner_craft", BY_FILE, read_sentences),
     OpenDataSet("ie_climate", BY_FIELD, build_paper_reader("sha")),
     OpenDataSet("ie_planetary_lpsc", BY_FIELD),
     OpenDataSet("re_chemprot", BY_FILE, read_sentences),

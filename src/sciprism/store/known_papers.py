@@ -65,9 +65,9 @@ def hash_paper(paper: Paper, text: str) -> PaperHashes:
     return PaperHashes(hash64(paper.id), hash64(text), hash64(record + "\n" + text))
 
 
-def describe_repetition(known: Paper) -> str:
+def describe_repetition(first: Paper) -> str:
     """Say what a record is whose paper came before in the input, with another text."""
-    return f"it came before with another text, {describe_paper(known)}; keep one, or the last with --corrections"
+    return f"it came before with another text, {describe_paper(first)}; keep one, or the last with --corrections"
 
 
 def describe_paper(paper: Paper) -> str:
@@ -76,9 +76,9 @@ def describe_paper(paper: Paper) -> str:
     return f"{quote_title(paper)} ({where})"
 
 
-def advise_ids(paper: Paper, known: Paper, of_this_input: bool) -> str:
+def advise_ids(paper: Paper, other: Paper, of_this_input: bool) -> str:
     """Say how each of two papers gets an id of its own."""
-    if of_this_input and paper.place and known.place and paper.place.file == known.place.file:
+    if of_this_input and paper.place and other.place and paper.place.file == other.place.file:
         return "change the id of one in the file"
     replace = "" if of_this_input else "; if it is the same paper, replace the stored one with --replace"
     return f"give each its own id, with --ids-per-file or --id-prefix TEXT for instance{replace}"
@@ -122,12 +122,12 @@ class KnownPapers:
         if len(repeated):
             self._ids, self._entries = np.delete(self._ids, repeated), np.delete(self._entries, repeated)
         self._sort()
-        known = ~np.isin(self._entries["row"], deleted)
-        self._ids, self._entries = self._ids[known], self._entries[known]
+        lasting = ~np.isin(self._entries["row"], deleted)
+        self._ids, self._entries = self._ids[lasting], self._entries[lasting]
 
-    def unseen_rows(self, kept: Collection[int]) -> NDArray[np.int64]:
-        """Return the rows of stored papers that are not in the input, ascending. kept: hashes of ids to leave out."""
-        gone = ~self._entries["seen"] & ~np.isin(self._ids, np.fromiter(kept, np.uint64, len(kept)))
+    def unseen_rows(self, retained: Collection[int]) -> NDArray[np.int64]:
+        """Return the rows of stored papers that are not in the input, ascending. retained: hashes of other ids."""
+        gone = ~self._entries["seen"] & ~np.isin(self._ids, np.fromiter(retained, np.uint64, len(retained)))
         rows: NDArray[np.int64] = np.sort(self._entries["row"][gone]).astype(np.int64)
         return rows
 

@@ -73,12 +73,7 @@ def find_paper(collection: StoredCollection, name: str) -> int:
     if (row := collection.find_row(name)) is not None:
         return row
     doi = normalise_doi(name)
-    named = _find_names(collection, name, doi)
-    for matches, what in (
-        (named.of_doi, f"the DOI {doi!r}"),
-        (named.of_title, f"the title {name!r}"),
-        (named.of_prefix, f"an id that begins with {name!r}"),
-    ):
+    for what, matches in _find_names(collection, name, doi).items():
         if matches.count > 1:
             raise InputError(f"{matches.count:,} papers of {collection.folder} have {what}; name an id: {matches}")
         if matches.count:
@@ -139,29 +134,19 @@ class _Matches:
         return ", ".join(map(repr, self.first)) + more
 
 
-@dataclass(slots=True)
-class _NamedPapers:
-    """The papers that have a DOI, a title, or an id that begins with a text."""
-
-    of_doi: _Matches = field(default_factory=_Matches)
-    of_title: _Matches = field(default_factory=_Matches)
-    of_prefix: _Matches = field(default_factory=_Matches)
-
-
-def _find_names(collection: StoredCollection, name: str, doi: str) -> _NamedPapers:
-    """Compare a name, and the DOI in it, with all papers; one shard is read at a time."""
-    named, title = _NamedPapers(), _fold(name)
-    if not (title or doi):
-        return named
-    for ids, titles, systems in _iterate_names(collection):
+def _find_names(collection: StoredCollection, name: str, doi: str) -> dict[str, _Matches]:
+    """Return the papers with the DOI in a name, with it as title, and with it before their id; shard by shard."""
+    of_doi, of_title, of_prefix, title = _Matches(), _Matches(), _Matches(), _fold(name)
+    for ids, titles, systems in _iterate_names(collection) if title or doi else ():
         for id, other, other_ids in zip(ids, titles, systems, strict=True):
             if doi and doi == _find_doi(id, dict(other_ids or ())):
-                named.of_doi.add(id)
+                of_doi.add(id)
             if _fold(other) == title:
-                named.of_title.add(id)
+                of_title.add(id)
             if id.startswith(name):
-                named.of_prefix.add(id)
-    return named
+                of_prefix.add(id)
+    names = f"the DOI {doi!r}", f"the title {name!r}", f"an id that begins with {name!r}"
+    return dict(zip(names, (of_doi, of_title, of_prefix), strict=True))
 
 
 def _list_names(id: str, title: str, systems: Mapping[str, str]) -> list[tuple[str, str]]:

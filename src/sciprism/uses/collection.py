@@ -268,9 +268,11 @@ class Collection(Searchable):
 
     def to_arrow(self) -> pa.Table:
         """Return the papers as an Arrow table: id, title, abstract, authors, venue, year, fields, keywords, ids."""
+        import pyarrow as pa
+
         from sciprism.uses.collection_export import build_table
 
-        return build_table(self)
+        return pa.concat_tables([build_table(()), *map(build_table, iterate_papers(self.stored))])
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the papers as a pandas table.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -20,7 +19,7 @@ from sciprism.papers.records import Label, Paper
 from sciprism.store import StoredCollection
 from sciprism.store.paper_lookup import iterate_papers, iterate_vectors
 from sciprism.uses.collection import load_encoder
-from sciprism.uses.tagging.storage import FACTS_FILE, is_tagger, load_tagger
+from sciprism.uses.tagging.storage import load_tagger, read_facts
 from sciprism.uses.tagging.suggestions import PaperTags, TagChoice
 from sciprism.uses.tagging.tagger import Tagger, build_zero_shot
 from sciprism.uses.tagging.vocabulary import Vocabulary
@@ -72,7 +71,7 @@ def load_vectors(model: str | Encoder, tagger: Path | None, collections: Sequenc
     """Load the model of the vectors: as named, that of the tagger or of a collection, or the default."""
     from sciprism.encoders.encoder import Encoder
 
-    trained = _read_facts(tagger) if tagger is not None else None
+    trained = read_facts(tagger)["encoder"] if tagger is not None else None
     if isinstance(model, Encoder):
         encoder = model
     elif trained is None and collections:
@@ -86,13 +85,6 @@ def load_vectors(model: str | Encoder, tagger: Path | None, collections: Sequenc
             "name the folder of its model with --model"
         )
     return vectors
-
-
-def _read_facts(tagger: Path) -> dict[str, str]:
-    if not is_tagger(tagger):
-        raise InputError(f"{tagger} is no tagger: it has no {FACTS_FILE}; make one with `sciprism tag train`")
-    facts: dict[str, str] = json.loads((tagger / FACTS_FILE).read_text(encoding="utf-8"))["encoder"]
-    return facts
 
 
 def _read_vocabulary(vocabulary: str | Path | Sequence[str | Path] | Sequence[Label]) -> Iterable[Label]:

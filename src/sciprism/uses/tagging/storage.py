@@ -62,13 +62,20 @@ def save_tagger(tagger: Tagger, folder: Path) -> None:
         replace_folder(folder, draft)
 
 
+def read_facts(folder: Path) -> dict[str, Any]:
+    """Return what a tagger's folder states of it. Raises InputError where the folder is none."""
+    if not is_tagger(folder):
+        raise InputError(f"{folder} is no tagger: it has no {FACTS_FILE}; make one with `sciprism tag train`")
+    facts: dict[str, Any] = json.loads((folder / FACTS_FILE).read_text(encoding="utf-8"))
+    return facts
+
+
 def load_tagger(folder: Path) -> Tagger:
     """Read a tagger. Raises InputError where the folder is none, DamagedFileError where a file is damaged."""
     recover_folder(folder)
-    if not is_tagger(folder):
-        raise InputError(f"{folder} is no tagger: it has no {FACTS_FILE}; make one with `sciprism tag train`")
-    check_folder(folder)
-    facts = json.loads((folder / FACTS_FILE).read_text(encoding="utf-8"))
+    if is_tagger(folder):
+        check_folder(folder)
+    facts = read_facts(folder)
     if facts.get("format") != FORMAT:
         raise InputError(f"{folder} is a tagger of format {facts.get('format')!r}, not {FORMAT}; {_REMEDY}")
     try:

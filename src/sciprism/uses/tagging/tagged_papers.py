@@ -199,11 +199,11 @@ def _solve(gram: torch.Tensor, right: torch.Tensor, penalty: float) -> torch.Ten
 
 def _name_rates(matches: list[dict[int, Match]], tags: TagMatrix) -> Doubles:
     """Return of each label how often a paper in which its name is found has it, drawn towards the mean of all."""
-    owners = np.repeat(np.arange(len(matches)), [len(found) for found in matches])
-    rows = np.array([row for found in matches for row in found], np.int64)
+    owners = np.repeat(np.arange(len(matches)), [len(names) for names in matches])
+    rows = np.array([row for names in matches for row in names], np.int64)
     right = tags.has(owners, rows)
-    found = np.bincount(rows, minlength=tags.labels)
+    named = np.bincount(rows, minlength=tags.labels)
     correct = np.bincount(rows, right, tags.labels)
-    mean = correct.sum() / max(1, found.sum())
-    rates: Doubles = (correct + PRIOR_MATCHES * mean) / (found + PRIOR_MATCHES)
+    mean = correct.sum() / max(1, named.sum())
+    rates: Doubles = (correct + PRIOR_MATCHES * mean) / (named + PRIOR_MATCHES)
     return rates
