@@ -225,8 +225,8 @@ class TaggedPapersInput(TagPlaces):
         if not usable:
             where = f"--tags {self.tags}" if self.tags else f"the field {self.tags_in} (--tags-in)"
             examples = ", ".join(repr(name) for name, _ in report.unknown.most_common(3))
-            found = f"; not in the vocabulary: {examples}" if examples else "; there are no tags"
-            raise InputError(f"{self.name}: no paper has a tag of the vocabulary in {where}{found}")
+            lacking = f"; not in the vocabulary: {examples}" if examples else "; there are no tags"
+            raise InputError(f"{self.name}: no paper has a tag of the vocabulary in {where}{lacking}")
         matrix = TagMatrix.build((rows_of_tags[number] for number in usable), len(vocabulary))
         return TaggedPapers([papers[number] for number in usable], rows[usable], matrix), report
 

@@ -90,9 +90,9 @@ def _list_states(path: Path, kind: str) -> Iterator[FileState]:
     elif kind == "parts":
         yield from _list_part_states(path)
     elif kind == "results":
-        found = [FileState(path.name, find_own_state(path))] if path.is_file() else list_states(path)
+        states = [FileState(path.name, find_own_state(path))] if path.is_file() else list_states(path)
         folder = path.parent if path.is_file() else path
-        yield from _add_score_states(folder, {state.name: state for state in found})
+        yield from _add_score_states(folder, {state.name: state for state in states})
     else:
         yield from list_states(path)
 
@@ -140,14 +140,14 @@ def _list_part_states(path: Path) -> Iterator[FileState]:
             yield from (FileState(f"{name}/{state.name}", state.state) for state in _list_collection_states(part))
 
 
-def _add_score_states(folder: Path, found: dict[str, FileState]) -> Iterator[FileState]:
+def _add_score_states(folder: Path, states: dict[str, FileState]) -> Iterator[FileState]:
     """Yield the states of results, those of item scores by the checksum in the JSON file that they belong to."""
     from sciprism.checksums import FileState
     from sciprism.evaluation.stored_results import find_score_file
     from sciprism.files import sha256
 
     tables: dict[str, FileState] = {}
-    for name, file in found.items():
+    for name, file in states.items():
         scores = find_score_file(folder / name) if name.endswith(".json") and file.state != "damaged" else None
         if scores:
             table, digest = scores
@@ -156,6 +156,6 @@ def _add_score_states(folder: Path, found: dict[str, FileState]) -> Iterator[Fil
                 table.relative_to(folder).as_posix(), "ok" if intact else "damaged" if table.exists() else "missing"
             )
             tables[state.name] = state
-    for name, file in found.items():
+    for name, file in states.items():
         yield tables.pop(name, file)
     yield from tables.values()

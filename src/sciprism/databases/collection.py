@@ -92,17 +92,9 @@ class RemoteCollection(Searchable):
             self._encoder = load_recorded_encoder(self.record.encoder, self.address, self._model, precision=precision)
         return self._encoder
 
-    def rank(
-        self,
-        encoder: Encoder | None,
-        queries: Sequence[str],
-        k: int = 10,
-        *,
-        mode: str = "exact",
-        filter: Filter | None = None,
-        why: bool = True,
+    def _rank(
+        self, encoder: Encoder | None, queries: Sequence[str], k: int, mode: str, filter: Filter | None, why: bool
     ) -> list[Ranking]:
-        """Rank papers for each query, as `sciprism.uses.search` does with a local collection."""
         check_mode(mode)
         check_queries(queries, k)
         if encoder is not None:

@@ -98,36 +98,39 @@ class RetrievalInput(GradedQueryInput):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LabelInput:
+class PapersInput:
+    """Papers with their ids."""
+
+    paper_ids: Sequence[str]
+    papers: Sequence[Item]
+    dropped: DropReport = field(default_factory=DropReport)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelInput(PapersInput):
     """Papers, a vocabulary of labels, and the labels of each paper.
 
     gold[i]: label rows of paper i, without duplicates. matched[i]: label rows whose name occurs in paper i,
     where the data list them; otherwise the protocol finds them.
     """
 
-    paper_ids: Sequence[str]
-    papers: Sequence[Item]
     labels: Sequence[Label]
     gold: Sequence[Rows]
     matched: Sequence[Rows] | None = None
-    dropped: DropReport = field(default_factory=DropReport)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MatchInput:
+class MatchInput(PapersInput):
     """Submissions, reviewers with the papers they wrote, and ratings of how well some pairs fit.
 
     profiles[j]: rows of reviewer j's papers. pairs: (p, 2) submission row and reviewer number;
     ratings: (p,) of each pair.
     """
 
-    paper_ids: Sequence[str]
-    papers: Sequence[Item]
     reviewer_ids: Sequence[str]
     profiles: Sequence[Rows]
     pairs: Rows
     ratings: NDArray[np.float64]
-    dropped: DropReport = field(default_factory=DropReport)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,7 +75,12 @@ class Searchable:
         filter: Filter | None = None,
         why: bool = True,
     ) -> list[Ranking]:
-        """Rank papers for each query, as the function `search` does."""
+        """Rank papers for each query, as the function `search` does. Raises InputError for a filter none passes."""
+        return self._rank(encoder, queries, k, mode, filter, why)
+
+    def _rank(
+        self, encoder: Encoder | None, queries: Sequence[str], k: int, mode: str, filter: Filter | None, why: bool
+    ) -> list[Ranking]:
         raise NotImplementedError
 
     @overload
@@ -255,15 +260,15 @@ def _find_nearest(
     collection: StoredCollection,
     space: str,
     queries: Floats,
-    own: Sequence[int | None],
+    copies: Sequence[int | None],
     k: int,
     mode: str,
     mask: NDArray[np.bool_] | None,
 ) -> tuple[Floats, Rows]:
-    """Return scores and rows (m, k) of each query (m, d) without the row of its own paper, if it has one."""
+    """Return scores and rows (m, k) of each query (m, d) without the row of the same paper (copies), if any."""
     k = min(k, max(1, collection.rows))
     scores, rows = vector_searches[mode](collection, space, queries, k + 1, mask)
-    owners = np.array([-2 if row is None else row for row in own], np.int64)
+    owners = np.array([-2 if row is None else row for row in copies], np.int64)
     order = np.argsort(rows == owners[:, None], axis=1, kind="stable")[:, :k]  # the own row is last
     return np.take_along_axis(scores, order, axis=1), np.take_along_axis(rows, order, axis=1)
 

@@ -69,7 +69,7 @@ class CandidatePool:
         self, profile: LibraryProfile, own: Sequence[Paper], unwanted: Sequence[Paper], k: int, counts: RecommendCounts
     ) -> None:
         self.profile, self.own, self.counts = profile, own, counts
-        self._known, self._unwanted = OwnedPapers(own), OwnedPapers(unwanted)
+        self._owned, self._unwanted = OwnedPapers(own), OwnedPapers(unwanted)
         size = max(RETAINED, PER_RESULT * k)
         self._overall = _Best(size)
         self._inside = [_Best(size) for _ in profile.members]
@@ -90,8 +90,8 @@ class CandidatePool:
             row = block.rows[new[place]] if block.stored is not None else -1
             vector = vectors[place].copy()  # a view would hold its whole block in memory
             candidate = Candidate(first + new[place], papers[place], vector, block.stored, row)
-            own = self.own[relevance.own[place]]
-            if relevance.nearest[place] >= NEAR_COSINE and is_near_copy(candidate.complete(), own):
+            nearest = self.own[relevance.own[place]]
+            if relevance.nearest[place] >= NEAR_COSINE and is_near_copy(candidate.complete(), nearest):
                 self._count_owned(NEAR_COPY)
             else:
                 self._retain(candidate, relevance, place)
@@ -110,7 +110,7 @@ class CandidatePool:
         return distinct
 
     def _is_known(self, paper: Paper) -> bool:
-        if reason := self._known.find_reason(paper):
+        if reason := self._owned.find_reason(paper):
             self._count_owned(reason)
         elif self._unwanted.find_reason(paper):
             self.counts.unwanted += 1

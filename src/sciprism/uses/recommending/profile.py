@@ -76,9 +76,9 @@ class LibraryProfile:
         nearest = self._settings.neighbours
         inside = np.stack([mean_of_best(similarities[:, rows], nearest) for rows in self.members], axis=1)
         interest = inside.argmax(axis=1)
-        own = similarities.argmax(axis=1) if len(vectors) else np.empty(0, np.int64)
+        nearest_row = similarities.argmax(axis=1) if len(vectors) else np.empty(0, np.int64)
         rows = np.arange(len(vectors))
-        own_similarity = np.asarray(similarities[rows, own], np.float64)
+        own_similarity = np.asarray(similarities[rows, nearest_row], np.float64)
         unwanted = self.measure_unwanted(vectors)
         penalty = self._settings.unwanted_weight * unwanted if len(self.unwanted) else np.zeros(len(vectors))
         recency = self._weigh_age(years)
@@ -93,7 +93,7 @@ class LibraryProfile:
             fits=(inside[rows, interest] >= self.floors[interest]) & (unwanted < own_similarity),
             interest=interest,
             nearest=own_similarity,
-            own=own,
+            own=nearest_row,
         )
 
     def _weigh_age(self, years: NDArray[np.float64]) -> Doubles:
