@@ -231,11 +231,7 @@ def _report(output: Path, report: FilesReport, as_json: bool) -> None:
         return
     counts = _count_records(read, stored) | {"without abstract and skipped": abstracts.skipped}
     counts |= {"outdated by later ones": report.outdated, "other files ignored": read.ignored}
-    held = {
-        "papers": stored.papers,
-        "without abstract": stored.missing_abstracts,
-        "superseded rows": stored.superseded,
-    }
+    held = {"papers": stored.papers, "without abstract": stored.missing_abstracts, "superseded rows": stored.superseded}
     deletions = stored.deleted + stored.unknown_deletions
     total = stored.read + read.skipped_count + abstracts.skipped + report.outdated + deletions
     print(

@@ -55,8 +55,7 @@ class TaskChoice:
     quick: Annotated[bool, "Only the suite's quick view, for development.", "--quick"] = False
     solver: Annotated[str, "What fits linear probes: sciprism or sklearn."] = "sciprism"
     grid: Annotated[
-        tuple[str, ...],
-        "Values that fine-tuning tries on dev: rate=1e-5,3e-5, batch=16,32, epochs=3; repeatable.",
+        tuple[str, ...], "Values that fine-tuning tries on dev: rate=1e-5,3e-5, batch=16,32, epochs=3; repeatable."
     ] = ()
 
     def select(self) -> list[SelectedTasks]:

@@ -149,10 +149,7 @@ def _paper_facts(result: PaperInspection, abstracts: AbstractReport | None) -> I
         )
     yield "words in a text", _quantiles(result.words)
     yield "years", "\n".join(_bars(result.years))
-    yield (
-        f"venues ({result.venues:,})",
-        "\n".join(f"{venue} {count:,}" for venue, count in result.top_venues.items()),
-    )
+    yield (f"venues ({result.venues:,})", "\n".join(f"{venue} {count:,}" for venue, count in result.top_venues.items()))
     if groups := result.duplicates.groups:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in result.duplicates.reasons().items())
         yield "duplicates", f"{result.duplicates.surplus:,} in {len(groups):,} groups, found by: {reasons}"

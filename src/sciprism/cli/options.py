@@ -43,13 +43,11 @@ DataFolder = Annotated[
     str, typer.Option(envvar="SCIPRISM_DATA", help="The folder of data sets; else the hub's cache, the hub.")
 ]
 OpenData = Annotated[
-    str,
-    typer.Option(envvar="SCIPRISM_DATA", help="The open data sets; papers of their dev and test are dropped."),
+    str, typer.Option(envvar="SCIPRISM_DATA", help="The open data sets; papers of their dev and test are dropped.")
 ]
 Edges = Annotated[Path | None, typer.Option(help="A table of citing, cited; else the papers' references.")]
 Exclude = Annotated[
-    list[Path] | None,
-    typer.Option(help="Papers of tests, or a .txt with one id a line: they are dropped; repeatable."),
+    list[Path] | None, typer.Option(help="Papers of tests, or a .txt with one id a line: they are dropped; repeatable.")
 ]
 Seed = Annotated[int, typer.Option(help="Seed of all random choices.")]
 Workers = Annotated[int, typer.Option(help="Processes; the output is the same for any number.")]

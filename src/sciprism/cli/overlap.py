@@ -22,14 +22,12 @@ if TYPE_CHECKING:
 def overlap(
     train: Annotated[str, typer.Argument(help="A file or folder of training papers; - is standard input.")],
     tasks: Annotated[
-        list[str],
-        typer.Argument(help="Suites (open, open/quick, scirepeval ...), or files and folders of papers."),
+        list[str], typer.Argument(help="Suites (open, open/quick, scirepeval ...), or files and folders of papers.")
     ],
     reading: Reading,
     data: DataFolder = "",
     near_duplicates: Annotated[
-        float,
-        typer.Option(help="Similarity from which two texts are near-duplicates; 0: texts do not count."),
+        float, typer.Option(help="Similarity from which two texts are near-duplicates; 0: texts do not count.")
     ] = 0.8,
     as_json: AsJson = False,
 ) -> None:

@@ -101,8 +101,7 @@ class WantedCluster:
 
     part: Annotated[str, "Embed part i/n of the input, such as 2/8, into a new folder; `merge` makes one of all."] = ""
     ray: Annotated[
-        str,
-        "Embed in parts on a Ray cluster: auto (RAY_ADDRESS, this machine's), local, HOST:PORT, ray://HOST:PORT.",
+        str, "Embed in parts on a Ray cluster: auto (RAY_ADDRESS, this machine's), local, HOST:PORT, ray://HOST:PORT."
     ] = ""
     parts: Annotated[int, "With --ray: parts of the input; 0 is two for each that runs at once."] = 0
     gpus_per_part: Annotated[float, "With --ray: a GPU for each part, 1, or a share of one, such as 0.5."] = 0.0

@@ -36,8 +36,7 @@ def scimult(
 
 def ir(
     questions: Annotated[
-        Path,
-        typer.Argument(help="Rows with paragraph and question (or questions): JSON lines, a table; SQuAD."),
+        Path, typer.Argument(help="Rows with paragraph and question (or questions): JSON lines, a table; SQuAD.")
     ],
     papers: Annotated[list[Path], typer.Argument(help="Papers in any format, whose abstracts are the distractors.")],
     out: OutputFolder,

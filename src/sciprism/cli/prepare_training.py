@@ -54,8 +54,7 @@ def open_sets(
 
 Files = Annotated[list[Path], typer.Argument(help="Papers: files of any format, folders, S2ORC, objects keyed by id.")]
 LinkStrengths = Annotated[
-    Path | None,
-    typer.Option(help="Strengths of links between papers, such as SPECTER's data.json of co-views."),
+    Path | None, typer.Option(help="Strengths of links between papers, such as SPECTER's data.json of co-views.")
 ]
 Triplets = Annotated[
     Path | None, typer.Option(help="Triplets to use as they are: a table such as SciNCL's train_triples.csv.")
@@ -77,8 +76,7 @@ MaxPerField = Annotated[int, typer.Option(help="Queries of a field at most; 0: n
 MinMultiField = Annotated[float, typer.Option(help="Minimum share of queries with several fields.")]
 DevShare = Annotated[float, typer.Option("--dev", help="Share of papers that are held out.")]
 HoldOutRule = Annotated[
-    str,
-    typer.Option(help="papers: train triplets contain no dev paper; queries: no train query is a dev paper."),
+    str, typer.Option(help="papers: train triplets contain no dev paper; queries: no train query is a dev paper.")
 ]
 ExcludedQueries = Annotated[
     list[Path] | None,

@@ -41,8 +41,7 @@ Output = Annotated[
     typer.Option("-o", "--output", help="A .csv, .jsonl, .bib or .ris file; without suffix the first three."),
 ]
 Unwanted = Annotated[
-    list[str] | None,
-    typer.Option("--not", "--unwanted", help="Papers like which none should be shown; repeatable."),
+    list[str] | None, typer.Option("--not", "--unwanted", help="Papers like which none should be shown; repeatable.")
 ]
 EncodingModel = Annotated[str, typer.Option("--model", help="A model for files: folder, packaged name or hub id.")]
 

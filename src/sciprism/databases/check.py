@@ -75,11 +75,7 @@ def check_space(
             "again"
         )
     return SpaceCheck(
-        papers=papers,
-        searches=len(rows),
-        recall=recall,
-        score_difference=difference,
-        lexical_recall=by_words,
+        papers=papers, searches=len(rows), recall=recall, score_difference=difference, lexical_recall=by_words
     )
 
 

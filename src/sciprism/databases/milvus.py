@@ -268,11 +268,7 @@ def _build_schema(client: MilvusClient, dim: int) -> Any:
     schema.add_field("year", DataType.INT64, nullable=True)
     schema.add_field("version", DataType.INT64)
     schema.add_field(
-        "fields",
-        DataType.ARRAY,
-        element_type=DataType.VARCHAR,
-        max_capacity=MAX_FIELDS,
-        max_length=MAX_TEXT,
+        "fields", DataType.ARRAY, element_type=DataType.VARCHAR, max_capacity=MAX_FIELDS, max_length=MAX_TEXT
     )
     return schema
 

@@ -134,9 +134,7 @@ class _QdrantDatabase(VectorDatabase):
         from qdrant_client import models
 
         vectors = models.VectorParams(
-            size=layout.dim,
-            distance=models.Distance(DISTANCES[layout.distance]),
-            hnsw_config=_build_graph(layout),
+            size=layout.dim, distance=models.Distance(DISTANCES[layout.distance]), hnsw_config=_build_graph(layout)
         )
         self._client.create_collection(
             table, vectors_config={VECTOR: vectors}, sparse_vectors_config={WORDS: models.SparseVectorParams()}

@@ -54,12 +54,7 @@ class PartInput:
     def read(self, report: ReadReport | None = None, share: InputShare | None = None) -> Iterator[Paper | Deletion]:
         """Yield the records of all files, or of a share of them. Raises InputError at once for a missing file."""
         return read_changes(
-            self.paths,
-            reader=self.reader,
-            options=self.options,
-            skip_bad=self.skip_bad,
-            report=report,
-            share=share,
+            self.paths, reader=self.reader, options=self.options, skip_bad=self.skip_bad, report=report, share=share
         )
 
 

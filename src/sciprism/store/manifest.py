@@ -34,6 +34,11 @@ class StoredRecord(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True)
 
+    def store(self, path: Path, *, indent: int | None = 1, exclude: set[str] | None = None) -> None:
+        """Write the record with its checksum, whole or not at all."""
+        content = seal_json(self.model_dump_json(indent=indent, exclude=exclude))
+        write_atomically(path, lambda file: file.write(content))
+
 
 class EncoderRecord(StoredRecord):
     """Which encoder made the vectors, the options it was loaded with, and how its vectors are compared."""
@@ -155,8 +160,7 @@ class Manifest(_LayoutVersion):
     def write(self, folder: Path) -> None:
         """Replace the folder's manifest atomically."""
         absent = {name for name in ("deleted", "repeated") if getattr(self, name) is None}
-        content = seal_json(self.model_dump_json(indent=1, exclude=absent))
-        write_atomically(folder / MANIFEST_NAME, lambda file: file.write(content))
+        self.store(folder / MANIFEST_NAME, exclude=absent)
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -159,9 +159,7 @@ def _find_doi(id: str, systems: Mapping[str, str]) -> str:
     return systems.get("doi") or normalise_doi(id)
 
 
-def _iterate_names(
-    collection: StoredCollection,
-) -> Iterator[tuple[list[str], list[str], list[list[tuple[str, str]]]]]:
+def _iterate_names(collection: StoredCollection) -> Iterator[tuple[list[str], list[str], list[list[tuple[str, str]]]]]:
     """Yield ids, titles and other systems' ids of the papers, shard by shard, without superseded rows."""
     live, first = collection.mask(), 0
     for columns in collection.columns("id", "title", "ids"):

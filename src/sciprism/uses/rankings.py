@@ -79,11 +79,7 @@ def read_papers(collection: StoredCollection, rows: Rows) -> list[list[Paper]]:
 
 
 def find_nearest_sentences(
-    encoder: Encoder,
-    space: SpaceRecord,
-    distance: Distance,
-    query_vectors: Floats,
-    papers: Sequence[Sequence[Paper]],
+    encoder: Encoder, space: SpaceRecord, distance: Distance, query_vectors: Floats, papers: Sequence[Sequence[Paper]]
 ) -> list[list[str]]:
     """Return the sentence nearest to each query vector (m, d) in each of its papers; "" if there is none.
 
@@ -120,12 +116,7 @@ def build_rankings(
         Ranking(
             query,
             tuple(
-                Hit(
-                    rank=rank,
-                    score=float(score),
-                    **describe_paper(paper),
-                    why=reason,
-                )
+                Hit(rank=rank, score=float(score), **describe_paper(paper), why=reason)
                 for rank, (paper, score, reason) in enumerate(zip(*columns, strict=False), 1)
             ),
         )

@@ -74,12 +74,7 @@ class S2andFolders:
         )
 
     def _mentions(
-        self,
-        data_root: DataRoot,
-        folder: Path,
-        papers: list[Paper],
-        blocks_of: Mapping[str, str],
-        dropped: DropReport,
+        self, data_root: DataRoot, folder: Path, papers: list[Paper], blocks_of: Mapping[str, str], dropped: DropReport
     ) -> list[Signature]:
         """Return the mentions of one source and append its papers to those of the other sources."""
         source = folder.name

@@ -183,8 +183,7 @@ class ReviewerPapers:
         dropped = DropReport()
         hard, soft = (
             merge_judgements(
-                parse_judgements(self.hub.labelled(data_root, split, dropped), "query_id", "cand_id", "score"),
-                dropped,
+                parse_judgements(self.hub.labelled(data_root, split, dropped), "query_id", "cand_id", "score"), dropped
             )
             for split in ("test_hard", "test_soft")
         )

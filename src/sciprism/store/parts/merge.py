@@ -13,24 +13,16 @@ import numpy as np
 from pydantic import ValidationError
 
 from sciprism.arrays import Rows
-from sciprism.checksums import read_sealed, seal_json
+from sciprism.checksums import read_sealed
 from sciprism.errors import InputError
-from sciprism.files import explain_write_errors, lock_folder, sync_folder, write_atomically
+from sciprism.files import explain_write_errors, lock_folder, sync_folder
 from sciprism.papers.division import PartNumber
 from sciprism.papers.duplicates import identify, is_same_paper
 from sciprism.papers.records import Paper
 from sciprism.store.collection import StoredCollection
 from sciprism.store.embed import MAX_REASONS
 from sciprism.store.known_papers import describe_paper, describe_repetition, quote_title
-from sciprism.store.manifest import (
-    MANIFEST_NAME,
-    InputRecord,
-    Manifest,
-    RowsRecord,
-    ShardRecord,
-    StoredRecord,
-    read_manifest,
-)
+from sciprism.store.manifest import MANIFEST_NAME, InputRecord, Manifest, RowsRecord, StoredRecord, read_manifest
 from sciprism.store.parts.gathered import ROWS, GatheredShards
 from sciprism.store.parts.plan import PartsPlan, read_plan
 from sciprism.store.parts.state import (
@@ -95,7 +87,7 @@ def merge(folder: Path | str, *, skip_bad: bool = False) -> MergeReport:
         journal = read_journal(folder)
         if journal is None:
             journal = _prepare(folder, plan, skip_bad, report)
-            write_journal(folder, journal)
+            journal.store(folder / PARTS_FOLDER / JOURNAL_NAME, indent=None)  # from then on nothing else is done
         report.unreadable = sum(state.counts.get("unreadable", 0) for state in _read_states(folder, plan) if state)
         _count(report, carry_out(folder, plan, journal))
         remove_parts(folder)
@@ -255,12 +247,6 @@ class MergeJournal(StoredRecord):
     input: InputRecord
 
 
-def write_journal(folder: Path, journal: MergeJournal) -> None:
-    """Write what will be done; from then on nothing else is."""
-    content = seal_json(journal.model_dump_json())
-    write_atomically(folder / PARTS_FOLDER / JOURNAL_NAME, lambda file: file.write(content))
-
-
 def read_journal(folder: Path) -> MergeJournal | None:
     """Return what an interrupted merge was doing, None where there is none."""
     path = folder / PARTS_FOLDER / JOURNAL_NAME
@@ -286,8 +272,9 @@ def carry_out(folder: Path, plan: PartsPlan, journal: MergeJournal) -> Manifest:
         names = {name: _NUMBER.sub(f"{number:06d}", name) for name in record.files}
         for name, new in names.items():
             _place(source / name, folder / new)
-        shards.append(_renumber(record, names))
-    for subfolder in _subfolders(folder, plan):
+        files = {names[name]: file for name, file in record.files.items()}
+        shards.append(record.model_copy(update={"files": files}))
+    for subfolder in (folder / "papers", *(folder / "vectors" / space.folder for space in plan.spaces.values())):
         if subfolder.exists():
             sync_folder(subfolder)
     manifest = Manifest(
@@ -322,13 +309,3 @@ def _place(source: Path, target: Path) -> None:
             raise InputError(f"{source} is missing; restore it from a copy, and merge again") from None
         except OSError:
             source.rename(target)
-
-
-def _renumber(record: ShardRecord, names: dict[str, str]) -> ShardRecord:
-    return record.model_copy(update={"files": {names[name]: file for name, file in record.files.items()}})
-
-
-def _subfolders(folder: Path, plan: PartsPlan) -> Iterator[Path]:
-    yield folder / "papers"
-    for space in plan.spaces.values():
-        yield folder / "vectors" / space.folder

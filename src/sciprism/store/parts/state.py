@@ -20,7 +20,7 @@ from sciprism.checksums import read_sealed, seal_json
 from sciprism.errors import DamagedFileError, InputError, RunFailedError
 from sciprism.files import is_locked, write_atomically
 from sciprism.papers.division import PartNumber
-from sciprism.store.manifest import MANIFEST_NAME, PLAN_NAME, read_manifest
+from sciprism.store.manifest import MANIFEST_NAME, PLAN_NAME, StoredRecord, read_manifest
 from sciprism.store.parts.plan import read_plan
 
 PARTS_FOLDER = "parts"
@@ -63,10 +63,8 @@ class PartState(BaseModel):
     beat: int = 0
 
 
-class PartInputRecord(BaseModel):
+class PartInputRecord(StoredRecord):
     """The files that a part read, with checksums of all their bytes, and how many papers its share has."""
-
-    model_config = ConfigDict(strict=True)
 
     plan: str
     part: int
@@ -117,12 +115,6 @@ def read_part_input(folder: Path, part: PartNumber) -> PartInputRecord | None:
         return None
     except ValidationError:
         raise InputError(f"{path} is damaged; delete it and run the part again") from None
-
-
-def write_part_input(folder: Path, part: PartNumber, record: PartInputRecord) -> None:
-    """Write what a part read."""
-    content = seal_json(record.model_dump_json(indent=1))
-    write_atomically(input_path(folder, part), lambda file: file.write(content))
 
 
 def name_machine() -> str:

@@ -29,11 +29,11 @@ from sciprism.store.parts.state import (
     PartReporter,
     PartState,
     find_writing,
+    input_path,
     lock_path,
     part_folder,
     read_part_input,
     read_state,
-    write_part_input,
 )
 from sciprism.store.writing import BATCH
 
@@ -204,7 +204,7 @@ class _Worker:
                 self._reporter.update(done=papers)
                 self._progress("reading", "papers", papers, None, papers)
         record = PartInputRecord(plan=self._plan.checksum, part=self._part.number, papers=papers, files=self._checksums)
-        write_part_input(self._folder, self._part, record)
+        record.store(input_path(self._folder, self._part))
         return papers
 
     def _find_input(self) -> int | None:

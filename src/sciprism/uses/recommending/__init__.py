@@ -8,14 +8,7 @@ if TYPE_CHECKING:
     from sciprism.uses.recommending.run import recommend
     from sciprism.uses.recommending.settings import RecommendSettings
 
-__all__ = [
-    "NearPaper",
-    "RecommendCounts",
-    "RecommendSettings",
-    "Recommendation",
-    "Recommendations",
-    "recommend",
-]
+__all__ = ["NearPaper", "RecommendCounts", "RecommendSettings", "Recommendation", "Recommendations", "recommend"]
 
 _MODULES = {
     "NearPaper": "results",

@@ -184,12 +184,7 @@ class EvidenceCollector:
         }
 
     def _weigh_sources(
-        self,
-        owners: Rows,
-        labels: Rows,
-        sources: Sources,
-        scores: dict[str, torch.Tensor],
-        columns: dict[str, Floats],
+        self, owners: Rows, labels: Rows, sources: Sources, scores: dict[str, torch.Tensor], columns: dict[str, Floats]
     ) -> dict[str, Floats]:
         """Return the columns of fitted sources beyond their scores."""
         counts = sources.counts[labels]

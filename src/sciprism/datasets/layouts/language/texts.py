@@ -258,10 +258,7 @@ def _join_sentences(data_root: DataRoot, path: Path) -> Iterator[LabelledText]:
                 raise InputError(f"{row.where}: the labels are {row.values['label']!r}, not 0_0,1_1,... up to 9")
             columns |= {int(cell[1]) for cell in cells if cell and cell[2] == "1"}
         yield LabelledText(
-            name,
-            (join_paragraphs([row.values["sentence"] for row in sentences]),),
-            _list_names(columns),
-            name,
+            name, (join_paragraphs([row.values["sentence"] for row in sentences]),), _list_names(columns), name
         )
 
 

@@ -149,10 +149,7 @@ class CitingSentences:
 
 
 def _build_input(
-    queries: Sequence[Item],
-    documents: Sequence[Paper],
-    relevant: Mapping[str, Mapping[int, int]],
-    dropped: DropReport,
+    queries: Sequence[Item], documents: Sequence[Paper], relevant: Mapping[str, Mapping[int, int]], dropped: DropReport
 ) -> RetrievalInput:
     """Return the input; queries are in the order of their ids in `relevant`."""
     return RetrievalInput(

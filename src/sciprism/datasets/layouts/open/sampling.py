@@ -86,11 +86,7 @@ def sample_parts(
 
 
 def build_probe_input(
-    parts: dict[Part, list[tuple[SplitEntry, Target]]],
-    dropped: DropReport,
-    *,
-    group: str = "",
-    positive: str = "",
+    parts: dict[Part, list[tuple[SplitEntry, Target]]], dropped: DropReport, *, group: str = "", positive: str = ""
 ) -> ProbeInput:
     """Return the concatenated parts as the input of a probe; group: the field that names each problem."""
     pairs, rows = concatenate(parts)
