@@ -71,6 +71,24 @@ class FoundRow:
     paper: str
 
 
+C = TypeVar("C", bound="VectorDatabase")
+
+
+def explained(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[C, P], R]:
+    """Return a method whose client's errors are explained in one line."""
+
+    @wraps(method)
+    def run(self: C, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(self, *args, **kwargs)
+        except (InputError, RunFailedError):
+            raise
+        except self.failures as error:
+            raise self.explain(error) from error
+
+    return run  # type: ignore[return-value]  # a method's own parameter has a name
+
+
 class VectorDatabase(ABC):
     """A connection to one database. Every failure is an InputError or RunFailedError of one line.
 
@@ -133,38 +151,21 @@ class VectorDatabase(ABC):
     ) -> list[list[FoundRow]]:
         """Return the k best rows of each query (m, d)."""
 
-    @abstractmethod
+    @explained
     def search_words(
         self, table: str, queries: Sequence[SparseVector], k: int, filter: RowFilter
     ) -> list[list[FoundRow]]:
         """Return the k rows of the highest inner product with each query; rows without a common term are left out."""
+        asked = [number for number, query in enumerate(queries) if len(query.terms)]
+        best = self._search_words(table, [queries[number] for number in asked], k, filter)
+        rankings = dict(zip(asked, best, strict=True))
+        return [rankings.get(number, []) for number in range(len(queries))]
 
-
-C = TypeVar("C", bound=VectorDatabase)
-
-
-def explained(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[C, P], R]:
-    """Return a method whose client's errors are explained in one line."""
-
-    @wraps(method)
-    def run(self: C, *args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return method(self, *args, **kwargs)
-        except (InputError, RunFailedError):
-            raise
-        except self.failures as error:
-            raise self.explain(error) from error
-
-    return run  # type: ignore[return-value]  # a method's own parameter has a name
-
-
-def rank_by_words(
-    queries: Sequence[SparseVector], search: Callable[[list[SparseVector]], Iterable[list[FoundRow]]]
-) -> list[list[FoundRow]]:
-    """Return what `search` finds for the queries that have terms, and nothing for the others."""
-    asked = [number for number, query in enumerate(queries) if len(query.terms)]
-    rankings = dict(zip(asked, search([queries[number] for number in asked]), strict=True))
-    return [rankings.get(number, []) for number in range(len(queries))]
+    @abstractmethod
+    def _search_words(
+        self, table: str, queries: Sequence[SparseVector], k: int, filter: RowFilter
+    ) -> Iterable[list[FoundRow]]:
+        """Return the rows for queries that have terms."""
 
 
 def shorten_error(error: object, limit: int = 200) -> str:

@@ -29,7 +29,6 @@ from sciprism.databases.database import (
     VectorDatabase,
     explained,
     foreign_table,
-    rank_by_words,
     shorten_error,
 )
 from sciprism.databases.term_weights import TERMS, SparseVector
@@ -206,16 +205,12 @@ class _MilvusDatabase(VectorDatabase):
             for ranking in self._search(table, [query.tolist() for query in queries], VECTOR, k, filter, parameters)
         ]
 
-    @explained
-    def search_words(
+    def _search_words(
         self, table: str, queries: Sequence[SparseVector], k: int, filter: RowFilter
-    ) -> list[list[FoundRow]]:
-        def search(asked: list[SparseVector]) -> Iterator[list[FoundRow]]:
-            vectors = [_to_sparse(query) for query in asked]
-            rankings = self._search(table, vectors, WORDS, k, filter, {"metric_type": "IP"})
-            return ([FoundRow(*row) for row in rows] for rows in rankings)
-
-        return rank_by_words(queries, search)
+    ) -> Iterator[list[FoundRow]]:
+        vectors = [_to_sparse(query) for query in queries]
+        rankings = self._search(table, vectors, WORDS, k, filter, {"metric_type": "IP"})
+        return ([FoundRow(*row) for row in rows] for rows in rankings)
 
     def _search(
         self, table: str, queries: list[Any], field: str, k: int, filter: RowFilter, parameters: dict[str, Any]

@@ -30,7 +30,6 @@ from sciprism.databases.database import (
     VectorDatabase,
     explained,
     foreign_table,
-    rank_by_words,
     shorten_error,
 )
 from sciprism.databases.term_weights import SparseVector
@@ -204,15 +203,11 @@ class _QdrantDatabase(VectorDatabase):
         sign = -1 if layout.distance == "euclidean" else 1
         return [[_to_row(point, sign) for point in response.points] for response in responses]
 
-    @explained
-    def search_words(
+    def _search_words(
         self, table: str, queries: Sequence[SparseVector], k: int, filter: RowFilter
-    ) -> list[list[FoundRow]]:
-        def search(asked: list[SparseVector]) -> Iterator[list[FoundRow]]:
-            responses = self._query(table, [_to_sparse(query) for query in asked], WORDS, k, filter, None)
-            return ([_to_row(point, 1) for point in response.points] for response in responses)
-
-        return rank_by_words(queries, search)
+    ) -> Iterator[list[FoundRow]]:
+        responses = self._query(table, [_to_sparse(query) for query in queries], WORDS, k, filter, None)
+        return ([_to_row(point, 1) for point in response.points] for response in responses)
 
     def _query(
         self, table: str, queries: Sequence[Any], vector: str, k: int, filter: RowFilter, parameters: Any
