@@ -1,4 +1,4 @@
-"""`instruction`: a sentence per format, encoded by the same model; `prefix`: by a copy of it (SciMult, section 3.3).
+"""`instruction`: a sentence per format, encoded by the same model (SciMult, section 3.3).
 
 An instruction is encoded alone, once for all texts of a batch. The input of layer n of its encoder gives
 further keys and values to layer n of the text's encoder. The text never changes the instruction's states.
@@ -7,7 +7,6 @@ further keys and values to layer n of the text's encoder. The text never changes
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
 from itertools import accumulate, islice
 from typing import Self
 
@@ -136,23 +135,3 @@ class InstructionMethod(Method):
     def with_instruction(self, instruction: str) -> Self:
         """Return this method with this instruction for all its formats."""
         return type(self)(instructions=dict.fromkeys(self.formats, instruction), formats=self.formats)
-
-
-# ---- prefix ----
-
-
-@methods.register("prefix")
-class Prefix(InstructionMethod):
-    """Like `instruction`, but a copy of the model encodes the instructions, and only the copy is trained.
-
-    The copy lacks the last block, whose output no layer would use.
-    """
-
-    own_parameters = (".context.",)
-    freezes_backbone = True
-
-    def fill(self, model: Transformer) -> None:
-        """Fill the context slot with the instructions' states in a copy of the model."""
-        encoder = deepcopy(model)
-        encoder.blocks = encoder.blocks[:-1]
-        model.context = InstructionContext(encoder)
