@@ -15,14 +15,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 LANDMARKS = ROOT / "examples" / "landmarks"
 CEILINGS = {  # command: (files, returns)
-    "inspect": (47, 42),
-    "embed": (88, 110),
-    "search": (53, 68),
-    "evaluate": (95, 175),
-    "tag": (97, 118),
-    "match": (103, 138),
-    "recommend": (95, 106),
-    "prepare": (54, 69),
+    "inspect": (21, 34),
+    "embed": (42, 110),
+    "search": (33, 74),
+    "evaluate": (60, 190),
+    "tag": (49, 112),
+    "match": (56, 128),
+    "recommend": (49, 101),
+    "prepare": (26, 65),
 }
 OPTIONS = {
     "inspect": f"{LANDMARKS}/landmarks.bib",

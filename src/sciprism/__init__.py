@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sciprism.uses.recommending import RecommendSettings, recommend
     from sciprism.uses.tagging import TagChoice, tag
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Collection",
     "DeleteReport",
