@@ -126,7 +126,10 @@ class KnownPapers:
         self._ids, self._entries = self._ids[lasting], self._entries[lasting]
 
     def unseen_rows(self, retained: Collection[int]) -> NDArray[np.int64]:
-        """Return the rows of stored papers that are not in the input, ascending. retained: hashes of other ids."""
+        """Return the rows of stored papers that are not in the input, ascending.
+
+        retained: hashes of ids whose rows are left out.
+        """
         gone = ~self._entries["seen"] & ~np.isin(self._ids, np.fromiter(retained, np.uint64, len(retained)))
         rows: NDArray[np.int64] = np.sort(self._entries["row"][gone]).astype(np.int64)
         return rows
