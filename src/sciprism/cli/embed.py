@@ -136,7 +136,7 @@ def embed(
     """
     _use_threads(0 if cluster.ray else cluster.threads)
     source = reading.describe(files)
-    if cluster.is_asked() or cluster.part:
+    if cluster.is_requested() or cluster.part:
         rules.refuse_for_parts()
         return _embed_parts(source, output, wanted, cluster, as_json)
     return _embed_all(source, output, wanted, rules, as_json)

@@ -25,7 +25,7 @@ from sciprism.cli.evaluate import evaluate
 from sciprism.cli.inspect import inspect
 from sciprism.cli.match import match
 from sciprism.cli.models import describe, export, models
-from sciprism.cli.output import is_json_asked, print_json, show_work
+from sciprism.cli.output import is_json_requested, print_json, show_work
 from sciprism.cli.overlap import overlap
 from sciprism.cli.parts import merge, status
 from sciprism.cli.prepare import prepare
@@ -119,7 +119,7 @@ def stop_for(error: BaseException) -> NoReturn:
 
 def stop(message: str, status: int) -> NoReturn:
     """Print a message on standard error, with --json as JSON in one line, and exit."""
-    if is_json_asked():
+    if is_json_requested():
         print_json("sciprism.error/1", {"error": message, "exit": status}, error=True)
     else:
         print(f"sciprism: {message}", file=sys.stderr)
@@ -128,7 +128,7 @@ def stop(message: str, status: int) -> NoReturn:
 
 def stop_for_usage(error: Any) -> NoReturn:
     """Print what is wrong with a command line, and exit."""
-    if is_json_asked():
+    if is_json_requested():
         stop(error.format_message(), WRONG)
     error.show()
     sys.exit(WRONG)

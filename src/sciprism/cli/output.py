@@ -80,7 +80,7 @@ def print_json(schema: str, document: Mapping[str, Any], *, error: bool = False)
     print(text, file=sys.stderr if error else sys.stdout)
 
 
-def is_json_asked() -> bool:
+def is_json_requested() -> bool:
     """Return whether the command line has --json, before any command has read it."""
     words = sys.argv[1:]
     return "--json" in (words[: words.index("--")] if "--" in words else words)

@@ -108,7 +108,7 @@ class WantedCluster:
     no_merge: Annotated[bool, "With --ray: leave the parts to `sciprism merge`.", "--no-merge"] = False
     threads: Annotated[int, "Processor cores to use; 0 is all, and of a --ray part 1."] = 0
 
-    def is_asked(self) -> bool:
+    def is_requested(self) -> bool:
         """Return whether a cluster is to work. Raises InputError for options that exclude each other."""
         if self.ray and self.part:
             raise InputError("--ray runs all parts, --part one of them; leave one of the two out")
