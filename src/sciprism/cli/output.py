@@ -282,7 +282,7 @@ class ProgressDisplay:
             self._lines.join()
 
     def begin(self, work: str, unit: str = "", total: int | None = None) -> None:
-        """Begin another piece of work; rate and time left start again."""
+        """Show a new piece of work from zero, with a rate and a remaining time of its own."""
         self._work, self._unit, self._total = work, unit, total
         self._done, self._rated, self._facts = 0, 0, ""
         self._began = time.monotonic()

@@ -157,7 +157,7 @@ class _PartsDisplay:
         self._printed: set[str] = set()
 
     def show(self, status: PartsStatus, failed: Mapping[int, str]) -> None:
-        """Show how far the parts are."""
+        """Show how many papers of all parts are embedded; name each part that failed, once."""
         self._first = status.papers if self._first is None else self._first
         counts, rated = status.count(), max(status.papers - self._first, 0)
         facts = f"{counts['done']:,} of {len(status.parts):,} parts done"

@@ -84,7 +84,7 @@ class DataFile:
                 yield value
 
     def members(self) -> Iterator[tuple[str, Any]]:
-        """Yield (key, value) of a file that is one object keyed by id."""
+        """Yield each (id, record) of a JSON file that is one object, id -> record."""
         if not self.head().lstrip().startswith("{"):
             raise InputError(f"{self.path}: expected one JSON object keyed by id")
         for number, line, member, reason in parse_json(self, _KEYED):

@@ -220,7 +220,7 @@ def encode_windows(
 
 @contextmanager
 def show_progress(total: int | None, show: bool | None, on_batch: OnBatch | None) -> Iterator[OnBatch | None]:
-    """Yield what counts encoded texts: `on_batch`, and a progress bar on standard error where it is shown."""
+    """Yield the function to call with the number of texts of each encoded batch; it also moves a progress bar."""
     if show is None:
         show = logging.getLogger("sciprism").getEffectiveLevel() in (logging.INFO, logging.DEBUG)
     if not show:

@@ -179,7 +179,7 @@ class _JsonStream:
         self._advance(self._position + 1)
 
     def _list_in_object(self) -> Iterator[JsonValue]:
-        """Yield the elements of the member that is the list; skip the others (counts, page marks)."""
+        """Yield the records of an API's reply: the elements of its list; counts and page marks are skipped."""
         try:
             while self._peek() in ("{", ","):
                 self._advance(self._position + 1)

@@ -89,7 +89,7 @@ def _pairs(path: Path, dropped: DropReport) -> Iterator[tuple[str, str, str]]:
 
 
 def _article(row: TableRow, dropped: DropReport) -> Iterator[tuple[str, str, str]]:
-    """Yield the same for one article in SQuAD's layout."""
+    """Yield the place, the paragraph and each answerable question of one article in SQuAD's layout."""
     try:
         for paragraph in row.need("paragraphs"):
             for entry in paragraph["qas"]:

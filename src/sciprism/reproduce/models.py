@@ -64,11 +64,11 @@ class InstructedEncoder:
         }
 
     def space(self, format: Format, role: Role) -> str:
-        """Return the space, which depends on the instruction."""
+        """Return the encoder's space with the instruction appended: other instructions give other spaces."""
         return f"{self.encoder.space(format, role)}|{self.instruction.text}"
 
     def path(self, format: Format, role: Role) -> str:
-        """Return the path, which depends on the instruction."""
+        """Return the encoder's path with the instruction appended: one pass serves one instruction."""
         return f"{self.encoder.path(format, role)}|{self.instruction.text}"
 
     def encode(

@@ -77,7 +77,7 @@ def read_records(path: Path, what: str, values: str, kind: type = object) -> dic
 
 
 def write_models(folder: Path, systems: Mapping[str, Sequence[str]]) -> None:
-    """Record which systems belong to which row.
+    """Add systems to the table rows that they belong to, in models.json.
 
     Recorded systems stay: a table made with one of three seeds removes none. New ones are appended; a list
     with all recorded ones sets the order. Remove a system by hand.

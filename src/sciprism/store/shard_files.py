@@ -90,7 +90,7 @@ class Matrix:
 
     @property
     def dim(self) -> int:
-        """Return the width of a row."""
+        """Return the number of dimensions of a vector."""
         return int(self.values.shape[1])
 
     def block(self, start: int, stop: int) -> Floats:

@@ -79,7 +79,7 @@ class StepReport(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What the caller provides to the loop.
+    """Functions that the training loop calls; the defaults do nothing.
 
     evaluate: an encoder and names of benchmark tasks -> scores. on_step: shows a step. on_message: shows a
     line.

@@ -159,7 +159,7 @@ class _Inspection:
                     self.sources[stage.name, spec.name] = source
 
     def of_stage(self, stage: Stage) -> list[StageSource]:
-        """Return the sources of a stage that could be opened."""
+        """Return the opened sources of a stage; those with a problem are left out."""
         return [source for (name, _), source in self.sources.items() if name == stage.name]
 
     def build_encoder(self, stage: Stage, models: Mapping[str, Path]) -> Encoder | None:

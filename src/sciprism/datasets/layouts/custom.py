@@ -168,7 +168,7 @@ class CustomLabels:
             papers = self.papers or (str(require_file(data, "papers")),)
             vocabulary = self.labels or next(map(str, find_files(data, "labels")), "")
         table = read_item_table(papers, dropped)
-        carried = self._carried(papers, table, dropped)
+        carried = self._read_labels(papers, table, dropped)
         if vocabulary:
             labels = list({label.id: label for label in read_labels(vocabulary)}.values())
         else:
@@ -187,8 +187,8 @@ class CustomLabels:
             dropped=dropped,
         )
 
-    def _carried(self, files: Sequence[str], table: ItemTable, dropped: DropReport) -> dict[str, tuple[str, ...]]:
-        """Return paper id -> its labels as the files write them."""
+    def _read_labels(self, files: Sequence[str], table: ItemTable, dropped: DropReport) -> dict[str, tuple[str, ...]]:
+        """Read paper id -> its labels, from a column of tables or from the papers' keywords or fields."""
         if all(map(is_table, files)):
             rows = [row for path in files for row in read_rows(Path(path), dropped)]
             if not any(row.has(self.label) for row in rows):

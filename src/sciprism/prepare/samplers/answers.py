@@ -39,7 +39,7 @@ def sample_stratified(classes: Sequence[int] | NDArray[np.int64], size: int, see
 
 
 def _quotas(counts: Rows, wanted: int, random: np.random.RandomState) -> Rows:
-    """Distribute `wanted` rows by largest remainder; ties are broken at random."""
+    """Divide `wanted` rows in proportion to counts, remainders to the largest fractions (ties at random)."""
     exact = counts / counts.sum() * wanted
     quotas: NDArray[np.float64] = np.floor(exact)
     missing = int(wanted - quotas.sum())

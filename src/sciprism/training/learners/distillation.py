@@ -79,7 +79,7 @@ class VectorLearner(DistillationLearner):
             )
 
     def count(self, batch: Batch) -> int:
-        """Return the number of texts."""
+        """Return the number of texts in a batch: the weight of its loss."""
         return sum(len(items) for items, _ in self.select_texts(batch))
 
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:

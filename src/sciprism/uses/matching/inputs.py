@@ -208,7 +208,7 @@ def _find_group(reviewers: Sequence[Reviewer], text: str) -> GroupMinimum:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredVectors:
-    """The vectors of some collections of one encoder, by the paper's text. first: one of the collections."""
+    """Vectors of collections of one encoder. first: shows which; rows: (title, abstract) -> row of vectors."""
 
     first: StoredCollection
     rows: dict[tuple[str, str], int]

@@ -65,7 +65,7 @@ class ForbiddenPairs:
         return self.papers[part], self.reviewers[part]
 
     def contain(self, papers: Rows, reviewers: Rows) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Return of each pair whether it is forbidden."""
+        """Return whether each pair is in the set (n,)."""
         wanted = papers * self.shape[1] + reviewers
         places = np.minimum(np.searchsorted(self.keys, wanted), max(0, len(self.keys) - 1))
         return self.keys[places] == wanted if len(self.keys) else np.zeros(len(wanted), bool)

@@ -46,7 +46,7 @@ class Recommendation(Hit):
     unwanted: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return all but the paper as JSON values."""
+        """Return the recommendation as JSON values: the fields of a hit, the interest, and the papers it is near to."""
         row = Hit.to_json(self)
         del row["why"]
         return row | {"because": [asdict(near) for near in self.because]}

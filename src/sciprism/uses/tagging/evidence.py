@@ -220,7 +220,7 @@ def _describe(match: Match) -> tuple[float, ...]:
 
 
 def _rank(scores: torch.Tensor) -> Floats:
-    """Return the rank of each label, from 0, of those of the first `CANDIDATES`; of others twice that number."""
+    """Rank each paper's labels by score, best 0 (n, labels); beyond `CANDIDATES` or without a score: 2 * CANDIDATES."""
     count = min(CANDIDATES, scores.shape[1])
     best = scores.topk(count, dim=1)
     ranks = torch.full(scores.shape, 2.0 * CANDIDATES)

@@ -73,7 +73,7 @@ class TagMatrix:
         return np.isin(papers * self.labels + labels, keys).astype(np.int64)
 
     def sum_rows(self, values: Floats) -> Floats:
-        """Return of each label the sum of its papers' values (n, d) -> (labels, d)."""
+        """Sum the vectors of the papers that have each label, (n, d) -> (labels, d)."""
         order = np.argsort(self.rows, kind="stable")
         starts = np.searchsorted(self.rows[order], np.arange(self.labels))
         if not len(order):

@@ -230,7 +230,7 @@ def learn_from_feedback(
 def _add_verdicts(
     data: TaggedPapers, verdicts: Mapping[str, Mapping[int, bool]], papers: Sequence[Paper], vectors: Floats
 ) -> TaggedPapers:
-    """Return a tagger's papers and new ones, with accepted tags and without rejected ones."""
+    """Append the papers of a review to the tagged papers; add the tags it accepted, remove those it rejected."""
     all_papers = [*data.papers, *papers]
     numbers = {paper.id: number for number, paper in enumerate(all_papers)}
     tags = [set(data.tags[number].tolist()) for number in range(len(data.papers))] + [set[int]() for _ in papers]
