@@ -121,7 +121,7 @@ STUDY = Study(
         CHAIN,
     ),
     fixed={"bm25": "bm25", "minilm": "all-MiniLM-L6-v2"},
-    tables=("8", "beir", "ablation", "I4", "I5", "pooling", "teachers"),
+    tables=("8", "11", "9", "I4", "I5", "pooling", "teachers"),
 )
 
 if __name__ == "__main__":

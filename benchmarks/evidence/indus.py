@@ -110,6 +110,6 @@ CLAIMS = (
         figure="BEIR 0.42 against 0.41",
         test="both",
         questions=require_all(*compare_on_both("retriever-small", "retriever-small-staged", figures=(1, 1))),
-        tables=("ablation",),
+        tables=("9",),
     ),
 )

@@ -127,7 +127,7 @@ def test_another_paper_is_declarations_alone_and_its_figures_have_their_own_colu
                 spreads={"cranfield": 1.5},
                 not_printed=("Average, words",),
             ),
-            Published(name="Others", source="Other", scores={"Average, words": 51.0}, not_on_file=("cranfield",)),
+            Published(name="Others", source="Other", scores={"Average, words": 51.0}, unreadable=("cranfield",)),
         ),
         notes=("A note.",),
     )
@@ -150,14 +150,14 @@ def test_another_paper_is_declarations_alone_and_its_figures_have_their_own_colu
     planned = plan_table(other, choose_rows(table, suite), suite, {}, open_data)
     filled = score_table(planned, tmp_path)
     assert [[cell.published for cell in cells] for cells in filled.cells] == [[None] * 2, [40.0, None], [None, 51.0]]
-    gaps = [["", ""], ["", "not printed"], ["not on file", ""]]
+    gaps = [["", ""], ["", "not printed"], ["unreadable", ""]]
     assert [[cell.gap for cell in cells] for cells in filled.cells] == gaps
     assert filled.cells[1][0].found is None and filled.models == (("plain",), (), ())
     page = format_table(filled, "Table 1")
     head, _, *rows = (line for line in page.splitlines() if line.startswith("|"))
     printed = [[cell.strip() for cell in line.strip("|").split("|")] for line in (head, *rows)]
     assert [cells[2] for cells in printed][::3] == ["cranfield ndcg@10 †", ""]
-    assert [cells[3] for cells in printed] == ["cranfield ndcg@10 † (published)", "", "40 (1.5)", "not on file"]
+    assert [cells[3] for cells in printed] == ["cranfield ndcg@10 † (published)", "", "40 (1.5)", "unreadable"]
     assert [cells[5] for cells in printed] == ["Average, words † (published)", "", "-", "51"]
     notes = page.splitlines()
     for note in (
@@ -165,7 +165,7 @@ def test_another_paper_is_declarations_alone_and_its_figures_have_their_own_colu
         "† cranfield: ours trains on it.",
         "Columns marked (published) are the paper's numbers.",
         "A note.",
-        "not on file: printed by the paper, not on file here.",
+        "unreadable: the paper prints a number, which its text as we have it lacks.",
         "A dash under (published): the paper prints no number.",
         "Ours: not in the paper's table.",
     ):
@@ -200,7 +200,7 @@ def test_rows_of_models_that_are_chosen():
     assert choose_rows(table, own).rows[1].name == "Kanakia et al."
     assert "Kanakia et al." not in [row.name for row in choose_rows(table, other).rows]
     assert [row.name for row in choose_rows(table, own, ["prefix"]).rows] == ["Vanilla", "Prefix"]
-    with pytest.raises(InputError, match="no row of the model 'bm25'; it has pubmedbert"):
+    with pytest.raises(InputError, match="no row of the model 'bm25'; it has scibert"):
         choose_rows(table, own, ["bm25"])
 
 

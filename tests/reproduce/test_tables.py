@@ -53,7 +53,7 @@ def test_every_table_has_columns_and_printed_figures_that_fit(paper, table, data
 
 def explained_columns(row):
     """The columns of a published row with a number, or a reason why there is none."""
-    return {*row.scores, *row.not_on_file, *row.not_printed} if row else set()
+    return {*row.scores, *row.unreadable, *row.not_printed} if row else set()
 
 
 @pytest.mark.parametrize(("paper", "table"), [(p, t) for p, r in reproductions.items() for t in r.tables])

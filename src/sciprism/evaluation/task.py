@@ -186,15 +186,15 @@ class Average:
 class Published:
     """A row of a paper's table, times 100 as printed; scores: column (task, metric or average) -> number.
 
-    spreads: column -> standard deviation or error, as the table prints it. not_on_file: columns that the paper
-    prints and our sources lack. not_printed: columns without a number in the paper.
+    spreads: column -> standard deviation or error, as the table prints it. unreadable: columns that the paper
+    prints and its text as we have it lacks. not_printed: columns without a number in the paper.
     """
 
     name: str
     source: str
     scores: Mapping[str, float]
     spreads: Mapping[str, float] = field(default_factory=dict)
-    not_on_file: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
     not_printed: tuple[str, ...] = ()
 
 
@@ -343,7 +343,7 @@ def _parse_row(row: Mapping[str, Any], columns: list[str], source: str, where: s
         source=source,
         scores={column: float(value) for column, value in zip(columns, values, strict=True) if not isnan(value)},
         spreads={column: float(value) for column, value in zip(columns, spread, strict=True) if not isnan(value)},
-        not_on_file=tuple(columns[place] for place in unreadable),
+        unreadable=tuple(columns[place] for place in unreadable),
         not_printed=tuple(columns[place] for place in empty if place not in unreadable),
     )
 

@@ -91,8 +91,8 @@ def _list_data(filled: FilledTable) -> Iterator[str]:
     yield from table.notes
     columns = zip(_find_published_columns(filled), zip(*filled.cells, strict=True), strict=True)
     gaps = {cell.gap for shown, cells in columns if shown for cell in cells}
-    if "not on file" in gaps:
-        yield "not on file: printed by the paper, not on file here."
+    if "unreadable" in gaps:
+        yield "unreadable: the paper prints a number, which its text as we have it lacks."
     if "not printed" in gaps:
         yield "A dash under (published): the paper prints no number."
     yield from (f"{row.name}: not in the paper's table." for row in table.rows if row.ours)
@@ -159,7 +159,7 @@ def _build_blocks(filled: FilledTable, title: str) -> Iterator[TextTable]:
 def _find_published_columns(filled: FilledTable) -> list[bool]:
     """Return whether the paper prints numbers for each column."""
     return [
-        any(cell.published is not None or cell.gap == "not on file" for cell in cells)
+        any(cell.published is not None or cell.gap == "unreadable" for cell in cells)
         for cells in zip(*filled.cells, strict=True)
     ]
 

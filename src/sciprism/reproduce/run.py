@@ -33,7 +33,7 @@ class TableCell:
     """One row at one column: its score, and how far it is above the baseline row.
 
     above: relative to the baseline in tables of changes. published: the paper's number, and its standard
-    deviation or error. gap: why there is none, "not on file" or "not printed". marked: the two rows differ by
+    deviation or error. gap: why there is none, "unreadable" or "not printed". marked: the two rows differ by
     more than two standard deviations over runs, the larger one's.
     """
 
@@ -293,6 +293,6 @@ def _add_published(cell: TableCell, row: Published | None, names: Sequence[str])
     for name in names:
         if name in row.scores:
             return replace(cell, published=row.scores[name], published_spread=row.spreads.get(name))
-        if name in row.not_on_file:
-            return replace(cell, gap="not on file")
+        if name in row.unreadable:
+            return replace(cell, gap="unreadable")
     return replace(cell, gap="not printed")
