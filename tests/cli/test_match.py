@@ -46,6 +46,21 @@ def test_an_assignment_is_written_with_its_audit_and_printed(command):
     assert f"{audit['result']['worst submission']:.4f}" in out
 
 
+def test_what_cannot_be_checked_of_authors_is_said_first_and_last(command):
+    rows = [json.loads(line) | {"authors": ["Ann Lee"]} for line in Path("submissions.jsonl").read_text().splitlines()]
+    Path("submissions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said = "author conflicts: not checked, profiles have no names"
+    for options in ((), ("--json",)):
+        status, out, err = command(*BASE, *options)
+        assert status == 0 and err.splitlines()[-1] == f"sciprism: {said}"
+        assert out.startswith(f"{said}\n") or options
+    assert json.loads(out)["audit"]["conflicts not checked"]["author"] == "profiles have no names"
+    Path("profiles/r1.jsonl").rename("profiles/Ann_Fox.jsonl")
+    assert command(*BASE)[1].startswith(
+        "author conflicts: not checked for 12 of 16 pairs: 3 profiles (r0, r2, r3) have"
+    )
+
+
 def test_json_is_one_document_with_reasons(command):
     status, out, _ = command(*BASE, "--json")
     document = json.loads(out)

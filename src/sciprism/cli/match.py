@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from textwrap import shorten, wrap
@@ -85,9 +87,25 @@ def _write(matching: Matching, output: Path, scores_out: Path | None, bare: bool
 def _print(matching: Matching, written: dict[str, str], as_json: bool) -> None:
     audit = matching.audit
     print_skipped(audit["skipped"], audit["counts"]["records skipped"])
+    unchecked = {kind: _describe_unchecked(why) for kind, why in audit["conflicts not checked"].items()}
+    authors = "".join(f"author conflicts: {text}" for kind, text in unchecked.items() if kind == "author")
     if as_json:
         print_json("sciprism.match/1", {**written, **matching.to_json()})
-        return
+    else:
+        print(f"{authors}\n" if authors else "", end="")
+        _print_facts(matching, written, {kind: text for kind, text in unchecked.items() if kind != "author"})
+    if authors:
+        print(f"sciprism: {authors}", file=sys.stderr)
+
+
+def _describe_unchecked(reason: str) -> str:
+    """Return "not checked, profiles have no names", or "not checked for 2 of 9 pairs: ..."."""
+    return f"not checked{' ' if reason.startswith('for ') else ', '}{reason}"
+
+
+def _print_facts(matching: Matching, written: dict[str, str], unchecked: dict[str, str]) -> None:
+    """Print what was found. unchecked: kinds of conflicts, and what was not checked."""
+    audit = matching.audit
     counts, result = audit["counts"], audit["result"]
     loads = result["reviewers by load"]
     facts = {
@@ -95,7 +113,9 @@ def _print(matching: Matching, written: dict[str, str], as_json: bool) -> None:
         "reviewers": f"{counts['reviewers']:,}; with submissions: "
         + ", ".join(f"{n} with {load}" for load, n in loads.items()),
         "conflicts": ", ".join(f"{kind} {count:,}" for kind, count in audit["conflicts"].items()) or "none",
-        "not checked": "; ".join(f"{kind}: {why}" for kind, why in audit["conflicts not checked"].items()),
+        "not checked": "\n".join(
+            f"{kind}: {text.removeprefix('not checked').strip(', ')}" for kind, text in unchecked.items()
+        ),
         "bids on conflicts": f"{counts['bids above 0 on forbidden pairs']:,}, which are ignored; see the audit",
         "without abstract": f"{counts['submissions without abstract']:,} submissions, scored by title alone",
         "without papers": ", ".join(audit["reviewers without papers"][:5]),
@@ -105,6 +125,7 @@ def _print(matching: Matching, written: dict[str, str], as_json: bool) -> None:
         if "share of the highest sum" in result
         else "",
         "moved": _describe_moves(audit),
+        "not used": "; ".join(_describe_dropped(audit["dropped"])),
         "written": ", ".join(written.values()),
     }
     absent = set() if counts["bids above 0 on forbidden pairs"] else {"bids on conflicts"}
@@ -129,6 +150,13 @@ def _describe_worst(result: dict[str, Any]) -> str:
     bound = result.get("worst submission, upper bound")
     text = f"{result['worst submission']:.4f}"
     return text if bound is None else f"{text}; no assignment exceeds {bound:.4f}"
+
+
+def _describe_dropped(dropped: dict[str, Any]) -> Iterator[str]:
+    for reason, ids in dropped.items():
+        if not reason.startswith("earlier pair"):
+            more = " ..." if ids["count"] > len(ids["first"]) else ""
+            yield f"{reason} {ids['count']:,}: {', '.join(ids['first'])}{more}"
 
 
 def _describe_moves(audit: dict[str, Any]) -> str:

@@ -30,7 +30,17 @@ def conflicts(kind, paper, authorship=NO_AUTHORSHIP, *, since=2020, **reviewer):
         (Authorship(emails=("Ann@x.org",)), {"emails": ("ann@X.org",)}, True),
         (Authorship(), {"name": "Ann B. Lee"}, True),  # an author is named Ann Lee
         (Authorship(), {"name": "Lee, Ann"}, True),
-        (Authorship(), {"name": "A. Lee"}, False),  # an initial is no proof
+        (Authorship(), {"name": "A. Lee"}, True),  # it may be her
+        (Authorship(), {"id": "Lee_Ann"}, True),
+        (Authorship(), {"id": "~Ann_Lee2"}, True),  # nothing says which Ann Lee it is
+        (Authorship(ids=("~Ann_Lee1",)), {"id": "~Ann_Lee2"}, False),
+        (Authorship(ids=("~Ann_Lee1",)), {"id": "~Ann_B_Lee2"}, True),  # people may have several ids
+        (Authorship(ids=("~Ann_Lee1", "~Ann_Lee2")), {"id": "~Ann_Lee2"}, True),
+        (Authorship(ids=("0000-0002-1825-0097",)), {"aliases": ("https://orcid.org/0000-0002-1825-0097",)}, True),
+        (Authorship(names=("Eve Fox",)), {"id": "eve.fox@x.org"}, True),
+        (Authorship(ids=("~Eve_Fox1",)), {"name": "Fox, Eve"}, True),
+        (Authorship(emails=("eve@x.org",)), {"id": "Eve@X.org"}, True),
+        (Authorship(emails=("@x.org",)), {"emails": ("@x.org",)}, False),  # masked addresses
         (Authorship(), {"name": "Ann Lees"}, False),
         (Authorship(emails=("bob@x.org",)), {"emails": ("ann@x.org",)}, False),
     ],
@@ -49,6 +59,20 @@ def test_authors_do_not_review_their_own_submission(authorship, reviewer, found)
         ("a@u-tokyo.ac.jp", "u-tokyo.ac.jp"),
         ("a@gmail.com", ""),
         ("a@qq.com", ""),
+        ("a@vip.qq.com", ""),
+        ("a@yahoo.fr", ""),
+        ("a@hotmail.co.uk", ""),
+        ("a@outlook.com.br", ""),
+        ("a@icloud.com.cn", ""),
+        ("a@t-online.de", ""),
+        ("a@orange.fr", ""),
+        ("a@orange.com", "orange.com"),  # the company
+        ("a@independent-researcher.org", ""),
+        ("a@ieee.org", ""),
+        ("a@mail.uni-x.de", "uni-x.de"),
+        ("a@live.ac.uk", "live.ac.uk"),
+        ("a@lab.tifr.res.in", "tifr.res.in"),
+        ("****@cs.uni-x.edu", "uni-x.edu"),
         ("nobody", ""),
         ("a@localhost", ""),
     ],
@@ -63,6 +87,8 @@ def test_colleagues_share_a_domain_or_an_institution():
     assert not conflicts("domain", {"title": "t"}, Authorship(emails=("a@gmail.com",)), **theirs)
     assert conflicts("institution", {"title": "t"}, Authorship(institutions=("ecole normale",)), **theirs)
     assert not conflicts("institution", {"title": "t"}, Authorship(institutions=("ETH",)), **theirs)
+    for none in ("Independent Researcher", "N/A", "-", "Unaffiliated"):
+        assert not conflicts("institution", {"title": "t"}, Authorship(institutions=(none,)), institutions=(none,))
 
 
 @pytest.mark.parametrize(
@@ -100,6 +126,32 @@ def test_what_cannot_be_checked_is_said():
     given = ConflictInput([Paper(id="s", title="t")], [NO_AUTHORSHIP], [Reviewer(id="r")], 2020)
     assert tuple(CONFLICT_KINDS) == MatchSettings().conflicts
     assert set(list_unchecked(given, tuple(CONFLICT_KINDS))) == set(CONFLICT_KINDS)
-    assert list_unchecked(given, ("domain",)) == {"domain": "submissions or reviewers have no e-mail addresses"}
+    assert list_unchecked(given, ("domain",)) == {"domain": "the submissions have no e-mail addresses"}
     with pytest.raises(InputError, match="kinds: author, domain"):
         MatchSettings(conflicts=("advisor",))
+
+
+@pytest.mark.parametrize(
+    ("reviewers", "said"),
+    [
+        (("r1", "r2"), "profiles have no names"),
+        (("~Ann_Lee1", "Bo_Fen"), None),
+        (("~Ann_Lee1", "r2"), "for 2 of 4 pairs: 1 profile (r2) have no names"),
+        (("x17", "r2"), "profiles have no names"),  # an author's id is another system's
+    ],
+)
+def test_authors_are_checked_where_both_sides_have_names_or_ids(reviewers, said):
+    papers = [Paper(id=f"s{n}", title="t", authors=("Ann Lee", "Bo Fen")) for n in range(2)]
+    given = ConflictInput(papers, [NO_AUTHORSHIP] * 2, [Reviewer(id=id) for id in reviewers], 2020)
+    assert list_unchecked(given, ("author",)).get("author") == said
+    with_ids = ConflictInput(papers, [Authorship(ids=("x17",)), NO_AUTHORSHIP], given.reviewers, 2020)
+    assert ("author" in list_unchecked(with_ids, ("author",))) is (said is not None)
+
+
+def test_addresses_are_compared_where_names_are_missing():
+    papers = [Paper(id="s0", title="t"), Paper(id="s1", title="t", authors=("Ann Lee",))]
+    people = [Reviewer(id="r0", emails=("r@x.org",)), Reviewer(id="Bo_Fen")]
+    given = ConflictInput(papers, [Authorship(emails=("a@x.org",)), NO_AUTHORSHIP], people, 2020)
+    assert list_unchecked(given, ("author",)) == {
+        "author": "for 2 of 4 pairs: the one has a name, the other an address"
+    }

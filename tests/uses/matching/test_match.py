@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from sciprism import InputError, Paper, read_papers
 from sciprism.store import embed
 from sciprism.uses.matching import MatchFiles, MatchSettings, Reviewer, match
 from sciprism.uses.matching.pair_files import BIDS, PairReader, read_pair_rows
+from sciprism.uses.matching.persons import IdIndex
 from sciprism.uses.matching.reviewers import read_reviewers, reviewer_id
 
 pytest.importorskip("highspy")
@@ -154,7 +156,7 @@ def test_a_file_of_a_profile_is_named_like_its_reviewer(name, id):
 
 
 def test_files_of_pairs_have_a_header_or_none(files):
-    reader = PairReader({"p": 0, "q": 1}, {"r": 0})
+    reader = PairReader(IdIndex(["p", "q"]), IdIndex(["r"]))
     Path("a.csv").write_text("p,r,Very High\nq,r,-0.5\n")
     Path("b.csv").write_text("bid\ttail\thead\nvery_high\tr\tp\n-0.5\tr\tq\n")
     for name in ("a.csv", "b.csv"):
@@ -162,6 +164,11 @@ def test_files_of_pairs_have_a_header_or_none(files):
         assert found.papers.tolist() == [0, 1] and found.values.tolist() == [1.0, -0.5], name
     Path("d.csv").write_text("\ufeffpaper;reviewer;bid\np;r;1\nq;r;-0.5\n")
     assert reader.read(Path("d.csv"), "bid", BIDS).values.tolist() == [1.0, -0.5]
+    Path("e.csv").write_text("Paper ID,Title,First,Reviewer Email,Preference\nP,A title,Ann,r,1\nq,B,Ann,r,-0.5\n")
+    assert reader.read(Path("e.csv"), "bid", BIDS).values.tolist() == [1.0, -0.5]
+    Path("f.csv").write_text("paper,who,bid\np,r,1\n")
+    with pytest.raises(InputError, match="no column of the reviewer; columns: paper, who, bid; name one 'reviewer'"):
+        reader.read(Path("f.csv"), "bid", BIDS)
     Path("c.csv").write_text("head,tail\np,r\n")
     assert [row[3] for row in read_pair_rows(Path("c.csv"))] == [""]
 
@@ -174,6 +181,7 @@ def test_files_of_pairs_have_a_header_or_none(files):
         ("p\n", "line 1: 1 cells; write submission,reviewer,value"),
         ("x,r,1\n", "bid of an unknown submission 'x'; remove it or pass --skip-bad"),
         ("p,x,1\n", "unknown reviewer 'x'"),
+        ("r,p,1\n", "unknown submission 'r'; name the columns in a header line"),
         ("p,r,1\np,r,0\n", "line 2: bid of p and r is 0, but 1 in"),
         ('p,"r,1\n', "not a row of a table"),
     ],
@@ -181,7 +189,7 @@ def test_files_of_pairs_have_a_header_or_none(files):
 def test_a_wrong_row_of_a_file_of_pairs_is_named(files, text, words):
     Path("bids.csv").write_text(text)
     with pytest.raises(InputError) as error:
-        PairReader({"p": 0}, {"r": 0}).read(Path("bids.csv"), "bid", BIDS)
+        PairReader(IdIndex(["p"]), IdIndex(["r"])).read(Path("bids.csv"), "bid", BIDS)
     assert words in str(error.value) and "bids.csv, line" in str(error.value)
 
 
@@ -198,6 +206,9 @@ def test_constraints_bids_and_locks_are_obeyed(files):
     Path("both.csv").write_text("s-stars,~stars1,-1\ns-stars,~stars1,1\n")
     with pytest.raises(InputError, match=r"both\.csv, line 2: constraint of s-stars and ~stars1"):
         assign(constraints="both.csv")
+    Path("high.csv").write_text("s-stars,~stars1,20\n")
+    with pytest.raises(InputError, match=r"high\.csv, line 1: the bid 20 is not from -1 to 1"):
+        assign(bids="high.csv")
     Path("half.csv").write_text("s-stars,~stars1,0.5\n")
     with pytest.raises(InputError, match="none of -1"):
         assign(constraints="half.csv")
@@ -234,6 +245,68 @@ def test_conflicts_are_read_from_openreview_notes_and_a_table_of_authors(files):
     assert found.audit["conflicts"] == {} and as_pairs(found) == EXPECTED
     with pytest.raises(InputError, match="names authors of none of the submissions"):
         assign("people.csv", submissions="notes.json", reviewer_papers=(Path("profiles"),), authors="authors.csv")
+
+
+@pytest.mark.parametrize(
+    ("file", "authors"),
+    [
+        ("Ann_Alder.jsonl", {"authors": ["Ann Alder"]}),
+        ("~Ann_Alder1.jsonl", {"authors": ["Alder, Ann B."]}),
+        ("Alder, Ann.jsonl", {"authors": ["A. Alder"]}),
+        ("ann.alder@x.org.jsonl", {"authors": [{"name": "Ann Ålder", "affiliation": "X"}]}),
+        ("ann@x.org.jsonl", {"authors": [{"name": "A", "email": "Ann@X.org"}]}),
+        ("reviewer7.jsonl", {"author_ids": "Reviewer7; r8"}),
+        (f"~{unicodedata.normalize('NFD', 'Zoë')}_Fox1.jsonl", {"authorids": ["~Zoë_Fox1"]}),
+    ],
+)
+def test_a_profile_named_by_a_person_is_kept_from_own_submissions(files, file, authors):
+    Path("profiles/~stars1.jsonl").rename(f"profiles/{file}")
+    write("submissions.jsonl", [paper("s-stars", "stars", **authors), paper("s-genes", "genes")])
+    found = assign()
+    assert found.audit["conflicts"]["author"] == 1
+    assert ("s-stars", reviewer_id(Path(file))) not in as_pairs(found)
+
+
+def test_a_table_without_ids_meets_files_bids_and_constraints_by_name(files):
+    Path("people.csv").write_text(
+        "First Name,Last Name,Email\nZoë,Fox,zoe@x.org\nAnn,Alder,ann@y.org\nAnn,Alder,ann@z.org\nBo,Fen,bo@y.org\n"
+    )
+    folder = Path("profiles")
+    for topic, name in {"stars": "Fox, Z.", "genes": "~Ann_Alder1", "words": "bo@Y.org"}.items():
+        (folder / f"~{topic}1.jsonl").rename(folder / f"{name}.jsonl")
+    write("profiles/~Eve_Gil1.jsonl", [paper("eve0", "words")])
+    Path("bids.csv").write_text("bid,title,reviewer name,paper id\nhigh,A title,Bo Fen,S-Words\n")
+    Path("constraints.csv").write_text(f"s-genes,{unicodedata.normalize('NFD', 'Zoë Fox')},-1\n")
+    given = {"reviewer_papers": (folder,), "bids": "bids.csv", "constraints": "constraints.csv"}
+    found = assign("people.csv", **given)
+    pairs = as_pairs(found)
+    assert pairs[1:] == [("s-stars", "zoe@x.org"), ("s-words", "bo@y.org")] and pairs[0][1] != "zoe@x.org"
+    assert {pair.reviewer: pair.bid for pair in found.pairs}["bo@y.org"] == 0.5
+    assert found.audit["dropped"] == {
+        "file of several reviewers' name": {"count": 1, "first": ["~Ann_Alder1"]},
+        "file of no reviewer": {"count": 1, "first": ["~Eve_Gil1"]},
+    }
+    assert found.audit["reviewers without papers"] == ["ann@y.org", "ann@z.org"]
+    Path("constraints.csv").write_text("s-genes,Ann Alder,-1\n")
+    with pytest.raises(InputError, match="constraint of several reviewers called 'Ann Alder'"):
+        assign("people.csv", **given)
+
+
+def test_a_profile_of_openreview_has_several_names_and_ids(files):
+    names = [{"first": "Ann", "last": "Alder", "username": "~Ann_Alder1"}, {"fullname": "Ann Birch"}]
+    content = {"names": names, "emails": ["****@x.org"], "preferredEmail": "****@x.org"}
+    write("people.jsonl", [{"id": "~Ann_Birch2", "content": content}, {"id": "~stars1"}])
+    submissions = [
+        paper("s-stars", "stars", authorids=["~Ann_Alder1"]),
+        paper("s-genes", "genes", authors=["A. Alder"]),
+        paper("s-words", "words", authorids=["~Ann_Birch1"], authors=["Ann Birch"]),  # a namesake
+        paper("s-1", "words", emails=["****@cs.x.org", "Ann <ann@x.org>"]),
+    ]
+    write("submissions.jsonl", submissions)
+    found = assign("people.jsonl", reviewer_papers=(Path("profiles"),), settings={"max_papers": 4})
+    assert [conflict[:3] for conflict in found.conflicts if conflict[2] != "coauthor"] == [
+        ("s-stars", "~Ann_Birch2", "author"), ("s-genes", "~Ann_Birch2", "author"), ("s-1", "~Ann_Birch2", "domain")
+    ]  # fmt: skip
 
 
 def test_groups_have_their_minimum(files):

@@ -2,28 +2,85 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from rapidfuzz import fuzz
 
 from sciprism.errors import InputError
-from sciprism.papers.bibliographic_fields import Name, normalize, parse_name
+from sciprism.papers.bibliographic_fields import normalize
 from sciprism.papers.duplicates import GENERIC_TITLES, normalise_words
 from sciprism.papers.records import Paper
-from sciprism.uses.matching.reviewers import Authorship, Reviewer
+from sciprism.uses.matching.feasibility import count, name_some
+from sciprism.uses.matching.persons import NUMBERED, NameIndex, find_addresses, fold_id, name_in_id, parse_person
+from sciprism.uses.matching.reviewers import Authorship, Reviewer, ReviewerIndex
 
-_MAIL_PROVIDERS = """
-gmail.com googlemail.com outlook.com hotmail.com live.com msn.com yahoo.com yahoo.co.uk yahoo.co.jp ymail.com
-icloud.com me.com mac.com aol.com proton.me protonmail.com pm.me gmx.com gmx.de gmx.net web.de mail.com mail.ru
-yandex.com yandex.ru qq.com 163.com 126.com foxmail.com sina.com sina.cn sohu.com naver.com daum.net hanmail.net
-zoho.com fastmail.com posteo.de
+_PROVIDERS = frozenset(
+    [
+        "aol",
+        "gmx",
+        "icloud",
+        "live",
+        "msn",
+        "outlook",
+        "posteo",
+        "proton",
+        "tuta",
+        "tutanota",
+        "windowslive",
+        "yahoo",
+        "yandex",
+        "zoho",
+    ]
+)
+"""Mail providers with addresses under many endings, such as yahoo.fr; those whose name ends in "mail" need no list."""
+_OF_STRANGERS = """
+me.com mac.com pm.me duck.com hey.com mailbox.org mailfence.com riseup.net disroot.org runbox.com qq.com 163.com 126.com
+139.com yeah.net sina.com sina.cn sohu.com tom.com 21cn.com aliyun.com 189.cn naver.com daum.net nate.com web.de
+t-online.de freenet.de arcor.de online.de orange.fr wanadoo.fr free.fr laposte.net sfr.fr neuf.fr bbox.fr libero.it
+virgilio.it alice.it tiscali.it tin.it terra.com.br uol.com.br bol.com.br telefonica.net terra.es sapo.pt btinternet.com
+ntlworld.com sky.com talktalk.net virginmedia.com comcast.net verizon.net att.net sbcglobal.net bellsouth.net cox.net
+charter.net earthlink.net shaw.ca rogers.com sympatico.ca videotron.ca bigpond.com bigpond.net.au optusnet.com.au
+xtra.co.nz telenet.be skynet.be ziggo.nl planet.nl home.nl xs4all.nl hetnet.nl bluewin.ch hispeed.ch chello.at aon.at
+telia.com online.no seznam.cz centrum.cz post.cz wp.pl o2.pl onet.pl op.pl interia.pl rambler.ru list.ru bk.ru inbox.ru
+ya.ru ukr.net i.ua abv.bg sify.com walla.co.il mynet.com nifty.com biglobe.ne.jp ocn.ne.jp so-net.ne.jp docomo.ne.jp
+ezweb.ne.jp softbank.ne.jp ieee.org acm.org computer.org
 """
-FREE_MAIL = frozenset(_MAIL_PROVIDERS.split())
-"""Domains of mail providers: sharing one is no conflict."""
-_SECOND_LEVEL = frozenset(("ac", "co", "com", "edu", "go", "gov", "ne", "net", "or", "org", "re"))
+FREE_MAIL = frozenset(_OF_STRANGERS.split())
+"""Other domains that strangers share: of mail and internet providers, and of societies for their members."""
+_UNBOUND = re.compile(
+    r"(?:independent|freelance|private|self employed|unaffiliated|retired)(?: ?(?:research|scholar|scien).*)?"
+)
+"""Names of domains and institutions of people without one."""
+_NO_INSTITUTION = frozenset(
+    ("", "none", "na", "n a", "null", "nan", "no affiliation", "self", "home", "unknown", "other")
+)
+_ORGANISATIONS = frozenset(["ac", "edu", "gob", "gouv", "gov", "int", "mil"])
+"""Endings of domains that only organisations have."""
+_SECOND_LEVEL = _ORGANISATIONS | frozenset(
+    [
+        "ad",
+        "co",
+        "com",
+        "cri",
+        "ernet",
+        "gc",
+        "go",
+        "gr",
+        "lg",
+        "ne",
+        "net",
+        "nhs",
+        "nic",
+        "or",
+        "org",
+        "re",
+        "res",
+        "sch",
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +113,75 @@ def find_conflicts(given: ConflictInput, kinds: Sequence[str]) -> Iterator[Confl
 
 
 def list_unchecked(given: ConflictInput, kinds: Sequence[str]) -> dict[str, str]:
-    """Return kind -> why it finds nothing in this input: what the files do not say."""
-    people = given.reviewers
-    names = any(paper.authors for paper in given.submissions)
-    ids = any(authors.ids or authors.emails for authors in given.authorships)
-    emails = any(authors.emails for authors in given.authorships) and any(p.emails for p in people)
-    places = any(authors.institutions for authors in given.authorships) and any(p.institutions for p in people)
-    coauthors = names and any(paper.authors for person in people for paper in person.papers)
-    checks = {
-        "author": (names or ids, "the submissions name no authors"),
-        "domain": (emails, "submissions or reviewers have no e-mail addresses"),
-        "institution": (places, "submissions or reviewers have no institutions"),
-        "coauthor": (coauthors, "submissions or reviewers' papers name no authors"),
-        "own-paper": (any(person.papers for person in people), "no reviewer has papers"),
-    }
-    return {kind: checks[kind][1] for kind in kinds if not checks[kind][0]}
+    """Return kind -> what it does not check in this input, and why: what the files do not say."""
+    return {kind: reason for kind in kinds if (reason := _explain_unchecked(given, kind))}
+
+
+Evidence = frozenset[str]
+"""What is known of the authors of a submission, or of a reviewer, in words; what both have can be compared."""
+
+
+def _explain_unchecked(given: ConflictInput, kind: str) -> str:
+    """Return "profiles have no names", or for how many pairs a kind is not checked; "" where it is for all."""
+    papers, people = _list_evidence(given, kind)
+    counts, others = Counter(papers), Counter(people)
+    pairs = sum(n * m for ours, n in counts.items() for theirs, m in others.items() if not ours & theirs)
+    of_papers, of_people = (Evidence().union(*items) for items in (papers, people))
+    if not of_papers:
+        return f"the submissions {_ABSENT[kind]}"
+    missing = f"have no {' or '.join(sorted(of_papers))}"
+    if not of_papers & of_people:
+        return f"profiles {missing}"
+    reviewers = [r.id for r, known in zip(given.reviewers, people, strict=True) if not known & of_papers]
+    submissions = [s.id for s, known in zip(given.submissions, papers, strict=True) if not known & of_people]
+    parts = [f"{count(len(reviewers), 'profile')} ({name_some(reviewers)}) {missing}"] if reviewers else []
+    parts += (
+        [f"{count(len(submissions), 'submission')} ({name_some(submissions)}) {_ABSENT[kind]}"] if submissions else []
+    )
+    text = "; ".join(parts) or "the one has a name, the other an address"
+    return f"for {pairs:,} of {len(papers) * len(people):,} pairs: {text}" if pairs else ""
+
+
+def _list_evidence(given: ConflictInput, kind: str) -> tuple[list[Evidence], list[Evidence]]:
+    """Return what is known of each submission and each reviewer for a kind of conflict."""
+    entries = list(zip(given.submissions, given.authorships, strict=True))
+    if kind == "author":
+        return _list_author_evidence(given, entries)
+    word, of_paper, of_person = _EVIDENCE[kind]
+    ours, theirs = [of_paper(*entry) for entry in entries], list(map(of_person, given.reviewers))
+    return [Evidence({word} if known else ()) for known in ours], [
+        Evidence({word} if known else ()) for known in theirs
+    ]
+
+
+def _list_author_evidence(
+    given: ConflictInput, entries: Sequence[tuple[Paper, Authorship]]
+) -> tuple[list[Evidence], list[Evidence]]:
+    """Return names, addresses and ids; ids compare where they are OpenReview's, or a reviewer's is an author's."""
+    index = ReviewerIndex(given.reviewers)
+    shared = any(index.ids.find_all(id) for _, details in entries for id in details.ids)
+
+    def describe(names: bool, emails: Iterable[str], ids: Iterable[str]) -> Evidence:
+        known = {"names": names, "e-mail addresses": any(not email.startswith("@") for email in emails)}
+        known["ids"] = any(shared or id.startswith("~") for id in ids)
+        return Evidence(word for word, is_known in known.items() if is_known)
+
+    ours = [describe(any(map(parse_person, _list_authors(*e))), e[1].emails, e[1].ids) for e in entries]
+    theirs = [
+        describe(number in index.names.items, list_emails(person), (person.id, *person.aliases))
+        for number, person in enumerate(given.reviewers)
+    ]
+    return ours, theirs
+
+
+def _list_authors(paper: Paper, details: Authorship) -> tuple[str, ...]:
+    """Return all names of the authors: those listed, and those in ids."""
+    return tuple(dict.fromkeys((*paper.authors, *details.names, *filter(None, map(name_in_id, details.ids)))))
+
+
+def list_emails(reviewer: Reviewer) -> tuple[str, ...]:
+    """Return a reviewer's addresses, also where the id is one."""
+    return find_addresses((*reviewer.emails, reviewer.id))
 
 
 def reduce_domain(email: str) -> str:
@@ -81,44 +192,62 @@ def reduce_domain(email: str) -> str:
     """
     domain = email.rpartition("@")[2].strip().casefold().rstrip(".")
     labels = domain.split(".")
-    if "@" not in email or len(labels) < 2 or domain in FREE_MAIL:
+    if "@" not in email or len(labels) < 2:
         return ""
     size = 3 if len(labels) > 2 and len(labels[-1]) == 2 and labels[-2] in _SECOND_LEVEL else 2
-    return ".".join(labels[-size:])
+    name, *ending = labels[-size:]
+    reduced = ".".join((name, *ending))
+    if not _ORGANISATIONS.isdisjoint(ending):
+        return reduced
+    shared = name in _PROVIDERS or name.endswith("mail") or reduced in FREE_MAIL
+    return "" if shared or _UNBOUND.fullmatch(name.replace("-", " ")) else reduced
 
 
 Found = Iterator[tuple[int, int, str]]
 
 
 def _find_authors(given: ConflictInput) -> Found:
-    """Yield reviewers who are authors, by profile id, e-mail address or whole name."""
-    by_key: dict[str, set[int]] = defaultdict(set)
-    for number, reviewer in enumerate(given.reviewers):
-        for key in (reviewer.id, *reviewer.emails):
-            by_key[key.casefold()].add(number)
-        name = _parse(reviewer.name)
-        if len(name.first) > 1:
-            by_key[f"name {name.first} {name.last}"].add(number)
+    """Yield reviewers who are authors, by id, e-mail address or a name that may be theirs."""
+    index = ReviewerIndex(given.reviewers)
     for row, (paper, details) in enumerate(zip(given.submissions, given.authorships, strict=True)):
-        for text in (*details.ids, *details.emails):
-            for number in by_key.get(text.casefold(), ()):
-                yield row, number, f"{text} is an author"
-        for author in paper.authors:
-            name = _parse(author)
-            for number in by_key.get(f"name {name.first} {name.last}", ()) if len(name.first) > 1 else ():
-                yield row, number, f"an author is named {author}"
+        identified: set[int] = set()
+        for text in dict.fromkeys((*details.ids, *details.emails)):
+            if not text.startswith("@"):
+                numbers = index.ids.find_all(text) | index.others.find_all(text)
+                identified |= numbers
+                yield from ((row, number, f"{text} is an author") for number in sorted(numbers))
+        for author in _list_authors(paper, details):
+            for number in sorted(index.names.find(author) - identified):
+                person = given.reviewers[number]
+                if not _are_namesakes(details.ids, (person.id, *person.aliases)):
+                    yield row, number, f"an author is named {author}"
+
+
+def _are_namesakes(authors: Iterable[str], reviewer: Iterable[str]) -> bool:
+    """Return whether OpenReview's numbers tell a reviewer apart from an author of the same name."""
+    ours, theirs = (
+        {match[1]: match[2] for match in map(NUMBERED.fullmatch, map(fold_id, ids)) if match}
+        for ids in (authors, reviewer)
+    )
+    return any(ours[name] != number for name, number in theirs.items() if name in ours)
 
 
 def _find_domains(given: ConflictInput) -> Found:
-    theirs = [{reduce_domain(email) for email in reviewer.emails} for reviewer in given.reviewers]
+    theirs = [{reduce_domain(email) for email in list_emails(reviewer)} for reviewer in given.reviewers]
     ours = [{reduce_domain(email) for email in details.emails} for details in given.authorships]
     return _find_shared(ours, theirs, "e-mail domain {} of an author")
 
 
 def _find_institutions(given: ConflictInput) -> Found:
-    theirs = [set(map(normalize, reviewer.institutions)) for reviewer in given.reviewers]
-    ours = [set(map(normalize, details.institutions)) for details in given.authorships]
+    theirs = [set(map(_normalise_institution, reviewer.institutions)) for reviewer in given.reviewers]
+    ours = [set(map(_normalise_institution, details.institutions)) for details in given.authorships]
     return _find_shared(ours, theirs, "institution of an author: {}")
+
+
+def _normalise_institution(text: str) -> str:
+    """Return an institution for comparison, "" where the text names none."""
+    name = normalize(text)
+    return "" if name in _NO_INSTITUTION or _UNBOUND.fullmatch(name) else name
 
 
 def _find_shared(ours: Sequence[set[str]], theirs: Sequence[set[str]], reason: str) -> Found:
@@ -136,30 +265,25 @@ def _find_shared(ours: Sequence[set[str]], theirs: Sequence[set[str]], reason: s
 def _find_coauthors(given: ConflictInput) -> Found:
     """Yield reviewers whose papers since a year have an author of the submission.
 
-    Names agree where surnames are equal and first names are, or one is the other's initial. A paper without a year
-    counts.
+    Names agree as those of authors and reviewers do (`may_be_same`). A paper without a year counts.
     """
-    by_block: dict[str, list[tuple[int, Name, str]]] = defaultdict(list)
-    for row, paper in enumerate(given.submissions):
-        for author in paper.authors:
-            name = _parse(author)
-            if name.first and name.last:
-                by_block[name.block].append((row, name, author))
+    authors = [
+        (row, author)
+        for row, entry in enumerate(zip(given.submissions, given.authorships, strict=True))
+        for author in _list_authors(*entry)
+    ]
+    index = NameIndex()
+    for number, (_, author) in enumerate(authors):
+        index.add(author, number)
     for number, reviewer in enumerate(given.reviewers):
         conflicting: set[int] = set()
         for paper in reviewer.papers:
             if paper.year is not None and paper.year < given.since:
                 continue
-            for author in paper.authors:
-                name = _parse(author)
-                for row, other, text in by_block.get(name.block, ()):
-                    if row not in conflicting and _may_be_equal(name.first, other.first):
-                        conflicting.add(row)
-                        yield row, number, f"{text} is an author of the reviewer's paper “{paper.title}”"
-
-
-def _may_be_equal(one: str, other: str) -> bool:
-    return one == other or 1 in (len(one), len(other))
+            for row, author in (authors[i] for written_by in paper.authors for i in sorted(index.find(written_by))):
+                if row not in conflicting:
+                    conflicting.add(row)
+                    yield row, number, f"{author} is an author of the reviewer's paper “{paper.title}”"
 
 
 def _find_own_papers(given: ConflictInput) -> Found:
@@ -174,11 +298,6 @@ def _find_own_papers(given: ConflictInput) -> Found:
             yield row, number, f"own paper: “{titles[other]}” (titles {ratio:.0f} % equal)"
 
 
-@lru_cache(maxsize=1 << 18)
-def _parse(name: str) -> Name:
-    return parse_name(name)
-
-
 CONFLICT_KINDS: Mapping[str, Callable[[ConflictInput], Found]] = {
     "author": _find_authors,
     "domain": _find_domains,
@@ -187,6 +306,20 @@ CONFLICT_KINDS: Mapping[str, Callable[[ConflictInput], Found]] = {
     "own-paper": _find_own_papers,
 }
 """Kinds of conflicts that are found in the files -> what finds them."""
+_EVIDENCE: Mapping[str, tuple[str, Callable[[Paper, Authorship], object], Callable[[Reviewer], object]]] = {
+    "domain": ("e-mail addresses", lambda _, details: details.emails, list_emails),
+    "institution": ("institutions", lambda _, details: details.institutions, lambda person: person.institutions),
+    "coauthor": ("papers with authors", _list_authors, lambda person: any(p.authors for p in person.papers)),
+    "own-paper": ("papers", lambda paper, _: paper.title, lambda person: person.papers),
+}
+"""Kind of conflict -> what is needed, of whom."""
+_ABSENT = {
+    "author": "name no authors",
+    "coauthor": "name no authors",
+    "domain": "have no e-mail addresses",
+    "institution": "have no institutions",
+    "own-paper": "have no titles",
+}
 
 
 MIN_RATIO = 90.0

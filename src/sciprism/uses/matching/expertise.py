@@ -14,9 +14,9 @@ from torch import Tensor
 
 from sciprism.arrays import Doubles, Floats, Rows, inner_products
 from sciprism.index.exact import normalize_for
-from sciprism.papers.bibliographic_fields import Name, parse_name
 from sciprism.papers.records import Paper
-from sciprism.uses.matching.reviewers import Reviewer
+from sciprism.uses.matching.persons import NameIndex
+from sciprism.uses.matching.reviewers import Reviewer, ReviewerIndex
 from sciprism.uses.matching.settings import Scoring
 
 SUBMISSIONS = 256
@@ -81,22 +81,22 @@ def build_profiles(
 def _weigh(reviewer: Reviewer, papers: list[Paper], year: int, half_life: float, authorship: float) -> list[float]:
     ages = [max(0, year - paper.year) for paper in papers if paper.year is not None]
     usual = float(np.median(ages)) if ages else 0.0
-    name = parse_name(reviewer.name)
+    names = ReviewerIndex([reviewer]).names
     weights = []
     for paper in papers:
         age = usual if paper.year is None else max(0, year - paper.year)
         weight = 0.5 ** (age / half_life) if half_life else 1.0
-        if authorship != 1.0 and _is_middle_author(paper, name):
+        if authorship != 1.0 and _is_middle_author(paper, names):
             weight *= authorship
         weights.append(weight)
     return weights
 
 
-def _is_middle_author(paper: Paper, name: Name) -> bool:
+def _is_middle_author(paper: Paper, names: NameIndex) -> bool:
     """Tell whether a person is an author, and neither the first nor the last."""
-    if not name.last or len(paper.authors) < 3:
+    if len(paper.authors) < 3:
         return False
-    is_person = [parse_name(author).block == name.block for author in paper.authors]
+    is_person = [bool(names.find(author)) for author in paper.authors]
     return any(is_person) and not is_person[0] and not is_person[-1]
 
 

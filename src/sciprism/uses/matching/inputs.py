@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -21,8 +21,16 @@ from sciprism.store.paper_lookup import iterate_papers, iterate_vectors
 from sciprism.uses.collection import load_encoder
 from sciprism.uses.matching.conflicts import Conflict, ConflictInput, find_conflicts, list_unchecked
 from sciprism.uses.matching.pair_files import PairReader
+from sciprism.uses.matching.persons import IdIndex, normalise_id
 from sciprism.uses.matching.problem import GroupMinimum, Requirements
-from sciprism.uses.matching.reviewers import NO_AUTHORSHIP, Authorship, Reviewer, read_authorships, read_reviewers
+from sciprism.uses.matching.reviewers import (
+    NO_AUTHORSHIP,
+    Authorship,
+    Reviewer,
+    ReviewerIndex,
+    read_authorships,
+    read_reviewers,
+)
 from sciprism.uses.matching.settings import MatchFiles, MatchSettings, parse_requirement
 from sciprism.uses.matching.stated_pairs import (
     ForbiddenReport,
@@ -133,16 +141,16 @@ def read_inputs(
     skip_bad: bool,
 ) -> MatchInputs:
     """Read submissions, reviewers and what the files state of pairs, and find the conflicts."""
-    report = ReadReport()
+    report, dropped = ReadReport(), DropReport()
     papers, authorships = _read_submissions(submissions, files.authors, skip_bad, report)
     if isinstance(reviewers, str | Path):
-        people = read_reviewers(Path(reviewers), files.reviewer_papers, skip_bad=skip_bad, report=report)
+        papers_of = files.reviewer_papers
+        people = read_reviewers(Path(reviewers), papers_of, skip_bad=skip_bad, report=report, dropped=dropped)
     else:
         people = _check_reviewers(reviewers)
-    paper_rows = {paper.id: row for row, paper in enumerate(papers)}
-    reviewer_rows = {reviewer.id: row for row, reviewer in enumerate(people)}
-    reader = PairReader(paper_rows, reviewer_rows, skip_bad)
-    stated = read_stated_pairs(files, reader)
+    ids = [paper.id for paper in papers], [reviewer.id for reviewer in people]
+    reader = PairReader(IdIndex(ids[0]), ReviewerIndex(people), skip_bad, dropped)
+    stated = read_stated_pairs(files, reader, len(people))
     years = [p.year for p in (*papers, *(p for reviewer in people for p in reviewer.papers)) if p.year is not None]
     year = settings.year or max(years, default=0)
     conflict_input = ConflictInput(papers, authorships, people, year - settings.coauthor_years + 1)
@@ -151,11 +159,11 @@ def read_inputs(
         submissions=papers,
         reviewers=people,
         stated=stated,
-        forbidden=join_forbidden(stated, conflicts, (list(paper_rows), list(reviewer_rows))),
+        forbidden=join_forbidden(stated, conflicts, ids),
         conflicts=conflicts,
         unchecked=list_unchecked(conflict_input, settings.conflicts),
         report=report,
-        dropped=reader.dropped,
+        dropped=dropped,
         year=year,
     )
 
@@ -173,6 +181,7 @@ def _read_submissions(
             papers += read_papers(path, skip_bad=skip_bad, report=report)
     if not papers:
         raise InputError("no submission to assign; name a file that holds papers")
+    papers = [replace(paper, id=normalise_id(paper.id)) for paper in papers]
     first: dict[str, Paper] = {}
     for paper in papers:
         if (other := first.setdefault(paper.id, paper)) is not paper:
@@ -188,10 +197,10 @@ def _check_reviewers(reviewers: Sequence[Reviewer]) -> list[Reviewer]:
     """Return reviewers in memory; InputError for none, or an id of two reviewers."""
     if not reviewers:
         raise InputError("no reviewer")
-    ids = [reviewer.id for reviewer in reviewers]
+    ids = [normalise_id(reviewer.id) for reviewer in reviewers]
     if len(set(ids)) < len(ids):
         raise InputError(f"two reviewers have the id {next(id for id in ids if ids.count(id) > 1)!r}")
-    return list(reviewers)
+    return [replace(reviewer, id=id) for reviewer, id in zip(reviewers, ids, strict=True)]
 
 
 def _find_group(reviewers: Sequence[Reviewer], text: str) -> GroupMinimum:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import write_atomically
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.rows import TableLayout, cell_getter, detect_layout, normalise_header, read_rows
+from sciprism.papers.rows import TableLayout, cell_getter, detect_layout, guess_columns, read_rows
 
 BIDS = {
     "very high": 1.0,
@@ -38,10 +38,12 @@ BIDS = {
 """Words of bids -> their values."""
 CONSTRAINTS = {"conflict": -1.0, "forbidden": -1.0, "no conflict": 0.0, "allowed": 0.0, "lock": 1.0, "locked": 1.0}
 _HEADERS = {
-    "submission": {"paper", "paperid", "submission", "submissionid", "note", "noteid", "forum", "head"},
-    "reviewer": {"user", "userid", "reviewer", "reviewerid", "profile", "profileid", "tail"},
-    "value": {"score", "bid", "weight", "label", "constraint", "value", "affinity"},
+    "submission": "paper paperid papernumber submission submissionid submissionnumber note noteid forum head id number",
+    "reviewer": "reviewerid userid profileid user reviewer profile tail revieweremail useremail email emailaddress "
+    "reviewername username member membername person name",
+    "value": "score bid weight label constraint value affinity preference rating",
 }
+"""Field -> headers of its column, without case and punctuation, the best first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,16 +78,27 @@ class PairValues:
 NO_PAIRS = PairValues(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), [])
 
 
+class Finder(Protocol):
+    """Finds submissions or reviewers by what a file calls them."""
+
+    def find(self, text: str) -> int | None:
+        """Return the number of the one that is called so, None of none or several."""
+        ...
+
+    def find_all(self, text: str) -> set[int]:
+        """Return the numbers of all that may be called so."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class PairReader:
     """Reads files of pairs for some submissions and reviewers.
 
-    paper_rows, reviewer_rows: id -> its number. known_only: whether unknown ids are dropped and counted in `dropped`
-    instead of being errors.
+    known_only: whether unknown ids are dropped and counted in `dropped` instead of being errors.
     """
 
-    paper_rows: Mapping[str, int]
-    reviewer_rows: Mapping[str, int]
+    papers: Finder
+    reviewers: Finder
     known_only: bool = False
     dropped: DropReport = field(default_factory=DropReport)
 
@@ -111,13 +124,19 @@ class PairReader:
         return PairValues(papers, reviewers, values, [where for _, where in read.values()])
 
     def _find(self, where: str, what: str, paper: str, reviewer: str) -> tuple[int, int] | None:
-        for kind, name, rows in (("submission", paper, self.paper_rows), ("reviewer", reviewer, self.reviewer_rows)):
-            if name not in rows:
-                if not self.known_only:
-                    raise InputError(f"{where}: {what} of an unknown {kind} {name!r}; remove it or pass --skip-bad")
-                self.dropped.add(f"{what} of an unknown {kind}", name)
-                return None
-        return self.paper_rows[paper], self.reviewer_rows[reviewer]
+        row, number = self.papers.find(paper), self.reviewers.find(reviewer)
+        if row is not None and number is not None:
+            return row, number
+        kind, name, index = (
+            ("submission", paper, self.papers) if row is None else ("reviewer", reviewer, self.reviewers)
+        )
+        unknown = f"several {kind}s called" if index.find_all(name) else f"an unknown {kind}"
+        if not self.known_only:
+            swapped = self.papers.find(reviewer) is not None and self.reviewers.find(paper) is not None
+            advice = "name the columns in a header line" if swapped else "remove it or pass --skip-bad"
+            raise InputError(f"{where}: {what} of {unknown} {name!r}; {advice}")
+        self.dropped.add(f"{what} of {unknown}", name)
+        return None
 
     @staticmethod
     def _parse(where: str, what: str, text: str, words: Mapping[str, float]) -> float:
@@ -144,11 +163,15 @@ def read_pair_rows(path: Path) -> Iterator[tuple[str, str, str, str]]:
         yield from _read_assignment(path)
         return
     file = InputFile(path)
-    layout = detect_layout(file.head(), _find_columns)
-    columns = _find_columns(layout.headers)
-    if not {"submission", "reviewer"} <= columns.keys():  # no header line
+    layout = detect_layout(file.head(), lambda headers: guess_columns(headers, _HEADERS))
+    columns = guess_columns(layout.headers, _HEADERS)
+    if not columns:  # no header line
         columns = {"submission": 0, "reviewer": 1, "value": 2}
         layout = TableLayout((), layout.delimiter, 1)
+    for kind in ("submission", "reviewer"):
+        if kind not in columns:
+            listed = ", ".join(layout.headers)
+            raise InputError(f"{path}: no column of the {kind}; columns: {listed}; name one {kind!r}")
     for cells, fault in read_rows(file, layout):
         where = f"{path}, line {file.record_line}"
         if not fault and len(cells) <= max(columns["submission"], columns["reviewer"]):
@@ -157,12 +180,6 @@ def read_pair_rows(path: Path) -> Iterator[tuple[str, str, str, str]]:
             raise InputError(f"{where}: {fault}")
         text = cell_getter(cells, columns)
         yield where, text("submission"), text("reviewer"), text("value")
-
-
-def _find_columns(cells: Sequence[str]) -> dict[str, int]:
-    """Return field -> column; of several that name a field, the first."""
-    names = list(enumerate(map(normalise_header, cells)))
-    return {field: column for column, name in reversed(names) for field, headers in _HEADERS.items() if name in headers}
 
 
 def _read_assignment(path: Path) -> Iterator[tuple[str, str, str, str]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.bibliographic_fields import split_list
 from sciprism.papers.input_file import InputFile
@@ -17,19 +19,22 @@ from sciprism.papers.rows import detect_layout, normalise_header, read_rows
 from sciprism.store import StoredCollection
 from sciprism.store.manifest import is_collection
 from sciprism.store.paper_lookup import iterate_papers
+from sciprism.uses.matching.persons import IdIndex, NameIndex, find_addresses, name_in_id, normalise_id, only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reviewer:
     """A reviewer; only the id is required.
 
-    groups: column -> value, such as seniority -> senior. least, most: submissions to review; None: as for all.
+    aliases: further ids and names. groups: column -> value, such as seniority -> senior. least, most: submissions to
+    review; None: as for all.
     """
 
     id: str
     name: str = ""
     emails: tuple[str, ...] = ()
     institutions: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
     groups: Mapping[str, str] = field(default_factory=dict)
     least: int | None = None
     most: int | None = None
@@ -38,14 +43,45 @@ class Reviewer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authorship:
-    """What a file of submissions says of the authors beyond their names: profile ids, e-mails, institutions."""
+    """What files say of the authors beyond a submission's list of them: names, profile ids, e-mails, institutions."""
 
+    names: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
     emails: tuple[str, ...] = ()
     institutions: tuple[str, ...] = ()
 
+    def join(self, other: Authorship) -> Authorship:
+        """Return what two files, or rows, say together."""
+        values = {item.name: (*getattr(self, item.name), *getattr(other, item.name)) for item in fields(self)}
+        return Authorship(**{name: tuple(dict.fromkeys(texts)) for name, texts in values.items()})
+
 
 NO_AUTHORSHIP = Authorship()
+
+
+class ReviewerIndex:
+    """Finds reviewers by what a file calls them: an id in any form, an e-mail address, a name."""
+
+    def __init__(self, reviewers: Sequence[Reviewer]) -> None:
+        self.ids, self.others, self.names = IdIndex(person.id for person in reviewers), IdIndex(), NameIndex()
+        for number, person in enumerate(reviewers):
+            for text in (*person.aliases, *(email for email in person.emails if not email.startswith("@"))):
+                self.others.add(text, number)
+            for text in filter(None, (person.name, *person.aliases)):
+                self.names.add(text, number)
+            for id in (person.id, *person.aliases, *person.emails):
+                self.names.add(name_in_id(id), number, any_order=not id.startswith("~"))
+
+    def find(self, text: str) -> int | None:
+        """Return the number of the one reviewer who is called so, None of none or several."""
+        for index in (self.ids, self.others):
+            if (number := index.find(text)) is not None:
+                return number
+        return only(self.names.find(text))
+
+    def find_all(self, text: str) -> set[int]:
+        """Return the numbers of all reviewers who may be called so."""
+        return self.ids.find_all(text) | self.others.find_all(text) | self.names.find(text)
 
 
 Record = tuple[str, dict[str, Any]]
@@ -54,10 +90,27 @@ _TABLES = (".csv", ".tsv", ".tab")
 _JSON = (".json", ".jsonl", ".ndjson")
 _SUBMISSION_KEYS = ("id", "paperid", "paper", "submission", "submissionid", "note", "forum")
 _AUTHOR_KEYS = {
-    "ids": ("authorids", "authorid", "authorprofiles"),
-    "emails": ("emails", "email", "authoremails", "authoremail", "authorsemails"),
-    "institutions": ("institutions", "institution", "authorinstitutions", "affiliations", "affiliation"),
+    "names": ("name", "fullname", "author", "authorname"),
+    "ids": ("authorids", "authorid", "authorprofiles", "authororcids", "orcids", "orcid"),
+    "emails": ("emails", "email", "authoremails", "authoremail", "authorsemails", "primarycontactauthoremail"),
+    "institutions": (
+        "institutions",
+        "institution",
+        "authorinstitutions",
+        "affiliations",
+        "affiliation",
+        "organization",
+    ),
 }
+_PERSON_KEYS = {
+    "names": ("name", "fullname", "preferredname", "displayname"),
+    "ids": ("id", "username", "authorid", "profileid", "orcid"),
+    "emails": ("emails", "email", "emailaddress", "mail", "preferredemail"),
+    "institutions": ("institutions", "institution", "affiliations", "affiliation", "organisation", "organization"),
+}
+"""What an object of one author, or one name of a profile, may hold."""
+_GIVEN = ("firstname", "givenname", "givennames", "given", "first", "forename")
+_FAMILY = ("lastname", "familyname", "surname", "family", "last")
 
 
 def read_records(path: Path) -> Iterator[Record]:
@@ -72,7 +125,11 @@ def read_records(path: Path) -> Iterator[Record]:
         where = file.locate(number, line)
         if reason or not isinstance(value, dict):
             raise InputError(f"{where}: {reason or 'not an object'}")
-        yield where, {normalise_header(str(key)): item for key, item in _flatten(value).items()}
+        yield where, _normalise_keys(_flatten(value))
+
+
+def _normalise_keys(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {normalise_header(str(key)): item for key, item in value.items()}
 
 
 def read_texts(value: Any) -> tuple[str, ...]:
@@ -91,21 +148,32 @@ def read_authorships(paths: Iterable[Path]) -> dict[str, Authorship]:
         if not path.is_file() or not name.endswith((*_TABLES, *_JSON)):
             continue
         for where, record in read_records(path):
-            id = get_first(record, *_SUBMISSION_KEYS)
-            if id is None:
+            if (id := get_first(record, *_SUBMISSION_KEYS)) is None:
                 continue
+            authors = get_first(record, "authors", "author")
+            people = [item for item in authors if isinstance(item, Mapping)] if isinstance(authors, list) else []
             try:
-                new = {field: read_texts(get_first(record, *keys)) for field, keys in _AUTHOR_KEYS.items()}
+                found = _read_person({**record, "author": None} if people else record, _AUTHOR_KEYS)
+                for person in people:
+                    found = found.join(_read_person(_normalise_keys(person), _PERSON_KEYS))
             except ValueError as error:
                 raise InputError(f"{where}: {error}") from None
-            emails = tuple(address for address in (*new["emails"], *new["ids"]) if "@" in address)
-            old = authorships.get(str(id), Authorship())
-            authorships[str(id)] = Authorship(
-                ids=(*old.ids, *new["ids"]),
-                emails=(*old.emails, *emails),
-                institutions=(*old.institutions, *new["institutions"]),
-            )
+            key = normalise_id(str(id))
+            authorships[key] = authorships.get(key, NO_AUTHORSHIP).join(found)
     return authorships
+
+
+def _read_person(record: Mapping[str, Any], keys: Mapping[str, Sequence[str]]) -> Authorship:
+    """Return what a record says of one person, or of several in lists."""
+    texts = {field: read_texts(get_first(record, *names)) for field, names in keys.items()}
+    parts = [str(get_first(record, *names) or "") for names in (_GIVEN, _FAMILY)]
+    whole = (" ".join(parts),) if all(parts) else ()
+    return Authorship(
+        names=texts["names"] or whole,
+        ids=texts["ids"],
+        emails=find_addresses((*texts["emails"], *texts["ids"])),
+        institutions=texts["institutions"],
+    )
 
 
 def _read_table(file: InputFile) -> Iterator[Record]:
@@ -127,26 +195,38 @@ def _flatten(value: Mapping[str, Any]) -> dict[str, Any]:
     return {**inner, **{key: item for key, item in value.items() if key != "content"}}
 
 
-_KEYS = {
-    "id": ("id", "reviewerid", "reviewer", "profileid", "userid", "user", "username"),
-    "name": ("name", "fullname", "preferredname"),
-    "emails": ("emails", "email", "emailaddress", "mail"),
-    "institutions": ("institutions", "institution", "affiliations", "affiliation", "organisation", "organization"),
+_PERSON_COLUMNS = _PERSON_KEYS | {
+    "names": (*_PERSON_KEYS["names"], "reviewername"),
+    "ids": ("id", "reviewerid", "reviewer", "profileid", "userid", "user", "username", "openreviewid"),
+    "emails": (*_PERSON_KEYS["emails"], "revieweremail"),
+}
+_ALIASES = (("openreviewid", "openreview", "openreviewprofile"), ("orcid", "orcidid"), ("aliases", "othernames"))
+_COLUMNS = {
     "least": ("min", "minpapers", "minload", "minimum"),
     "most": ("max", "maxpapers", "maxload", "maximum", "quota", "load", "customload"),
     "papers": ("papers", "paperids", "publications"),
 }
-_KNOWN = {key for keys in _KEYS.values() for key in keys}
+_KNOWN = {
+    key
+    for keys in (*_PERSON_COLUMNS.values(), *_COLUMNS.values(), *_ALIASES, _GIVEN, _FAMILY, ("names",))
+    for key in keys
+}
 
 
 def read_reviewers(
-    path: Path, papers: Sequence[Path] = (), *, skip_bad: bool = False, report: ReadReport | None = None
+    path: Path,
+    papers: Sequence[Path] = (),
+    *,
+    skip_bad: bool = False,
+    report: ReadReport | None = None,
+    dropped: DropReport | None = None,
 ) -> list[Reviewer]:
     """Return the reviewers of a folder, table or JSON file, in the order read.
 
     papers: where their papers are, where the table does not hold them: a folder with a file per reviewer (its name
-    is the reviewer's id), or paper files or collections whose ids the table's column `papers` names. Raises
-    InputError for no reviewer, an id that occurs twice, a paper that is not there, a limit that is no number.
+    is an id, e-mail address or name of the reviewer), or paper files or collections whose ids the table's column
+    `papers` names. dropped: counts the files of no reviewer. Raises InputError for no reviewer, an id that occurs
+    twice, a paper that is not there, a limit that is no number.
     """
     report = ReadReport() if report is None else report
     if not path.exists():
@@ -160,7 +240,9 @@ def read_reviewers(
             )
         reviewers = [Reviewer(id=id, papers=written) for id, written in _read_folder(path, skip_bad, report).items()]
     else:
-        reviewers = list(_read_reviewer_table(path, _PaperSource(papers, skip_bad, report)))
+        source = _PaperSource(papers, skip_bad, report)
+        reviewers = list(_read_reviewer_table(path, source))
+        reviewers = source.add_folders(reviewers, DropReport() if dropped is None else dropped)
     if not reviewers:
         raise InputError(f"{path} holds no reviewer")
     return reviewers
@@ -173,11 +255,11 @@ def reviewer_id(path: Path) -> str:
     """
     name = path.name
     for suffix in (".gz", *_SUFFIXES):
-        if name.endswith(suffix) and name != suffix:
-            name = name.removesuffix(suffix)
+        if name.lower().endswith(suffix) and len(name) > len(suffix):
+            name = name[: -len(suffix)]
             if suffix != ".gz":
                 break
-    return name
+    return normalise_id(name)
 
 
 _SUFFIXES = (".csl.json", ".jsonl", ".json", ".ndjson", ".csv", ".tsv", ".bib", ".ris", ".xml", ".nbib", ".enw", ".txt")
@@ -201,7 +283,6 @@ class _PaperSource:
 
     def find(self, where: str, id: str, listed: Any) -> Iterator[Paper]:
         """Yield a reviewer's papers. listed: what the record says of them: ids, or objects with titles."""
-        yield from self.folder.get(id, ())
         for item in listed if isinstance(listed, list) else read_texts(listed):
             if isinstance(item, Mapping):
                 try:
@@ -213,6 +294,25 @@ class _PaperSource:
             else:
                 there = f"not in {self.named}" if self.named else "nowhere; name its file with --reviewer-papers"
                 raise InputError(f"{where}: paper {str(item)!r} of {id} is {there}")
+
+    def add_folders(self, reviewers: Sequence[Reviewer], dropped: DropReport) -> list[Reviewer]:
+        """Return the reviewers with the papers of their files: named after an id or address, else after one's name."""
+        index, owners = ReviewerIndex(reviewers), dict[str, int | None]()
+        for file in self.folder:
+            number = index.ids.find(file)
+            owners[file] = index.others.find(file) if number is None else number
+        served = set(owners.values())
+        named = {file: index.names.find(name_in_id(file)) - served for file, owner in owners.items() if owner is None}
+        claims = Counter(number for numbers in named.values() for number in numbers)
+        for file, numbers in named.items():
+            owners[file] = only(number for number in numbers if claims[number] == 1) if len(numbers) == 1 else None
+        papers = [list(person.papers) for person in reviewers]
+        for file, number in owners.items():
+            if number is None:
+                dropped.add("file of several reviewers' name" if named[file] else "file of no reviewer", file)
+            else:
+                papers[number] += self.folder[file]
+        return [replace(person, papers=tuple(own)) for person, own in zip(reviewers, papers, strict=True)]
 
 
 def _read_folder(folder: Path, skip_bad: bool, report: ReadReport) -> dict[str, tuple[Paper, ...]]:
@@ -238,26 +338,37 @@ def _read_reviewer_table(path: Path, papers: _PaperSource) -> Iterator[Reviewer]
         except ValueError as error:
             raise error if isinstance(error, InputError) else InputError(f"{where}: {error}") from None
         seen[reviewer.id] = where
-        listed = get_first(record, *_KEYS["papers"])
+        listed = get_first(record, *_COLUMNS["papers"])
         yield replace(reviewer, papers=tuple(papers.find(where, reviewer.id, listed)))
 
 
 def _build_reviewer(record: Mapping[str, Any]) -> Reviewer:
-    values = {field: get_first(record, *keys) for field, keys in _KEYS.items()}
-    emails = read_texts(values["emails"])
-    id = values["id"] or (emails[0] if emails else None)
-    if id is None:
-        raise ValueError(f"no id of a reviewer; columns: {', '.join(record)}; name one id")
-    limits = [_read_limit(values[name], name) for name in ("least", "most")]
+    person = _read_person(record, _PERSON_COLUMNS)
+    further = _read_names(get_first(record, "names")), *(get_first(record, *keys) for keys in _ALIASES)
+    ids = (*person.ids[:1], *person.emails[:1], *person.names[:1])
+    if not ids:
+        raise ValueError(f"no id of a reviewer; columns: {', '.join(record)}; name one id, email or name")
+    limits = [_read_limit(get_first(record, *_COLUMNS[name]), name) for name in ("least", "most")]
     return Reviewer(
-        id=str(id),
-        name=str(values["name"] or ""),
-        emails=emails,
-        institutions=read_texts(values["institutions"]),
+        id=normalise_id(ids[0]),
+        name=next(iter(person.names), ""),
+        emails=person.emails,
+        institutions=person.institutions,
+        aliases=tuple(text for value in further for text in read_texts(value)),
         groups={key: str(value) for key, value in record.items() if key not in _KNOWN and isinstance(value, str | int)},
         least=limits[0],
         most=limits[1],
     )
+
+
+def _read_names(names: Any) -> list[str]:
+    """Return the names and ids of an OpenReview profile's list of names; of other values their texts."""
+    if not isinstance(names, list):
+        return list(read_texts(names))
+    objects = [_normalise_keys(item) for item in names if isinstance(item, Mapping)]
+    people = [_read_person(item, _PERSON_KEYS) for item in objects]
+    listed = [text for person in people for text in (*person.names, *person.ids)]
+    return [*listed, *(str(item) for item in names if not isinstance(item, Mapping))]
 
 
 def _read_limit(value: Any, name: str) -> int | None:

@@ -38,28 +38,35 @@ class StatedPairs:
     earlier_loads: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
-def read_stated_pairs(files: MatchFiles, reader: PairReader) -> StatedPairs:
-    """Read all files of pairs. Pairs of earlier assignments may name submissions and reviewers that are gone."""
-    lenient = PairReader(reader.paper_rows, reader.reviewer_rows, True, reader.dropped)
+def read_stated_pairs(files: MatchFiles, reader: PairReader, reviewers: int) -> StatedPairs:
+    """Read all files of pairs. Pairs of earlier assignments may name submissions and reviewers that are gone.
+
+    reviewers: how many there are.
+    """
+    lenient = PairReader(reader.papers, reader.reviewers, True, reader.dropped)
     constraints = reader.read(files.constraints, "constraint", CONSTRAINTS) if files.constraints else NO_PAIRS
+    bids = reader.read(files.bids, "bid", BIDS) if files.bids else NO_PAIRS
+    if len(large := np.flatnonzero(np.abs(bids.values) > 1)):
+        where, bid = bids.places[large[0]], bids.values[large[0]]
+        raise InputError(f"{where}: the bid {bid:g} is not from -1 to 1; divide all bids by the highest")
     odd = np.flatnonzero(~np.isin(constraints.values, (-1, 0, 1)))
     if len(odd):
         raise InputError(
             f"{constraints.places[odd[0]]}: the constraint {constraints.values[odd[0]]:g} is none of -1 (forbidden), "
             "0 (no conflict) and 1 (locked)"
         )
-    loads = np.zeros(len(reader.reviewer_rows), np.int64)
+    loads = np.zeros(reviewers, np.int64)
     earlier: dict[tuple[int, int], str] = {}
     for path in files.after:
         for where, paper, reviewer, _ in read_pair_rows(path):
-            number = reader.reviewer_rows.get(reviewer)
+            number, row = reader.reviewers.find(reviewer), reader.papers.find(paper)
             if number is None:
                 continue  # of another pool, such as metareviewers
             loads[number] += 1
-            if paper in reader.paper_rows:
-                earlier.setdefault((reader.paper_rows[paper], number), where)
+            if row is not None:
+                earlier.setdefault((row, number), where)
     return StatedPairs(
-        bids=reader.read(files.bids, "bid", BIDS) if files.bids else NO_PAIRS,
+        bids=bids,
         locked=constraints.select(constraints.values == 1),
         forbidden=constraints.select(constraints.values == -1),
         allowed=constraints.select(constraints.values == 0),
@@ -74,10 +81,11 @@ def _read_kept(files: MatchFiles, reader: PairReader) -> PairValues:
     """Return the pairs of an earlier assignment, whatever their scores were."""
     places: dict[tuple[int, int], str] = {}
     for where, paper, reviewer, _ in read_pair_rows(files.keep) if files.keep is not None else ():
-        if paper in reader.paper_rows and reviewer in reader.reviewer_rows:
-            places.setdefault((reader.paper_rows[paper], reader.reviewer_rows[reviewer]), where)
+        row, number = reader.papers.find(paper), reader.reviewers.find(reviewer)
+        if row is not None and number is not None:
+            places.setdefault((row, number), where)
         else:
-            gone = "submission" if paper not in reader.paper_rows else "reviewer"
+            gone = "submission" if row is None else "reviewer"
             reader.dropped.add(f"earlier pair whose {gone} is gone", f"{paper} {reviewer}")
     return _as_pairs(places)
 

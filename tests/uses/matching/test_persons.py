@@ -1,0 +1,119 @@
+"""Names, ids and addresses in any form meet in one; those of different persons do not."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+
+from sciprism.uses.matching.persons import IdIndex, NameIndex, find_addresses, name_in_id
+
+
+def nfd(text):
+    return unicodedata.normalize("NFD", text)
+
+
+@pytest.mark.parametrize(
+    ("id", "text"),
+    [
+        ("~Zoë_Ångström1", nfd("~Zoë_Ångström1")),
+        ("~Ann_Lee1", " ~ann_lee1\u200b"),
+        ("~Ann_Lee1", "https://openreview.net/profile?id=%7EAnn_Lee1"),
+        ("0000-0002-1825-0097", "https://orcid.org/0000-0002-1825-0097"),
+        ("ann@x.org", "Ann+reviews@X.org"),
+        ("a.lee@gmail.com", "alee@googlemail.com"),
+    ],
+)
+def test_an_id_is_found_in_any_form(id, text):
+    assert IdIndex(["other", id]).find(text) == 1 == IdIndex(["other", text]).find(id)
+
+
+def test_case_decides_only_where_it_must():
+    index = IdIndex(["Lee", "lee"])
+    assert (index.find("Lee"), index.find("lee"), index.find("LEE")) == (0, 1, None)
+    assert index.find_all("LEE") == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Ann Lee", "Lee, Ann"),
+        ("Ann Lee", "Lee Ann"),
+        ("Ann Lee", "A. Lee"),
+        ("Ann Lee", "Lee A"),
+        ("Ann B. Lee", "Lee AB"),
+        ("Ann B. Lee", "Ann Barbara Lee"),
+        ("Ann B. Lee", "ANN LEE"),
+        ("Dr. Ann Lee, PhD", "Ann Lee (Uni X)*"),
+        ("Jean-Pierre Dupont", "J.-P. Dupont"),
+        ("Jean-Pierre Dupont", "JP Dupont"),
+        ("Jean Pierre Dupont", "Jeanpierre DUPONT"),
+        ("Xiao-Ming Li", "Li Xiaoming"),
+        ("Wei LI", "Wei Li"),
+        ("Jürgen Müller", "Juergen Mueller"),
+        ("Jürgen Müller", "Jurgen Muller"),
+        ("Søren Kjær", nfd("Soren Kjaer")),
+        ("Gabriela García Márquez", "García Márquez, Gabriela"),
+        ("Gabriela García Márquez", "Gabriela García"),
+        ("Gabriela García-Márquez", "G. García Márquez"),
+        ("Maria del Carmen García", "Maria C. García"),
+        ("Seán O’Brien", "Sean O'Brien"),
+        ("王小明", "王 小明"),
+    ],
+)
+def test_forms_of_one_name_meet(one, other):
+    for here, there in ((one, other), (other, one)):
+        index = NameIndex()
+        index.add(here, 7)
+        assert index.find(there) == {7}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Ann Lee", "Anna Lee"),
+        ("Ann Lee", "Ann Lees"),
+        ("Ann Lee", "B. Lee"),
+        ("Ann B. Lee", "Ann C. Lee"),
+        ("A. B. Lee", "A. C. Lee"),
+        ("Ann Lee", "Lee"),
+        ("Ann Lee", "Ann"),
+        ("Gabriela García Márquez", "G. García López"),
+        ("Xiao-Ming Li", "Xiao-Hong Li"),
+        ("王小明", "王小红"),
+        ("Anonymous Authors", "Anonymous Authors"),
+    ],
+)
+def test_different_names_stay_apart(one, other):
+    index = NameIndex()
+    index.add(one, 7)
+    assert not index.find(other) and not {7} & index.find("")
+
+
+@pytest.mark.parametrize(
+    ("id", "name"),
+    [
+        ("~Ann_B_Lee12", "Ann B Lee"),
+        ("Ann_Lee", "Ann Lee"),
+        ("Ann Lee (2)", "Ann Lee"),
+        ("Lee, Ann", "Lee, Ann"),
+        ("ann-lee", "ann lee"),
+        ("ann.lee@x.org", "ann lee"),
+        ("AnnLee", "Ann Lee"),
+        (nfd("~José_García1"), "José García"),
+        ("reviewer_12", ""),
+        ("pc-member 3", ""),
+        ("lee", ""),
+        ("r7", ""),
+        ("a_b", ""),
+        ("a1b2_c3d4", ""),
+        ("118242121", ""),
+    ],
+)
+def test_an_id_may_hold_a_name(id, name):
+    assert name_in_id(id) == name
+
+
+def test_addresses_are_found_in_what_people_write():
+    texts = ("Ann Lee <ann@x.org>*", "mailto:bo@y.org", "****@z.org", "none")
+    assert find_addresses(texts) == ("ann@x.org", "bo@y.org", "@z.org")
