@@ -97,3 +97,11 @@ def _check(papers, rows) -> None:
         (f"k{i}", clean_text(title), clean_text(abstract), tuple(names), year)
         for i, (title, abstract, names, year) in enumerate(rows)
     ]
+
+
+def test_tags_before_the_first_record_are_counted(read) -> None:
+    papers, report = read(
+        "head.enw", "My list\n\n%~ A database\n\n%0 Book\n%T One\n%X 12\n% of all.\n\n%0 Book\n%T Two\n"
+    )
+    assert [(paper.title, paper.abstract) for paper in papers] == [("One", "12 % of all."), ("Two", "")]
+    assert (report.skipped_count, report.files[0].note) == (0, "not papers: 2 other lines")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from textwrap import wrap
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -50,3 +51,17 @@ def test_written_then_read_is_equal(read, rows) -> None:
     )
     papers, _ = read("written.nbib", text)
     assert [(paper.title, paper.abstract) for paper in papers] == rows
+
+
+@pytest.mark.parametrize("form", ["{0:<4}- ", "{0} - ", "{0}-"])
+def test_a_line_in_another_form_than_the_tags_is_text(read, form: str) -> None:
+    rows = [("PMID", "1"), ("TI", "One"), ("AB", "We saw\nDNA binding\nRNA:dependent"), ("DP", "1999"), ("", "")]
+    rows += [("PMID", "2"), ("TI", "Two"), ("DP", "2000")]
+    file = "".join(f"{form.format(tag)}{value}\n" if tag else "\nSaved by hand\n\n" for tag, value in rows)
+    file = file.replace("DNA ", "DNA -" if form == "{0}-" else "DNA-").replace(
+        "RNA:", "RNA - " if form == "{0}-" else "RNA-"
+    )
+    papers, report = read("forms.nbib", file)
+    assert [(paper.title, paper.year) for paper in papers] == [("One", 1999), ("Two", 2000)]
+    assert "binding RNA" in papers[0].abstract and papers[0].abstract.endswith("dependent")
+    assert report.files[0].note == "not papers: 1 other line"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -94,3 +95,43 @@ def test_record_numbers_of_endnote_and_the_end_mark_are_neither_ids_nor_records(
     assert report.skipped_count == 0
     assert [paper.title for paper in papers] == ["One", "Two"]
     assert len({paper.id for paper in papers} | {"12"}) == 3
+
+
+LIKE_TAGS = "ER-positive cells\nT2-weighted and\nER - that is, none\nCT-guided; ID - no, TY - no\nIV - results"
+
+
+@pytest.mark.parametrize("indent", ["", "  "])
+@pytest.mark.parametrize("dash", ["  - ", " - ", "- ", "  -"])
+def test_a_line_in_another_form_than_the_tags_of_its_record_is_text(read, dash: str, indent: str) -> None:
+    text = LIKE_TAGS.replace("ER - that", "ER  -that") if dash == " - " else LIKE_TAGS
+    lines = [
+        "TY:JOUR",
+        "TI:One",
+        f"AB:We saw\n{text}",
+        "PY:2001",
+        "VL:3",
+        "JO:Letters",
+        "ER:",
+        "TY:JOUR",
+        "TI:Two",
+        "ER:",
+    ]
+    file = "".join(f"{indent}{line.replace(':', dash, 1)}\n" for line in lines)
+    papers, report = read("forms.ris", file.replace(f"{dash}\n", f"{dash.rstrip()}\n"))
+    assert [(paper.title, paper.year, paper.venue) for paper in papers] == [("One", 2001, "Letters"), ("Two", None, "")]
+    assert papers[0].abstract == f"We saw {' '.join(text.split())}"
+    assert report.files[0].note == ""
+
+
+def test_lines_outside_of_records_are_counted(read) -> None:
+    record = "{}.\nTY  - JOUR\nT1  - {}\nY1  - 2020//\nER  -  \n\nLink to the text: https://example.org/{}\n\n"
+    strategy = "C1  - Database: Invented <1990>\n\nSearch Strategy:\n1     exp oars/ (12)\nT2-weighted.mp.\n"
+    end = "TI  - A record that has lost its type\nER  - \nC1  - Saved: today\n"
+    papers, report = read("ovid.ris", record.format(1, "One", 1) + strategy + record.format(2, "Two", 2) + end)
+    assert [paper.title for paper in papers] == ["One", "Two", "A record that has lost its type"]
+    assert (report.skipped_count, report.files[0].note) == (0, "not papers: 9 other lines")
+
+
+def test_a_record_without_values_is_reported(read) -> None:
+    papers, report = read("empty.ris", "TY  - \nTI  - \nER  - \nTY  - JOUR\nTI  - T\n", skip_bad=True)
+    assert (len(papers), [bad.line for bad in report.skipped]) == (1, [1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 from sciprism.papers.bibliographic_fields import find_year, is_medline, reorder_name, split_list
 from sciprism.papers.cleaning import normalise_doi
@@ -14,41 +15,59 @@ from sciprism.papers.records import Paper
 Fields = dict[str, list[str]]
 """Tag -> its values."""
 
+_OTHER_LINE = "other line"  # of no record: a search strategy, the number of a record
 
-def _read_fields(
-    file: InputFile,
-    match: Callable[[str], re.Match[str] | None],
-    extend: Callable[[str, list[str], str], bool],
-    first: str,
-    *,
-    outside: tuple[str, ...] = (),
-    ends_at_empty_line: bool = False,
-) -> Iterator[Fields]:
-    """Yield the fields of each record, from the tag `first` to the next one or to a tag outside of records.
 
-    match: finds tag and value of a line. extend: adds a line without a tag to the values of the tag before; returns
-    whether further lines may. ends_at_empty_line: records without `first` end there.
+@dataclass(frozen=True, slots=True)
+class _Syntax:
+    """How a format writes records.
+
+    match: finds `tag` and `value` of a line. extend: adds a line without a tag to the values of the tag before; returns
+    whether further lines may. first: the tag that begins a record. titles: other tags are a record of their own where
+    one of these is among them. outside: tags outside of records. ends_at_empty_line: records without `first` do.
     """
+
+    match: Callable[[str], re.Match[str] | None]
+    extend: Callable[[str, list[str], str], bool]
+    first: str
+    titles: tuple[str, ...]
+    outside: tuple[str, ...] = ()
+    ends_at_empty_line: bool = False
+
+
+def _read_fields(file: InputFile, syntax: _Syntax) -> Iterator[Fields]:
+    """Yield the fields of each record; lines of no record are counted."""
+    for fields in _read_blocks(file, syntax):
+        if syntax.first in fields or not fields.keys().isdisjoint(syntax.titles):
+            yield fields
+        else:
+            file.omitted[_OTHER_LINE] += sum(map(len, fields.values()))
+
+
+def _read_blocks(file: InputFile, syntax: _Syntax) -> Iterator[Fields]:
+    """Yield the fields from the first tag of a record to the next one, or to a tag outside of records."""
     fields: Fields = {}
     last, is_after_empty_line = "", False
     for line, text in file.lines():
-        tagged = match(text)
+        tagged = syntax.match(text)
         if tagged is None:
             is_after_empty_line |= not text.strip()
-            last = last if last and extend(last, fields[last], text) else ""
+            if not last and text.strip():
+                file.omitted[_OTHER_LINE] += 1
+            last = last if last and syntax.extend(last, fields[last], text) else ""
             continue
-        last = tagged[1]
-        is_between = ends_at_empty_line and is_after_empty_line and first not in fields
-        if fields and (last in (first, *outside) or is_between):
+        last = tagged["tag"]
+        is_between = syntax.ends_at_empty_line and is_after_empty_line and syntax.first not in fields
+        if fields and (last in (syntax.first, *syntax.outside) or is_between):
             yield fields
             fields = {}
         is_after_empty_line = False
-        if last in outside:
+        if last in syntax.outside:
             last = ""
             continue
         if not fields:
             file.record_line = line
-        fields.setdefault(last, []).append((tagged[2] or "").strip())
+        fields.setdefault(last, []).append((tagged["value"] or "").strip())
     if fields:
         yield fields
 
@@ -65,16 +84,21 @@ def _split_all(texts: list[str]) -> tuple[str, ...]:
 
 # ---- RIS ----
 
-# The standard has two spaces before the dash. Dialects with fewer spaces are read only for known tags, as an
-# abstract may contain "IV - results".
-_STRICT = re.compile(r"\ufeff?([A-Z][A-Z0-9])  -(?: (.*)|$)")
-_LOOSE = re.compile(
-    r"\s*(TY|ER|ID|TI|T[12]|CT|BT|AB|N2|AU|A[123]|PY|Y1|DA|JO|JF|JA|KW|DO|UR|SN|AN)\s{0,3}-(?:\s*(.*)|$)"
-)
+# The standard has two spaces before the dash. With fewer spaces only these tags are read: "IV - results" is text.
+_SPACED_TAGS = """
+TY ER EF ID TI T1 T2 T3 CT BT TT ST AB N1 N2 AU A1 A2 A3 A4 ED PY Y1 Y2 DA JO JF JA J1 J2 KW DO UR LK SN AN AD AV
+C1 C2 C3 C4 C5 C6 C7 C8 CA CN CP CY DB DP ET EP IS L1 L2 L3 L4 LA LB M1 M2 M3 NV OP PB PP RI RN RP SE SP TA U1 U2
+U3 U4 U5 VL VO
+"""
+_RIS_TAGS = frozenset(_SPACED_TAGS.split())
+_RIS_LINE = re.compile(r"(?P<indent>\s*)(?P<tag>[A-Z][A-Z0-9])(?P<gap>\s{0,3})-(?P<space>\s*)(?P<value>.*)")
+_RIS_CODE = re.compile(r"[A-Z]{3,}")  # of a type: JOUR, CONF
+_RIS_END = ("ER", "EF")
 _RIS_TYPE = re.compile(r"^\s*TY\s{0,3}-\s*[A-Z]", re.MULTILINE)
 _RIS_FIELD = re.compile(r"^(?:TI|T1|AU|A1|AB|N2|PY|Y1|JO|JF|ER)  - ", re.MULTILINE)
 _MEDLINE = re.compile(r"^PMID\s*- ", re.MULTILINE)
 _VENUES = ("JF", "T2", "JO", "BT", "JA", "J1", "J2", "C3", "PB")
+_TITLES = ("TI", "T1", "CT", "BT", "TT", "ST")
 _PARAGRAPHS = ("AB", "N2", "N1")
 
 
@@ -85,14 +109,34 @@ def _is_ris(head: str) -> bool:
 
 @paper_readers.reader("ris", "RIS in the dialects of reference managers and publishers", (".ris",), check=_is_ris)
 def read_ris(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
-    """Yield one paper from each TY to the next or to ER; text outside records is ignored."""
+    """Yield one paper from each TY to the next or to ER; lines outside of records are counted."""
+    syntax = _Syntax(_RisTags().match, _extend_ris, "TY", _TITLES, _RIS_END)
+    return map(_build_ris_paper, _read_fields(file, syntax))
 
-    def match(line: str) -> re.Match[str] | None:
-        return _STRICT.match(line) or _LOOSE.match(line)
 
-    for fields in _read_fields(file, match, _extend_ris, "TY", outside=("ER",)):
-        if any(map(any, fields.values())):  # "EF  - ", the end of a file, is no record
-            yield _build_ris_paper(fields)
+@dataclass(slots=True)
+class _RisTags:
+    """Finds the tags of RIS: lines in the form of the first tag of their record, so that "ER-positive" is text."""
+
+    _form: str = field(default="", init=False)  # what is around the dash
+    _is_typed: bool = field(default=False, init=False)  # whether the record has begun with its type
+
+    def match(self, line: str) -> re.Match[str] | None:
+        """Return tag and value of a line, None of a text."""
+        tagged = _RIS_LINE.match(line)
+        if tagged is None or (len(tagged["gap"]) < 2 and tagged["tag"] not in _RIS_TAGS):
+            return None
+        tag, value, space = tagged["tag"], tagged["value"], tagged["space"][:1]
+        if tag in _RIS_END and not value:
+            self._form, self._is_typed = "", False
+            return tagged
+        is_standard = len(tagged["gap"]) > 1
+        form = "  -" if is_standard else f"{'>' if tagged['indent'] else ''}{tagged['gap']}-{space}"
+        if tag == "TY" and (_RIS_CODE.fullmatch(value) or (not self._is_typed and value[:1].isupper())):
+            self._form, self._is_typed = form, True
+        elif not self._form and (is_standard or space or not value):
+            self._form = form
+        return tagged if form == self._form or (not value and form.rstrip() == self._form.rstrip()) else None
 
 
 def _extend_ris(tag: str, values: list[str], line: str) -> bool:
@@ -107,7 +151,7 @@ def _extend_ris(tag: str, values: list[str], line: str) -> bool:
 
 
 def _build_ris_paper(fields: Fields) -> Paper:
-    title_tag = next((tag for tag in ("TI", "T1", "CT", "BT", "TT", "ST") if _first(fields, tag)), "")
+    title_tag = next((tag for tag in _TITLES if _first(fields, tag)), "")
     ids = _collect_ris_ids(fields)
     label, accession = _first(fields, "ID"), _first(fields, "AN")
     if label.isdigit():
@@ -147,7 +191,7 @@ def _collect_ris_ids(fields: Fields) -> dict[str, str]:
 
 # ---- EndNote's tagged text ----
 
-_ENW_LINE = re.compile(r"\ufeff?%([0-9A-Z@!?+^&$#()\[\]{}<>=~*,:;/|])(?:\s+(.*))?$")
+_ENW_LINE = re.compile(r"%(?P<tag>[0-9A-Z@!?+^&$#()\[\]{}<>=~*,:;/|])(?:\s+(?P<value>.*))?$")
 _ENW_TYPE = re.compile(r"^%0 [A-Z]", re.MULTILINE)
 _ENW_FIELD = re.compile(r"^%([ATDJXB]) \S", re.MULTILINE)
 _ENW_LINES = ("A", "E", "Y", "K")  # whose lines are values of their own
@@ -161,7 +205,8 @@ _ENW_LINES = ("A", "E", "Y", "K")  # whose lines are values of their own
 )
 def read_enw(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each %0 to the next; without %0, records end at empty lines."""
-    return map(_build_enw_paper, _read_fields(file, _ENW_LINE.match, _extend_enw, "0", ends_at_empty_line=True))
+    syntax = _Syntax(_ENW_LINE.match, _extend_enw, "0", ("T", "!", "B"), ends_at_empty_line=True)
+    return map(_build_enw_paper, _read_fields(file, syntax))
 
 
 def _extend_enw(tag: str, values: list[str], line: str) -> bool:
@@ -201,7 +246,9 @@ def _build_enw_paper(fields: Fields) -> Paper:
 
 # ---- MEDLINE ----
 
-_NBIB_LINE = re.compile(r"([A-Z][A-Z0-9]{1,3}) {0,2}- ?(.*)")
+_NBIB_LINE = re.compile(r"(?P<tag>[A-Z][A-Z0-9]{1,3})(?P<gap> {0,2})-(?P<space> ?)(?P<value>.*)")
+_NBIB_WIDTH = 4  # of a tag with the spaces before its dash
+_NBIB_TITLES = ("TI", "BTI", "TT", "CTI")
 _CITATION = re.compile(r"^PMID ?- ?\d", re.MULTILINE)
 
 
@@ -213,13 +260,36 @@ _CITATION = re.compile(r"^PMID ?- ?\d", re.MULTILINE)
 )
 def read_nbib(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each PMID to the next; the id is the PMID."""
-    return map(_build_nbib_paper, _read_fields(file, _NBIB_LINE.match, _extend_nbib, "PMID"))
+    syntax = _Syntax(_NbibTags().match, _extend_nbib, "PMID", _NBIB_TITLES)
+    return map(_build_nbib_paper, _read_fields(file, syntax))
+
+
+@dataclass(slots=True)
+class _NbibTags:
+    """Finds the tags of MEDLINE text: lines in the form of the PMID, so that "DNA-binding" is text."""
+
+    _gap: str | None = field(default=None, init=False)  # before the dash; None where tags are padded to one width
+    _space: str = field(default=" ", init=False)  # after the dash
+    _is_new: bool = field(default=True, init=False)  # whether the record has only its PMID yet
+
+    def match(self, line: str) -> re.Match[str] | None:
+        """Return tag and value of a line, None of a text."""
+        tagged = _NBIB_LINE.match(line)
+        if tagged is None:
+            return None
+        tag, gap = tagged["tag"], tagged["gap"]
+        is_padded = len(tag + gap) == _NBIB_WIDTH
+        if tag == "PMID" and tagged["value"][:1].isdigit():
+            self._gap, self._space, self._is_new = gap, tagged["space"], True
+        elif self._is_new:  # the PMID alone does not tell, as it has the full width
+            self._gap, self._is_new = None if is_padded and not self._gap else gap, False
+        has_form = is_padded if self._gap is None else gap == self._gap
+        return tagged if has_form and (tagged["space"] == self._space or not tagged["value"]) else None
 
 
 def _extend_nbib(tag: str, values: list[str], line: str) -> bool:
-    if line.startswith(" "):
-        values[-1] = f"{values[-1]} {line.strip()}"
-    return line.startswith(" ") or line.strip() != ""
+    values[-1] = f"{values[-1]} {line.strip()}".strip()
+    return line.strip() != ""
 
 
 def _build_nbib_paper(fields: Fields) -> Paper:
@@ -233,7 +303,7 @@ def _build_nbib_paper(fields: Fields) -> Paper:
     authors = [reorder_name(name) for name in fields.get("FAU", fields.get("AU", []))]
     return Paper(
         id=pmid,
-        title=_first(fields, "TI", "BTI", "TT", "CTI"),
+        title=_first(fields, *_NBIB_TITLES),
         abstract=_first(fields, "AB", "OAB"),
         authors=tuple(filter(None, [*authors, *fields.get("CN", ())])),
         venue=_first(fields, "JT", "TA", "BTI"),
@@ -245,7 +315,11 @@ def _build_nbib_paper(fields: Fields) -> Paper:
 
 # ---- Web of Science ----
 
-_WOS_LINE = re.compile(r"([A-Z][A-Z0-9])(?: (.*))?$")
+# The tags that part records are alone on their line, or have a value of their own: "ER positive" is text.
+_WOS_LINE = re.compile(
+    r"(?P<tag>(?:ER|EF)(?=\s*$)|PT(?= [A-Z]\s*$)|VR(?= \d)|FN(?= (?:Clarivate|Thomson|ISI|Web of))"
+    r"|(?!ER|EF|PT|VR|FN)[A-Z][A-Z0-9])(?: (?P<value>.*))?$"
+)
 _WOS_START = re.compile(r"^FN (?:Clarivate|Thomson|ISI|Web of)|^PT [A-Z]\n(?:.*\n){0,400}?(?:TI|SO|UT) ", re.MULTILINE)
 _CITED_DOI = re.compile(r"\bDOI \[?(10\.[^\s,\]]+)")
 
@@ -259,7 +333,7 @@ _CITED_DOI = re.compile(r"\bDOI \[?(10\.[^\s,\]]+)")
 def read_web_of_science(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each PT to the next or to ER; the id is Web of Science's own."""
     outside = ("ER", "FN", "VR", "EF")  # the end of a record, and tags of the file
-    return map(_build_wos_paper, _read_fields(file, _WOS_LINE.match, _extend_wos, "PT", outside=outside))
+    return map(_build_wos_paper, _read_fields(file, _Syntax(_WOS_LINE.match, _extend_wos, "PT", ("TI",), outside)))
 
 
 def _extend_wos(tag: str, values: list[str], line: str) -> bool:
