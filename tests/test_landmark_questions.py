@@ -5,7 +5,7 @@ from importlib.util import find_spec
 import pytest
 
 
-@pytest.mark.parametrize("model", ["sciprism-small", "all-MiniLM-L6-v2"])
+@pytest.mark.parametrize("model", ["sciprism-small", pytest.param("all-MiniLM-L6-v2", marks=pytest.mark.slow)])
 def test_45_of_50_questions_find_their_paper_in_the_top_3(model):
     from landmarks import rank_expected
     from sciprism import Encoder

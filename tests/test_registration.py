@@ -216,6 +216,7 @@ def titles(tmp_path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_recipe_with_a_method_and_an_objective_trains_a_model_that_a_suite_scores(tmp_path, tiny_model, command):
     write_source(tmp_path / "search.jsonl", 8)
     (tmp_path / "recipe.toml").write_text(RECIPE.format(model=tiny_model))

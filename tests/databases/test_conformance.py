@@ -146,6 +146,7 @@ def test_an_update_sends_what_is_new_changed_or_gone(folder: Path, address: str)
     assert_all_modes_equal(stored, address)
 
 
+@pytest.mark.slow
 def test_an_approximate_index(folder: Path, address: str) -> None:
     approximate.build(StoredCollection.open(folder))
     push(folder, address)

@@ -76,7 +76,7 @@ def test_the_stored_results_of_the_repository():
 
 def test_a_table_marks_them():
     paper = reproductions["prism"]
-    filled = read_table(paper, "growth", paper.suites["open"], [], RESULTS / "prism")
+    filled = read_table(paper, "growth", paper.suites["open"], ["single-75", "single-300"], RESULTS / "prism")
     marked = [line for line in format_table(filled, "Table").splitlines() if "kept step 0" in line]
     assert [line.split(":")[0] for line in marked] == ["- one vector, 75 steps, single-75-0"]
     rows = {row["name"]: row["untrained"] for row in table_to_json(filled, "Table")["rows"]}
