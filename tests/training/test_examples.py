@@ -79,6 +79,22 @@ def test_every_positive_and_negative_has_its_turn(tmp_path):
     assert first.batch([0], seed=0, sample_key=(7,)).examples == [example]
 
 
+@pytest.mark.parametrize("whole", [False, True], ids=["lines", "array"])
+def test_each_positive_is_an_example_with_its_own_negative(tmp_path, whole):
+    """A pair's other papers follow: they are known positives. Fewer negatives are counted around."""
+    papers = [Paper(id=str(n), title=str(n)) for n in range(9)]
+    examples = [Example("a", tuple(papers[:2]), tuple(papers[2:4])), Example("b", (papers[4],), (papers[5],))]
+    examples.append(Example("c", tuple(papers[6:8]), (papers[8],)))
+    path = tmp_path / "a.json"
+    rows = [json.dumps(to_row(example)) for example in examples]
+    path.write_text(f"[{','.join(rows)}]" if whole else "\n".join(rows))
+    source = ExampleSource(SourceSpec(file=path, format="search", query="query", positives="all"))
+    batch = source.batch(range(len(source)), seed=0, sample_key=(3,)).examples
+    pairs = [(e.query, e.positives[0].id, e.negatives[0].id) for e in batch]
+    assert pairs == [("a", "0", "2"), ("a", "1", "3"), ("b", "4", "5"), ("c", "6", "8"), ("c", "7", "8")]
+    assert [p.id for p in batch[1].positives] == ["1", "0"]
+
+
 def test_a_file_is_written_whole_or_not_at_all(tmp_path):
     def broken():
         yield Example("a", (Paper(id="p", title="b"),))

@@ -9,6 +9,7 @@ import pytest
 from build_sources import write_recipe
 from sciprism.errors import InputError
 from sciprism.reproduce.papers import reproductions
+from sciprism.training.batches import mixings
 from sciprism.training.examples import from_row
 from sciprism.training.recipe_file import read_recipe
 
@@ -34,6 +35,7 @@ def test_a_laptop_recipe_has_the_stages_of_its_original(path):
 
 
 POOLINGS = {"mean": "mean", "cls": "first token"}
+EPOCHS = {"random": "a sampled positive of each query", "all": "each positive pair"}
 SEPARATORS = {None: "space", " [SEP] ": "[SEP]"}
 
 
@@ -49,11 +51,12 @@ def describe_settings(recipe):
         "separator of title and abstract": SEPARATORS[recipe.model.separator],
         "warm-up": f"{stage.schedule.warmup:.0%}",
         "peak learning rate": f"{stage.optimizer.lr:.0e}".replace("e-0", "e-"),
+        "an epoch": EPOCHS[stage.sources[0].positives],
     }
 
 
 def test_tables_of_scimult_say_where_its_laptop_recipes_depart_from_the_paper():
-    """One laptop recipe, `vanilla-paper`, departs in backbone, size and rate alone."""
+    """One laptop recipe, `vanilla-paper`, departs in backbone, size, rate and epoch alone."""
     departures = dict(reproductions["scimult"].suites["open"].departures)
     departures.pop("backbone")
     paths = ("laptop/scimult-vanilla.toml", "scimult-vanilla.toml", "laptop/scimult-vanilla-paper.toml")
@@ -62,8 +65,8 @@ def test_tables_of_scimult_say_where_its_laptop_recipes_depart_from_the_paper():
         laptop
     )
     assert {key: published for key, (_, published) in departures.items()} == describe_settings(paper)
-    rate = {"peak learning rate": describe_settings(as_paper)["peak learning rate"]}
-    assert describe_settings(as_paper) == describe_settings(paper) | rate
+    departs = {key: describe_settings(as_paper)[key] for key in ("peak learning rate", "an epoch")}
+    assert describe_settings(as_paper) == describe_settings(paper) | departs
     of_size = {"backbone", "max_length", "training_length", "normalize"}
     assert as_paper.model.normalize is False, "MiniLM's own folder would scale vectors to length 1"
     assert as_paper.model.model_dump(exclude=of_size) == paper.model.model_dump(exclude=of_size)
@@ -108,6 +111,16 @@ def test_the_settings_of_the_paper():
             2.0,
         )
     assert (recipe.model.pooling, recipe.model.distance, recipe.seed) == ("cls", "dot", 12345)
+
+
+def test_an_epoch_of_scimult_is_one_of_positive_pairs():
+    """Table A1: 5.56 million pairs in batches of 1,536, a seventh of them citations."""
+    stage = read_recipe(RECIPES / "scimult-vanilla.toml").stages[0]
+    assert [source.positives for source in stage.sources] == ["all"] * 5
+    pairs = (1_242_885, 1_976_858, 900_000, 819_836, 620_033)
+    plan = mixings[stage.mixing](pairs, tuple(source.repeat for source in stage.sources), stage.batch_size, 0)
+    assert plan.epoch == 3_617 and plan.counts == (809, 1_287, 585, 533, 403)
+    assert [source.file.stem for source in stage.sources][3] == "citations"
 
 
 @pytest.mark.parametrize(

@@ -105,9 +105,10 @@ class SourceSpec(RecipeTable):
     candidate: Role = Field("paper", description="What positives and negatives are.")
     dev: Path | None = Field(None, description="Held-out examples of the same kind, which select the best checkpoint.")
     repeat: float = Field(1.0, gt=0, description="Passes over the file in an epoch.")
-    positives: Literal["random", "first"] = Field(
+    positives: Literal["random", "first", "all"] = Field(
         "random",
-        description="Which positive and negative are used: `random` ones each time, or the `first`, as published.",
+        description="Which positive and negative of a record are used: `random` ones each time; the `first`; or `all`: "
+        "each positive is an example, with the negative at its place.",
     )
     objective: Mapping[str, Any] | None = Field(
         None, description="The loss of this source, one of the objectives below. Default: the stage's."

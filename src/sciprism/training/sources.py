@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -49,7 +50,10 @@ class _Source:
 
 
 class ExampleSource(_Source):
-    """A file of examples, DPR-style or triplets of ids."""
+    """A file of examples, DPR-style or triplets of ids.
+
+    A record is one example, or where all positives are used, one for each of them.
+    """
 
     def __init__(self, spec: SourceSpec, learner: type[Learner] = Learner) -> None:
         super().__init__(spec, learner)
@@ -57,6 +61,7 @@ class ExampleSource(_Source):
             raise InputError(f"source {self.name}: {spec.file} does not exist; `sciprism prepare` makes sources")
         self._papers = PaperLookup(spec.file.parent / PAPERS_FILE)
         self._offsets = array("q")
+        self._ends = array("q")  # of the examples of each record
         self._names: set[str] = set()
         self._rows: list[dict[str, Any]] = []
         digest = sha256()
@@ -86,18 +91,20 @@ class ExampleSource(_Source):
             raise InputError(f"source {self.name}: {spec.file} holds no example with {learner.requires}")
 
     def __len__(self) -> int:
-        return len(self._rows) or len(self._offsets)
+        return self._ends[-1] if self._ends else 0
 
     def examples(self, rows: Iterable[int]) -> Iterator[Example]:
         """Yield the examples of these rows, in the order given."""
         with self.spec.file.open("rb") as file:
             for row in rows:
+                record = bisect_right(self._ends, row)
                 if not self._rows:
-                    file.seek(self._offsets[row])
-                content = self._rows[row] if self._rows else json.loads(file.readline())
-                example = self._parse(content, row)
+                    file.seek(self._offsets[record])
+                content = self._rows[record] if self._rows else json.loads(file.readline())
+                example = self._parse(content, record)
                 assert example is not None, f"{self.spec.file} was changed while it is read"
-                yield example
+                pair = row - (self._ends[record - 1] if record else 0)
+                yield _start_with(example, pair, pair)
 
     def batch(self, rows: Sequence[int], *, seed: int, sample_key: tuple[int, ...]) -> Batch:
         """Return the examples of these rows, with the sampled positives and negatives first.
@@ -151,13 +158,8 @@ class ExampleSource(_Source):
         return Batch(examples=examples, format=spec.format, query=spec.query, candidate=spec.candidate, seed=seed)
 
     def _rotate(self, example: Example, key: int) -> Example:
-        """Return an example with a sampled positive and negative in front, unless the source uses the first."""
-        if self.spec.positives == "first":
-            return example
-        first, negative = key % max(1, len(example.positives)), (key >> 20) % max(1, len(example.negatives))
-        positives = example.positives[first:] + example.positives[:first]
-        negatives = example.negatives[negative:] + example.negatives[:negative]
-        return replace(example, positives=positives, negatives=negatives)
+        """Return an example with a sampled positive and negative in front, where the source samples them."""
+        return _start_with(example, key, key >> 20) if self.spec.positives == "random" else example
 
     def _accept(self, row: Any, number: int) -> bool:
         """Return whether a row is an example for the objective; record its labels, or count it as dropped."""
@@ -165,6 +167,8 @@ class ExampleSource(_Source):
         if example is None or not self.learner.fits(example):
             self.dropped += 1
             return False
+        examples = max(1, len(example.positives)) if self.spec.positives == "all" else 1
+        self._ends.append(len(self) + examples)
         self._names.update(answer for answer in example.answers if isinstance(answer, str))
         if self.spec.candidate == "label":
             self.candidates.update((item_key(item), item) for item in example.positives)
@@ -175,6 +179,14 @@ class ExampleSource(_Source):
             return from_row(row, query=self.spec.query, candidate=self.spec.candidate, papers=self._papers)
         except ValueError as error:
             raise InputError(f"source {self.name}: {self.spec.file}, record {number}: {error}") from error
+
+
+def _start_with(example: Example, positive: int, negative: int) -> Example:
+    """Return an example whose positives and negatives begin with these, counted around."""
+    positive, negative = positive % max(1, len(example.positives)), negative % max(1, len(example.negatives))
+    positives = example.positives[positive:] + example.positives[:positive]
+    negatives = example.negatives[negative:] + example.negatives[:negative]
+    return replace(example, positives=positives, negatives=negatives)
 
 
 class TokenSource(_Source):
