@@ -98,6 +98,33 @@ def test_the_lexical_index_is_that_of_bm25s(tmp_path: Path, monkeypatch: pytest.
     assert not list((tmp_path / "index" / "lexical").glob("*.part"))
 
 
+def test_words_are_found_however_they_are_printed(tmp_path: Path) -> None:
+    printed = [
+        "Uptake of NO₂ by Wiﬁ sensors",
+        "Ｗｉｄｅ ２Ｄ letters",
+        "Ménière’s co\u00adoperation",
+        "图像分割综述",
+        "Sea ice",
+    ]
+    collection = build_collection(tmp_path, [Paper(id=str(i), title=title) for i, title in enumerate(printed)])
+    lexical.build(collection)
+    queries = ["NO2", "no₂", "wifi", "wide", "２ｄ", "meniere", "Cooper\u00adation", "分割", "icy"]
+    _, rows = lexical.search(collection, queries, 1, None)
+    assert rows[:, 0].tolist() == [0, 0, 0, 1, 1, 2, 2, 3, -1]
+
+
+def test_an_index_of_an_earlier_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    collection = build_collection(tmp_path, some_papers(5))
+    monkeypatch.setattr(lexical, "WORDS", 1)
+    lexical.build(collection)
+    monkeypatch.undo()
+    for use in (lambda: lexical.search(collection, ["topic"], 2, None), lambda: lexical.read_settings(collection)):
+        with pytest.raises(InputError, match=f"earlier version.*run: sciprism index {tmp_path} --lexical"):
+            use()
+    lexical.build(collection)
+    assert lexical.search(collection, ["topic"], 2, None)[1][0, 0] >= 0
+
+
 def test_superseded_words_are_not_found(tmp_path: Path) -> None:
     papers = some_papers(5)
     build_collection(tmp_path, papers)

@@ -13,6 +13,7 @@ from sciprism.papers.cleaning import (
     clean_label,
     clean_paper,
     clean_text,
+    fold_text,
     normalise_arxiv,
     normalise_doi,
 )
@@ -167,3 +168,27 @@ def test_what_nobody_can_see_is_no_text(text):
 
 def test_joiners_inside_words_stay():
     assert clean_text("\u0645\u06cc\u200c\u0631\u0648\u0645") == "\u0645\u06cc\u200c\u0631\u0648\u0645"
+
+
+@pytest.mark.parametrize(
+    ("printed", "typed"),
+    [
+        ("NO₂, SO₄²⁻, PM₁₀, Ca²⁺", "no2, so42−, pm10, ca2+"),
+        ("the ﬁrst diﬀerence in ﬂuids", "the first difference in fluids"),
+        ("ＬＳＴＭ ２Ｄ ｶﾀｶﾅ", "lstm 2d カタカナ"),
+        ("co\u00adoperation, zero\u200bwidth, half\u200cway", "cooperation, zerowidth, halfway"),
+        ("two\u00a0words\u2009here", "two words here"),
+        ("\u00b5-law, \u2126, \u212b", "μ-law, ω, a"),
+        ("Ménière, Ørsted, Łukasiewicz, Straße", "meniere, orsted, lukasiewicz, strasse"),
+        ("ΣΕΙΣΜΟΣ", "σεισμοσ"),
+        ("Widget™ in 10½ years", "widget in 10  years"),
+        ("type Ⅱ of \U0001d431", "type ii of x"),
+    ],
+)
+def test_folded_texts_are_as_people_type_them(printed, typed):
+    assert fold_text(printed) == typed
+
+
+@given(st.text())
+def test_folding_twice_changes_nothing_more_of_words(text):
+    assert fold_text(fold_text(text)).split() == fold_text(text).split()

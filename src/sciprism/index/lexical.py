@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Self
@@ -15,8 +16,21 @@ from sciprism.arrays import Floats, Rows
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import PARTIAL_SUFFIX, explain_write_errors
 from sciprism.index.build_record import RECORD_NAME, IndexChecks, delete_record, write_record
+from sciprism.papers.cleaning import fold_text
 from sciprism.store import StoredCollection
 
+WORDS = 2
+"""Version of how a text is split into words, stored with an index; one of another version is refused. 2: folded."""
+_CHARACTERS = "\u3040-\u30ff\u3400-\u9fff"  # Japanese and Chinese: each is a word
+
+
+def _compile(letters: int) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return the words of at least so many letters or digits: of ASCII texts (faster), of others."""
+    several = f"{{{letters},}}"
+    return re.compile(rf"\w{several}"), re.compile(rf"[{_CHARACTERS}]|[^\W{_CHARACTERS}]{several}")
+
+
+_ALL_WORDS, _INDEXED_WORDS = _compile(1), _compile(2)
 BATCH = 1 << 16
 """Documents whose terms are counted at once."""
 ZEROS = bytes(1 << 20)
@@ -128,11 +142,10 @@ def build(collection: StoredCollection, *, on_rows: Callable[[int], None] | None
     on_rows: called after each shard with the number of papers read so far.
     """
     import bm25s
-    from bm25s.tokenization import Tokenizer
 
     folder = _index_folder(collection)
     delete_record(folder)
-    tokenizer = Tokenizer(stopwords="english")
+    tokenizer = _build_tokenizer()
     with explain_write_errors(folder), PostingsBuilder(folder) as builder:
         has_words = False
         for texts in _read_texts(collection):
@@ -145,7 +158,7 @@ def build(collection: StoredCollection, *, on_rows: Callable[[int], None] | None
             raise InputError(f"{collection.folder} holds no words; there is nothing to index")
         index = bm25s.BM25()
         _save(index, builder, tokenizer.get_vocab_dict(), folder)
-    settings = {"k1": index.k1, "b": index.b, "method": index.method}
+    settings = {"k1": index.k1, "b": index.b, "method": index.method, "words": WORDS}
     measured = {"mean_length": builder.mean_length, "documents": builder.documents}
     write_record(folder, collection, settings | measured)
 
@@ -186,9 +199,27 @@ def search(
 
 def tokenize(texts: Sequence[str]) -> list[list[str]]:
     """Split texts into the words of the index."""
-    import bm25s
+    tokenizer = _build_tokenizer()
+    numbers = tokenizer.tokenize(list(texts), update_vocab=True, show_progress=False, allow_empty=False)
+    words: list[list[str]] = tokenizer.decode(numbers)
+    return words
 
-    words: list[list[str]] = bm25s.tokenize(list(texts), stopwords="english", return_ids=False, show_progress=False)
+
+def split_words(text: str) -> list[str]:
+    """Return all words of a text as they are compared, also those that are not indexed."""
+    return _find_words(_ALL_WORDS, text)
+
+
+def _build_tokenizer() -> Any:
+    """Return what splits texts into the words of the index: folded, without English stop words and single letters."""
+    from bm25s.tokenization import Tokenizer
+
+    return Tokenizer(lower=False, splitter=partial(_find_words, _INDEXED_WORDS), stopwords="english")
+
+
+def _find_words(patterns: tuple[re.Pattern[str], re.Pattern[str]], text: str) -> list[str]:
+    folded = fold_text(text)
+    words: list[str] = patterns[not folded.isascii()].findall(folded)
     return words
 
 
@@ -204,7 +235,18 @@ def is_built(collection: StoredCollection) -> bool:
 
 def read_settings(collection: StoredCollection) -> dict[str, str | int | float]:
     """Return the settings of the index; InputError where there is none, or it is out of date."""
-    return IndexChecks(_index_folder(collection), collection, "lexical").settings
+    return _open_checks(collection).settings
+
+
+def find_rows(collection: StoredCollection, word: str) -> NDArray[np.bool_]:
+    """Mark the rows whose text has a word of the index."""
+    index, postings = _load_index(collection)
+    starts, has_word = index.scores["indptr"], np.zeros(collection.rows, bool)
+    token = index.vocab_dict.get(word)
+    if token is not None and token < len(starts) - 1:
+        postings.check([token])
+        has_word[index.scores["indices"][starts[token] : starts[token + 1]]] = True
+    return has_word
 
 
 def read_vocabulary(collection: StoredCollection) -> tuple[list[str], NDArray[np.integer]]:
@@ -257,8 +299,8 @@ class _Postings:
 def _load_index(collection: StoredCollection) -> tuple[Any, _Postings]:
     import bm25s
 
-    folder = _index_folder(collection)
-    checks = IndexChecks(folder, collection, "lexical")
+    checks = _open_checks(collection)
+    folder = checks.folder
     checks.check_whole(*POSTINGS)
     try:
         for name in POSTINGS:  # what they hold before their numbers
@@ -269,6 +311,17 @@ def _load_index(collection: StoredCollection) -> tuple[Any, _Postings]:
         raise
     except (OSError, ValueError, KeyError):
         raise InputError(f"{folder} is incomplete or damaged; {checks.remedy}") from None
+
+
+def _open_checks(collection: StoredCollection) -> IndexChecks:
+    """Return the checks of the index; InputError where its words are split as an earlier version did."""
+    checks = IndexChecks(_index_folder(collection), collection, "lexical")
+    if checks.settings.get("words") != WORDS:
+        raise InputError(
+            f"the lexical index of {collection.folder} is of an earlier version of sciprism, which split words "
+            f"otherwise; {checks.remedy}"
+        )
+    return checks
 
 
 def _index_folder(collection: StoredCollection) -> Path:

@@ -1,4 +1,4 @@
-"""Clean texts of any origin: no markup, LaTeX, entities or invisible characters, single spaces."""
+"""Clean texts of any origin: no markup, LaTeX, entities or invisible characters, single spaces; fold them."""
 
 from __future__ import annotations
 
@@ -44,6 +44,16 @@ _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,
 _INVISIBLE = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u200b\u2060\ufeff\ufffe\uffff\ud800-\udfff]")
 _UNSEEN = ("Cc", "Cf", "Cs", "Mn")  # a mark that combines with nothing is no text
 _FILLERS = "\u115f\u1160\u2800\u3164\uffa0"  # letters and braille without ink
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+# Left out of words: soft hyphens, joiners, direction marks, variation selectors, signs that Unicode spells as letters.
+_NOT_IN_WORDS = re.compile(
+    "[\xad\u034f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff\u2120\u2122]"
+)
+_FRACTIONS = re.compile("[\xbc-\xbe\u2150-\u215f\u2189]")  # 10½ is not 101
+# Letters that Unicode does not decompose into a base letter and a mark.
+_BASE_LETTERS = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ß": "ss", "æ": "ae", "œ": "oe", "ı": "i", "ŋ": "ng"}
+)
 _HEADING_TAG = re.compile(r"^\s*<((?:jats:)?title)>\s*(?:abstract|summary)\s*</\1>", re.IGNORECASE)
 # "Abstract interpretation of programs" is no heading: without punctuation, a usual first word must follow.
 _HEADING = re.compile(
@@ -130,6 +140,20 @@ def is_blank(text: str) -> bool:
     if text.isascii():
         return not text.strip()
     return all(c.isspace() or c in _FILLERS or unicodedata.category(c) in _UNSEEN for c in text)
+
+
+def fold_text(text: str) -> str:
+    """Return a text as words are compared: lower case, no accents, CO₂ as co2, ligatures and wide letters as plain.
+
+    Letters of scripts without an ASCII form stay. Two texts that look alike are equal.
+    """
+    return (text if text.isascii() else _NOT_ASCII.sub(_fold_characters, text)).lower()
+
+
+def _fold_characters(characters: re.Match[str]) -> str:
+    plain = _FRACTIONS.sub(" ", _NOT_IN_WORDS.sub("", characters[0]))
+    letters = "".join(c for c in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(c))
+    return letters.casefold().translate(_BASE_LETTERS)
 
 
 def clean_abstract(text: str) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from sciprism.papers.cleaning import fold_text
 from sciprism.papers.records import Label
 
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
@@ -38,9 +38,7 @@ def stems_of(text: str) -> list[str]:
 @lru_cache(maxsize=1 << 18)
 def stem(word: str) -> str:
     """Return a word in lower case, without accents, in the singular (Harman's S stemmer, 1991)."""
-    if not word.isascii():
-        word = "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
-    word = word.casefold()
+    word = fold_text(word)
     if len(word) < MIN_STEMMED or not word.endswith("s"):
         return word
     if word.endswith("ies") and word[-4] not in "ae":
