@@ -30,6 +30,7 @@ ENCODER = WordSumEncoder(dim=64)
 FORMATS = ("proximity", "search", "classification")
 VENUES = ("Nature", "nature physics", 'J. "of" \\ Odd', "100%_Sure", "Žurnál 日本", "O'Reilly", "")
 FIELDS = ("Physics", "PHYSICS", "Computer science", 'a "b"', "c\\d", "Économie")
+AUTHORS = ("B. Two", "Bea Two", "Jørn O'Three", 'C. "Quote" Four', "三 五")
 SERVERS = {"qdrant": "SCIPRISM_QDRANT", "milvus": "SCIPRISM_MILVUS"}
 """Kind of database -> the variable with the address of a real server, such as qdrant://localhost:6333."""
 
@@ -58,7 +59,7 @@ def random_papers(count: int, *, first: int = 0, edition: int = 0) -> list[Paper
                 id=f"paper/{number}",
                 title="" if number % 29 == 28 else title,
                 abstract=abstract if number % 7 or number % 29 == 28 else "",
-                authors=("A. One", "B. Two"),
+                authors=("A. One", *(AUTHORS[i] for i in rng.permutation(len(AUTHORS))[: rng.integers(3)])),
                 venue=VENUES[rng.integers(len(VENUES))],
                 year=None if rng.random() < 0.2 else int(rng.integers(1950, 2020)),
                 fields=tuple(FIELDS[i] for i in rng.permutation(len(FIELDS))[: rng.integers(3)]),

@@ -436,3 +436,14 @@ def test_the_commands(
                 assert other == hit
     assert "venue" in command("search", "--in", address, "word3", "--venue", "nowhere")[2]
     assert command("search")[0] == 2
+
+
+def test_a_push_of_an_earlier_version_is_refused(
+    address: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    record = import_module("sciprism.databases.record")
+    with open_database(address)[1] as database:
+        database.write_texts(record.record_table("papers"), {record.RECORD: '{"layout": 1}'})
+    for words in (("search", "--in", address, "-q", "word1"), ("push", folder, "--to", address)):
+        code, _, error = run(monkeypatch, capsys, *words)
+        assert code == 2 and "has layout 1, and this version of sciprism reads 2; push to another name" in error

@@ -1,6 +1,6 @@
 import pytest
 
-from sciprism.papers.bibliographic_fields import Name, normalize, parse_name
+from sciprism.papers.bibliographic_fields import Name, has_name, normalize, parse_name
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,23 @@ def test_whole_and_block():
 
 def test_normal_form_has_letters_and_single_spaces():
     assert normalize("  D'Arcy -- 42, Łódź_ß ") == "darcy lodz ss"
+
+
+@pytest.mark.parametrize(
+    ("person", "name", "meets"),
+    [
+        ("Ina B. Møller", "moller", True),
+        ("Ina B. Møller", "Møller, I", True),
+        ("I. Møller", "Ina Møller", True),
+        ("IB Møller", "Ina Bea Møller", True),
+        ("Jean-Paul O’Neill", "ONeill JP", True),
+        ("Ina B. Møller", "Ian B. Møller", False),
+        ("Ina Mollerson", "Moller", False),
+        ("I. Berg", "I. Møller", False),
+        ("王伟", "王伟", True),
+        ("I. Møller", "I", False),
+        ("I. Møller", "?", False),
+    ],
+)
+def test_a_name_meets_the_person(person, name, meets):
+    assert has_name(person, name) == meets

@@ -20,7 +20,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Hashes = NDArray[np.int64]
 
-COLUMNS = ("id", "title", "venue", "year", "fields", "text_hash", "fingerprint", "paper", "version")
+COLUMNS = ("id", "title", "venue", "year", "fields", "authors", "text_hash", "fingerprint", "paper", "version")
 """What a row holds next to its vectors; `paper` is the whole record as JSON."""
 VECTOR, WORDS = "vector", "words"
 """Names of a row's vector and of its lexical weights."""
@@ -54,12 +54,13 @@ class TableRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowFilter:
-    """Which rows a search may return: years inclusive; venues and fields by exact name, None for any."""
+    """Which rows a search may return: years inclusive; venues, fields, authors by exact name, None for any."""
 
     year_from: int | None = None
     year_to: int | None = None
     venues: tuple[str, ...] | None = None
     fields: tuple[str, ...] | None = None
+    authors: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +94,10 @@ class VectorDatabase(ABC):
     """A connection to one database. Every failure is an InputError or RunFailedError of one line.
 
     Tables are named by the caller. Keys are signed 64-bit numbers; storing a key again replaces its row. failures: the
-    errors that its client raises; explain: returns what one means.
+    errors that its client raises; explain: returns what one means. max_rows: the most that a search returns.
     """
 
+    max_rows: int | None = None
     failures: tuple[type[Exception], ...]
     explain: Callable[[Exception], InputError | RunFailedError]
 

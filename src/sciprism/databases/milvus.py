@@ -49,11 +49,15 @@ NO_TERM = {TERMS: 1.0}
 """The lexical weights of a text without words, since Milvus stores no empty vector; no query has this term."""
 MAX_FIELDS = 4096
 """Values of a list that Milvus stores."""
+MAX_ROWS = 16_384
+"""Papers that a search of Milvus returns."""
 
 
 @databases.register("milvus")
 class _MilvusDatabase(VectorDatabase):
     """Tables in a Milvus server (key: MILVUS_TOKEN, TLS: MILVUS_TLS), or in a `.db` file of milvus-lite."""
+
+    max_rows = MAX_ROWS
 
     def __init__(self, address: Address) -> None:
         try:
@@ -262,9 +266,10 @@ def _build_schema(client: MilvusClient, dim: int) -> Any:
         schema.add_field(name, DataType.VARCHAR, max_length=MAX_TEXT)
     schema.add_field("year", DataType.INT64, nullable=True)
     schema.add_field("version", DataType.INT64)
-    schema.add_field(
-        "fields", DataType.ARRAY, element_type=DataType.VARCHAR, max_capacity=MAX_FIELDS, max_length=MAX_TEXT
-    )
+    for name in ("fields", "authors"):
+        schema.add_field(
+            name, DataType.ARRAY, element_type=DataType.VARCHAR, max_capacity=MAX_FIELDS, max_length=MAX_TEXT
+        )
     return schema
 
 
@@ -289,8 +294,9 @@ def _to_expression(filter: RowFilter) -> str:
         parts.append(f"year <= {filter.year_to}")
     if filter.venues is not None:
         parts.append(f"venue in {_quote(filter.venues)}")
-    if filter.fields is not None:
-        parts.append(f"array_contains_any(fields, {_quote(filter.fields)})")
+    for column, names in (("fields", filter.fields), ("authors", filter.authors)):
+        if names is not None:
+            parts.append(f"array_contains_any({column}, {_quote(names)})")
     return " and ".join(parts)
 
 

@@ -207,9 +207,9 @@ class _Push:
             )
 
     def _write_maps(self) -> None:
-        """Write how often each term, venue and field occurs, then the record, which says how the maps are divided."""
+        """Write how often each term, venue, field, author occurs, then the record, which says how maps are divided."""
         maps: dict[str, Mapping[str, int]] = {
-            column: _count_values(self.stored, column) for column in ("venue", "fields")
+            column: _count_values(self.stored, column) for column in ("venue", "fields", "authors")
         }
         if self.statistics is not None:
             terms, counts = read_frequencies(self.stored)
@@ -285,7 +285,7 @@ def _find_years(stored: StoredCollection) -> tuple[int, int] | None:
 
 
 def _count_values(stored: StoredCollection, column: str) -> Counter[str]:
-    """Count the papers that have each venue or field."""
+    """Count the papers that have each venue, field or author."""
     counts: Counter[str] = Counter()
     first = 0
     live = stored.mask()

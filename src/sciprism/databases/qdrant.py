@@ -43,7 +43,7 @@ PORT = 6333
 TIMEOUT = 60
 """Seconds that a server may take for one request."""
 DISTANCES = {"cosine": "Cosine", "dot": "Dot", "euclidean": "Euclid"}
-FILTERED = {"year": "integer", "venue": "keyword", "fields": "keyword"}
+FILTERED = {"year": "integer", "venue": "keyword", "fields": "keyword", "authors": "keyword"}
 """Columns that a search may be filtered by, which a server indexes."""
 
 
@@ -269,7 +269,7 @@ def _to_filter(filter: RowFilter) -> Any:
     if filter.year_from is not None or filter.year_to is not None:
         years = models.Range(gte=filter.year_from, lte=filter.year_to)
         must.append(models.FieldCondition(key="year", range=years))
-    for column, values in (("venue", filter.venues), ("fields", filter.fields)):
+    for column, values in (("venue", filter.venues), ("fields", filter.fields), ("authors", filter.authors)):
         if values is not None:
             must.append(models.FieldCondition(key=column, match=models.MatchAny(any=list(values))))
     return models.Filter(must=must) if must else None

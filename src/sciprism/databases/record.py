@@ -1,4 +1,4 @@
-"""The record of a pushed collection, a table of texts: its encoder and spaces, counts of words, venues and fields."""
+"""The record of a pushed collection, a table of texts: its encoder and spaces, counts of words, venues, authors ..."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from sciprism.errors import InputError
 from sciprism.store.known_papers import hash64
 from sciprism.store.manifest import EncoderRecord, SpaceRecord, StoredRecord
 
-LAYOUT = 1
+LAYOUT = 2
+"""Version of what a push writes; another one is refused. 2: words of texts are folded, and rows have authors."""
 RECORD = "record"
 BUCKET_ENTRIES = 256
 """Texts at most, on average, in a part of a map of terms, venues or fields: a part is small, and read on its own."""
@@ -76,7 +77,10 @@ def read_record(database: VectorDatabase, address: Address) -> RemoteRecord | No
     try:
         layout = int(json.loads(text).get("layout", 0))
         if layout != LAYOUT:
-            raise InputError(f"{address} has layout {layout}; this version of sciprism reads {LAYOUT}")
+            raise InputError(
+                f"{address} has layout {layout}, and this version of sciprism reads {LAYOUT}; push to another name, or "
+                "drop its collections there and push again"
+            )
         return RemoteRecord.model_validate_json(text)
     except (ValidationError, ValueError) as error:
         if isinstance(error, InputError):
@@ -104,7 +108,7 @@ def check_table(database: VectorDatabase, address: Address, record: RemoteRecord
 
 
 class TextMap:
-    """A map from texts to counts in a database, divided into buckets by hash. kind: term, venue or fields."""
+    """A map from texts to counts in a database, divided into buckets by hash. kind: term, venue, fields or authors."""
 
     def __init__(self, database: VectorDatabase, name: str, kind: str, buckets: int) -> None:
         self._database, self._table, self._kind, self._buckets = database, record_table(name), kind, buckets

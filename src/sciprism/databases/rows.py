@@ -75,6 +75,7 @@ class RowBuilder:
             "venue": paper.venue[:MAX_TITLE],
             "year": paper.year,
             "fields": [field[:MAX_TITLE] for field in paper.fields[:MAX_FIELDS]],
+            "authors": [author[:MAX_TITLE] for author in paper.authors[:MAX_FIELDS]],
             "text_hash": f"{int(self.hashes.texts[row]):016x}",
             "fingerprint": self.stored.manifest.encoder.fingerprint,
             "paper": record,

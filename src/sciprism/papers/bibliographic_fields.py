@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
+
+from sciprism.papers.cleaning import fold_text
 
 _YEAR = re.compile(r"(?<!\d)(?:1[4-9]|20)\d\d(?!\d)")
 _INITIALS = r"(?:[^\W\d_a-z]\.?-?\s?){1,4}"
@@ -71,12 +72,9 @@ def split_names(text: str) -> tuple[str, ...]:
 # ---- names of persons, for comparison ----
 
 
-# letters that Unicode does not decompose into a base letter and a mark
-_PLAIN = str.maketrans(
-    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ß": "ss", "æ": "ae", "œ": "oe", "ı": "i", "ŋ": "ng"}
-)
 _APOSTROPHES = re.compile("['’‘`´ʻʼ]")
 _OTHER = re.compile(r"[\W\d_]+")
+_JOINED_INITIALS = re.compile(r"\b[A-Z]{2,3}\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +101,26 @@ def normalize(text: str) -> str:
 
     Letters of scripts without an ASCII base stay, or such a name would be empty.
     """
-    lower = _APOSTROPHES.sub("", text.casefold().translate(_PLAIN))
-    bare = "".join(c for c in unicodedata.normalize("NFKD", lower) if not unicodedata.combining(c))
-    return _OTHER.sub(" ", bare).strip()
+    return _OTHER.sub(" ", fold_text(_APOSTROPHES.sub("", text))).strip()
+
+
+def has_name(person: str, name: str) -> bool:
+    """Return whether a person may have a name: all its words, in any order; an initial stands for a word.
+
+    At least one word of two letters is equal: `A. Lee` meets `Lee, Ann` and `Lee AB`, not `A. Ng`.
+    """
+    parts = normalize(_split_initials(name)).split()
+    words = normalize(f"{person} {_split_initials(person)}").split()
+    if not any(len(part) > 1 and part in words for part in parts):
+        return False
+    return all(
+        part in words or any(min(len(part), len(word)) == 1 and part[0] == word[0] for word in words) for part in parts
+    )
+
+
+def _split_initials(name: str) -> str:
+    """Return `Lee AB` as `Lee A B`."""
+    return name if name.isupper() else _JOINED_INITIALS.sub(lambda letters: " ".join(letters[0]), name)
 
 
 def parse_name(name: str) -> Name:

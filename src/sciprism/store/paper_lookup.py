@@ -179,7 +179,7 @@ def check_filter(collection: StoredCollection, filter: Filter) -> None:
     if not filter or _passes(collection, filter):
         return
     name = collection.folder
-    if not _passes(collection, replace(filter, venue="", field="")):
+    if not _passes(collection, replace(filter, venue="", field="", author="")):
         years = [year for (part,) in collection.columns("year") for year in part if year is not None]
         span = f"its first year is {min(years)}, its last {max(years)}" if years else "none of its papers has a year"
         raise InputError(f"no paper of {name} is from these years; {span}")
@@ -189,6 +189,8 @@ def check_filter(collection: StoredCollection, filter: Filter) -> None:
         )
     if not _passes(collection, Filter(field=filter.field)):
         raise InputError(f"no paper of {name} has the field {filter.field!r}; {_list_values(collection, 'fields')}")
+    if not _passes(collection, Filter(author=filter.author)):
+        raise InputError(f"no paper of {name} has the author {filter.author!r}; {_list_values(collection, 'authors')}")
     raise InputError(f"no paper of {name} meets all conditions together, though each is met by some; leave one out")
 
 

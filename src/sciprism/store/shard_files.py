@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from sciprism.arrays import Floats
 from sciprism.checksums import BLOCK, BlockChecks, Bytes, CheckedFile
 from sciprism.errors import DamagedFileError, InputError
+from sciprism.papers.bibliographic_fields import has_name, normalize
 from sciprism.papers.cleaning import is_blank
 from sciprism.papers.records import Paper, Place
 
@@ -249,13 +251,14 @@ Mask = NDArray[np.bool_]
 class Filter:
     """Which papers a search may return: years inclusive, venue by part of its name, field by its whole name.
 
-    Case is ignored. A paper without a year passes no year bound.
+    Case is ignored. A paper without a year passes no year bound. author: a name or surname, see `has_name`.
     """
 
     year_from: int | None = None
     year_to: int | None = None
     venue: str = ""
     field: str = ""
+    author: str = ""
 
     def __bool__(self) -> bool:
         return self != Filter()
@@ -274,10 +277,31 @@ class Filter:
             venues = pc.utf8_lower(column("venue"))
             passes &= pc.match_substring(venues, self.venue.lower()).to_numpy(zero_copy_only=False)
         if self.field:
-            lists = column("fields").combine_chunks()
-            same = pc.equal(pc.utf8_lower(pc.list_flatten(lists)), self.field.lower())
-            owners = pc.list_parent_indices(lists).to_numpy()
-            has_field = np.zeros(len(passes), bool)
-            has_field[owners[same.to_numpy(zero_copy_only=False)]] = True
-            passes &= has_field
+            passes &= _any_item(column("fields"), lambda names: pc.equal(pc.utf8_lower(names), self.field.lower()))
+        if self.author:
+            passes &= _any_item(column("authors"), self._match_authors)
         return passes
+
+    def _match_authors(self, names: pa.Array) -> pa.Array:
+        """Mark the names that may be the author's; only those that have one of its words are looked at closely."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        coded = names.dictionary_encode()
+        words = "|".join(re.escape(word) for word in normalize(self.author).split() if len(word) > 1)
+        lower = pc.replace_substring_regex(pc.utf8_lower(coded.dictionary), "['`]", "")
+        near = pc.or_(pc.match_substring_regex(lower, words), pc.invert(pc.string_is_ascii(lower)))
+        pairs = zip(coded.dictionary.to_pylist(), near.to_pylist(), strict=True)
+        matches = pa.array([is_near and has_name(name, self.author) for name, is_near in pairs], pa.bool_())
+        return pc.take(matches, coded.indices)
+
+
+def _any_item(column: pa.ChunkedArray, match: Callable[[pa.Array], pa.Array]) -> Mask:
+    """Mark the rows of a column of lists that have an item which matches."""
+    import pyarrow.compute as pc
+
+    lists = column.combine_chunks()
+    has_item = np.zeros(len(lists), bool)
+    owners = pc.list_parent_indices(lists).to_numpy()
+    has_item[owners[match(pc.list_flatten(lists)).to_numpy(zero_copy_only=False)]] = True
+    return has_item
