@@ -139,7 +139,7 @@ def test_search_prints_a_ranked_list(collection: Path) -> None:
     result = run("search", collection, "dark matter density profile", "-k", 2)
     assert result.exit_code == 0, result.output
     words = " ".join(result.stdout.split())
-    assert words.startswith("1 0.") and "A universal density profile ApJ, 1997 [halo]" in words
+    assert words.startswith("1 0.") and "A universal density profile A. Berg; ApJ, 1997 [halo]" in words
     assert "“Dark matter halos share one density profile, cf. Fig. 2.”" in words
     assert "2 0." in words and "3 0." not in words
 
@@ -197,6 +197,7 @@ def test_a_filter_that_no_paper_passes_is_said(collection: Path, command: tuple[
         (("--year", "3000-"), "no paper of .* is from these years; its first year is 1970, its last 2017"),
         (("--venue", "nowhere"), "has a venue with 'nowhere' in it; it has 2, the most frequent: ApJ, Science"),
         (("--field", "Bio"), "has the field 'Bio'; it has 2, the most frequent: Biology, Astronomy"),
+        (("--author", "Bergman"), "has the author 'Bergman'; it has 3, the most frequent: A. Berg, B. Lund, Ann Berg"),
         (("--field", "Biology", "--year", "-2000"), "meets all conditions together, though each is met by some"),
     ):
         found = error_of(run(command[0], collection, *command[1:], *options))
@@ -214,6 +215,27 @@ def test_index_makes_lexical_and_hybrid_search_possible(collection: Path, loaded
     assert "[rotation]" in result.stdout and loaded == []
     assert run("search", collection, "andromeda", "--mode", "hybrid").exit_code == 0
     assert "mode 'magic'" in error_of(run("search", collection, "andromeda", "--mode", "magic"))
+
+
+def test_operators_have_an_effect_in_mode_lexical_alone(collection: Path) -> None:
+    run("index", collection, "--lexical")
+
+    def ids(*words: str) -> list[str]:
+        result = run("search", collection, *words, "--mode", "lexical", "--no-why", "--json")
+        assert result.stderr == ""
+        return [hit["id"] for hit in json.loads(result.stdout)["rankings"][0]["hits"]]
+
+    assert set(ids("guide enzyme")) == {"crispr", "editing"}
+    assert ids("guide AND enzyme NOT repaired") == ids("guide", "AND", "enzyme", "NOT", "repaired") == ["crispr"]
+    assert ids("cut DNA", "AND", "guide") == ["crispr"], "the shell takes the quotes away"
+    assert ids("enzyme", "--author", "Berg, A") == ["editing"]
+    message = error_of(run("search", collection, "(guide OR", "--mode", "lexical"))
+    assert message == "query 1: a word or phrase is missing before the end of '(guide OR'"
+    for mode in ("exact", "hybrid"):
+        result = run("search", collection, 'guide NOT "repaired"', "--mode", mode, "--no-why")
+        assert result.exit_code == 0 and result.stderr == (
+            f"quotes, AND, OR and NOT have no effect in mode {mode}, but in --mode lexical\n"
+        )
 
 
 def test_index_checks_the_files_first(collection: Path) -> None:

@@ -61,6 +61,7 @@ def test_filters(collection: StoredCollection) -> None:
     assert ids(venue="apj", year_to=1980) == ["rotation"]
     assert ids(field="astronomy") == ["halo"]
     assert ids(field="history") == []
+    assert ids(author="berg") == ["editing", "halo"] and ids(author="Ann Berg", year_to=2000) == ["halo"]
 
 
 def test_modes(collection: StoredCollection) -> None:

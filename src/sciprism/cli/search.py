@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -34,13 +35,15 @@ class FilterChoice:
     year: Annotated[str, "Only papers of these years: 1997, 1990-2000, 1990-, -2000."] = ""
     venue: Annotated[str, "Only papers whose venue contains this."] = ""
     field: Annotated[str, "Only papers of this field."] = ""
+    author: Annotated[str, "Only papers of this author: a surname or name, also with initials."] = ""
 
     def build(self) -> Filter:
         """Return the filter. Raises InputError for years of another form."""
         from sciprism.store import Filter
 
+        names: dict[str, Any] = {"venue": self.venue, "field": self.field, "author": self.author}
         if not self.year:
-            return Filter(venue=self.venue, field=self.field)
+            return Filter(**names)
         match = re.fullmatch(r"(\d+)|(\d*)-(\d*)", self.year.strip())
         if match is None or self.year.strip() == "-":
             raise InputError(f"--year {self.year!r} is not a year or a span such as 1990-2000, 1990- or -2000")
@@ -48,7 +51,7 @@ class FilterChoice:
         year_from, year_to = (int(text) if text else None for text in (single or first, single or last))
         if year_from is not None and year_to is not None and year_from > year_to:
             raise InputError(f"--year {self.year!r} ends before it begins")
-        return Filter(year_from=year_from, year_to=year_to, venue=self.venue, field=self.field)
+        return Filter(year_from=year_from, year_to=year_to, **names)
 
 
 @with_settings
@@ -74,9 +77,11 @@ def search(
 ) -> None:
     """Rank the papers of a collection for a query in words.
 
-    All words are one query, with quotes or without. For several queries: -q ONE -q TWO, or --queries FILE.
+    All words are one query, with quotes or without. For several queries: -q ONE -q TWO, or --queries FILE. In --mode
+    lexical a query may have "phrases", AND, OR, NOT and parentheses.
 
     Example: sciprism search vecs/ dark matter halos -k 5 --year 1990-2010
+    Example: sciprism search vecs/ '"dark matter" AND (halo OR galaxy) NOT survey' --mode lexical
     Example: sciprism search --in qdrant://localhost:6333/papers dark matter halos
     """
     from sciprism.uses.search import check_mode
@@ -84,7 +89,7 @@ def search(
     check_mode(mode)
     chosen = among.build()
     words = [*filter(None, [collection if database else ""]), *(words or [])]
-    collect = partial(_collect_queries, words, query or [], queries)
+    collect = partial(_collect_queries, words, query or [], queries, mode)
     rank = _search_database if database else _search_folder
     rankings = rank(database or collection, model, collect, k=k, mode=mode, filter=chosen, why=why)
     print_rankings("search", database or collection, rankings, mode, as_json=as_json)
@@ -121,18 +126,27 @@ def _search_database(
         return remote.rank(encoder, queries, k, mode=mode, filter=filter, why=why)
 
 
-def _collect_queries(words: list[str], queries: Iterable[str], file: str) -> list[str]:
-    """Return the query in words, those of -q, and the lines of a file; empty lines are no queries."""
+def _collect_queries(words: list[str], queries: Iterable[str], file: str, mode: str) -> list[str]:
+    """Return the query in words, those of -q, and the lines of a file; empty lines are no queries.
+
+    In mode lexical, words that the shell had in quotes are a phrase. Warns of operators in other modes.
+    """
+    from sciprism.index.boolean_query import BOOLEAN_SIGNS
+
     if words == ["-"] and not file:
         words, file = [], "-"
     if "-" in words:
         raise InputError("- is among the words of a query; read queries from standard input with --queries -")
-    asked = [*([" ".join(words)] if words else []), *queries]
+    if mode == "lexical" and len(words) > 1:
+        words = [f'"{word}"' if " " in word and not BOOLEAN_SIGNS.search(word) else word for word in words]
+    collected = [*([" ".join(words)] if words else []), *queries]
     if file:
-        asked += _read_queries(file)
-    if not asked:
+        collected += _read_queries(file)
+    if not collected:
         raise InputError("no query; write its words after the collection, or -q QUERY, or --queries FILE")
-    return asked
+    if mode != "lexical" and any(map(BOOLEAN_SIGNS.search, collected)):
+        print(f"quotes, AND, OR and NOT have no effect in mode {mode}, but in --mode lexical", file=sys.stderr)
+    return collected
 
 
 def _read_queries(file: str) -> Iterator[str]:

@@ -14,6 +14,7 @@ from sciprism.databases.record import RemoteRecord, TextMap, check_table, read_r
 from sciprism.databases.rows import read_paper
 from sciprism.errors import InputError
 from sciprism.index import reciprocal_rank_fusion
+from sciprism.index.boolean_query import BooleanQuery, parse_query, select
 from sciprism.store import Filter
 from sciprism.uses.collection import load_recorded_encoder
 from sciprism.uses.rankings import Ranking, build_rankings, find_nearest_sentences
@@ -96,7 +97,7 @@ class RemoteCollection(Searchable):
         self, encoder: Encoder | None, queries: Sequence[str], k: int, mode: str, filter: Filter | None, why: bool
     ) -> list[Ranking]:
         check_mode(mode)
-        check_queries(queries, k)
+        check_queries(queries, k, mode)
         if encoder is not None:
             self.record.encoder.check(encoder, self.address)
         elif mode != "lexical" or why:
@@ -115,7 +116,10 @@ class RemoteCollection(Searchable):
             format, space = choose_query_space(self.record.spaces, self.address, encoder)
             vectors = encoder.encode(queries, format=format, role="query")
         if mode == "lexical" or vectors is None:
-            rankings = self._search_words(queries, k, filter)
+            parsed = [parse_query(query) for query in queries]
+            plain = [query for query, operators in zip(queries, parsed, strict=True) if operators is None]
+            by_words = iter(self._search_words(plain, k, filter))
+            rankings = [self._select(query, k, filter) if query else next(by_words) for query in parsed]
         elif mode == "hybrid":
             depth = max(k, FUSION_DEPTH)
             by_meaning = self._search_vectors(space, vectors, depth, filter, exact=not self.record.approximate)
@@ -139,6 +143,17 @@ class RemoteCollection(Searchable):
         if not exact and not self.record.approximate:
             raise InputError(f"{self.address} has no approximate index; push the collection again with --approximate")
         return self._database.search_vectors(table, layout, vectors, k, filter, exact=exact)
+
+    def _select(self, query: BooleanQuery, k: int, filter: RowFilter) -> list[FoundRow]:
+        """Return the rows for a Boolean query: they are ranked there, and texts are compared here."""
+        words = [" ".join(query.list_ranked_words())]
+        return select(
+            query,
+            k,
+            lambda depth: self._search_words(words, depth, filter)[0],
+            lambda rows: [read_paper(row.paper) for row in rows],
+            self._database.max_rows,
+        )
 
     def _search_words(self, queries: Sequence[str], k: int, filter: RowFilter) -> list[list[FoundRow]]:
         lexical = self.record.lexical
@@ -179,16 +194,18 @@ def build_row_filter(
         return RowFilter()
     if filter.year_from is not None or filter.year_to is not None:
         _check_years(place, record, filter)
-    venues = fields = None
-    if filter.venue:
-        counts = TextMap(database, name, "venue", record.buckets["venue"]).read_all()
-        if not (venues := _match_names(counts, Filter(venue=filter.venue))):
-            raise InputError(f"no paper of {place} has a venue with {filter.venue!r} in it; {_list_names(counts)}")
-    if filter.field:
-        counts = TextMap(database, name, "fields", record.buckets["fields"]).read_all()
-        if not (fields := _match_names(counts, Filter(field=filter.field))):
-            raise InputError(f"no paper of {place} has the field {filter.field!r}; {_list_names(counts)}")
-    return RowFilter(year_from=filter.year_from, year_to=filter.year_to, venues=venues, fields=fields)
+    chosen: dict[str, tuple[str, ...]] = {}
+    for column, condition, what in (
+        ("venue", Filter(venue=filter.venue), f"a venue with {filter.venue!r} in it"),
+        ("fields", Filter(field=filter.field), f"the field {filter.field!r}"),
+        ("authors", Filter(author=filter.author), f"the author {filter.author!r}"),
+    ):
+        if condition:
+            counts = TextMap(database, name, column, record.buckets[column]).read_all()
+            if not (names := _match_names(counts, condition)):
+                raise InputError(f"no paper of {place} has {what}; {_list_names(counts)}")
+            chosen["venues" if column == "venue" else column] = names
+    return RowFilter(year_from=filter.year_from, year_to=filter.year_to, **chosen)
 
 
 def _check_years(place: object, record: RemoteRecord, filter: Filter) -> None:
@@ -202,12 +219,14 @@ def _check_years(place: object, record: RemoteRecord, filter: Filter) -> None:
 
 
 def _match_names(counts: dict[str, int], filter: Filter) -> tuple[str, ...]:
-    """Return the names that pass a filter by venue or field, as the local search compares them."""
+    """Return the names that pass a filter by venue, field or author, as the local search compares them."""
     import pyarrow as pa
 
     names = sorted(counts)
     columns = {"venue": pa.chunked_array([names], pa.string())}
-    columns["fields"] = pa.chunked_array([[[name] for name in names]], pa.list_(pa.string()))
+    columns |= dict.fromkeys(
+        ("fields", "authors"), pa.chunked_array([[[name] for name in names]], pa.list_(pa.string()))
+    )
     passes = filter.passes(len(names), columns.__getitem__)
     return tuple(name for name, passed in zip(names, passes, strict=True) if passed)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
 from sciprism.index import lexical, reciprocal_rank_fusion, vector_searches
+from sciprism.index.boolean_query import parse_query, select
 from sciprism.papers.cleaning import is_blank
 from sciprism.papers.records import Paper
 from sciprism.store import Filter, StoredCollection
@@ -42,11 +44,12 @@ def search(
 ) -> list[Ranking]:
     """Rank papers for each query.
 
-    mode: one of `vector_searches`, "lexical", which with why=False needs no encoder, or "hybrid".
+    mode: one of `vector_searches`, "lexical", which with why=False needs no encoder, or "hybrid". Quotes, AND, OR, NOT
+    and parentheses have an effect in mode "lexical" alone (`parse_query`).
     """
     queries = [queries] if isinstance(queries, str) else list(queries)
     check_mode(mode)
-    check_queries(queries, k)
+    check_queries(queries, k, mode)
     if encoder is not None:
         collection.check_encoder(encoder)
     k = min(k, max(1, collection.rows))
@@ -94,8 +97,9 @@ class Searchable:
     ) -> list[Hit] | list[list[Hit]]:
         """Rank papers for a query in words; for a list of queries, a list of rankings.
 
-        mode: exact, approximate, lexical or hybrid; the last three need an index (`sciprism index`). why: find the
-        sentence of each paper that is nearest to the query. filters: year_from, year_to, venue, field.
+        mode: exact, approximate, lexical or hybrid; the last three need an index (`sciprism index`). In mode lexical
+        "quoted words" are phrases, and AND, OR, NOT and parentheses say which papers are ranked. why: find the sentence
+        of each paper that is nearest to the query. filters: year_from, year_to, venue, field, author.
         """
         encoder = None if mode == "lexical" and not why else self.encoder
         texts = [queries] if isinstance(queries, str) else list(queries)
@@ -109,7 +113,7 @@ def build_filter(filters: dict[str, Any]) -> Filter:
     try:
         return Filter(**filters)
     except TypeError:
-        raise InputError(f"filters are year_from, year_to, venue, field, not {', '.join(filters)}") from None
+        raise InputError(f"filters are year_from, year_to, venue, field, author, not {', '.join(filters)}") from None
 
 
 def check_mode(mode: str) -> None:
@@ -119,12 +123,16 @@ def check_mode(mode: str) -> None:
         raise InputError(f"mode {mode!r} is not one of {', '.join(modes)}")
 
 
-def check_queries(queries: Sequence[str], k: int) -> None:
-    """Raise InputError for a query without words, or for no papers."""
+def check_queries(queries: Sequence[str], k: int, mode: str) -> None:
+    """Raise InputError for a query without words, or with operators that are malformed, or for no papers."""
     _check_count(k)
     for number, query in enumerate(queries, 1):
         if is_blank(query):
             raise InputError(f"query {number} is empty; write what to search for")
+        try:
+            _ = mode == "lexical" and parse_query(query)
+        except InputError as error:
+            raise InputError(f"query {number}: {error}") from None
 
 
 def _check_count(k: int) -> None:
@@ -163,7 +171,8 @@ def _search_batch(
         format, space = choose_query_space(collection.manifest.spaces, collection.folder, encoder)
         query_vectors = encoder.encode(queries, format=format, role="query")
     if mode == "lexical" or query_vectors is None:
-        scores, rows = lexical.search(collection, queries, k, mask)
+        ranked = [_search_words(collection, query, k, mask) for query in queries]
+        scores, rows = (np.concatenate(column) for column in zip(*ranked, strict=True))
     elif mode == "hybrid":
         depth = max(k, FUSION_DEPTH)
         _, by_words = lexical.search(collection, queries, depth, mask)
@@ -172,6 +181,28 @@ def _search_batch(
     else:
         scores, rows = vector_searches[mode](collection, space, query_vectors, k, mask)
     return _rank(collection, encoder if why else None, space, queries, query_vectors, (scores, rows))
+
+
+def _search_words(
+    collection: StoredCollection, query: str, k: int, mask: NDArray[np.bool_] | None
+) -> tuple[Floats, Rows]:
+    """Return scores and rows (1, k) of the papers that share words with a query and pass its operators."""
+    parsed = parse_query(query)
+    if parsed is None:
+        return lexical.search(collection, [query], k, mask)
+    words = [" ".join(parsed.list_ranked_words())]
+    passes, certain = parsed.find_rows(partial(lexical.find_rows, collection), collection.rows)
+    if mask is not None:
+        passes &= mask
+
+    def rank(depth: int) -> list[int]:
+        return [row for row in lexical.search(collection, words, depth, passes)[1][0].tolist() if row >= 0]
+
+    if not certain:
+        selected = select(parsed, k, rank, collection.papers)
+        passes = np.zeros_like(passes)
+        passes[selected] = True
+    return lexical.search(collection, words, k, passes)
 
 
 def encode_titles(collection: StoredCollection, encoder: Encoder) -> dict[str, TitleQueries]:
