@@ -134,3 +134,25 @@ def test_a_collection_in_the_folder_of_its_input_is_not_read(tmp_path: Path) -> 
     assert len(list(read_papers([tmp_path], report=report))) == 1 and report.ignored == 4
     with pytest.raises(InputError, match="no file in a known format in this folder"):
         list(read_papers([tmp_path / "c"]))
+
+
+def test_columns_in_the_names_of_folders_are_columns(tmp_path: Path) -> None:
+    """Hive, Spark and Arrow divide a table by a column into folders, whose files lack it."""
+    frogs, own = tmp_path / "year=1999" / "field=Life%20science", tmp_path / "year=2001" / "date=2024-05-01"
+    for folder in (frogs, own):
+        folder.mkdir(parents=True)
+    write(frogs / "part-0.parquet", [{"title": "On frogs", "abstract": "A"}])
+    write(frogs / "part-1.parquet", [{"id": "https://openalex.org/W1", "title": "On newts", "authorships": None}])
+    write(own / "part-0.parquet", [{"title": "On toads", "abstract": "B", "year": 1987}])
+    (own / "part-1.jsonl").write_text('{"id": "x", "title": "On tadpoles"}\n')
+    (own / "part-2.csv").write_text("title,abstract\nOn eggs,C\n")
+    none = tmp_path / "year=__HIVE_DEFAULT_PARTITION__"
+    none.mkdir()
+    write(none / "part-0.parquet", [{"title": "On water", "abstract": "D"}])
+    found = {paper.title: (paper.year, paper.fields) for paper in read_papers([tmp_path])}
+    life = (1999, ("Life science",))
+    assert found == {"On frogs": life, "On newts": life, "On toads": (1987, ())} | dict.fromkeys(
+        ["On tadpoles", "On eggs"], (2001, ())
+    ) | {"On water": (None, ())}
+    chosen = read_one(frogs / "part-0.parquet", options=ReadOptions(columns={"venue": "field"}))
+    assert chosen.venue == "Life science"

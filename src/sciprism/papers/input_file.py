@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
+from urllib.parse import unquote
 
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import HEAD, describe_wrong_file
@@ -49,6 +50,8 @@ _BYTE_ORDER_MARKS = (
 )
 # Zip (Excel, OpenDocument), the container of .xls, SQLite, Parquet: not text, so no encoding is guessed.
 _BINARY_MARKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"SQLite format 3\x00", b"PAR1")
+_FOLDER_COLUMN = re.compile(r"([^=]+)=(.*)")
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # what Hive, Spark and Arrow write for an empty cell
 _SPACING_CONTROL = re.compile("[\x0b\x0c\x1c-\x1f\x85]")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x9f\ufeff\ufffe]")
 # Control characters and invalid bytes in one pattern: every line is searched only once.
@@ -127,6 +130,13 @@ class InputFile:
         self.remarks: list[str] = []  # what else was left out
         self._pending: BinaryIO | None = None  # a pipe that head() opened and nobody has read yet
         self._head: bytes | None = None
+
+    @property
+    def folder_columns(self) -> dict[str, str]:
+        """Return the columns that the names of its folders hold, column -> value (`year=2019/part-0.parquet`)."""
+        pairs = (_FOLDER_COLUMN.fullmatch(folder) for folder in re.split(r"[/\\]", str(self.path))[:-1])
+        columns = {unquote(pair[1]): unquote(pair[2]) for pair in pairs if pair}
+        return {name: value for name, value in columns.items() if value != _NO_VALUE}
 
     def locate(self, number: int, line: int | None) -> str:
         """Name a record by its first line, else by its number."""

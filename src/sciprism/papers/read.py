@@ -8,14 +8,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sciprism.errors import GuessedEncodingWarning, InputError, UnreadSheetsWarning
+from sciprism.papers.bibliographic_fields import find_year
 from sciprism.papers.cleaning import clean_label, clean_name, clean_paper
 from sciprism.papers.division import InputShare
 from sciprism.papers.input_file import BadRecord, FilePath, InputFile, ReadOptions
 from sciprism.papers.input_paths import InputPath, Paths, find_paths, list_files
 from sciprism.papers.records import Deletion, Label, Paper, Place
+from sciprism.papers.rows import guess_columns
 from sciprism.papers.snapshots import expand_diffs, find_md5, is_release_diff
 
 if TYPE_CHECKING:
@@ -27,7 +29,14 @@ MAX_DETAILED = 1000
 """Skipped records that are kept with their reasons; all are counted."""
 
 _XML_ROOT = re.compile(r"\s*(?:<[?!][^>]*>\s*)*<([A-Za-z_][\w:.-]*)[\s/>]")
+_MAX_QUOTED = 160  # characters of a file in no known format
 _NO_OPTIONS = ReadOptions()
+# Columns by which dumps are divided into folders. `date` and `source` are when and whence a dump was made.
+_FOLDER_COLUMNS = {
+    "year": "year publicationyear pubyear publishedyear publicationdate",
+    "venue": "venue journal conference",
+    "fields": "field fields fieldofstudy fieldsofstudy category subject",
+}
 
 
 @dataclass(slots=True)
@@ -226,6 +235,7 @@ class _RecordStream(Generic[Record]):
             raise InputError(self._explain_unknown(file))
         if file.part and not self.formats[counts.format].reads_parts:
             raise InputError(f"{file.path}#{file.part}: a {counts.format} file has no parts; name {file.path} alone")
+        columns = _read_folder_columns(file)
         file.wanted = partial(self.share.reads_record, counts.path) if self.share else None
         try:
             items = self.formats[counts.format].read(file, self.options)
@@ -237,6 +247,8 @@ class _RecordStream(Generic[Record]):
                 if isinstance(record, BadRecord):
                     self._skip(counts, record.number, record.line, record.reason)
                     continue
+                if columns and isinstance(record, Paper):
+                    record = replace(record, **{name: columns[name] for name in columns if not getattr(record, name)})
                 counts.deletions += isinstance(record, Deletion)
                 counts.papers += not isinstance(record, Deletion)
                 yield record
@@ -270,6 +282,8 @@ class _RecordStream(Generic[Record]):
         names = ", ".join(f"{name} ({' '.join(self.formats[name].suffixes)})" for name in sorted(self.formats))
         root = _XML_ROOT.match(file.head())
         element = f" (XML of <{root[1]}>)" if root else ""
+        if (head := file.head().lstrip()).startswith(("{", "[")):
+            element = f" (JSON that begins {' '.join(head.split())[:_MAX_QUOTED]!r})"
         return f"{file.path}: not in a known format{element}; known: {names}; pass --reader NAME to force one"
 
     def _find_prefix(self, path: FilePath, name: str) -> str:
@@ -331,6 +345,15 @@ class _RecordStream(Generic[Record]):
 
 def _is_empty(file: InputFile) -> bool:
     return not file.head().strip("\x00\x1a \t\r\n")
+
+
+def _read_folder_columns(file: InputFile) -> dict[str, Any]:
+    """Return field -> value of the columns in the names of a file's folders, for papers that lack the field."""
+    columns = file.folder_columns
+    numbers = guess_columns([*columns], _FOLDER_COLUMNS) if columns else {}
+    texts = {field: [*columns.values()][number] for field, number in numbers.items()}
+    values = {field: find_year(text) if field == "year" else text for field, text in texts.items()}
+    return {field: (value,) if field == "fields" else value for field, value in values.items() if value}
 
 
 def _describe_repairs(file: InputFile) -> str:

@@ -57,7 +57,8 @@ def read_parquet(file: InputFile, options: ReadOptions) -> Iterator[Paper | Dele
             names = [field.name for field in table.schema_arrow if not _is_vector(field.type)]
             maps = [field.name for field in table.schema_arrow if pa.types.is_map(field.type)]
             build = _find_json_builder(names) if not options.columns else None
-            build = build or _find_table_builder(file.path, names, options)
+            folders = {name: value for name, value in file.folder_columns.items() if name in options.columns.values()}
+            build = build or _find_table_builder(file.path, [*names, *folders], options)
             for batch in _read_batches(table, names, file.wanted):
                 if isinstance(batch, int):
                     number += batch
@@ -65,7 +66,7 @@ def read_parquet(file: InputFile, options: ReadOptions) -> Iterator[Paper | Dele
                     continue
                 for row in batch.to_pylist():
                     number += 1
-                    row |= {name: dict(row[name]) for name in maps if row[name] is not None}
+                    row |= folders | {name: dict(row[name]) for name in maps if row[name] is not None}
                     yield _build(build, row, number)
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, InputError):
