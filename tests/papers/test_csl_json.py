@@ -25,6 +25,10 @@ FIELDS = (
     "note",
     "DOI",
     "number",
+    "subtitle",
+    "created",
+    "reference",
+    "message",
 )
 
 
@@ -52,6 +56,55 @@ def test_years(read, issued, year) -> None:
     assert one(read, issued=issued).year == year
 
 
+@pytest.mark.parametrize(
+    ("fields", "year"),
+    [
+        ({"issued": {"date-parts": [[None]]}, "published-print": {"date-parts": [[2016, 2]]}}, 2016),
+        ({"issued": {"date-parts": [[None]]}, "created": {"date-parts": [[2017, 5, 8]]}}, 2017),
+        ({"issued": {"date-parts": [[0]]}, "posted": {"date-parts": [["2018"]]}}, 2018),
+        ({"issued": {"date-parts": [None]}, "accepted": {"raw": "n.d."}, "submitted": "2015-01"}, 2015),
+        ({"issued": {}, "journal-issue": {"published-print": {"date-parts": [[1999]]}}, "created": "2003"}, 1999),
+        ({"issued": {"date-parts": [[2012]]}, "published-online": {"date-parts": [[2011]]}}, 2012),
+        ({"issued": {"date-parts": [[None]]}, "accessed": {"date-parts": [[2020]]}}, None),
+    ],
+)
+def test_the_first_date_that_is_one_gives_the_year(read, fields, year) -> None:
+    assert one(read, **fields).year == year
+
+
+@pytest.mark.parametrize(
+    ("fields", "title"),
+    [
+        ({"title": ["TIDE"], "subtitle": ["A harbour model"], "short-title": ["TIDE"]}, "TIDE: A harbour model"),
+        ({"title": "TIDE", "subtitle": "A harbour model"}, "TIDE: A harbour model"),
+        ({"title": "TIDE: A harbour model", "subtitle": ["a <i>harbour</i> model"]}, "TIDE: A harbour model"),
+        ({"title": ["TIDE"], "subtitle": ["TIDE: A harbour model"]}, "TIDE: A harbour model"),
+        ({"title": ["TIDE:"], "subtitle": [": A model", "Part 2"]}, "TIDE: A model: Part 2"),
+        ({"title": ["Is it high?"], "subtitle": ["(a preprint)"]}, "Is it high? (a preprint)"),
+        ({"title": [], "short-title": ["TIDE"], "subtitle": ["A model"]}, "TIDE: A model"),
+        ({"title": [""], "title-short": "TIDE", "subtitle": []}, "TIDE"),
+        ({"title": ["On <i>Fucus</i> &amp; H<sub>2</sub>O", "Sur le varech"]}, "On Fucus & H2O"),
+        ({"title": None, "subtitle": ["A model"]}, "A model"),
+        ({"title": "Tides", "title-short": "Flux"}, "Tides"),
+    ],
+)
+def test_title_and_subtitle_are_the_title(read, fields, title) -> None:
+    assert one(read, **fields).title == title
+
+
+@pytest.mark.parametrize(
+    ("fields", "venue"),
+    [
+        ({"container-title": [], "short-container-title": ["J. Tides"], "publisher": "P"}, "J. Tides"),
+        ({"container-title": [""], "event": {"name": "Tide Days"}, "publisher": "P"}, "Tide Days"),
+        ({"institution": [{"name": "tidRxiv"}], "publisher": "P"}, "tidRxiv"),
+        ({"container": {"title": "Letters"}}, "Letters"),
+    ],
+)
+def test_venues(read, fields, venue) -> None:
+    assert one(read, **fields).venue == venue
+
+
 def test_names(read) -> None:
     people = [
         {"family": "Beethoven", "given": "Ludwig", "non-dropping-particle": "van"},
@@ -75,8 +128,11 @@ def test_ids_keywords_and_markup(read) -> None:
         note="PMID: 77\narXiv: 2101.00001\nread twice",
         keyword="one, two",
         abstract="<jats:title>Abstract</jats:title><jats:p>H<sub>2</sub>O &amp; more</jats:p>",
+        reference=[{"DOI": "10.1000/X", "key": "1"}, {"unstructured": "A book"}],
+        subject=["Oceanography"],
         **{"container-title": ["Journal"]},
     )
+    assert (paper.references, paper.fields) == (("doi:10.1000/x",), ("Oceanography",))
     assert paper.id == "12"
     assert paper.ids == {"doi": "10.1000/abc", "pmid": "77", "arxiv": "2101.00001"}
     assert paper.keywords == ("one", "two")

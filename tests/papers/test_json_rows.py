@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.json_rows import JsonLayout, read_json_values
 
+NESTED = JsonLayout(("items",), containers=("message",))
+
 ROWS = [
     {"id": f"p{i}", "title": "T [x] {", "authors": [{"family": "a", "given": "b"}, {"family": "c"}]} for i in range(4)
 ]
@@ -125,9 +127,21 @@ def test_values_larger_than_the_buffer_and_flat_memory(tmp_path: Path) -> None:
     path.write_text(json.dumps(rows, ensure_ascii=False))
     assert [value for _, _, value, _ in read_json_values(InputFile(path))] == rows
     row = json.dumps({"id": "x", "text": "word " * 400})
-    path.write_text("[" + ",\n".join([row] * 10_000) + "]")
-    tracemalloc.start()
-    assert sum(1 for _ in read_json_values(InputFile(path))) == 10_000
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 8_000_000  # of 20 million characters
+    listed = "[" + ",\n".join([row] * 10_000) + "]"
+    for text in (listed, f'{{"status": "ok", "message": {{"facets": {{}}, "items": {listed}, "query": {{}}}}}}'):
+        path.write_text(text)
+        tracemalloc.start()
+        assert sum(1 for _ in read_json_values(InputFile(path), NESTED)) == 10_000
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 8_000_000  # of 20 million characters
+
+
+def test_pages_with_nested_lists_and_what_has_none(tmp_path: Path) -> None:
+    pages = [{"message": {"count": 2, "items": ROWS[:2]}}, {"message": {}}, {"message": {"items": ROWS[2:]}, "next": 1}]
+    path = tmp_path / "pages.json"
+    path.write_text("\n".join(map(json.dumps, pages)))
+    found = list(read_json_values(InputFile(path), NESTED))
+    assert [value for _, _, value, _ in found] == [*ROWS[:2], None, *ROWS[2:]]
+    assert [number for number, *_ in found] == [1, 2, 3, 4, 5]
+    assert "without a list of records" in found[2][3]

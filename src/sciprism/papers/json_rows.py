@@ -22,6 +22,7 @@ MAX_REASON_CHARS = 300
 """Characters of a reason: it quotes the value, which may be a whole book."""
 _MAX_RECORD_CHARS = 1 << 28  # more is an unclosed quotation mark
 _DECODER = json.JSONDecoder(strict=False)  # exporters leave tabs and line ends in strings
+_RECORD_KEYS = frozenset(("id", "_id", "title"))  # of what is a record, whatever lists it has
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NEXT_OBJECT = re.compile(r",[ \t\n\r]*(?P<start>(?=\{))")
 _NEXT_MEMBER = re.compile(r',[ \t\n\r]*(?P<start>"(?:[^"\\]|\\.)*"[ \t\n\r]*:[ \t\n\r]*(?=\{))')
@@ -29,10 +30,14 @@ _NEXT_MEMBER = re.compile(r',[ \t\n\r]*(?P<start>"(?:[^"\\]|\\.)*"[ \t\n\r]*:[ \
 
 @dataclass(frozen=True, slots=True)
 class JsonLayout:
-    """Where an object holds records: in the list of one of `list_keys`, or (keyed) each under its id."""
+    """Where an object holds records: in the list of one of `list_keys`, or (keyed) each under its id.
+
+    containers: objects in which that list may be, as in Crossref's `{"message": {"items": [...]}}`.
+    """
 
     list_keys: tuple[str, ...] = ("results", "items", "data")
     keyed: bool = False
+    containers: tuple[str, ...] = ()
 
 
 ANY_LAYOUT = JsonLayout()
@@ -79,7 +84,25 @@ def parse_json(source: DecodedText, layout: JsonLayout = ANY_LAYOUT) -> Iterator
     head = source.head()
     if not layout.keyed and _is_json_lines(head, layout):
         return _parse_lines(source)
-    return _JsonStream(source.chunks(), layout, has_list=not layout.keyed and _finds_list(head, layout)).records()
+    has_list = not layout.keyed and _finds_list(head, layout)
+    return _JsonStream(source.chunks(), layout, has_list=has_list).records()
+
+
+def unfold(value: Any, layout: JsonLayout) -> list[Any]:
+    """Return the records that a decoded object holds, such as the reply of an API in a list of replies; else itself."""
+    found = None if layout.keyed else _find_records(value, layout)
+    return [value] if found is None else found
+
+
+def _find_records(value: Any, layout: JsonLayout) -> list[Any] | None:
+    if not isinstance(value, dict) or not _RECORD_KEYS.isdisjoint(value):
+        return None
+    for key, inner in value.items():
+        if key in layout.list_keys and isinstance(inner, list) and all(isinstance(item, dict) for item in inner):
+            return inner
+        if key in layout.containers and (found := _find_records(inner, layout)) is not None:
+            return found
+    return None
 
 
 def _parse_lines(source: DecodedText) -> Iterator[JsonValue]:
@@ -108,14 +131,16 @@ def _is_json_lines(head: str, layout: JsonLayout) -> bool:
     return True
 
 
-def _finds_list(head: str, layout: JsonLayout) -> bool:
-    """Say whether the first object has a member that is the list of records."""
-    position = _after_space(head, 0)
+def _finds_list(head: str, layout: JsonLayout, start: int = 0) -> bool:
+    """Say whether the object at a position has a member that is the list of records, or a container of it."""
+    position = _after_space(head, start)
     try:
         while head[position] in "{,":
             key, position = _DECODER.raw_decode(head, _after_space(head, position + 1))
             position = _after_space(head, _after_space(head, position) + 1)  # past the colon
             if key in layout.list_keys and head[position] == "[" and head[_after_space(head, position + 1)] in "{]":
+                return True
+            if key in layout.containers and head[position] == "{" and _finds_list(head, layout, position):
                 return True
             _, position = _DECODER.raw_decode(head, position)
             position = _after_space(head, position)
@@ -160,7 +185,8 @@ class _JsonStream:
             elif char == "{" and self._layout.keyed:
                 yield from self._elements("}")
             elif char == "{" and self._has_list:
-                yield from self._list_in_object()
+                if not (yield from self._list_in_object()):
+                    yield self._fail("an object without a list of records, between objects that have one")
             else:
                 yield from self._record(set())
 
@@ -178,22 +204,33 @@ class _JsonStream:
                 return
         self._advance(self._position + 1)
 
-    def _list_in_object(self) -> Iterator[JsonValue]:
-        """Yield the records of an API's reply: the elements of its list; counts and page marks are skipped."""
+    def _list_in_object(self) -> Generator[JsonValue, None, bool]:
+        """Yield the records of an API's reply: the elements of its list; counts and page marks are skipped.
+
+        Returns whether there is one, or a fault that is reported.
+        """
+        has_list = False
         try:
             while self._peek() in ("{", ","):
                 self._advance(self._position + 1)
+                if self._peek() == "}":
+                    break
                 key = self._peek() and self._value()
                 if self._peek() == ":":
                     self._advance(self._position + 1)
                 if self._peek() == "[" and key in self._layout.list_keys:
                     yield from self._elements("]")
+                    has_list = True
+                elif self._peek() == "{" and key in self._layout.containers:
+                    has_list |= yield from self._list_in_object()
                 else:
                     self._value()
         except _BrokenValueError as error:
             yield self._fail(str(error))
+            has_list = True
         if self._peek() == "}":
             self._advance(self._position + 1)
+        return has_list
 
     def _record(self, keys: set[str], *, keyed: bool = False) -> Generator[JsonValue, None, bool]:
         """Yield the value that begins here and say whether more can follow.
@@ -329,6 +366,11 @@ def list_texts(value: Any, *keys: str) -> tuple[str, ...]:
         if name not in (None, ""):
             texts[str(name)] = None
     return tuple(texts)
+
+
+def first_text(value: Any, *keys: str) -> str:
+    """Return a text or a number as text; of a list its first text, of an object the first value of `keys`."""
+    return next(iter(list_texts(value, *keys)), "")
 
 
 def parse_year(value: Any) -> int | None:

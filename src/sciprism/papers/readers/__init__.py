@@ -4,7 +4,9 @@ from sciprism.papers.readers import (  # noqa: F401 - registered by their import
     arxiv,
     bibtex,
     csl_json,
+    datacite,
     endnote,
+    europe_pmc,
     jsonl,
     openalex,
     openreview,
@@ -16,4 +18,5 @@ from sciprism.papers.readers import (  # noqa: F401 - registered by their import
     tagged,
     vocabularies,
     zotero,
+    zotero_json,
 )

@@ -1,73 +1,119 @@
-"""CSL-JSON, as Zotero, Mendeley, Paperpile and pandoc write it."""
+"""CSL-JSON, as Zotero, Mendeley, Paperpile, pandoc and doi.org write it, and the works of Crossref's API.
+
+Crossref writes what CSL has as a text as a list, and the subtitle apart; the title is both. The year is that of the
+first date that has one, as `issued` may be `[[null]]`.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sciprism.papers.bibliographic_fields import find_noted_ids, find_year, split_keywords
-from sciprism.papers.json_rows import JsonObject, get_first, list_texts
-from sciprism.papers.readers.registry import paper_readers
+from sciprism.papers.cleaning import clean_text, normalise_doi
+from sciprism.papers.json_rows import JsonLayout, JsonObject, first_text, get_first, get_path, list_texts
+from sciprism.papers.readers.registry import paper_readers, without
 from sciprism.papers.records import Paper
 
 _MARK = re.compile(
     r'"(?:issued|date-parts|container-title|family|citation-key)"\s*:'
     r'|"type"\s*:\s*"(?:article-(?:journal|magazine|newspaper)|paper-conference|post-weblog|entry-encyclopedia)"'
+    r'|"message-type"\s*:\s*"work'
 )
+_ZOTERO = without(r'"itemType"\s*:')  # whose replies may hold CSL too
+_WORD = re.compile(r"[^\W_]+")
 _SYSTEMS = ("DOI", "PMID", "PMCID", "ISBN", "URL")
+_TITLES = ("title", "short-title", "title-short", "original-title")
+_VENUES = (
+    *("container-title", "container", "short-container-title", "container-title-short", "journalAbbreviation"),
+    *("event-title", "event", "collection-title", "institution", "publisher"),
+)
+_DATES = (
+    *("issued", "published-print", "published-online", "published", "published-other", "posted", "original-date"),
+    *("event-date", "available-date", "submitted", "accepted"),
+)
 
 
 @paper_readers.json_objects(
     "csl_json",
-    "CSL-JSON, as Zotero, Mendeley, Paperpile and pandoc write it",
-    (_MARK,),
+    "CSL-JSON, as Zotero, Mendeley, Paperpile, pandoc and doi.org write it, and replies of Crossref's API",
+    (_MARK, _ZOTERO),
     suffixes=(".csl.json", ".csljson", ".json", ".jsonl", ".ndjson"),
+    layout=JsonLayout(containers=("message",)),
 )
 def _build_paper(row: JsonObject) -> Paper:
+    row = message if isinstance(message := row.get("message"), dict) else row
     people, words = get_first(row, "author", "editor"), get_first(row, "keyword", "categories")
+    cited = row.get("reference")
     return Paper(
-        id=_text(get_first(row, "id", "citation-key")),
-        title=_text(get_first(row, "title", "title-short")),
-        abstract=_text(row.get("abstract")),
+        id=first_text(get_first(row, "id", "citation-key")),
+        title=join_title(_first_of(row, _TITLES), list_texts(row.get("subtitle"))),
+        abstract=first_text(row.get("abstract")),
         authors=tuple(filter(None, map(_parse_person, people if isinstance(people, list) else [people]))),
-        venue=_text(get_first(row, "container-title", "event-title", "collection-title", "publisher")),
-        year=_parse_year(get_first(row, "issued", "original-date", "submitted")),
+        venue=_first_of(row, _VENUES),
+        year=next(filter(None, map(_parse_year, _list_dates(row))), None),
+        fields=list_texts(row.get("subject")),
         keywords=split_keywords(words) if isinstance(words, str) else list_texts(words, "tag", "name"),
+        references=tuple(f"doi:{doi}" for doi in map(normalise_doi, list_texts(cited, "DOI")) if doi),
         ids=_collect_ids(row),
     )
 
 
-def _text(value: Any) -> str:
-    """Return a text or a number as text, the first item of a list (as in Crossref)."""
-    texts = list_texts(value)
-    return texts[0] if texts else ""
+def join_title(title: str, subtitles: Iterable[str]) -> str:
+    """Return title and subtitles as one title; a subtitle that the title has already is not repeated."""
+    for subtitle in subtitles:
+        words, more = _words(title), _words(subtitle)
+        if more in words:
+            continue
+        if more.startswith(words) or not title.strip():
+            title = subtitle
+            continue
+        colon = "" if title.rstrip().endswith((":", "?", "!", ".")) or subtitle.lstrip().startswith("(") else ":"
+        title = f"{title.rstrip()}{colon} {subtitle.lstrip(': ')}"
+    return title
+
+
+def _words(text: str) -> str:
+    return f" {' '.join(_WORD.findall(clean_text(text).casefold()))} "
+
+
+def _first_of(row: JsonObject, keys: Iterable[str]) -> str:
+    return next((text for key in keys if (text := first_text(row.get(key), "name", "title")).strip()), "")
 
 
 def _parse_person(value: Any) -> str:
     if not isinstance(value, dict):
-        return _text(value)
+        return first_text(value)
     parts = ("given", "dropping-particle", "non-dropping-particle", "family", "suffix")
-    whole = " ".join(filter(None, (_text(value.get(part)) for part in parts)))
-    return _text(value.get("literal")) or whole or _text(value.get("name"))
+    whole = " ".join(filter(None, (first_text(value.get(part)) for part in parts)))
+    return first_text(value.get("literal")) or whole or first_text(value.get("name"))
+
+
+def _list_dates(row: JsonObject) -> Iterator[Any]:
+    """Yield the dates of a work, the best first: `created` is when its DOI was, years later for old works."""
+    yield from map(row.get, _DATES)
+    yield from (get_path(row, "journal-issue", key) for key in ("published-print", "published-online"))
+    yield row.get("created")
 
 
 def _parse_year(value: Any) -> int | None:
     if not isinstance(value, dict):
-        return find_year(_text(value))
+        return find_year(first_text(value))
     parts = value.get("date-parts")
-    while isinstance(parts, list) and parts:
-        parts = parts[0]
-    if isinstance(parts, int | float | str) and (year := re.match(r"\d{1,4}\b", str(parts))):
-        return int(year[0])
-    return find_year(" ".join(_text(value.get(key)) for key in ("raw", "literal", "season")))
+    for part in parts if isinstance(parts, list) else ():
+        first = part[0] if isinstance(part, list) and part else part
+        if isinstance(first, int | float | str) and (year := re.match(r"0*([1-9]\d{0,3})\b", str(first))):
+            return int(year[1])
+    return find_year(" ".join(first_text(value.get(key)) for key in ("raw", "literal", "season", "year", "date-time")))
 
 
 def _collect_ids(row: JsonObject) -> dict[str, str]:
-    ids = {system.lower(): value for system in _SYSTEMS if (value := _text(row.get(system)))}
+    ids = {system.lower(): value for system in _SYSTEMS if (value := first_text(row.get(system)))}
     note = row.get("note")
     for system, value in find_noted_ids(note).items() if isinstance(note, str) else ():
         ids.setdefault(system, value)
-    number = _text(row.get("number"))  # Zotero: "arXiv:1706.03762" of a preprint
+    number = first_text(row.get("number"))  # Zotero: "arXiv:1706.03762" of a preprint
     if number.lower().startswith("arxiv:"):
         ids.setdefault("arxiv", number)
     return ids

@@ -21,7 +21,9 @@ _TEXT = re.compile(r'"(title|abstract|text)"\s*:')
 _BEIR = (re.compile(r'"_id"\s*:'), re.compile(r'"text"\s*:'))
 _OTHER_FORMATS = without(
     r'"(_id|abstract_inverted_index|referenced_works|authorships|paperId|corpusid|externalIds|outCitations'
-    r'|authors_parsed|update_date|container-title|issued|invitations?|tcdate)"\s*:|"content"\s*:\s*\{'
+    r"|authors_parsed|update_date|container-title|issued|invitations?|tcdate|itemType|message-type|recommendedPapers"
+    r'|authorString|abstractText|resultList)"\s*:|"content"\s*:\s*\{|"titles"\s*:\s*\['
+    r'|"id"\s*:\s*"https://openalex\.org/W'
     rf"|{KEYED_RECORDS}"
 )
 

@@ -19,7 +19,9 @@ _KEYS = (
 )
 
 
-def _find_omission(note: JsonObject) -> str:
+def _find_omission(note: Any) -> str:
+    if not isinstance(note, dict):
+        return ""
     if note.get("ddate"):
         return "deleted note"
     is_reply = note.get("replyto") or note.get("forum") not in (None, "", note.get("id"))

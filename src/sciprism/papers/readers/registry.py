@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from sciprism.papers.input_file import NOT_WANTED, BadRecord, InputFile, ReadOptions
-from sciprism.papers.json_rows import ANY_LAYOUT, MAX_REASON_CHARS, JsonLayout, JsonObject, read_json_values
+from sciprism.papers.json_rows import ANY_LAYOUT, MAX_REASON_CHARS, JsonLayout, JsonObject, read_json_values, unfold
 from sciprism.papers.records import Deletion, Label, Paper
 from sciprism.registry import Registry
 
@@ -76,12 +76,12 @@ class FormatRegistry(Registry[FileFormat[Record]]):
         *,
         suffixes: tuple[str, ...] = JSON_SUFFIXES,
         layout: JsonLayout = ANY_LAYOUT,
-        find_omission: Callable[[JsonObject], str] | None = None,
+        find_omission: Callable[[Any], str] | None = None,
         find_notice: Callable[[JsonObject], str] | None = None,
     ) -> Callable[[Build[Record]], Build[Record]]:
         """Register a function that makes a record of a JSON object.
 
-        find_omission: says what an object is that is no record ("reply"), else ""; such objects are counted.
+        find_omission: says what a value is that is no record ("reply"), else ""; such values are counted.
         find_notice: says what is counted of an object that is a record ("withdrawn paper"), else "".
         """
 
@@ -108,24 +108,26 @@ def read_objects(
     file: InputFile,
     build: Build[Record],
     layout: JsonLayout = ANY_LAYOUT,
-    find_omission: Callable[[JsonObject], str] | None = None,
+    find_omission: Callable[[Any], str] | None = None,
     find_notice: Callable[[JsonObject], str] | None = None,
 ) -> Iterator[Record | Deletion | BadRecord]:
     """Yield a record for every object of a file; the arguments are those of `FormatRegistry.json_objects`."""
-    wanted = None if find_omission else file.wanted  # an omitted object has no number
-    for number, line, value, reason in read_json_values(file, layout):
-        if wanted and not wanted(number):
-            yield NOT_WANTED
-            continue
-        try:
-            if reason or not isinstance(value, dict):
-                raise ValueError(reason or f"{value!r} is not an object")
-            if find_omission and (omission := find_omission(value)):
+    number = 0
+    for _, line, value, reason in read_json_values(file, layout):
+        for item in unfold(value, layout):
+            if find_omission and not reason and (omission := find_omission(item)):
                 file.omitted[omission] += 1
                 continue
-            record = build(value)
-            if find_notice and (notice := find_notice(value)):
-                file.noticed[notice] += 1
-            yield record
-        except ValueError as error:
-            yield BadRecord(number, line, str(error)[:MAX_REASON_CHARS])
+            number += 1
+            if file.wanted and not file.wanted(number):
+                yield NOT_WANTED
+                continue
+            try:
+                if reason or not isinstance(item, dict):
+                    raise ValueError(reason or f"{item!r} is not an object")
+                record = build(item)
+                if find_notice and (notice := find_notice(item)):
+                    file.noticed[notice] += 1
+                yield record
+            except ValueError as error:
+                yield BadRecord(number, line, str(error)[:MAX_REASON_CHARS])

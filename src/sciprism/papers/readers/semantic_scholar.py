@@ -1,55 +1,65 @@
 """Semantic Scholar: responses of its API, its bulk data sets, its older research corpus, and SPECTER's metadata.
 
-The id is the paper's hash, else its corpus number. In a response about citations, the citing or cited paper
-is read. SPECTER's `metadata.json`, also SciDocs' `paper_metadata_*.json`, is one object, id -> paper; authors are ids
-there, and only names are read.
+The id is the paper's hash, else its corpus number. In a response about citations, the citing or cited paper is read,
+in one about authors their papers. SPECTER's `metadata.json`, also SciDocs' `paper_metadata_*.json`, is one object,
+id -> paper; authors are ids there, and only names are read.
 """
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
-from sciprism.papers.json_rows import JsonLayout, JsonObject, get_first, get_path, list_texts, parse_year
+from sciprism.papers.json_rows import JsonLayout, JsonObject, first_text, get_first, get_path, list_texts, parse_year
 from sciprism.papers.readers.registry import KEYED_RECORDS, paper_readers
 from sciprism.papers.records import ID_SYSTEMS, Paper
 
 _KEYS = re.compile(
-    r'"(paperid|corpusid|externalids|s2fieldsofstudy|outcitations|paperabstract|citedpaper|citingpaper)"\s*:',
+    r'"(paperid|corpusid|externalids|s2fieldsofstudy|outcitations|paperabstract|citedpaper|citingpaper'
+    r'|recommendedpapers)"\s*:',
     re.IGNORECASE,
 )
 _SYSTEMS = {"doi": "doi", "arxiv": "arxiv", "pubmed": "pmid", "pubmedcentral": "pmcid", "mag": "mag"}
 _HASH = re.compile("[0-9a-f]{40}")
+_WRAPPERS = ("citedPaper", "citingPaper", "paper")  # of the papers in replies about citations and snippets
+_REPLY = JsonLayout(("data", "results", "items", "recommendedPapers", "papers"))
+
+
+def _find_omission(answer: Any) -> str:
+    """Name what stands for an id that Semantic Scholar does not know: null in a batch, in a list of citations."""
+    is_unknown = answer is None or (isinstance(answer, dict) and any(answer.get(key, "") is None for key in _WRAPPERS))
+    return "unknown id" if is_unknown else ""
 
 
 @paper_readers.json_objects(
     "semantic_scholar",
     "Semantic Scholar papers: responses of the API, the bulk data sets, and the older research corpus",
     (_KEYS,),
+    layout=_REPLY,
+    find_omission=_find_omission,
 )
 def _build_paper(answer: JsonObject) -> Paper:
-    inner = get_first(answer, "citedPaper", "citingPaper")
+    inner = next((answer[key] for key in _WRAPPERS if isinstance(answer.get(key), dict)), answer)
     # The API writes corpusId and fieldsOfStudy, the bulk files corpusid and fieldsofstudy.
-    row = {key.lower(): value for key, value in (inner if isinstance(inner, dict) else answer).items()}
-    number = get_first(row, "paperid", "id", "corpusid")
+    row = {key.lower(): value for key, value in inner.items()}
+    if "authorid" in row and "title" not in row:
+        raise ValueError("an author, not a paper; ask for the papers of the author")
+    number = first_text(get_first(row, "paperid", "id", "corpusid"))
     listed = get_path(row, "externalids")
     external = {key.lower(): value for key, value in listed.items()} if isinstance(listed, dict) else {}
-    ids = {"s2": number, **{ours: external.get(theirs) or row.get(ours) for theirs, ours in _SYSTEMS.items()}}
-    return Paper.from_json(
-        {
-            "id": number,
-            "title": row.get("title"),
-            "abstract": get_first(row, "abstract", "paperabstract"),
-            "authors": list_texts(row.get("authors"), "name"),
-            "venue": get_first(row, "venue", "journalname")
-            or get_path(row, "journal", "name")
-            or get_path(row, "publicationvenue", "name"),
-            "year": parse_year(get_first(row, "year", "publicationdate")),
-            "fields": list_texts(
-                [*list_texts(row.get("fieldsofstudy")), *list_texts(row.get("s2fieldsofstudy"), "category")]
-            ),
-            "references": list_texts(get_first(row, "references", "outcitations"), "paperId", "corpusId"),
-            "ids": {system: value for system, value in ids.items() if value},
-        }
+    ids = {"s2": number, **{ours: first_text(external.get(s2) or row.get(ours)) for s2, ours in _SYSTEMS.items()}}
+    return Paper(
+        id=number,  # a cited paper that Semantic Scholar does not have is without one
+        title=first_text(row.get("title")),
+        abstract=first_text(get_first(row, "abstract", "paperabstract")),
+        authors=list_texts(row.get("authors"), "name"),
+        venue=first_text(get_first(row, "venue", "journalname"))
+        or first_text(get_path(row, "journal", "name"))
+        or first_text(get_path(row, "publicationvenue", "name")),
+        year=parse_year(get_first(row, "year", "publicationdate")),
+        fields=list_texts([*list_texts(row.get("fieldsofstudy")), *list_texts(row.get("s2fieldsofstudy"), "category")]),
+        references=list_texts(get_first(row, "references", "outcitations"), "paperId", "corpusId"),
+        ids={system: value for system, value in ids.items() if value},
     )
 
 

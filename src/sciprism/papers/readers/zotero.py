@@ -29,7 +29,8 @@ _TABLES = {
     *("items", "itemTypes", "itemData", "itemDataValues", "fields", "creators", "creatorTypes", "itemCreators", "tags"),
     *("itemTags", "collections", "collectionItems", "deletedItems", "libraries", "groups"),
 }
-_NO_PAPERS = ("attachment", "note", "annotation")
+# Names that Zotero's items have in all its formats.
+NO_PAPERS = ("attachment", "note", "annotation")
 _ITEMS = """
 SELECT itemID, key, typeName, libraryID, itemID IN (SELECT itemID FROM deletedItems)
 FROM items LEFT JOIN itemTypes USING (itemTypeID) ORDER BY itemID
@@ -44,14 +45,14 @@ JOIN creators USING (creatorID) JOIN creatorTypes USING (creatorTypeID) WHERE it
 _TAGS = "SELECT name FROM itemTags JOIN tags USING (tagID) WHERE itemID = ? ORDER BY name"
 _MEMBERSHIPS = "SELECT collectionID FROM collectionItems WHERE itemID = ? ORDER BY collectionID"
 # Each kind of item has its own field of these names; the best first.
-_TITLES = ("title", "caseName", "nameOfAct", "subject")
-_VENUES = (
+TITLES = ("title", "caseName", "nameOfAct", "subject")
+VENUES = (
     *("publicationTitle", "proceedingsTitle", "bookTitle", "encyclopediaTitle", "dictionaryTitle", "conferenceName"),
     *("blogTitle", "websiteTitle", "forumTitle", "programTitle", "repository", "university", "institution"),
     *("series", "reporter", "publisher"),
 )
-_DATES = ("date", "dateDecided", "dateEnacted", "issueDate", "filingDate")
-_NUMBERS = ("archiveID", "number", "reportNumber")  # "arXiv:1706.03762" of a preprint
+DATES = ("date", "dateDecided", "dateEnacted", "issueDate", "filingDate")
+NUMBERS = ("archiveID", "number", "reportNumber")  # "arXiv:1706.03762" of a preprint
 MAX_LISTED = 40
 """Names that a message lists."""
 
@@ -107,7 +108,7 @@ def _read_items(database: sqlite3.Connection, file: InputFile) -> Iterator[Paper
         selected = only in (None, library) if inside is None else not inside.isdisjoint(memberships)
         if library not in collections.libraries or not selected:
             continue
-        if deleted or kind in _NO_PAPERS:
+        if deleted or kind in NO_PAPERS:
             file.omitted["deleted item" if deleted else kind] += 1
             continue
         number += 1
@@ -124,22 +125,22 @@ def _read_items(database: sqlite3.Connection, file: InputFile) -> Iterator[Paper
 def _build_paper(database: sqlite3.Connection, item: int, key: str, collections: list[str]) -> Paper:
     fields = {str(name): _text(value) for name, value in database.execute(_FIELDS, (item,))}
     noted = find_noted_ids(fields.get("extra", ""))
-    number = next((fields[name] for name in _NUMBERS if fields.get(name, "").lower().startswith("arxiv:")), "")
+    number = next((fields[name] for name in NUMBERS if fields.get(name, "").lower().startswith("arxiv:")), "")
     ids = {"doi": fields.get("DOI"), "isbn": fields.get("ISBN"), "url": fields.get("url"), "arxiv": number}
     return Paper(
         id=key,
-        title=_first(fields, _TITLES),
+        title=_first(fields, TITLES),
         abstract=fields.get("abstractNote", ""),
-        authors=_name_authors(database.execute(_CREATORS, (item,))),
-        venue=_first(fields, _VENUES),
-        year=find_year(_first(fields, _DATES)),
+        authors=name_authors(database.execute(_CREATORS, (item,))),
+        venue=_first(fields, VENUES),
+        year=find_year(_first(fields, DATES)),
         fields=tuple(collections),
         keywords=tuple(filter(None, map(_text, _column(database, _TAGS, item)))),
         ids=noted | {system: value for system, value in ids.items() if value},
     )
 
 
-def _name_authors(creators: Iterable[tuple[Any, Any, Any]]) -> tuple[str, ...]:
+def name_authors(creators: Iterable[tuple[Any, Any, Any]]) -> tuple[str, ...]:
     """Return the authors, else those of the first kind of creator (editors, inventors ...)."""
     people = [(kind, " ".join(filter(None, (_text(given), _text(last))))) for kind, given, last in creators]
     chosen = "author" if any(kind == "author" for kind, _ in people) else next((kind for kind, _ in people), "")
