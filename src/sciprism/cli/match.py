@@ -107,7 +107,7 @@ def _print_facts(matching: Matching, written: dict[str, str], unchecked: dict[st
     """Print what was found. unchecked: kinds of conflicts, and what was not checked."""
     audit = matching.audit
     counts, result = audit["counts"], audit["result"]
-    loads = result["reviewers by load"]
+    loads, versions = result["reviewers by load"], counts.get("papers listed in several versions", 0)
     facts = {
         "submissions": f"{counts['submissions']:,}",
         "reviewers": f"{counts['reviewers']:,}; with submissions: "
@@ -119,6 +119,7 @@ def _print_facts(matching: Matching, written: dict[str, str], unchecked: dict[st
         "bids on conflicts": f"{counts['bids above 0 on forbidden pairs']:,}, which are ignored; see the audit",
         "without abstract": f"{counts['submissions without abstract']:,} submissions, scored by title alone",
         "without papers": ", ".join(audit["reviewers without papers"][:5]),
+        "listed again": f"{versions:,} versions of papers of one reviewer, counted once" if versions else "",
         "mean score": f"{result['mean score']:.4f}",
         "worst submission": _describe_worst(result),
         "of the highest sum": f"{100 * result['share of the highest sum']:.1f} %"

@@ -93,6 +93,19 @@ def test_a_folder_of_profiles_is_assigned_by_topic_with_reasons(files):
     assert found.loads() == {"~genes1": 1, "~stars1": 1, "~words1": 1}
 
 
+def test_a_paper_listed_three_times_does_not_outweigh_others(files):
+    row = paper("stars0", "stars")
+    more = {"id": "more", "abstract": f"{row['abstract']} Code is available."}
+    versions = [row, row | more, {"id": "import", "title": f"{row['title']}."}]
+    others = [paper(f"{topic}{n}", topic) for n, topic in enumerate(("genes", "words"), 1)]
+    write("profiles/~stars1.jsonl", [*versions, *others])
+    write("once/~stars1.jsonl", [row, *others])
+    write("submissions.jsonl", [paper("s-stars", "stars")])
+    found, once = assign(settings={"conflicts": (), "per_paper": 3}), assign("once")
+    assert {pair.reviewer: pair.score for pair in found.pairs}["~stars1"] == once.pairs[0].score
+    assert found.audit["counts"]["papers listed in several versions"] == 2
+
+
 def test_shapes_of_reviewers_agree(files):
     write("papers.jsonl", [paper(f"{topic}{n}", topic, year=2000 + n) for topic in TOPICS for n in range(3)])
     ids = {topic: [f"{topic}{n}" for n in range(3)] for topic in TOPICS}

@@ -96,6 +96,31 @@ def test_forbidden_pairs_answer_from_both_sides():
     assert not none.contain(np.array([1]), np.array([1])).any()
 
 
+def version(id, title="Salt marshes store carbon below ground", abstract="We cored ten marshes.", **more):
+    return Paper(id=id, title=title, abstract=abstract, **more)
+
+
+@pytest.mark.parametrize(
+    "copies",
+    [
+        (version("a"), version("a2", abstract="We cored ten marshes. Data are open."), version("a3", abstract="")),
+        (version("import", "SALT MARSHES STORE CARBON BELOW GROUND.", "", year=2021), version("a", year=2018)),
+        (version("a", ids={"doi": "10.48550/arxiv.2001.00001"}, year=2020), version("b", ids={"pmid": "7"}, year=2023)),
+        (version("a", "Salt marshes"), version("b", "Salt Marshes")),
+    ],
+)
+def test_versions_of_a_paper_count_once(copies):
+    others = (version("x", "Tides of lagoons", ""), version("y", "Dunes", ""))
+    rows, profiles = build_profiles([Reviewer(id="r", papers=(*copies, *others))], year=2024, half_life=1)
+    assert [paper.id for paper in rows] == ["a", "x", "y"] and profiles.sizes.tolist() == [3]
+    assert rows[0].year == max((paper.year for paper in copies if paper.year), default=None)
+
+
+def test_other_papers_of_a_title_that_many_have_count_each():
+    papers = tuple(version(f"e{n}", "Editorial", f"On number {n}.") for n in range(3))
+    assert build_profiles([Reviewer(id="r", papers=papers)], year=2024)[1].sizes.tolist() == [3]
+
+
 def test_profiles_weigh_age_and_place_of_the_author():
     def paper(id, year, *authors):
         return Paper(id=id, title=f"title {id}", year=year, authors=authors)

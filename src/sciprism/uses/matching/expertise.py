@@ -5,8 +5,9 @@ All submissions and reviewers are scored in blocks: no matrix of all pairs is he
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from sciprism.arrays import Doubles, Floats, Rows, inner_products
 from sciprism.index.exact import normalize_for
+from sciprism.papers.duplicates import PaperIdentity, find_duplicates, identify, is_same_paper
 from sciprism.papers.records import Paper
 from sciprism.uses.matching.persons import NameIndex
 from sciprism.uses.matching.reviewers import Reviewer, ReviewerIndex
@@ -58,7 +60,8 @@ def build_profiles(
 
     half_life: years after which a paper counts half, 0: age does not count; a paper without a year counts as the
     median of the reviewer's. authorship: weight of papers of which the reviewer is neither first nor last author;
-    where that is not known, the weight is 1. Papers of one text are one row.
+    where that is not known, the weight is 1. Versions of a paper count once in a profile; papers of one text are one
+    row.
     """
     rows: dict[tuple[str, str], int] = {}
     papers: list[Paper] = []
@@ -67,7 +70,7 @@ def build_profiles(
     weights: list[float] = []
     for reviewer in reviewers:
         written: dict[int, Paper] = {}
-        for paper in reviewer.papers:
+        for paper in join_versions(reviewer.papers):
             row = rows.setdefault((paper.title, paper.abstract), len(papers))
             if row == len(papers):
                 papers.append(paper)
@@ -76,6 +79,35 @@ def build_profiles(
         weights += _weigh(reviewer, list(written.values()), year, half_life, authorship)
         starts.append(len(numbers))
     return papers, Profiles(np.array(starts, np.int64), np.array(numbers, np.int64), np.array(weights, np.float32))
+
+
+def join_versions(papers: Sequence[Paper]) -> Iterator[Paper]:
+    """Yield each paper of one person once, however many versions of it are listed: preprint, article, import.
+
+    The first version with an abstract stands for all, with the latest year. Duplicates are versions, and so is what has
+    one title and no identifier that tells it apart, whatever its year.
+    """
+    versions = {position: [position] for position in range(len(papers))}  # shared by all of a group
+
+    def link(one: int, other: int) -> None:
+        if versions[one] is not (joined := versions[other]):
+            versions[one] += joined
+            versions.update(dict.fromkeys(joined, versions[one]))
+
+    for group in find_duplicates(papers).groups:
+        for position in group.positions[1:]:
+            link(group.positions[0], position)
+    by_title: dict[int, list[tuple[int, PaperIdentity]]] = defaultdict(list)
+    for position, identity in enumerate(map(identify, papers)):
+        for first, other in by_title[identity.title]:
+            if is_same_paper(other, identity):
+                link(first, position)
+        by_title[identity.title].append((position, identity))
+    for positions in {min(group): sorted(group) for group in versions.values()}.values():
+        group_papers = [papers[position] for position in positions]
+        fullest = next((paper for paper in group_papers if paper.abstract), group_papers[0])
+        years = [paper.year for paper in group_papers if paper.year is not None]
+        yield replace(fullest, year=max(years)) if years else fullest
 
 
 def _weigh(reviewer: Reviewer, papers: list[Paper], year: int, half_life: float, authorship: float) -> list[float]:

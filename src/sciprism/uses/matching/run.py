@@ -65,7 +65,11 @@ def match(
     matching = _describe(inputs, source, solved)
     paths += [Path(reviewers)] if isinstance(reviewers, str | Path) else []
     hashed = [*paths, *files.listed()]
-    matching.audit.update(build_audit(matching, solved, settings, encoder, files=hashed, inputs=inputs.to_json()))
+    described = inputs.to_json()
+    if isinstance(source, VectorScores):
+        listed = described["counts"]["papers of reviewers"]
+        described["counts"]["papers listed in several versions"] = listed - len(source.scorer.profiles.rows)
+    matching.audit.update(build_audit(matching, solved, settings, encoder, files=hashed, inputs=described))
     return matching
 
 
