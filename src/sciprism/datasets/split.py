@@ -29,7 +29,7 @@ from sciprism.datasets.open_data import DOI, OPEN_DATA_BY_NAME, OPEN_DATA_SETS, 
 from sciprism.errors import DamagedCacheWarning
 from sciprism.files import cache_folder
 from sciprism.papers import duplicates
-from sciprism.papers.duplicates import GENERIC_TITLES, MIN_TITLE_WORDS, WORD_PATTERN
+from sciprism.papers.identity import GENERIC_TITLES, MIN_TITLE_WORDS, WORD_PATTERN
 from sciprism.papers.records import Paper
 
 OPENING_WORDS = 8

@@ -144,7 +144,7 @@ class _TestPapers:
         self.ids: list[str] = []
         self.members: dict[str, set[int]] = {}
         self._by_key: dict[str, list[int]] = defaultdict(list)
-        self._finder = DuplicateFinder(near_duplicates=near_duplicates)
+        self._finder = DuplicateFinder(near_duplicates=near_duplicates, tell_apart=False)
         self._count = 0
         seen: dict[tuple[str, str, str], int] = {}
         for task, papers in tests.items():

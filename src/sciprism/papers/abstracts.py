@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.papers.duplicates import GENERIC_TITLES, hash_text, normalise_words
+from sciprism.papers.identity import GENERIC_TITLES, hash_text, normalise_words
 from sciprism.papers.input_file import ReadOptions
 from sciprism.papers.input_paths import Paths
 from sciprism.papers.read import FileReport, ReadReport, read_papers

@@ -1,100 +1,39 @@
-"""Find duplicate papers: by id, by DOI or another system's id, by title, by text. Tell papers of one id apart."""
+"""Find duplicate papers: by id, by DOI or another system's id, by title, by text."""
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple
+from typing import Any
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.errors import InputError
+from sciprism.papers.identity import (
+    MIN_TEXT_WORDS,
+    WORD_PATTERN,
+    PaperIdentity,
+    hash_text,
+    identify,
+    is_same_paper,
+    is_same_title,
+)
 from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper, Place
-from sciprism.seeding import random_bits
 
-# Titles that many papers share, even of one author in one year; without case, spaces and punctuation.
-_GENERIC_TITLES = """
-abstract abstracts acknowledgements announcement bookreview bookreviews comment commentary conclusion
-conclusions contents corrigendum correction discussion editorial editorialboard editorsnote erratum errata
-foreword frontmatter guesteditorial index introduction inthisissue inmemoriam letter letters
-lettertotheeditor letterstotheeditor masthead news notitle obituary overview panel preface proceedings reply
-response retraction review summary tableofcontents title titlepage untitled
-"""
-GENERIC_TITLES = frozenset(_GENERIC_TITLES.split())
-MIN_TEXT_WORDS = 30  # shorter texts are too similar by chance, and often notices
-# Chinese and Japanese have no spaces between words: each character counts as a word.
-WORD_PATTERN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
-MIN_TITLE_WORDS = 5  # shorter titles need the same author and year
 MAX_SAME_TITLE = 1000  # a title of more papers is generic
 SHINGLE_WORDS = 3
 HASH_COUNT = 128  # standard error of a similarity of 0.8: 0.035
 MAX_WORKS = 100  # papers of one id that further ones are compared with
 BATCH_WORDS = 1 << 16  # a batch fits a core's cache
 NEIGHBOURS = 8  # papers compared with each one in a bucket
-
-
-class PaperIdentity(NamedTuple):
-    """What tells papers of one id apart, as 64-bit hashes; 0 where a paper has none.
-
-    ids: of `PAPER_ID_SYSTEMS`. generic: whether many papers have this title. abstract: of one with enough
-    words. details: title, abstract, authors, venue and year. file: where the paper was read.
-    """
-
-    ids: tuple[int, ...]
-    title: int
-    generic: bool
-    abstract: int
-    details: int
-    file: int
-
-
-def identify(paper: Paper) -> PaperIdentity:
-    """Return what tells a paper apart from others with its id."""
-    title = "".join(normalise_words(paper.title))  # "meta-analysis", "meta analysis", "metaanalysis" are one
-    abstract = normalise_words(paper.abstract)
-    details = (paper.title, paper.abstract, *paper.authors, paper.venue, str(paper.year))
-    return PaperIdentity(
-        ids=tuple(hash_text(paper.ids.get(system, "").lower()) for system in PAPER_ID_SYSTEMS),
-        title=hash_text(title),
-        generic=title in GENERIC_TITLES,
-        abstract=hash_text(" ".join(abstract)) if len(abstract) >= MIN_TEXT_WORDS else 0,
-        details=hash_text("\n".join(details)),
-        file=hash_text(paper.place.file) if paper.place else 0,
-    )
-
-
-def is_same_paper(one: PaperIdentity, other: PaperIdentity) -> bool:
-    """Return whether two records with one id are versions of one paper.
-
-    Ids such as 1 or smith2020 recur from file to file. Identifiers of other systems decide, where both have
-    one. Else an equal title that is not generic, or an equal abstract in the same file (a corrected title).
-    """
-    if shared := [ours == theirs for ours, theirs in zip(one.ids, other.ids, strict=True) if ours and theirs]:
-        return any(shared)
-    same_title = one.title == other.title
-    if one.details == other.details or (same_title and one.title and not one.generic):
-        return True
-    same_abstract = bool(one.abstract) and one.abstract == other.abstract
-    return same_abstract and (same_title or (bool(one.file) and one.file == other.file))
-
-
-def normalise_words(text: str) -> list[str]:
-    """Return the words of a text without case, accents or punctuation."""
-    if not text.isascii():
-        text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
-    return WORD_PATTERN.findall(text.casefold())
-
-
-def hash_text(text: str) -> int:
-    """Hash a text to 64 bits; no text is 0."""
-    return random_bits(text) if text else 0
+HASHES = ("registrant", "title", "part", "numbers", "abstract", "details", "authors")
+FLAGS = ("generic", "long", "series", "preprint", "published")
+"""Fields of `PaperIdentity`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +79,10 @@ class Duplicates:
 def find_duplicates(papers: Iterable[Paper], *, near_duplicates: float | None = 0.8) -> Duplicates:
     """Group papers that share a DOI, a title with a fitting year, or nearly all of their text.
 
-    Records of one id are a group where `is_same_paper` says so; else the id is a clash. near_duplicates: Jaccard
-    similarity of the texts' word 3-grams from which two are duplicates; None compares no texts. Papers are read once;
-    about 0.8 kB of each is held in memory.
+    Records of one id are a group where `is_same_paper` says so; else the id is a clash. Titles and texts group no
+    papers that an identifier or a number in the title tells apart. near_duplicates: Jaccard similarity of the texts'
+    word 3-grams from which two are duplicates; None compares no texts. Papers are read once; about 0.8 kB of each is
+    held in memory.
     """
     finder = DuplicateFinder(near_duplicates=near_duplicates)
     for paper in papers:
@@ -151,21 +91,24 @@ def find_duplicates(papers: Iterable[Paper], *, near_duplicates: float | None = 
 
 
 class DuplicateFinder:
-    """Collect hashes of papers one by one, and group the duplicates at the end."""
+    """Collect hashes of papers one by one, and group the duplicates at the end.
 
-    def __init__(self, *, near_duplicates: float | None = 0.8) -> None:
+    tell_apart: whether papers of one title or text are apart where an identifier or a number in the title says so.
+    """
+
+    def __init__(self, *, near_duplicates: float | None = 0.8, tell_apart: bool = True) -> None:
         if near_duplicates is not None and not 0 < near_duplicates <= 1:
             raise InputError(f"near_duplicates is {near_duplicates}; give a similarity above 0 and up to 1")
         self._ids: list[str] = []
         self._keys = {name: array("Q") for name in ("id", *PAPER_ID_SYSTEMS, "title")}
+        # What tells papers apart, and where they were read, in about 75 bytes a paper:
+        self._hashes = array("Q")  # as `HASHES`
         self._years = array("i")
-        self._authors = array("Q")
-        # What tells papers of one id apart, and where they were read, in about 40 bytes a paper:
-        self._hashes = array("Q")  # title, abstract, details
-        self._generic = array("b")
+        self._flags = array("B")  # bits, as `FLAGS`
         self._places = array("I")  # file, record, line
         self._files: dict[str, int] = {"": 0}
         self._near_duplicates = near_duplicates
+        self._tell_apart = tell_apart
         self._texts = MinHashSignatures()
 
     def add(self, paper: Paper) -> None:
@@ -174,17 +117,15 @@ class DuplicateFinder:
         self._ids.append(paper.id)
         self._keys["id"].append(hash_text(paper.id))
         identity = identify(paper)
-        self._hashes.extend((identity.title, identity.abstract, identity.details))
-        self._generic.append(identity.generic)
         place = paper.place or Place("")
         file = self._files.setdefault(place.file, len(self._files))
         self._places.extend((file, place.record or 0, place.line or 0))
         for system, key in zip(PAPER_ID_SYSTEMS, identity.ids, strict=True):
             self._keys[system].append(key)
-        self._years.append(paper.year if paper.year and abs(paper.year) < 10_000 else 0)
-        self._authors.append(hash_first_author(paper))
-        words = normalise_words(paper.title)
-        identifies = len(words) >= MIN_TITLE_WORDS or (self._years[-1] and self._authors[-1])
+        self._hashes.extend(getattr(identity, name) for name in HASHES)
+        self._years.append(identity.year)
+        self._flags.append(sum(getattr(identity, name) << bit for bit, name in enumerate(FLAGS)))
+        identifies = identity.long or (identity.year and identity.authors)
         self._keys["title"].append(identity.title if identifies and not identity.generic else 0)
         if self._near_duplicates is not None:
             self._texts.add(position, f"{paper.title} {paper.abstract}")
@@ -196,10 +137,13 @@ class DuplicateFinder:
         for system in PAPER_ID_SYSTEMS:
             runs = _find_equal_runs(self._keys[system])
             links[system] = ((run[0], position) for run in runs for position in run[1:])
-        links["title"] = self._same_titles()
+        groups = _Groups(self)
+        for reason, pairs in links.items():
+            groups.link(reason, pairs)
+        groups.link("title", self._same_titles(), check=self._tell_apart)
         if self._near_duplicates is not None:
-            links["text"] = self._texts.pairs(self._near_duplicates)
-        return Duplicates(len(self._ids), tuple(_build_groups(self._ids, links)), tuple(clashes))
+            groups.link("text", self._texts.pairs(self._near_duplicates), check=self._tell_apart)
+        return Duplicates(len(self._ids), tuple(groups.build(self._ids)), tuple(clashes))
 
     def _same_ids(self) -> tuple[list[tuple[int, int]], list[IdClash]]:
         """Link records of one id that are one paper; return the links, and the ids of several papers."""
@@ -208,7 +152,7 @@ class DuplicateFinder:
         for run in _find_equal_runs(self._keys["id"]):
             works: dict[int, PaperIdentity] = {}  # the first record of each paper
             for position in run:
-                identity = self._identity(position)
+                identity = self.identity(position)
                 compared = islice(works.items(), MAX_WORKS)
                 same = next((first for first, work in compared if is_same_paper(work, identity)), None)
                 if same is None:
@@ -220,34 +164,33 @@ class DuplicateFinder:
                 clashes.append(IdClash(self._ids[run[0]], tuple(works), places))
         return links, sorted(clashes, key=lambda clash: clash.positions)
 
-    def _identity(self, position: int) -> PaperIdentity:
+    def identity(self, position: int) -> PaperIdentity:
+        """Return what tells the paper at a position apart."""
         ids = tuple(self._keys[system][position] for system in PAPER_ID_SYSTEMS)
-        title, abstract, details = self._hashes[3 * position : 3 * position + 3]
-        file = self._places[3 * position]
-        return PaperIdentity(ids, title, bool(self._generic[position]), abstract, details, file)
+        hashes = self._hashes[len(HASHES) * position : len(HASHES) * (position + 1)]
+        values: dict[str, Any] = dict(zip(HASHES, hashes, strict=True))
+        values |= {name: bool(self._flags[position] >> bit & 1) for bit, name in enumerate(FLAGS)}
+        return PaperIdentity(ids=ids, file=self._places[3 * position], year=self._years[position], **values)
 
     def _place(self, position: int) -> Place | None:
         file, record, line = self._places[3 * position : 3 * position + 3]
         return Place(list(self._files)[file], record or None, line or None) if file else None
 
     def _same_titles(self) -> Iterator[tuple[int, int]]:
-        """Link papers of one title whose years differ by at most 1 and whose first authors may agree."""
+        """Link papers of one title that are one by identifiers, years and first authors."""
         for run in _find_equal_runs(self._keys["title"]):
             if len(run) > MAX_SAME_TITLE:
                 continue
-            works: list[int] = []  # the earliest paper of each work
+            works: list[tuple[int, PaperIdentity]] = []  # the earliest paper of each work
             for position in sorted(run, key=lambda row: (not self._years[row], self._years[row], row)):
-                fits = [first for first in works if self._may_agree(first, position)]
-                if fits and (self._years[position] or len(fits) == 1):
-                    yield fits[0], position
+                paper = self.identity(position)
+                if not self._tell_apart:
+                    paper = paper._replace(ids=(0,) * len(paper.ids), registrant=0, series=False)
+                fits = [(abs(paper.year - work.year), first) for first, work in works if is_same_title(work, paper)]
+                if fits and (paper.year or len(fits) == 1):
+                    yield min(fits)[1], position  # of the nearest year
                 else:  # a paper without a year that fits several works is assigned to none
-                    works.append(position)
-
-    def _may_agree(self, one: int, other: int) -> bool:
-        years = self._years[one], self._years[other]
-        authors = self._authors[one], self._authors[other]
-        same_year = abs(years[0] - years[1]) <= 1 or not all(years)
-        return same_year and (bool(authors[0] & authors[1]) or not all(authors))
+                    works.append((position, paper))
 
 
 class MinHashSignatures:
@@ -347,18 +290,6 @@ def _find_bucket_pairs(band: NDArray[np.uint16]) -> Iterator[tuple[NDArray[np.in
             yield order[block], order[block + step]
 
 
-def hash_first_author(paper: Paper) -> int:
-    """Return 64 bits, of which each word of the first author's name sets one; initials set none.
-
-    The names of a person share a bit in any order and abbreviation; 0 means no author.
-    """
-    bits = 0
-    for word in normalise_words(paper.authors[0]) if paper.authors else ():
-        if len(word) > 1 or not word.isascii():
-            bits |= 1 << (hash_text(word) % 64)
-    return bits
-
-
 def _find_equal_runs(column: array[int]) -> Iterator[list[int]]:
     """Yield the ascending positions of every key that occurs more than once."""
     keys = np.frombuffer(column, dtype=np.uint64)
@@ -370,23 +301,43 @@ def _find_equal_runs(column: array[int]) -> Iterator[list[int]]:
         yield order[start : start + length].tolist()
 
 
-def _build_groups(ids: list[str], links: dict[str, Iterable[tuple[int, int]]]) -> Iterator[DuplicateGroup]:
-    """Join linked positions into groups (union-find), with the reasons of each."""
-    parents: dict[int, int] = {}
-    linked: dict[str, set[int]] = {reason: set() for reason in links}
+class _Groups:
+    """Joins linked positions into groups (union-find), with the reasons of each."""
 
-    def root(position: int) -> int:
-        while (parent := parents.setdefault(position, position)) != position:
-            parents[position] = position = parents[parent]
+    def __init__(self, finder: DuplicateFinder) -> None:
+        self._finder = finder
+        self._parents: dict[int, int] = {}
+        self._linked: dict[str, set[int]] = {}
+        self._claims: dict[int, dict[str, set[int]]] = {}  # of all papers of a group, by its root
+
+    def link(self, reason: str, pairs: Iterable[tuple[int, int]], *, check: bool = False) -> None:
+        """Join the groups of linked papers; with check, only those without papers that something tells apart."""
+        linked = self._linked.setdefault(reason, set())
+        for pair in pairs:
+            one, other = map(self._root, pair)
+            if one != other:
+                claims, more = self._claims[one], self._claims[other]
+                if check and any(values.isdisjoint(more.get(kind, values)) for kind, values in claims.items()):
+                    continue
+                self._parents[other] = one
+                for kind, values in self._claims.pop(other).items():
+                    claims.setdefault(kind, set()).update(values)
+            linked.add(pair[0])
+
+    def build(self, ids: list[str]) -> Iterator[DuplicateGroup]:
+        """Yield the groups in the order of their first papers."""
+        members: dict[int, list[int]] = {}
+        for position in sorted(self._parents):
+            members.setdefault(self._root(position), []).append(position)
+        for group in members.values():
+            if len(group) > 1:
+                reasons = tuple(reason for reason, linked in self._linked.items() if not linked.isdisjoint(group))
+                yield DuplicateGroup(tuple(ids[position] for position in group), tuple(group), reasons)
+
+    def _root(self, position: int) -> int:
+        if position not in self._parents:
+            self._parents[position] = position
+            self._claims[position] = self._finder.identity(position).claims()
+        while (parent := self._parents[position]) != position:
+            self._parents[position] = position = self._parents[parent]
         return position
-
-    for reason, pairs in links.items():
-        for one, other in pairs:
-            parents[root(other)] = root(one)
-            linked[reason].add(one)
-    members: dict[int, list[int]] = {}
-    for position in sorted(parents):
-        members.setdefault(root(position), []).append(position)
-    for group in members.values():
-        reasons = tuple(reason for reason, positions in linked.items() if not positions.isdisjoint(group))
-        yield DuplicateGroup(tuple(ids[position] for position in group), tuple(group), reasons)

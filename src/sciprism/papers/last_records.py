@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sciprism.arrays import Rows
 from sciprism.errors import InputError
-from sciprism.papers.duplicates import hash_text
+from sciprism.papers.identity import hash_text
 from sciprism.papers.records import Deletion, Paper
 
 BUCKETS = 16

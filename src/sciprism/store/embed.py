@@ -15,7 +15,7 @@ import numpy as np
 from sciprism.errors import InputError
 from sciprism.files import lock_folder
 from sciprism.papers.cleaning import is_blank
-from sciprism.papers.duplicates import identify, is_same_paper
+from sciprism.papers.identity import identify, is_same_paper
 from sciprism.papers.records import Deletion, Paper
 from sciprism.store.collection import CollectionLayout, StoredCollection, check_folder, group_by_space, open_or_create
 from sciprism.store.known_papers import (

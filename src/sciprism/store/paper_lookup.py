@@ -13,7 +13,7 @@ import numpy as np
 from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
 from sciprism.papers.cleaning import normalise_doi
-from sciprism.papers.duplicates import identify, is_same_paper
+from sciprism.papers.identity import PaperIdentity, identify, is_same_paper, may_share_source
 from sciprism.papers.records import Paper
 from sciprism.registry import rank_similar
 from sciprism.store.collection import StoredCollection
@@ -100,9 +100,14 @@ def find_copies(collection: StoredCollection, papers: Sequence[Paper]) -> list[i
                 row = collection.find(id)
                 other = identify(collection.papers([row])[0])
                 same_doi = any(name[0] == "doi" and number in by_name.get(name, ()) for name in names)
-                if same_doi or is_same_paper(identities[number], other):
+                is_copy = is_same_paper if papers[number].id == id else _is_same_title
+                if same_doi or is_copy(identities[number], other):
                     rows_of[number] = row
     return rows_of
+
+
+def _is_same_title(one: PaperIdentity, other: PaperIdentity) -> bool:
+    return one.title == other.title and not one.generic and may_share_source(one, other)
 
 
 def describe_unknown(collection: StoredCollection, name: str, what: str = "the id") -> str:

@@ -47,13 +47,14 @@ OWNED = OwnedPapers([OWN, SHORT])
     ],
 )
 def test_by_what_a_paper_is_owned(paper: Paper, reason: str | None) -> None:
-    assert OWNED.find_reason(paper) == reason
+    copy = OWNED.find_copy(paper)
+    assert (copy and copy[0]) == reason
 
 
 def test_a_generic_title_shows_nothing() -> None:
     editorial = Paper(id="a", title="Editorial", authors=("E. Ditor",), year=2020)
     assert (
-        OwnedPapers([editorial]).find_reason(Paper(id="b", title="Editorial", authors=("E. Ditor",), year=2020)) is None
+        OwnedPapers([editorial]).find_copy(Paper(id="b", title="Editorial", authors=("E. Ditor",), year=2020)) is None
     )
 
 

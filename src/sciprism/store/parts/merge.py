@@ -17,7 +17,7 @@ from sciprism.checksums import read_sealed
 from sciprism.errors import InputError
 from sciprism.files import explain_write_errors, lock_folder, sync_folder
 from sciprism.papers.division import PartNumber
-from sciprism.papers.duplicates import identify, is_same_paper
+from sciprism.papers.identity import identify, is_same_paper
 from sciprism.papers.records import Paper
 from sciprism.store.collection import StoredCollection
 from sciprism.store.embed import MAX_REASONS

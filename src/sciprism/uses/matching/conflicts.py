@@ -11,7 +11,7 @@ from rapidfuzz import fuzz
 
 from sciprism.errors import InputError
 from sciprism.papers.bibliographic_fields import normalize
-from sciprism.papers.duplicates import GENERIC_TITLES, normalise_words
+from sciprism.papers.identity import GENERIC_TITLES, normalise_words
 from sciprism.papers.records import Paper
 from sciprism.uses.matching.feasibility import count, name_some
 from sciprism.uses.matching.persons import NUMBERED, NameIndex, find_addresses, fold_id, name_in_id, parse_person

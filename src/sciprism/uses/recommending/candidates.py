@@ -10,34 +10,34 @@ import numpy as np
 
 from sciprism.arrays import Doubles, Floats, normalize_rows
 from sciprism.papers.bibliography_entries import find_doi
-from sciprism.papers.duplicates import (
+from sciprism.papers.duplicates import SHINGLE_WORDS
+from sciprism.papers.identity import (
     GENERIC_TITLES,
     MIN_TEXT_WORDS,
-    MIN_TITLE_WORDS,
-    SHINGLE_WORDS,
-    hash_first_author,
+    PaperIdentity,
     identify,
     is_same_paper,
+    is_same_title,
+    list_ids,
+    may_share_source,
     normalise_words,
 )
 from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper
 from sciprism.store import StoredCollection
 from sciprism.uses.recommending.paper_sources import PaperBlock
 from sciprism.uses.recommending.profile import LibraryProfile, Relevance
-from sciprism.uses.recommending.results import RecommendCounts
+from sciprism.uses.recommending.results import NEAR_COPY, REPEATED, UNWANTED, LeftOut, RecommendCounts
 
 RETAINED = 300
 """Papers retained overall and of each interest, at least."""
 PER_RESULT = 4
 """Papers retained for each one of the list."""
-NEAR_COPY = "near-duplicate"
 NEAR_COSINE = 0.85
 """Similarity from which two papers' texts are compared: vectors alone do not tell a copy from a sequel."""
 MIN_SHARED_TEXT = 0.5
 """Jaccard similarity of the word 3-grams of two texts of one paper: its preprint, or a corrected abstract."""
-MIN_SHARED_TITLE = 0.8
-"""Jaccard similarity of the words of two titles of one paper, where an abstract is missing."""
-_ARXIV_DOI = "10.48550/arxiv."
+FUNCTION_WORDS = {"a", "an", "and", "at", "by", "for", "from", "in", "into", "of", "on", "or", "the", "to", "with"}
+"""In which titles of one paper may differ, where an abstract is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class CandidatePool:
     """The best new papers so far: memory depends on the length of the list, not on how many are read.
 
     own: the papers of the library, in the rows of the profile. unwanted: those that are not to be shown. counts: of
-    new papers, which are counted here.
+    new papers, which are counted here. left_out: those that are not recommended because they are known.
     """
 
     def __init__(
@@ -71,6 +71,7 @@ class CandidatePool:
         self.profile, self.own, self.counts = profile, own, counts
         self._owned, self._unwanted = OwnedPapers(own), OwnedPapers(unwanted)
         size = max(RETAINED, PER_RESULT * k)
+        self.left_out: list[LeftOut] = []
         self._overall = _Best(size)
         self._inside = [_Best(size) for _ in profile.members]
 
@@ -92,33 +93,39 @@ class CandidatePool:
             candidate = Candidate(first + new[place], papers[place], vector, block.stored, row)
             nearest = self.own[relevance.own[place]]
             if relevance.nearest[place] >= NEAR_COSINE and is_near_copy(candidate.complete(), nearest):
-                self._count_owned(NEAR_COPY)
+                self._leave_out_owned(candidate.paper, NEAR_COPY, nearest)
             else:
                 self._retain(candidate, relevance, place)
 
     def list_best(self) -> list[Candidate]:
-        """Return the retained papers, each once, in the order read."""
+        """Return the retained papers, each once, in the order read; count the others, and order the counts."""
+        self.counts.owned = dict(sorted(self.counts.owned.items()))
         pools = (self._overall, *self._inside)
         by_number = {candidate.number: candidate for pool in pools for candidate in pool.candidates()}
         seen, distinct = OwnedPapers(), []
         for _, candidate in sorted(by_number.items()):
-            if seen.find_reason(candidate.paper):
+            if copy := seen.find_copy(candidate.paper):
                 self.counts.repeated += 1
+                self._leave_out(candidate.paper, REPEATED, copy[1])
             else:
                 seen.add(candidate.paper)
                 distinct.append(candidate)
         return distinct
 
     def _is_known(self, paper: Paper) -> bool:
-        if reason := self._owned.find_reason(paper):
-            self._count_owned(reason)
-        elif self._unwanted.find_reason(paper):
+        if copy := self._owned.find_copy(paper):
+            self._leave_out_owned(paper, *copy)
+        elif copy := self._unwanted.find_copy(paper):
             self.counts.unwanted += 1
-            return True
-        return bool(reason)
+            self._leave_out(paper, UNWANTED, copy[1])
+        return copy is not None
 
-    def _count_owned(self, reason: str) -> None:
+    def _leave_out_owned(self, paper: Paper, reason: str, own: Paper) -> None:
         self.counts.owned[reason] = self.counts.owned.get(reason, 0) + 1
+        self._leave_out(paper, reason, own)
+
+    def _leave_out(self, paper: Paper, reason: str, copy: Paper) -> None:
+        self.left_out.append(LeftOut(paper.id, paper.title, paper.year, find_doi(paper), reason, copy.id, copy.title))
 
     def _retain(self, candidate: Candidate, relevance: Relevance, place: int) -> None:
         self._overall.add(float(relevance.overall[place]), candidate)
@@ -158,78 +165,66 @@ class OwnedPapers:
     """Papers by id, ids of other systems and title."""
 
     def __init__(self, papers: Iterable[Paper] = ()) -> None:
-        self._by_key: dict[tuple[str, str], list[Paper]] = {}
+        self._by_key: dict[tuple[str, str], list[tuple[PaperIdentity, Paper]]] = {}
         for paper in papers:
             self.add(paper)
 
     def add(self, paper: Paper) -> None:
         """Add one paper."""
+        identity = identify(paper)
         for key in _list_keys(paper):
-            self._by_key.setdefault(key, []).append(paper)
+            self._by_key.setdefault(key, []).append((identity, paper))
 
-    def find_reason(self, paper: Paper) -> str | None:
-        """Return by what a paper is owned: `id`, a system such as `doi`, `title`; None where it is not.
+    def find_copy(self, paper: Paper) -> tuple[str, Paper] | None:
+        """Return by what a paper is owned, `id`, a system such as `doi`, or `title`, and the own paper; else None.
 
-        An id counts where nothing tells the two papers apart, a title as in `find_duplicates`, but a preprint may be
-        years older than the paper if the first authors agree.
+        An id counts where nothing tells the two papers apart, a title as in `find_duplicates`.
         """
-        for key in _list_keys(paper):
-            kind = key[0]
-            for other in self._by_key.get(key, ()):
+        identity: PaperIdentity | None = None
+        for kind, key in _list_keys(paper):
+            for other, own in self._by_key.get((kind, key), ()):
+                identity = identity or identify(paper)
                 if (
                     kind in PAPER_ID_SYSTEMS
-                    or (kind == "id" and is_same_paper(identify(paper), identify(other)))
-                    or (kind == "title" and _has_same_source(paper, other))
+                    or (kind == "id" and is_same_paper(identity, other))
+                    or (kind == "title" and is_same_title(identity, other))
                 ):
-                    return kind
+                    return kind, own
         return None
 
 
 def is_near_copy(paper: Paper, other: Paper) -> bool:
-    """Return whether two papers with near vectors have nearly the same text, or title where an abstract is missing."""
-    texts = [normalise_words(one.abstract) for one in (paper, other)]
+    """Return whether two papers have nearly the same text, or title where an abstract is missing.
+
+    Neither has anything that tells them apart: an identifier, a number in the title, the word "Correction".
+    """
+    one, two = identify(paper), identify(other)
+    if one.apart(two):
+        return False
+    texts = [normalise_words(text.abstract) for text in (paper, other)]
     if min(map(len, texts)) >= MIN_TEXT_WORDS:
         return _jaccard(*map(_find_shingles, texts)) >= MIN_SHARED_TEXT
-    titles = [normalise_words(one.title) for one in (paper, other)]
-    if min(map(len, titles)) < MIN_TITLE_WORDS or not _may_share_author(paper, other):
-        return False
-    return _jaccard(*map(set, titles)) >= MIN_SHARED_TITLE
+    titles = [_find_content_words(text.title) for text in (paper, other)]
+    return one.long and two.long and titles[0] == titles[1] and may_share_source(one, two)
 
 
 def _list_keys(paper: Paper) -> list[tuple[str, str]]:
     """Return the names by which a paper can be found again: ids of other systems, its id, its title's letters."""
-    keys = [(system, id.lower()) for system, id in paper.ids.items() if id and system in PAPER_ID_SYSTEMS]
-    doi = find_doi(paper).lower()
-    if doi and "doi" not in paper.ids:
-        keys.append(("doi", doi))
-    if doi.startswith(_ARXIV_DOI):
-        keys.append(("arxiv", doi.removeprefix(_ARXIV_DOI)))
-    keys.append(("id", paper.id))
+    keys = [*list_ids(paper).items(), ("id", paper.id)]
     title = "".join(normalise_words(paper.title))
     if title and title not in GENERIC_TITLES:
         keys.append(("title", title))
     return keys
 
 
-def _has_same_source(paper: Paper, other: Paper) -> bool:
-    """Return whether two papers of one title are one: by first author, year and length of the title."""
-    named = bool(hash_first_author(paper) and hash_first_author(other))
-    if not _may_share_author(paper, other):
-        return False
-    near = not (paper.year and other.year) or abs(paper.year - other.year) <= 1
-    if len(normalise_words(paper.title)) >= MIN_TITLE_WORDS:
-        return named or near
-    return named and near and bool(paper.year and other.year)
-
-
-def _may_share_author(paper: Paper, other: Paper) -> bool:
-    one, two = hash_first_author(paper), hash_first_author(other)
-    return bool(one & two) or not (one and two)
+def _find_content_words(title: str) -> set[str]:
+    """Return the words of a title without those that a catalogue may change: articles, prepositions, plurals."""
+    return {word.rstrip("s") for word in normalise_words(title)} - FUNCTION_WORDS
 
 
 def _find_shingles(words: list[str]) -> set[tuple[str, ...]]:
     return set(zip(*(words[start:] for start in range(SHINGLE_WORDS)), strict=False))
 
 
-def _jaccard(one: set[str] | set[tuple[str, ...]], other: set[str] | set[tuple[str, ...]]) -> float:
+def _jaccard(one: set[tuple[str, ...]], other: set[tuple[str, ...]]) -> float:
     return len(one & other) / len(one | other) if one or other else 0.0

@@ -11,7 +11,7 @@ from math import log
 import numpy as np
 
 from sciprism.arrays import Doubles, Floats, Rows, normalize_rows
-from sciprism.papers.duplicates import normalise_words
+from sciprism.papers.identity import normalise_words
 from sciprism.papers.records import Paper
 from sciprism.seeding import derive_seed, sample
 

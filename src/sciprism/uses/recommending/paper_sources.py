@@ -32,7 +32,7 @@ ENCODED = 256
 """Papers that are encoded at once, the most that an interruption loses."""
 READ = 2048
 """Papers of a collection that are compared at once."""
-COLUMNS = ("id", "title", "authors", "year", "ids", "missing_abstract")
+COLUMNS = ("id", "title", "authors", "venue", "year", "ids", "missing_abstract")
 """What is read of each paper of a collection; the rest is read of those that are recommended."""
 
 PaperInput = Paths | StoredCollection | Collection | Iterable[Paper]
@@ -65,7 +65,7 @@ class CollectionSource:
         return len(self.stored)
 
     def blocks(self, encode: PaperVectors) -> Iterator[PaperBlock]:  # noqa: ARG002 (they have vectors)
-        """Yield all papers in blocks, without abstract, venue, fields, keywords and references."""
+        """Yield all papers in blocks, without abstract, fields, keywords and references."""
         stored, first = self.stored, 0
         mask = stored.mask()
         matrices = stored.vectors(choose_paper_space(stored))
@@ -160,8 +160,11 @@ def _check_papers(papers: Iterable[Paper], name: str) -> Iterator[Paper]:
         yield paper
 
 
-def _build_paper(id: str, title: str, authors: list[str], year: int | None, ids: list[tuple[str, str]] | None) -> Paper:
-    return Paper(id=id, title=title or "", authors=tuple(authors or ()), year=year, ids=dict(ids or ()))
+def _build_paper(
+    id: str, title: str, authors: list[str], venue: str, year: int | None, ids: list[tuple[str, str]] | None
+) -> Paper:
+    names, systems = tuple(authors or ()), dict(ids or ())
+    return Paper(id=id, title=title or "", authors=names, venue=venue or "", year=year, ids=systems)
 
 
 class SharedSpace:

@@ -22,6 +22,8 @@ COLUMNS = ("rank", "score", "id", "doi", "url", "title", "authors", "year", "ven
 ALL = (".csv", ".jsonl", ".bib")
 """Files that are written for a name without a suffix."""
 SUFFIXES = (*ALL, ".ris")
+NEAR_COPY, UNWANTED, REPEATED = "near-duplicate", "unwanted", "repeated"
+"""Reasons for leaving a paper out, besides an id that the library has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,22 @@ class NearPaper:
     id: str
     title: str
     similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A new paper that is not recommended, why, and the paper that it is a copy of.
+
+    reason: by what the library has it, `doi`, `id`, `title`, `near-duplicate` ...; `unwanted`; or `repeated`.
+    """
+
+    id: str
+    title: str
+    year: int | None
+    doi: str
+    reason: str
+    copy_of: str
+    copy_title: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +94,7 @@ class RecommendCounts:
 class Recommendations:
     """Recommended papers, best first; the interests of the library, the largest first; counts; the model's name.
 
-    skipped: why the first records that could not be used were skipped.
+    skipped: why the first records that could not be used were skipped. left_out: all new papers that are copies.
     """
 
     hits: tuple[Recommendation, ...]
@@ -84,6 +102,7 @@ class Recommendations:
     counts: RecommendCounts
     model: str
     skipped: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
     def papers(self) -> list[Paper]:
         """Return the recommended papers."""
@@ -103,6 +122,7 @@ class Recommendations:
             "interests": interests,
             "hits": [hit.to_json() for hit in self.hits],
             "skipped": list(self.skipped),
+            "left_out": [asdict(paper) for paper in self.left_out],
         }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,9 +49,9 @@ def recommend(
 
     library, new, unwanted: files of papers, folders of collections, or papers; new papers are read once, in blocks,
     so there may be millions. unwanted: papers that are not to be shown, nor others like them. Papers that the library
-    has already, also as a preprint or under another id, are left out and counted. model: encodes papers of files; by
-    default that of the collections among the inputs, else the model that ships. Raises InputError where the library
-    has no papers, collections do not compare, or a record cannot be used.
+    has already, also as a preprint or under another id, are left out and listed. model: encodes papers of files; by
+    default that of the collections, else the model that ships. Raises InputError where the library has no papers,
+    collections do not compare, or a record cannot be used.
     """
     settings, progress = settings or RecommendSettings(), progress or _show_nothing
     inputs = _open_inputs({"library": library, "new": new, "unwanted": unwanted}, reading or FileReading())
@@ -70,10 +71,10 @@ def recommend(
         pool.add(block)
         progress("comparing new papers", counts.new, total)
     hits = tuple(_choose_hits(pool, interests, settings))  # counts what is repeated
-    counts.owned = dict(sorted(counts.owned.items()))
     counts.skipped, counts.encoded = sum(source.skipped.skipped_count for source in sources), space.encoded
     skipped = tuple(str(record) for source in sources for record in source.skipped.skipped)
-    return Recommendations(hits=hits, interests=tuple(interests), counts=counts, model=space.model, skipped=skipped)
+    found = Recommendations(hits=hits, interests=tuple(interests), counts=counts, model=space.model, skipped=skipped)
+    return replace(found, left_out=tuple(pool.left_out))
 
 
 def _open_inputs(inputs: dict[str, PaperInput], reading: FileReading) -> dict[str, list[PaperSource]]:

@@ -1,0 +1,263 @@
+"""Tell whether two records are one paper: by identifiers, title, numbers in it, first author, year and abstract."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import NamedTuple
+
+from sciprism.papers.cleaning import normalise_arxiv, normalise_doi
+from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper
+from sciprism.seeding import random_bits
+
+# Titles that many papers share, even of one author in one year; without case, spaces and punctuation.
+_GENERIC_TITLES = """
+abstract abstracts acknowledgements announcement authorreply authorsreply authorsresponse bookreview bookreviews comment
+commentary conclusion conclusions contents corrigendum correction discussion editorial editorialboard editorsnote
+erratum errata foreword frontmatter guesteditorial index inreply introduction inthisissue inmemoriam letter letters
+lettertotheeditor letterstotheeditor masthead news notitle obituary overview panel preface proceedings reply
+response retraction review summary tableofcontents title titlepage untitled
+"""
+GENERIC_TITLES = frozenset(_GENERIC_TITLES.split())
+MIN_TEXT_WORDS = 30  # shorter texts are too similar by chance, and often notices
+# Chinese and Japanese have no spaces between words: each character counts as a word.
+WORD_PATTERN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
+MIN_TITLE_WORDS = 5  # shorter titles need the same author and year
+MAX_YEARS_APART = 5
+"""Years between a preprint and its article, where the first authors agree."""
+
+_PREPRINT_DOI = re.compile(
+    r"10\.(?:1101/(?:\d{4}\.\d\d\.\d\d\.)?\d{6,8}(?:v\d+)?$|64898/|2139/ssrn|21203/rs|20944/preprints|26434/|22541/|36227/"
+    r"|312[123]\d/|3554[23]/|33767/|31730/|32942/|33774/|31124/|34055/|17605/osf|7287/peerj\.preprints|2196/preprints"
+    r"|1590/scielopreprints|3386/w|1596/1813|22004/|1002/essoar|14293/(?:pr|s)2199|12074/|51094/|3762/bxiv|5281/|13140/"
+    r"|6084/m9|5194/(?:egusphere|[a-z]+-\d{4}-\d+|(?:acp|amt|bg|cp|esd|essd|gmd|hess|nhess|os|se|tc)d-\d))"
+)
+"""bioRxiv (not the journals of its first registrant), SSRN, Research Square, OSF, Zenodo and others."""
+_UNVERSIONED_DOI = re.compile(r"10\.(?:5281|13140)/")
+"""Of Zenodo and ResearchGate: each version of one deposit has another DOI, and nothing shows it."""
+_PREPRINT_VENUE = re.compile(r"rxiv|^corr\b|\bssrn\b|research square|\bres sq\b|\bpreprints?\b", re.IGNORECASE)
+_VERSION = re.compile(
+    r"(?:[./_-]|(?<=\d))v\d{1,2}$|(?<=10\.12688/)([a-z0-9]+\.\d+)\.\d$|(?<=10\.7554/)(elife\.\d+)\.\d$"
+)
+_ARXIV_DOI = "10.48550/arxiv."
+
+_PART_WORDS = frozenset(
+    {"part", "pt", "section", "chapter", "volume", "vol", "book", "paper", "study", "report", "series", "phase"}
+    | {"number", "no", "nr", "teil", "partie"}
+)
+_CARDINALS = "one two three four five six seven eight nine ten eleven twelve"
+_COUNTS = frozenset(_CARDINALS.split())
+"""Words that count something, unless they follow a part word."""
+_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
+_NUMBER_WORDS = {word: str(number) for words in (_CARDINALS, _ORDINALS) for number, word in enumerate(words.split(), 1)}
+_NUMBER = re.compile(r"0*(\d+)(?:st|nd|rd|th)?")
+_ROMAN = re.compile(r"(?!l?$)(xl|l?x{0,3})(ix|iv|v?i{0,3})")
+_ROMAN_DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50}
+_NAME_WITH_NUMBER = re.compile(r"(?<=[^\W\d_])(?<!part)(?<!phase)(?<!study)[-\u2010\u2011](?=\d)", re.IGNORECASE)
+"""Where a number belongs to a name, as in COVID-19: it numbers no paper."""
+_NOTICE = re.compile(
+    r"\b(correction|corrigend(?:um|a)|errat(?:um|a)|addendum|retract(?:ion|ed)|withdrawn|withdrawal"
+    r"|expressions? of concern|repl(?:y|ies)|rejoinder|comments?|commentary|response"
+    r"|berichtigung|erwiderung|antwort auf|rectificatif|réponse|corrección|fe de erratas)\b"
+    r"|^\W*(re|(?:peer )?review|letter|data|dataset|code|software|supplement\w*|figures?|tables?|protocol|summary"
+    r"|discussion|decision letter|editorial|replication data)\b(?=[^:]{0,25}(?::|\b(?:of|for|from|to|on)\b))",
+    re.IGNORECASE,
+)
+"""What is published about a paper, under its title with a few words more."""
+_SERIES = re.compile(
+    r"\b(?:annual|yearly|quarterly|monthly|weekly) (?:\w+ )?(?:report|review|survey|update|summary|meeting)s?\b"
+    r"|\byearbook\b|\bthe year in\b|\byear in review\b"
+    r"|\b(?:meeting|conference|status|progress) report\b|^(?:proceedings|abstracts) of\b",
+    re.IGNORECASE,
+)
+"""Titles under which something appears again and again."""
+
+
+class PaperIdentity(NamedTuple):
+    """What tells papers apart, as 64-bit hashes; 0 where a paper has none.
+
+    ids: of `PAPER_ID_SYSTEMS`. registrant: of the DOI. title: without case and punctuation. part: number in a series,
+    or notice. numbers: others of the title. abstract: of one with enough words. details: title, abstract, authors,
+    venue and year. authors: of the first one. file: where the paper was read. generic: whether many papers have this
+    title; long: whether few do; series: whether it is that of every year. preprint, published: as far as is known.
+    """
+
+    ids: tuple[int, ...]
+    registrant: int
+    title: int
+    part: int
+    numbers: int
+    abstract: int
+    details: int
+    authors: int
+    file: int
+    year: int
+    generic: bool
+    long: bool
+    series: bool
+    preprint: bool
+    published: bool
+
+    def apart(self, other: PaperIdentity) -> str:
+        """Return what shows that two papers differ: a system such as `doi`, `part`, `numbers`, `year`; "" if nothing.
+
+        A preprint and an article may differ in DOI and PMID; so may DOIs of two registrants.
+        """
+        if any(one == two != 0 for one, two in zip(self.ids, other.ids, strict=True)):
+            return ""
+        claims = other.claims()
+        differing = (kind for kind, values in self.claims().items() if not values & claims.get(kind, values))
+        return next((kind.split()[0] for kind in differing), "")
+
+    def claims(self) -> dict[str, set[int]]:
+        """Return what a paper has one of, by kind: papers that share no value of one kind are not one paper."""
+        doi, pmid, pmcid, arxiv, *_ = self.ids  # catalogues have one paper under several ids of their own
+        stage = "preprint" if self.preprint else "article"
+        claims = {
+            f"doi {self.registrant}": {doi} if self.registrant else set(),
+            f"pmid {stage}": {pmid},
+            f"pmcid {stage}": {pmcid},
+            "arxiv": {arxiv},
+            "part": {self.title, self.part},
+            "numbers": {self.title, self.numbers} if self.numbers else set(),
+            f"year {stage}": {self.year or -1} if self.series else set(),
+        }
+        return {kind: values - {0} for kind, values in claims.items() if any(values)}
+
+
+def identify(paper: Paper) -> PaperIdentity:
+    """Return what tells a paper apart from others."""
+    words, ids = normalise_words(paper.title), list_ids(paper)
+    title = "".join(words)  # "meta-analysis", "meta analysis", "metaanalysis" are one
+    abstract = normalise_words(paper.abstract)
+    details = (paper.title, paper.abstract, *paper.authors, paper.venue, str(paper.year))
+    part, numbers = _find_numbers(paper.title)
+    doi = ids.get("doi", "")
+    on_server = bool(_PREPRINT_VENUE.search(paper.venue)) or ("arxiv" in ids and not paper.venue)
+    preprint = bool(_PREPRINT_DOI.match(doi)) if doi else on_server
+    kind = "preprint" if preprint else "article"
+    return PaperIdentity(
+        ids=tuple(hash_text(ids.get(system, "")) for system in PAPER_ID_SYSTEMS),
+        registrant=hash_text(f"{doi.split('/')[0]} {kind}") if doi and not _UNVERSIONED_DOI.match(doi) else 0,
+        title=hash_text(title),
+        part=hash_text(f"part {part}") if title else 0,
+        numbers=hash_text(numbers),
+        abstract=hash_text(" ".join(abstract)) if len(abstract) >= MIN_TEXT_WORDS else 0,
+        details=hash_text("\n".join(details)),
+        authors=hash_first_author(paper),
+        file=hash_text(paper.place.file) if paper.place else 0,
+        year=paper.year if paper.year and abs(paper.year) < 10_000 else 0,
+        generic=title in GENERIC_TITLES,
+        long=len(words) >= MIN_TITLE_WORDS,
+        series=bool(_SERIES.search(paper.title)),
+        preprint=preprint,
+        published=not preprint and bool(doi or ids.get("pmid") or paper.venue),
+    )
+
+
+def list_ids(paper: Paper) -> dict[str, str]:
+    """Return the identifiers of a paper by system, in one form: lower case, without version, an arXiv DOI as arXiv's.
+
+    >>> list_ids(Paper(id="a", ids={"doi": "10.48550/arXiv.1706.03762"}))
+    {'arxiv': '1706.03762'}
+    """
+    ids = {system: paper.ids[system].lower() for system in PAPER_ID_SYSTEMS if paper.ids.get(system)}
+    written = ids.pop("doi", "")
+    doi = _VERSION.sub(r"\1\2", normalise_doi(written or paper.id) or written)
+    if doi.startswith(_ARXIV_DOI):
+        ids.setdefault("arxiv", doi.removeprefix(_ARXIV_DOI))
+    elif doi:
+        ids["doi"] = doi
+    if "arxiv" in ids:
+        ids["arxiv"] = normalise_arxiv(ids["arxiv"]) or ids["arxiv"]
+    return ids
+
+
+def is_same_paper(one: PaperIdentity, other: PaperIdentity) -> bool:
+    """Return whether two records with one id are versions of one paper.
+
+    Ids such as 1 or smith2020 recur from file to file. An equal identifier of another system says so, a different one
+    not. Else an equal title that is not generic, or an equal abstract in the same file (a corrected title).
+    """
+    difference = one.apart(other)
+    if not difference and any(ours == theirs != 0 for ours, theirs in zip(one.ids, other.ids, strict=True)):
+        return True
+    if difference and (difference in PAPER_ID_SYSTEMS or one.file != other.file):
+        return False
+    same_title = one.title == other.title
+    if one.details == other.details or (same_title and one.title and not one.generic):
+        return True
+    same_abstract = bool(one.abstract) and one.abstract == other.abstract
+    return same_abstract and (same_title or (bool(one.file) and one.file == other.file))
+
+
+def is_same_title(one: PaperIdentity, other: PaperIdentity) -> bool:
+    """Return whether two records have one title, and are one paper by identifiers, first author and year.
+
+    A short title needs both. Of a long one, a preprint may be years older than the article of its author.
+    """
+    if not one.title or one.title != other.title or one.generic:
+        return False
+    return may_share_source(one, other, short=not one.long)
+
+
+def may_share_source(one: PaperIdentity, other: PaperIdentity, *, short: bool = False) -> bool:
+    """Return whether nothing tells two papers apart, and first authors and years fit; if short, both are needed."""
+    if one.apart(other):
+        return False
+    named, dated = bool(one.authors and other.authors), bool(one.year and other.year)
+    if (named and not one.authors & other.authors) or (short and not (named and dated)):
+        return False
+    years = abs(one.year - other.year) if dated else 0
+    versions = named and not short and not (one.published and other.published)
+    return years <= (MAX_YEARS_APART if versions else 1)
+
+
+def normalise_words(text: str) -> list[str]:
+    """Return the words of a text without case, accents or punctuation."""
+    if not text.isascii():
+        text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    return WORD_PATTERN.findall(text.casefold())
+
+
+def hash_text(text: str) -> int:
+    """Hash a text to 64 bits; no text is 0."""
+    return random_bits(text) if text else 0
+
+
+def hash_first_author(paper: Paper) -> int:
+    """Return 64 bits, of which each word of the first author's name sets one; initials set none.
+
+    The names of a person share a bit in any order and abbreviation; 0 means no author.
+    """
+    bits = 0
+    for word in normalise_words(paper.authors[0]) if paper.authors else ():
+        if len(word) > 1 or not word.isascii():
+            bits |= 1 << (hash_text(word) % 64)
+    return bits
+
+
+def _find_numbers(title: str) -> tuple[str, str]:
+    """Return what numbers a paper in a series, or makes it a notice about another, and the title's other numbers."""
+    words = normalise_words(_NAME_WITH_NUMBER.sub("", title))
+    notices = sorted({(match[1] or match[2]).lower() for match in _NOTICE.finditer(title)})
+    part, numbers = list[str](), list[str]()
+    for place, word in enumerate(words):
+        after = place > 0 and words[place - 1] in _PART_WORDS
+        number = _read_number(word) or (word if after and len(word) == 1 else "")
+        if number and (after or word not in _COUNTS):
+            (part if after or place == len(words) - 1 else numbers).append(number)
+    return " ".join([*notices, *part]), " ".join(numbers)
+
+
+@lru_cache(maxsize=1 << 14)
+def _read_number(word: str) -> str:
+    """Return the number that a word is, in digits: 12, 12th, XII, twelve; else ""."""
+    if match := _NUMBER.fullmatch(word):
+        return match[1]
+    if not _ROMAN.fullmatch(word):
+        return _NUMBER_WORDS.get(word, "")
+    digits = [_ROMAN_DIGITS[letter] for letter in word]
+    signs = [-1 if digit < following else 1 for digit, following in zip(digits, [*digits[1:], 0], strict=True)]
+    return str(sum(sign * digit for sign, digit in zip(signs, digits, strict=True)))

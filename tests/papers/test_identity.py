@@ -1,0 +1,124 @@
+"""Which pairs of records are one paper, and which only look alike; the same answer in all that asks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sciprism.papers.duplicates import find_duplicates
+from sciprism.papers.identity import identify, is_same_paper, list_ids
+from sciprism.papers.records import Paper, Place
+from sciprism.uses.recommending.candidates import OwnedPapers, is_near_copy
+
+Fields = dict[str, Any]
+TITLE = "Sand ripples in shallow invented seas after storms"
+TEXT = (
+    "Ripples of sand were counted in nine shallow seas before and after winter storms by two divers, who drew each of "
+    "them on a slate and measured their height, their distance and the size of the grains between them."
+)
+
+
+def pair(one: Fields, other: Fields) -> tuple[Paper, Paper]:
+    shared = {"title": TITLE, "authors": ("Reed, Ida",), "year": 2020}
+    return Paper(id="a", **shared | one), Paper(id="b", **shared | other)
+
+
+def doi(value: str, **more: object) -> Fields:
+    return {"ids": {"doi": value}, **more}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (doi("10.5555/seas.1"), doi("10.5555/seas.2")),
+        (doi("10.5555/seas.1"), doi("10.5555/seas.2", year=2021)),
+        ({"ids": {"pmid": "101"}}, {"ids": {"pmid": "102"}}),
+        ({"ids": {"pmcid": "PMC101"}}, {"ids": {"pmcid": "PMC102"}}),
+        ({"ids": {"arxiv": "2001.00001"}}, {"ids": {"arxiv": "2001.00002"}}),
+        (doi("10.48550/arXiv.2001.00001"), {"ids": {"arxiv": "2001.00002"}}),
+        (doi("10.1101/2020.01.01.000001"), doi("10.1101/2020.02.02.000002")),
+        (doi("10.2139/ssrn.1"), doi("10.2139/ssrn.2")),
+        ({"title": TITLE + ". Part I. Counts"}, {"title": TITLE + ". Part II. Counts"}),
+        ({"title": TITLE + ": part A"}, {"title": TITLE + ": part B"}),
+        ({"title": TITLE + ", part one"}, {"title": TITLE + ", part two"}),
+        ({"title": TITLE}, {"title": TITLE + " II"}),
+        ({"title": TITLE + ". XII"}, {"title": TITLE + ". XIII"}),
+        ({"title": TITLE + ", 2019"}, {"title": TITLE + ", 2020"}),
+        ({"title": "The first survey of " + TITLE}, {"title": "The 2nd survey of " + TITLE}),
+        ({}, {"title": "Correction: " + TITLE}),
+        ({}, {"title": "Author Correction: " + TITLE}),
+        ({}, {"title": TITLE + " - Erratum"}),
+        ({}, {"title": "Retraction Note: " + TITLE}),
+        ({}, {"title": TITLE + " (vol 3, pg 12, 2019)"}),
+        ({}, {"title": f"Reply to: {TITLE}"}),
+        ({}, {"title": f"Comment on '{TITLE}'"}),
+        ({}, {"title": f"Data from: {TITLE}"}),
+        ({"title": "Annual report of the station"}, {"title": "Annual report of the station", "year": 2021}),
+        (
+            {"title": "The year in sand: ripples and more"},
+            {"title": "The year in sand: ripples and more", "year": 2021},
+        ),
+    ],
+)
+def test_papers_that_look_alike_stay_apart(one: Fields, other: Fields) -> None:
+    first, second = pair(one, other)
+    texts = pair({"abstract": TEXT, **one}, {"abstract": TEXT, **other})
+    for a, b in ((first, second), (second, first), texts):
+        assert find_duplicates([a, b]).groups == ()
+        assert OwnedPapers([a]).find_copy(b) is None
+        assert not is_near_copy(a, b)
+    files = (Paper(**{**_fields(p), "id": "a", "place": Place(f"{p.id}.bib", 1)}) for p in (first, second))
+    assert not is_same_paper(*map(identify, files)), "the id recurs in another file"
+
+
+def _fields(paper: Paper) -> Fields:
+    return {name: getattr(paper, name) for name in ("title", "authors", "year", "ids", "venue")}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (doi("10.48550/arXiv.2001.00001", year=2017), doi("10.5555/seas.1")),
+        (doi("10.1101/2020.01.01.000001"), doi("10.5555/seas.1", year=2022)),
+        (doi("10.2139/ssrn.7"), doi("10.5555/seas.1")),
+        (doi("10.64898/2026.01.01.000001"), doi("10.1101/gr.12345.120")),
+        ({"ids": {"arxiv": "2001.00001"}, "venue": "CoRR", "year": 2018}, {"venue": "Journal of Sand"}),
+        ({"ids": {"doi": "10.1101/2020.01.01.000001", "pmid": "1"}}, {"ids": {"doi": "10.5555/seas.1", "pmid": "2"}}),
+        (doi("10.21203/rs.3.rs-77/v1"), doi("10.21203/rs.3.rs-77/v2")),
+        (doi("10.12688/f1000research.77.1"), doi("10.12688/f1000research.77.2")),
+        ({"ids": {"arxiv": "2001.00001v1"}}, doi("10.48550/arxiv.2001.00001")),
+        (doi("10.5555/seas.1"), doi("10.6666/archive.1")),  # of an archive
+        ({"ids": {"openalex": "W1"}}, {"ids": {"openalex": "W2"}}),  # a catalogue has some papers twice
+        ({"title": TITLE + ". Part II"}, {"title": TITLE + ", part 2."}),
+        ({"title": f"Reply to: {TITLE}"}, {"title": f"Reply to {TITLE}"}),
+    ],
+)
+def test_versions_of_a_paper_are_one(one: Fields, other: Fields) -> None:
+    first, second = pair(one, other)
+    for a, b in ((first, second), (second, first)):
+        if "title" not in one:
+            assert [group.positions for group in find_duplicates([a, b]).groups] == [(0, 1)]
+            assert OwnedPapers([a]).find_copy(b)
+        assert identify(a).apart(identify(b)) == ""
+
+
+def test_a_title_without_identifier_joins_the_paper_of_its_year_alone() -> None:
+    """Two yearly reviews and a bare record of the second: not one group of three."""
+    rows = [("10.5555/y.1", 2020), ("10.5555/y.2", 2021), ("", 2021)]
+    papers = [Paper(id=f"{n}", title=TITLE, year=year, ids={"doi": doi}) for n, (doi, year) in enumerate(rows)]
+    assert [group.positions for group in find_duplicates(papers).groups] == [(1, 2)]
+    # nor through a bare record that fits both
+    papers[2] = Paper(id="2", title=TITLE, year=2020)
+    assert [group.positions for group in find_duplicates([papers[2], *papers[:2]]).groups] == [(0, 1)]
+
+
+def test_a_corrected_number_is_of_the_same_paper_in_its_file() -> None:
+    one, other = (
+        Paper(id="a", title=f"{TITLE}, {year}", abstract=TEXT, place=Place("a.bib", 1)) for year in (2019, 2020)
+    )
+    assert is_same_paper(identify(one), identify(other))
+
+
+def test_an_id_that_is_a_doi_counts() -> None:
+    assert list_ids(Paper(id="https://doi.org/10.5555/A")) == {"doi": "10.5555/a"}
