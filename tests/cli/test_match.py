@@ -71,6 +71,19 @@ def test_json_is_one_document_with_reasons(command):
     assert document["audit"]["result"]["pairs"] == 8
 
 
+def test_loads_are_described_and_balanced(command):
+    for n in range(4):
+        Path(f"profiles/r{n}.jsonl").write_text(json.dumps({"id": "p", "title": f"Forty theories: {TOPICS[n % 2]}"}))
+    rows = [{"id": f"s{n}", "title": f"On the {TOPICS[0]}, part {n}"} for n in range(4)]
+    Path("submissions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    status, out, _ = command(*BASE)
+    assert status == 0 and "loads" in out and "0 to 4 (mean 2.0, standard deviation 2.0)" in out and "--balance" in out
+    status, out, _ = command(*BASE, "--balance", "--objective", "sum", "--scores-out", "s.csv")
+    audit = json.loads(Path("out/pairs.audit.json").read_text())["result"]
+    assert status == 0 and audit["loads"]["deviation"] <= audit["before balancing"]["loads"]["deviation"] == 2
+    assert "before --balance 0 to 4" in " ".join(out.split())
+
+
 def test_scores_and_assignments_go_round_in_openreviews_shape(command):
     assert command(*BASE, "--scores-out", "scores.csv", "--bare")[0] == 0
     first = Path("out/pairs.csv").read_text()

@@ -112,6 +112,7 @@ def _print_facts(matching: Matching, written: dict[str, str], unchecked: dict[st
         "submissions": f"{counts['submissions']:,}",
         "reviewers": f"{counts['reviewers']:,}; with submissions: "
         + ", ".join(f"{n} with {load}" for load, n in loads.items()),
+        "loads": _describe_loads(audit),
         "conflicts": ", ".join(f"{kind} {count:,}" for kind, count in audit["conflicts"].items()) or "none",
         "not checked": "\n".join(
             f"{kind}: {text.removeprefix('not checked').strip(', ')}" for kind, text in unchecked.items()
@@ -145,6 +146,24 @@ def _print_worst(matching: Matching) -> None:
         for pair in pairs:
             reason = shorten(f"{pair.reviewer} {pair.score:.4f}: {pair.reason}", MAX_REASON, placeholder=" …")
             print("\n".join(wrap(reason, width, initial_indent=" " * 8, subsequent_indent=" " * 10)))
+
+
+def _describe_loads(audit: dict[str, Any]) -> str:
+    """Return "0 to 6, deviation 1.9; --balance evens them", or what balancing changed."""
+    result = audit["result"]
+    before = result.get("before balancing")
+    parts = [_describe_spread(result["loads"])]
+    if before:
+        parts.append(f"before --balance {_describe_spread(before['loads'])}, mean score {before['mean score']:.4f}")
+    elif result["loads"]["most"] - result["loads"]["least"] > 1 and audit["settings"]["objective"] != "perturbed":
+        parts.append("--balance evens them")
+    return "; ".join(parts)
+
+
+def _describe_spread(loads: dict[str, float]) -> str:
+    return (
+        f"{loads['least']} to {loads['most']} (mean {loads['mean']:.1f}, standard deviation {loads['deviation']:.1f})"
+    )
 
 
 def _describe_worst(result: dict[str, Any]) -> str:

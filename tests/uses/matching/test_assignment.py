@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -157,6 +158,39 @@ def test_a_kept_assignment_moves_only_what_it_must():
     assert free.values.sum() == pytest.approx(solve(changed, required, objective="sum").values.sum())
     with pytest.raises(InputError, match="--keep"):
         solve(changed, required, StatedPairs(kept=kept), objective="perturbed")
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_balanced_loads_are_the_evenest_that_cost_the_worst_paper_nothing(seed):
+    scores, required = random_case(seed)
+    possible = list(list_assignments(required))
+    if not possible:
+        return
+    plain, even = (solve(scores, required, balance=balance, objective="sum") for balance in (False, True))
+    assert as_lists(even, required.shape[0]) in possible and even.worst >= plain.worst - 1e-9
+
+    def uneven(assignment):
+        return sum(n * n for n in Counter(r for own in assignment for r in own).values())
+
+    allowed = [each for each in possible if sum_scores(scores, each).min() >= plain.worst - 1e-9]
+    found = as_lists(even, required.shape[0])
+    assert uneven(found) <= uneven(as_lists(plain, required.shape[0]))
+    if uneven(found) == min(map(uneven, possible)):  # no submission had to keep its reviewers
+        best = max(sum_scores(scores, each).sum() for each in allowed if uneven(each) == uneven(found))
+        assert even.values.sum() == pytest.approx(best)
+
+
+def test_loads_of_earlier_rounds_and_unknown_reviewers_count_in_the_balance():
+    required = build_requirements((4, 4), most=4)
+    scores = np.tile([0.5, 0.5, 0.5, 0.0], (4, 1))  # nothing is known of the last reviewer
+    loads = np.bincount(solve(scores, required, balance=True).pairs.reviewers, minlength=4)
+    assert sorted(loads[:3]) == [1, 1, 2] and loads[3] == 0
+    earlier = np.array([3, 0, 0, 0])
+    solved = solve(scores, required, StatedPairs(earlier_loads=earlier), balance=True)
+    assert np.bincount(solved.pairs.reviewers, minlength=4).tolist() == [0, 2, 2, 0]
+    assert len(solved.uneven) == 4
+    with pytest.raises(InputError, match="random loads"):
+        solve(scores, required, objective="perturbed", balance=True)
 
 
 def test_bids_change_the_assignment_by_their_weight():

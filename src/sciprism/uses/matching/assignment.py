@@ -9,7 +9,7 @@ import numpy as np
 
 from sciprism.arrays import Doubles, Rows
 from sciprism.errors import InputError
-from sciprism.uses.matching.fairness import assign_fairly, sum_by_paper
+from sciprism.uses.matching.fairness import assign_fairly, even_loads, sum_by_paper
 from sciprism.uses.matching.feasibility import explain_groups, find_assignment
 from sciprism.uses.matching.inputs import MatchProgress
 from sciprism.uses.matching.pair_scores import ScoreSource
@@ -31,7 +31,7 @@ class SolvedAssignment:
 
     all: the pairs that were chosen from. worst, bound: of a submission's summed values, the bound only where the
     objective is fair. best_sum: the highest sum, where it was computed. kept, moved: pairs of an earlier assignment.
-    probabilities: of the pairs, where they were sampled; largest: of all pairs.
+    probabilities: of the pairs, where they were sampled. uneven: the pairs before loads were balanced.
     """
 
     pairs: PairTable
@@ -43,6 +43,7 @@ class SolvedAssignment:
     kept: int | None = None
     moved: int | None = None
     probabilities: Doubles | None = None
+    uneven: PairTable | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,10 +125,20 @@ def _widen(required: Requirements, lacking: dict[str, list[int]]) -> Iterator[tu
 
 def _optimise(task: AssignmentTask, program: AssignmentProgram, values: Doubles) -> SolvedAssignment:
     best = program.solve(values)
-    chosen, bound = best.chosen, None
+    solved = _refine(task, program, values, best.chosen)
+    return replace(solved, best_sum=best.objective)
+
+
+def _refine(task: AssignmentTask, program: AssignmentProgram, values: Doubles, chosen: Mask) -> SolvedAssignment:
+    """Return an assignment that begins with the highest sum, made fair and even where the settings say so."""
+    bound, uneven = None, None
     if task.settings.objective == "fair":
         chosen, bound = assign_fairly(program, values, chosen)
-    return _report(task, program.pairs, values, chosen, bound=bound, best_sum=best.objective)
+    if task.settings.balance:
+        uneven = program.pairs.take(np.flatnonzero(chosen))
+        earlier = task.stated.earlier_loads if len(task.stated.earlier_loads) else np.zeros(task.required.shape[1], int)
+        chosen = even_loads(program, values, chosen, earlier)
+    return replace(_report(task, program.pairs, values, chosen, bound=bound), uneven=uneven)
 
 
 def _keep(task: AssignmentTask, program: AssignmentProgram, values: Doubles) -> SolvedAssignment:
@@ -137,13 +148,11 @@ def _keep(task: AssignmentTask, program: AssignmentProgram, values: Doubles) -> 
         cost = KEEP_BONUS * max(1e-3, float(np.ptp(values)))
     earlier = task.stated.kept.look_up(program.pairs.papers, program.pairs.reviewers, program.required.shape[1])
     chosen = program.solve(values + cost * earlier).chosen
-    kept, bound = chosen & (earlier > 0), None
-    if task.settings.objective == "fair":
-        rows = np.concatenate([program.required.locked[0], program.pairs.papers[kept]])
-        numbers = np.concatenate([program.required.locked[1], program.pairs.reviewers[kept]])
-        held = AssignmentProgram(replace(program.required, locked=(rows, numbers)), program.pairs)
-        chosen, bound = assign_fairly(held, values, chosen)
-    solved = _report(task, program.pairs, values, chosen, bound=bound)
+    kept = chosen & (earlier > 0)
+    rows = np.concatenate([program.required.locked[0], program.pairs.papers[kept]])
+    numbers = np.concatenate([program.required.locked[1], program.pairs.reviewers[kept]])
+    held = AssignmentProgram(replace(program.required, locked=(rows, numbers)), program.pairs)
+    solved = _refine(task, held, values, chosen)
     return replace(solved, kept=int(kept.sum()), moved=len(task.stated.kept) - int(kept.sum()))
 
 

@@ -18,6 +18,8 @@ from sciprism.uses.matching.program import AssignmentProgram
 STEPS = 12
 """Halvings of the interval in which the best reachable goal is."""
 SLACK = 1e-7
+LOAD_PRICE = 100.0
+"""Price of a step of unevenness, in ranges of the values: more than a chain of exchanges gains."""
 
 
 def assign_fairly(program: AssignmentProgram, values: Doubles, start: Mask) -> tuple[Mask, float]:
@@ -41,6 +43,26 @@ def assign_fairly(program: AssignmentProgram, values: Doubles, start: Mask) -> t
         else:
             best, low = raised, float(sum_by_paper(pairs, values, raised, papers).min())
     return _raise_sum(program, values, best, low), bound
+
+
+def even_loads(program: AssignmentProgram, values: Doubles, start: Mask, earlier: Integers) -> Mask:
+    """Return an assignment with even loads, then a high sum, that serves no submission worse than `start` its worst.
+
+    earlier: loads of earlier rounds (m,), which count. Reviewers of whom nothing is known get no more submissions than
+    they must. Submissions that would be served worse keep their reviewers, until none is left.
+    """
+    pairs, papers = program.pairs, program.required.shape[0]
+    worst = float(sum_by_paper(pairs, values, start, papers).min())
+    price = LOAD_PRICE * max(1e-3, float(np.ptp(values)))
+    unknown = (pairs.scores == 0) & ~start
+    charged = values - unknown * price * (2 * float(program.required.most.max() + earlier.max()) + 1)
+    held = np.zeros(papers, bool)
+    while True:
+        chosen = program.solve_evenly(charged, price, earlier, start & held[pairs.papers])
+        below = sum_by_paper(pairs, values, chosen, papers) < worst - SLACK
+        if not below.any():
+            return chosen
+        held |= below
 
 
 def sum_by_paper(pairs: PairTable, values: Doubles, chosen: Mask, papers: int) -> Doubles:

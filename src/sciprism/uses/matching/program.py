@@ -60,6 +60,25 @@ class AssignmentProgram:
             columns = model.solve(integers=model.columns)
         return ProgramSolution(columns.reshape(self.copies, -1).sum(axis=0), float(model.values @ columns))
 
+    def solve_evenly(self, values: Doubles, price: float, loads: Integers, fixed: Mask) -> Mask:
+        """Return the pairs with the highest sum of values where a reviewer's n-th submission costs 2 n - 1 prices.
+
+        So loads are as even as the price outweighs values. loads: of each reviewer in earlier rounds (m,).
+        """
+        model = self._build(values, fixed)
+        reviewers = self.required.shape[1]
+        rows = model.add_rows(self.pairs.reviewers, np.zeros(reviewers), np.zeros(reviewers))
+        room = np.minimum(self.required.most, np.bincount(self.pairs.reviewers, minlength=reviewers))
+        owners = np.repeat(np.arange(reviewers), room)
+        before = loads[owners] + np.arange(len(owners)) - np.repeat(np.cumsum(room) - room, room)
+        steps = -price * (2.0 * before + 1.0)
+        model.add_columns(steps, 0.0, 1.0, entries=(rows[owners], -np.ones(len(owners))))
+        columns = model.solve()[: len(self.pairs)]
+        if (np.abs(columns - np.round(columns)) > TOLERANCE).any():
+            columns = model.solve(integers=len(self.pairs))[: len(self.pairs)]
+        chosen: Mask = columns > 0.5
+        return chosen
+
     def bound_lowest(self, scores: Doubles) -> float:
         """Return what the lowest summed score of a submission cannot exceed. scores: (p,)."""
         model = self._build(np.zeros(len(self.pairs)), None)

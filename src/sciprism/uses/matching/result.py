@@ -195,6 +195,7 @@ def _describe_result(matching: Matching, solved: SolvedAssignment) -> dict[str, 
         "mean value": _round(np.mean([pair.value for pair in matching.pairs])),
         "worst submission": _round(worst[0][1]),
         "reviewers by load": {str(load): loads[load] for load in sorted(loads)},
+        "loads": _describe_loads(list(matching.loads().values())),
         "pairs with a bid above 0": sum(pair.bid > 0 for pair in matching.pairs),
         "pairs with a bid below 0": sum(pair.bid < 0 for pair in matching.pairs),
     }
@@ -202,6 +203,9 @@ def _describe_result(matching: Matching, solved: SolvedAssignment) -> dict[str, 
         result["worst submission, upper bound"] = _round(solved.bound / per_paper)
     if solved.best_sum is not None:
         result["share of the highest sum"] = _round(solved.values.sum() / solved.best_sum if solved.best_sum else 1.0)
+    if (uneven := solved.uneven) is not None:
+        before = np.bincount(uneven.reviewers, minlength=len(matching.reviewers)).tolist()
+        result["before balancing"] = {"loads": _describe_loads(before), "mean score": _round(uneven.scores.mean())}
     if solved.kept is not None:
         result |= {"kept of the earlier assignment": solved.kept, "moved": solved.moved}
     if solved.probabilities is not None:
@@ -216,6 +220,11 @@ def _describe_result(matching: Matching, solved: SolvedAssignment) -> dict[str, 
         for paper, mean, pairs in worst
     ]
     return result
+
+
+def _describe_loads(loads: list[int]) -> dict[str, float]:
+    """Return how uneven loads are: the least and the most, mean and standard deviation."""
+    return {"least": min(loads), "most": max(loads), "mean": _round(np.mean(loads)), "deviation": _round(np.std(loads))}
 
 
 def _round(value: Any) -> float:

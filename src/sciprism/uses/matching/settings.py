@@ -102,6 +102,7 @@ class MatchSettings:
     year: int = 0
     candidates: Annotated[int, "Reviewers that are considered for each submission, at least."] = 100
     objective: Annotated[Objective, "fair, sum or perturbed."] = "fair"
+    balance: Annotated[bool, "Even the loads, at no loss of the worst-served submission.", "--balance"] = False
     max_probability: Annotated[float, "Of a pair in a perturbed assignment, at most."] = 0.8
     quality: float = 0.98
     move_cost: float | None = None
@@ -113,6 +114,8 @@ class MatchSettings:
             parse_requirement(text)
         if self.objective not in get_args(Objective):
             raise InputError(f"objective {self.objective!r} is none of {', '.join(get_args(Objective))}")
+        if self.balance and self.objective == "perturbed":
+            raise InputError("a perturbed assignment has random loads; balance it with --objective fair or sum")
         for kind in self.conflicts:
             if kind not in CONFLICTS:
                 raise InputError(f"no kind of conflict {kind!r}; kinds: {', '.join(CONFLICTS)}, or none")
