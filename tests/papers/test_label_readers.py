@@ -170,6 +170,132 @@ def test_skos_deprecated_hidden_and_repeated_names(folder: Path):
     )
 
 
+SKOS_HEAD = """@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+@prefix xl: <http://www.w3.org/2008/05/skos-xl#> .
+@prefix iso: <http://purl.org/iso25964/skos-thes#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix dct: <http://purl.org/dc/terms/> .
+@prefix : <http://example.org/shore/> .
+"""
+
+
+def read_concepts(
+    folder: Path, text: str | bytes, language: str = "", name: str = "v.ttl"
+) -> tuple[dict[str, Label], str]:
+    """Read a file of SKOS: last part of the IRI -> concept, and the note on the file."""
+    path, report = folder / name, ReadReport()
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    labels = list(read_labels(path, options=ReadOptions(language=language), skip_bad=True, report=report))
+    assert report.files[0].format == "skos"
+    return {label.id.removeprefix(SHORE): label for label in labels}, report.files[0].note
+
+
+@pytest.mark.parametrize(
+    ("language", "name", "synonyms", "note"),
+    [
+        ("", "colour", ("color", "Tint", "hue"), ""),
+        ("en-US", "color", ("colour", "Tint", "hue"), ""),
+        ("pt", "cor", ("Tint", "tom"), ""),
+        ("PT_br", "cor", ("Tint", "tom"), ""),
+        ("de", "colour", ("color", "Tint", "hue", "Farbton"), "1 name is in another language than de: en-gb 1"),
+    ],
+)
+def test_skos_language_is_chosen_for_each_label(
+    folder: Path, language: str, name: str, synonyms: tuple[str, ...], note: str
+):
+    text = ':a a skos:Concept ; skos:prefLabel "color"@en-US, "colour"@en-GB, "cor"@pt-BR ; '
+    text += 'skos:altLabel "Tint", " hue "@en, "tom"@pt, "Farbton"@de .'
+    labels, said = read_concepts(folder, SKOS_HEAD + text, language)
+    assert (labels["a"].name, set(labels["a"].synonyms), said) == (name, set(synonyms), note)
+
+
+def test_skos_labels_of_other_languages_than_the_name(folder: Path):
+    text = ':a a skos:Concept ; skos:prefLabel "shore" ; skos:altLabel "Ufer"@de, "coast"@en ; '
+    text += 'skos:definition "Le bord."@fr ; skos:scopeNote "The edge."@en .'
+    text += ':b a skos:Concept ; skos:prefLabel "Watt"@de ; skos:altLabel "mud flat"@en, "Wattenmeer"@de .'
+    english, note = read_concepts(folder, SKOS_HEAD + text)
+    assert english["a"].synonyms == ("coast",) and english["a"].definition == "The edge."
+    assert english["b"].name == "Watt" and set(english["b"].synonyms) == {"mud flat", "Wattenmeer"}
+    assert note == "1 name is in another language than en: de 1"
+    assert read_concepts(folder, SKOS_HEAD + text, "de")[0]["a"].synonyms == ("Ufer",)
+
+
+def test_skos_xl_and_rdfs_labels_are_names(folder: Path):
+    text = (
+        ':a a skos:Concept ; skos:prefLabel "tide"@en ; xl:prefLabel :l, :m ; xl:altLabel [ xl:literalForm "ebb"@en ] .'
+    )
+    text += ':l xl:literalForm "tide"@en . :m xl:literalForm "Gezeit"@de . :b a skos:Concept ; xl:prefLabel '
+    text += '[ a xl:Label ; xl:literalForm "surf"@en ] ; xl:hiddenLabel [ xl:literalForm "srf" ] . :c a skos:Concept ; '
+    text += 'rdfs:label "dune"@en . :term rdfs:subPropertyOf skos:altLabel . :c :term "sand hill"@en .'
+    labels, note = read_concepts(folder, SKOS_HEAD + text)
+    names = {key: (label.name, label.synonyms) for key, label in labels.items()}
+    assert names == {"a": ("tide", ("ebb",)), "b": ("surf", ("srf",)), "c": ("dune", ("sand hill",))} and not note
+    assert read_concepts(folder, SKOS_HEAD + text, "de")[0]["a"].name == "Gezeit"
+
+
+def test_skos_hierarchy_by_every_property(folder: Path):
+    links = (
+        ":a skos:broaderTransitive :b, :c, :d, :a . :b skos:broaderTransitive :c, :d . :d skos:narrowerTransitive :c . "
+    )
+    links += ":c skos:broadMatch :e . :e iso:narrowerPartitive :f . :f iso:broaderGeneric :d . "
+    links += "skos:broadMatch rdfs:subPropertyOf skos:broader . :g skos:broader :c ; skos:broaderTransitive :c, :d ."
+    named = "".join(f':{key} a skos:Concept ; skos:prefLabel "{key}" . ' for key in "abcdefg")
+    labels, _ = read_concepts(folder, SKOS_HEAD + named + links)
+    above = {key: "".join(iri.removeprefix(SHORE) for iri in label.broader) for key, label in labels.items()}
+    assert above == {"a": "b", "b": "c", "c": "d", "d": "", "e": "", "f": "de", "g": "c"}
+
+
+def test_skos_concepts_by_class_and_by_place(folder: Path):
+    text = ':s skos:prefLabel "scheme" ; skos:hasTopConcept :top . :top skos:prefLabel "top" ; skos:narrower :low . '
+    text += ':low skos:prefLabel "low" . :Topic rdfs:subClassOf skos:Concept . :t a :Topic ; skos:prefLabel "topic" . '
+    text += (
+        ':in skos:prefLabel "in" ; skos:inScheme :s . :g a skos:Collection ; skos:prefLabel "group" ; skos:member :t . '
+    )
+    text += ':p a :Person ; skos:prefLabel "person" . :x a skos:Concept ; skos:prefLabel "x" ; dct:isReplacedBy :t .'
+    labels, note = read_concepts(folder, SKOS_HEAD + text)
+    assert sorted(labels) == ["in", "low", "t", "top"]
+    assert note == "1 deprecated concept left out, 2 named resources are no skos:Concept and left out"
+
+
+CONCEPT = {
+    "@id": f"{SHORE}a",
+    "@type": "skos:Concept",
+    "skos:prefLabel": [{"@language": "en", "@value": "tide"}],
+    "skos:broader": {"@id": f"{SHORE}b"},
+}
+CONTEXT = {"skos": "http://www.w3.org/2004/02/skos/core#"}
+XML_ROOT = """<RDF xmlns="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+xmlns:k="http://www.w3.org/2004/02/skos/core#"><k:Concept r:about="http://example.org/shore/a">
+<k:prefLabel xml:lang="en-GB">tide</k:prefLabel><k:broader r:resource="http://example.org/shore/b"/></k:Concept></RDF>"""
+TURTLE = "PREFIX k: <http://www.w3.org/2004/02/skos/core#>\nBASE <http://example.org/shore/>\n<a> a k:Concept ;\n"
+TURTLE += '  k:prefLabel "tide"@EN ; k:broader <b> .\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("root.rdf", XML_ROOT),
+        ("base.ttl", TURTLE),
+        ("crlf.ttl", b"\xef\xbb\xbf" + TURTLE.replace("\n", "\r\n").encode()),
+        ("a.jsonld", json.dumps({"@context": CONTEXT, "@graph": [CONCEPT]})),
+        ("a.json", json.dumps({"@context": CONTEXT, **CONCEPT})),
+        ("named.jsonld", json.dumps({"@context": CONTEXT, "@id": f"{SHORE}graph", "@graph": [CONCEPT]})),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # rdflib's own
+def test_skos_in_further_notations(folder: Path, name: str, text: str | bytes):
+    labels, note = read_concepts(folder, text, name=name)
+    assert labels == {"a": Label(id=f"{SHORE}a", name="tide", broader=(f"{SHORE}b",))} and not note
+
+
+def test_skos_context_elsewhere_is_not_fetched(folder: Path):
+    path = folder / "remote.jsonld"
+    path.write_text(json.dumps({"@context": [CONTEXT, "http://example.org/context"], **CONCEPT}))
+    (fault,) = read(path, "skos")
+    assert isinstance(fault, BadRecord) and "http://example.org/context, which is not fetched" in fault.reason
+
+
 def test_skos_value_that_does_not_fit_its_type_is_not_logged(folder: Path, caplog: pytest.LogCaptureFixture):
     path = folder / "typed.ttl"
     path.write_text(SAMPLE["skos"].read_text().replace('"1.2"', '"x"^^<http://www.w3.org/2001/XMLSchema#integer>'))
@@ -263,6 +389,49 @@ def test_table_columns_can_be_named(folder: Path):
         read(path, "tables", {"name": "Word"})
     with pytest.raises(InputError, match="no field 'title'; fields: id, name"):
         read(path, "tables", {"title": "Wort"})
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+@pytest.mark.parametrize(("mark", "left", "right"), [("", "<", ">"), ("\ufeff", "", "")])
+def test_annif_vocabularies_without_header(folder: Path, ends: str, mark: str, left: str, right: str):
+    path, report = folder / "subjects.tsv", ReadReport()
+    rows = [
+        f"{left}{SHORE}old{right}",
+        f"{left}{SHORE}w{right}\twrack\t1.2",
+        f"{left}{SHORE}s{right}\tseaweed\t",
+        "x\ty\tz\tw",
+    ]
+    path.write_text(mark + ends.join([*rows[:2], "", *rows[2:], ""]), encoding="utf-8", newline="")
+    labels = list(read_labels(path, skip_bad=True, report=report))
+    assert labels == [Label(id=f"{SHORE}w", name="wrack", codes=("1.2",)), Label(id=f"{SHORE}s", name="seaweed")]
+    assert (report.files[0].format, report.files[0].note) == ("annif", "1 deprecated label left out")
+    assert [str(item).partition("subjects.tsv")[2] for item in report.skipped] == [
+        ", record 4 (line 5): 'x\\ty\\tz\\tw' has more than a URI, a label and a notation"
+    ]
+
+
+def test_table_columns_of_languages_brackets_and_notations(folder: Path):
+    path, report = folder / "languages.csv", ReadReport()
+    path.write_text(
+        "uri,notation,label_fi,label_en,altLabel@en,altLabel (fi),name_id\n"
+        "<http://x/1>,1.2,rakkolevä,wrack,bladder wrack; black tang,levä,7\nhttp://x/2,,levä,,seaweed,merilevä,8\n"
+    )
+    assert list(read_labels(path, report=report)) == [
+        Label(id="http://x/1", name="wrack", synonyms=("bladder wrack", "black tang"), codes=("1.2",)),
+        Label(id="http://x/2", name="levä", synonyms=("seaweed", "merilevä")),
+    ]
+    assert report.files[0].note == "1 name is in another language than en: fi 1"
+    finnish = [label.name for label in read_labels(path, options=ReadOptions(language="fi"))]
+    assert finnish == ["rakkolevä", "levä"]
+
+
+def test_table_without_header_says_so(folder: Path):
+    path = folder / "bare.csv"
+    path.write_text("1,tide\n2,ebb\n")
+    with pytest.raises(
+        InputError, match="no column 'name'; columns: 1, tide; rename one to 'name', or put a header line"
+    ):
+        list(read_labels(path))
 
 
 def test_table_rows_that_cannot_be_used(folder: Path):

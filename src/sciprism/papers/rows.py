@@ -141,7 +141,11 @@ def find_columns(
         nearest = find_nearest_header(headers, known_headers[required])
         hint = f"; nearest: {nearest!r}" if nearest else ""
         example = shlex.quote(f"{required}={nearest or 'HEADER'}")
-        advice = f"name it, for example: {option} {example}" if option else f"rename one to {required!r}"
+        advice = (
+            f"name it, for example: {option} {example}"
+            if option
+            else f"rename one to {required!r}, or put a header line first"
+        )
         raise InputError(f"{path}: no column {required!r}{hint}; columns: {listed}; {advice}")
     return columns
 

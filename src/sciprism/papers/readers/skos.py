@@ -1,4 +1,4 @@
-"""SKOS vocabularies in RDF/XML, Turtle or N-Triples.
+"""SKOS vocabularies in RDF/XML, Turtle, N-Triples or JSON-LD; labels also by SKOS-XL.
 
 The whole graph is held in memory. Ids are the concepts' IRIs. Names are in English or the chosen language, where a
 concept has one; hidden labels are synonyms too. Deprecated concepts are left out and counted.
@@ -7,9 +7,11 @@ concept has one; hidden labels are synonyms too. Deprecated concepts are left ou
 from __future__ import annotations
 
 import io
+import json
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
@@ -17,20 +19,30 @@ from xml.parsers import expat
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import label_readers
+from sciprism.papers.readers.vocabularies import (
+    LanguageRank,
+    describe_other_languages,
+    normalise_language,
+    primary_language,
+    rank_language,
+)
 from sciprism.papers.records import Label
 
 if TYPE_CHECKING:
     from rdflib import Graph
 
 _RDF = re.compile(r"<rdf:RDF\b|w3\.org/2004/02/skos/core#|^\s*@?prefix\s+skos:", re.IGNORECASE | re.MULTILINE)
-_XML = re.compile(r"\s*<(\?xml|!DOCTYPE|!--|rdf:)")
+_XML = re.compile(r"\s*<(\?xml|!DOCTYPE|!--|([\w.-]+:)?RDF\b)")
+_JSON = re.compile(r"\s*(\{|\[\s*[{\]])")
+_ISO = "http://purl.org/iso25964/skos-thes#"  # ISO 25964's refinements of skos:broader and skos:narrower
+_ISO_KINDS = ("Generic", "Instantial", "Partitive")
 _MAX_ENTITY_CHARS = 300  # vocabularies abbreviate IRIs by entities
 
 
 @label_readers.reader(
     "skos",
-    "SKOS vocabularies in RDF/XML, Turtle or N-Triples",
-    (".rdf", ".ttl", ".nt", ".skos", ".xml", ".owl"),
+    "SKOS vocabularies in RDF/XML, Turtle, N-Triples or JSON-LD",
+    (".rdf", ".ttl", ".nt", ".n3", ".jsonld", ".skos", ".xml", ".owl"),
     patterns=(_RDF,),
 )
 def read_skos(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRecord]:
@@ -41,18 +53,11 @@ def read_skos(file: InputFile, options: ReadOptions) -> Iterator[Label | BadReco
         raise MissingExtraError("labels", f"reading the vocabulary {file.path}") from None
     graph = rdflib.Graph()
     fault = _parse_graph(graph, file)
+    concepts = _Concepts(graph, normalise_language(options.language) or "en")
     number = 0
-    concepts = list(dict.fromkeys(graph.subjects(rdflib.RDF.type, rdflib.SKOS.Concept)))
-    concepts = concepts or list(dict.fromkeys(graph.subjects(rdflib.SKOS.prefLabel, None)))
-    if deprecated := _list_deprecated(graph, concepts):
-        noun = "concept" if len(deprecated) == 1 else "concepts"
-        file.remarks.append(f"{len(deprecated):,} deprecated {noun} left out")
-    if repeated := _count_repeated_names(graph, concepts):
-        noun = "concept has" if repeated == 1 else "concepts have"
-        file.remarks.append(f"{repeated:,} {noun} several preferred names in one language: the first is used")
-    current = (concept for concept in concepts if concept not in deprecated)
-    for number, label in enumerate(_build_labels(graph, current, options.language), 1):
+    for number, label in enumerate(concepts.build_labels(), 1):
         yield BadRecord(number, None, label) if isinstance(label, str) else label
+    file.remarks += concepts.describe_counts()
     if fault is not None:
         yield BadRecord(number + 1, *fault)
 
@@ -61,6 +66,7 @@ def _parse_graph(graph: Graph, file: InputFile) -> tuple[int | None, str] | None
     """Fill the graph; return the line and the reason of a fault."""
     from xml.sax import SAXException, SAXParseException
 
+    from rdflib import Dataset
     from rdflib.exceptions import Error
 
     try:
@@ -70,6 +76,13 @@ def _parse_graph(graph: Graph, file: InputFile) -> tuple[int | None, str] | None
                     data = stream.read()
                 _refuse_entity_bombs(data)
                 graph.parse(io.BytesIO(data), format="xml")
+            elif _JSON.match(file.head()):
+                text = "".join(file.chunks())
+                _refuse_remote_contexts(json.loads(text))
+                graph.parse(data=text, format="json-ld")
+                for named in Dataset(store=graph.store).graphs():  # the file may name graphs: their triples are one
+                    for triple in list(named):
+                        graph.add(triple)
             else:
                 style = "nt" if file.name.endswith(".nt") else "turtle"
                 graph.parse(data="".join(file.chunks()), format=style)
@@ -108,6 +121,21 @@ def _refuse_entity_bombs(data: bytes) -> None:
         return
 
 
+def _refuse_remote_contexts(value: Any) -> None:
+    """Raise ValueError for a JSON-LD context at another address: rdflib would fetch it."""
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, list):
+            waiting += item
+        elif isinstance(item, dict):
+            context = item.get("@context")
+            parts = [*(context if isinstance(context, list) else [context]), item.get("@import")]
+            if remote := next((part for part in parts if isinstance(part, str)), ""):
+                raise ValueError(f"its @context is at {remote}, which is not fetched; put the context into the file")
+            waiting += item.values()
+
+
 @contextmanager
 def _silence_logger(logger_name: str) -> Iterator[None]:
     """Suppress rdflib's tracebacks for values that do not fit their type."""
@@ -120,75 +148,155 @@ def _silence_logger(logger_name: str) -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _list_deprecated(graph: Graph, concepts: Iterable[Any]) -> set[Any]:
-    """Return the concepts that are deprecated in the way of OWL: by a value of true, or by their class."""
-    from rdflib import OWL, RDF
+class _Concepts:
+    """The concepts of a graph. language: of their names, a tag in lower case such as "en" or "de-at"."""
 
-    def is_deprecated(concept: Any) -> bool:
-        marks = {str(value).lower() for value in graph.objects(concept, OWL.deprecated)}
-        return bool(marks & {"true", "1"}) or (concept, RDF.type, OWL.DeprecatedClass) in graph
+    def __init__(self, graph: Graph, language: str) -> None:
+        from rdflib import RDFS, SKOS, Namespace
 
-    return {concept for concept in concepts if is_deprecated(concept)}
+        xl, iso = Namespace("http://www.w3.org/2008/05/skos-xl#"), Namespace(_ISO)
+        self._graph, self._language, self._literal_form = graph, language, xl.literalForm
+        self._languages = {"", primary_language(language)}
+        self._preferred = self._expand(SKOS.prefLabel, xl.prefLabel)
+        self._names = [*self._preferred, RDFS.label]
+        self._others = self._expand(SKOS.altLabel, xl.altLabel, SKOS.hiddenLabel, xl.hiddenLabel)
+        self._up = self._expand(SKOS.broader, *(iso[f"broader{kind}"] for kind in _ISO_KINDS))
+        self._down = self._expand(SKOS.narrower, *(iso[f"narrower{kind}"] for kind in _ISO_KINDS))
+        self._all_up, self._all_down = [*self._up, SKOS.broaderTransitive], [*self._down, SKOS.narrowerTransitive]
+        self._deprecated = self._repeated = self._unused = 0
+        self._other_languages = Counter[str]()
 
+    def build_labels(self) -> Iterator[Label | str]:
+        """Yield a label for each concept in use, or the reason why it is unusable."""
+        for concept in self._list_concepts():
+            if self._is_deprecated(concept):
+                self._deprecated += 1
+            else:
+                yield self._build_label(concept)
 
-def _count_repeated_names(graph: Graph, concepts: Iterable[Any]) -> int:
-    """Count concepts that may be two with one IRI: SKOS allows one preferred name in each language."""
-    from rdflib import SKOS
+    def describe_counts(self) -> Iterator[str]:
+        """Yield what was left out or chosen, after the last label."""
+        if count := self._deprecated:
+            yield f"{count:,} deprecated {'concept' if count == 1 else 'concepts'} left out"
+        if count := self._unused:
+            yield f"{count:,} named {'resource is' if count == 1 else 'resources are'} no skos:Concept and left out"
+        if count := self._repeated:
+            noun = "concept has" if count == 1 else "concepts have"
+            yield f"{count:,} {noun} several preferred names in one language: the first is used"
+        yield from describe_other_languages(self._other_languages, self._language)
 
-    names = (_collect_texts(graph, concept, SKOS.prefLabel) for concept in concepts)
-    return sum(any(len(texts) > 1 for texts in by_language.values()) for by_language in names)
+    def _expand(self, *kinds: Any) -> list[Any]:
+        """Return properties and those that the file declares to be kinds of them; a mapping is no hierarchy."""
+        from rdflib import RDFS, SKOS
 
+        def list_kinds(kind: Any) -> Iterator[Any]:
+            yield from self._graph.transitive_subjects(RDFS.subPropertyOf, kind)
 
-def _build_labels(graph: Graph, concepts: Iterable[Any], language: str) -> Iterator[Label | str]:
-    """Yield a label for each concept, or the reason why it is unusable."""
-    from rdflib import SKOS, URIRef
+        mappings = {*list_kinds(SKOS.broadMatch), *list_kinds(SKOS.narrowMatch)}
+        return list(dict.fromkeys(kind for first in kinds for kind in list_kinds(first) if kind not in mappings))
 
-    for concept in concepts:
+    def _list_concepts(self) -> list[Any]:
+        """Return what is a concept by its type or by its place in the hierarchy; count what else has a name."""
+        from rdflib import RDF, RDFS, SKOS
+
+        graph = self._graph
+        classes = graph.transitive_subjects(RDFS.subClassOf, SKOS.Concept)
+        concepts = dict.fromkeys(node for kind in classes for node in graph.subjects(RDF.type, kind))
+        is_typed = bool(concepts)
+        schemes = {*graph.subjects(RDF.type, SKOS.ConceptScheme), *graph.objects(None, SKOS.inScheme)}
+        schemes |= {*graph.subjects(SKOS.hasTopConcept, None), *graph.objects(None, SKOS.topConceptOf)}
+        groups = set(graph.subjects(SKOS.member, None))
+        placed = {*graph.subjects(SKOS.topConceptOf, None), *graph.objects(None, SKOS.hasTopConcept)}
+        for kind in (*self._all_up, *self._all_down):
+            placed.update(node for pair in graph.subject_objects(kind) for node in pair)
+        named = dict.fromkeys(node for kind in self._preferred for node in graph.subjects(kind, None))
+        for node in (node for node in named if node not in concepts and node not in schemes):
+            is_other = is_typed and (node, RDF.type, None) in graph
+            if node in placed or not (is_other or node in groups):
+                concepts[node] = None
+            else:
+                self._unused += 1
+        return list(concepts)
+
+    def _is_deprecated(self, concept: Any) -> bool:
+        """Tell whether a concept is deprecated in the way of OWL, by a value or its class, or replaced by another."""
+        from rdflib import DCTERMS, OWL, RDF
+
+        marks = {str(value).strip().lower() for value in self._graph.objects(concept, OWL.deprecated)}
+        replaced = not marks and (concept, DCTERMS.isReplacedBy, None) in self._graph
+        return bool(marks & {"true", "1"}) or replaced or (concept, RDF.type, OWL.DeprecatedClass) in self._graph
+
+    def _build_label(self, concept: Any) -> Label | str:
+        from rdflib import SKOS, URIRef
+
         if not isinstance(concept, URIRef):
-            yield "a concept without an IRI (a blank node)"
-            continue
-        names = _collect_texts(graph, concept, SKOS.prefLabel)
+            return "a concept without an IRI (a blank node)"
+        names = self._collect_texts(concept, self._names)
         if not names:
-            yield f"{concept} has no skos:prefLabel"
-            continue
-        chosen = _choose_language(names, language)
-        other_names = (_collect_texts(graph, concept, kind) for kind in (SKOS.altLabel, SKOS.hiddenLabel))
-        others = [
-            *names[chosen][1:],
-            *(text for by_language in other_names for text in by_language.get(chosen, [])),
-        ]
-        above = [*graph.objects(concept, SKOS.broader), *graph.subjects(SKOS.narrower, concept)]
-        described = (_collect_texts(graph, concept, kind) for kind in (SKOS.definition, SKOS.scopeNote))
-        definition: dict[str, list[str]] = next(filter(None, described), {})
-        yield Label(
+            return f"{concept} has no skos:prefLabel"
+        chosen = min(names, key=self._rank)
+        languages = self._languages | {primary_language(chosen)}
+        if languages != self._languages:
+            self._other_languages[chosen] += 1
+        preferred = self._collect_texts(concept, self._preferred).values()
+        self._repeated += any(len(set(map(str.casefold, texts))) > 1 for texts in preferred)
+        every_name = (
+            text
+            for by_language in (names, self._collect_texts(concept, self._others))
+            for language, texts in by_language.items()
+            if primary_language(language) in languages
+            for text in texts
+        )
+        name = names[chosen][0]
+        return Label(
             id=str(concept),
-            name=names[chosen][0],
-            synonyms=tuple(dict.fromkeys(others)),
-            definition=" ".join(definition[_choose_language(definition, language)]) if definition else "",
-            broader=tuple(dict.fromkeys(str(node) for node in above if isinstance(node, URIRef))),
-            codes=tuple(dict.fromkeys(str(code) for code in graph.objects(concept, SKOS.notation))),
+            name=name,
+            synonyms=tuple(text for text in dict.fromkeys(every_name) if text != name),
+            definition=self._choose_definition(concept),
+            broader=tuple(map(str, self._list_broader(concept))),
+            codes=tuple(dict.fromkeys(str(code) for code in self._graph.objects(concept, SKOS.notation))),
         )
 
+    def _collect_texts(self, concept: Any, kinds: Iterable[Any]) -> dict[str, list[str]]:
+        """Return language -> distinct texts of some kinds; a node has its text in skosxl:literalForm or rdf:value."""
+        from rdflib import RDF, Literal
 
-def _collect_texts(graph: Graph, concept: Any, kind: Any) -> dict[str, list[str]]:
-    """Return language -> texts of a kind; the text of a node is its rdf:value."""
-    from rdflib import RDF, Literal
+        texts: dict[str, list[str]] = {}
+        for item in (item for kind in kinds for item in self._graph.objects(concept, kind)):
+            parts = (self._literal_form, RDF.value)
+            values = [item] if isinstance(item, Literal) else [v for p in parts for v in self._graph.objects(item, p)]
+            for value in values:
+                if isinstance(value, Literal) and (text := str(value).strip()):
+                    of_language = texts.setdefault(normalise_language(value.language or ""), [])
+                    if text not in of_language:
+                        of_language.append(text)
+        return texts
 
-    texts: dict[str, list[str]] = {}
-    for item in graph.objects(concept, kind):
-        value = item if isinstance(item, Literal) else graph.value(item, RDF.value)
-        if isinstance(value, Literal) and str(value).strip():
-            language = (value.language or "").lower()
-            texts.setdefault("en" if language.startswith("en-") else language, []).append(str(value))
-    return texts
+    def _rank(self, language: str) -> LanguageRank:
+        return rank_language(language, self._language)
 
+    def _choose_definition(self, concept: Any) -> str:
+        """Return the definition, else the scope note, in the chosen language; else in another."""
+        from rdflib import SKOS
 
-def _choose_language(texts: Mapping[str, list[str]], wanted: str) -> str:
-    """Return the language to read: the wanted one, a regional form of it, English, none, the first other by code."""
-    wanted = wanted.lower().replace("_", "-")
+        options = [
+            (primary_language(language) not in self._languages, order, self._rank(language), texts)
+            for order, kind in enumerate((SKOS.definition, SKOS.scopeNote))
+            for language, texts in self._collect_texts(concept, [kind]).items()
+        ]
+        return " ".join(min(options)[-1]) if options else ""
 
-    def rank(language: str) -> tuple[bool, bool, bool, bool, str]:
-        regional = bool(wanted) and language.startswith(f"{wanted}-")
-        return bool(wanted) and language != wanted, not regional, language != "en", language != "", language
+    def _list_broader(self, concept: Any) -> list[Any]:
+        """Return the concepts directly above; of those above through others, the nearest."""
+        direct = self._list_above(concept, self._up, self._down)
+        above = [node for node in self._list_above(concept, self._all_up, self._all_down) if node != concept]
+        further = {top for node in above for top in self._list_above(node, self._all_up, self._all_down) if top != node}
+        nearest = [node for node in above if node not in further and node not in direct]
+        return direct + nearest or above
 
-    return min(texts, key=rank)
+    def _list_above(self, concept: Any, up: Iterable[Any], down: Iterable[Any]) -> list[Any]:
+        from rdflib import BNode
+
+        above = [node for kind in up for node in self._graph.objects(concept, kind)]
+        above += [node for kind in down for node in self._graph.subjects(kind, concept)]
+        return [node for node in dict.fromkeys(above) if not isinstance(node, BNode)]

@@ -1,11 +1,12 @@
-"""Vocabularies as JSON lines, tables, or MeSH's XML: your own, `Label.to_json`'s, the releases of MICoL and MAPLE."""
+"""Vocabularies as JSON lines, tables, or MeSH's XML: your own, `Label.to_json`'s, Annif's, those of MICoL and MAPLE."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from itertools import takewhile
 from xml.etree.ElementTree import Element
 
 from sciprism.papers.bibliographic_fields import split_list
@@ -13,7 +14,7 @@ from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.json_rows import JsonObject, get_first, list_texts
 from sciprism.papers.readers.registry import label_readers, without
 from sciprism.papers.records import Label
-from sciprism.papers.rows import cell_getter, detect_layout, find_columns, guess_columns, read_rows
+from sciprism.papers.rows import detect_layout, find_columns, normalise_header, read_rows
 from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
 
 _KEYS = (re.compile(r'"(id|label)"\s*:'), re.compile(r'"name"\s*:'))
@@ -24,9 +25,13 @@ _HEADERS = {
     "synonyms": "synonyms synonym altlabels altlabel altnames aliases entryterms",
     "definition": "definition description scopenote note",
     "broader": "broader parent parents parentid parentids",
-    "codes": "codes treenumbers notations",
+    "codes": "notation notations codes code treenumbers",
 }
-_guess_columns = partial(guess_columns, known_headers=_HEADERS)
+_TEXTS = ("name", "synonyms", "definition")
+"""Fields whose columns may name a language."""
+_OF_LANGUAGE = re.compile(r"(.+?)[\s_@.:(-]+(?!id\b|nr\b)([a-z]{2}(?:[-_][a-z0-9]{2,8})*)\)?", re.IGNORECASE)
+_URI = r"(?:<[^<>\s]+>|\w+://\S+|urn:\S+)"
+_ANNIF = re.compile(rf"\A(?:\s*{_URI}[^\S\n]*\n)*\s*{_URI}\t(?!\s*<)[^\t\n]+(?:\t[^\t\n]*)?(?:\n|\Z)", re.IGNORECASE)
 _MAPLE = re.compile(r"\A(?:[A-Z]?\d+\t[^\t\n]+(?:\t[^\t\n]*)*(?:\n|$))+")
 _DEPTH = re.compile(r"\d{1,2}")
 
@@ -61,15 +66,36 @@ def _build_micol_label(row: JsonObject) -> Label:
     )
 
 
+Columns = dict[str, list[tuple[str, int]]]
+"""Field -> language and number of each column that has it, the best first."""
+
+
+def _list_columns(headers: Sequence[str], language: str = "en") -> Columns:
+    """Return the columns of all fields; "label_fi" and "prefLabel@fi" are names in Finnish."""
+    columns: Columns = {}
+    for field, known in ((field, names.split()) for field, names in _HEADERS.items()):
+        ranked = []
+        for number, header in enumerate(headers):
+            tagged = _OF_LANGUAGE.fullmatch(header.strip()) if field in _TEXTS else None
+            if normalise_header(header) in known:
+                ranked.append((rank_language("", language), known.index(normalise_header(header)), "", number))
+            elif tagged and (base := normalise_header(tagged[1])) in known:
+                tag = normalise_language(tagged[2])
+                ranked.append((rank_language(tag, language), known.index(base), tag, number))
+        if ranked:
+            columns[field] = [(tag, number) for _, _, tag, number in sorted(ranked)]
+    return columns
+
+
 def _is_label_table(head: str) -> bool:
     """Look for a header line that names a label and another known field."""
-    columns = _guess_columns(detect_layout(head, _guess_columns).headers)
+    columns = _list_columns(detect_layout(head, _list_columns).headers)
     return "name" in columns and len(columns) > 1
 
 
 @label_readers.reader(
     "tables",
-    "Vocabularies as tables with a header line: CSV or TSV, one label in each row",
+    "Vocabularies as tables with a header line: CSV or TSV, one label in each row; columns may be of languages",
     (".csv", ".tsv", ".tab"),
     check=_is_label_table,
 )
@@ -79,22 +105,77 @@ def read_label_table(file: InputFile, options: ReadOptions) -> Iterator[Label | 
     Several synonyms, broader labels or codes in one cell are separated by semicolons or bars. Raises InputError for a
     table without a column of names.
     """
-    layout = detect_layout(file.head(), _guess_columns)
-    chosen = options.columns
-    columns = find_columns(file.path, layout.headers, _HEADERS, chosen=chosen, required="name", option="")
+    layout = detect_layout(file.head(), _list_columns)
+    language, headers = normalise_language(options.language) or "en", layout.headers
+    columns = _list_columns(headers, language)
+    ranked = {field: [headers[number] for _, number in columns.get(field, ())] for field in _HEADERS}
+    known = {field: " ".join([*map(normalise_header, ranked[field]), names]) for field, names in _HEADERS.items()}
+    found = find_columns(file.path, headers, known, chosen=options.columns, required="name", option="")
+    columns |= {field: [("", found[field])] for field in options.columns}
+    columns["codes"] = [code for code in columns.get("codes", []) if code[1] != found.get("id")]
+    others = Counter[str]()
     for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
         if fault:
             yield BadRecord(number, file.record_line, fault)
-            continue
-        text = cell_getter(cells, columns)
-        yield Label(
-            id=text("id") or text("name"),
-            name=text("name"),
-            synonyms=split_list(text("synonyms")),
-            definition=text("definition"),
-            broader=split_list(text("broader")),
-            codes=split_list(text("codes")),
-        )
+        else:
+            yield _build_table_label(cells, columns, language, others)
+    file.remarks += describe_other_languages(others, language)
+
+
+def _build_table_label(cells: Sequence[str], columns: Columns, language: str, others: Counter[str]) -> Label:
+    """Build the label of a row. others: counts names of other languages."""
+    texts = {
+        field: [(tag, cells[number].strip()) for tag, number in numbers if number < len(cells)]
+        for field, numbers in columns.items()
+    }
+    filled = {field: [(tag, text) for tag, text in items if text] for field, items in texts.items()}
+
+    def first(field: str) -> tuple[str, str]:
+        return next(iter(filled.get(field, ())), ("", ""))
+
+    def split(field: str, languages: Container[str] | None = None) -> tuple[str, ...]:
+        items = [text for tag, text in filled.get(field, ()) if languages is None or primary_language(tag) in languages]
+        return tuple(dict.fromkeys(item for text in items for item in split_list(text)))
+
+    tag, name = first("name")
+    languages = {"", primary_language(language), primary_language(tag)}
+    others[tag] += primary_language(tag) not in ("", primary_language(language))
+    return Label(
+        id=bare_uri(first("id")[1]) or name,
+        name=name,
+        synonyms=split("synonyms", languages),
+        definition=first("definition")[1],
+        broader=tuple(map(bare_uri, split("broader"))),
+        codes=split("codes"),
+    )
+
+
+@label_readers.reader(
+    "annif",
+    "Annif's vocabularies: URI, label and a notation if there is one, tab-separated, no header",
+    (".tsv", ".txt"),
+    patterns=(_ANNIF,),
+)
+def read_annif(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRecord]:
+    """Yield the label of every line that has one; a URI alone is a deprecated label, which is counted."""
+    deprecated = 0
+    filled = ((line, text) for line, text in file.lines() if text.strip())
+    for number, (line, text) in enumerate(filled, 1):
+        file.record_line = line
+        identifier, name, notation, *more = (cell.strip() for cell in (*text.split("\t"), "", ""))
+        if any(more):
+            yield BadRecord(number, line, f"{text[:100]!r} has more than a URI, a label and a notation")
+        elif name:
+            yield Label(id=bare_uri(identifier), name=name, codes=(notation,) if notation else ())
+        else:
+            deprecated += 1
+    if deprecated:
+        file.remarks.append(f"{deprecated:,} deprecated {'label' if deprecated == 1 else 'labels'} left out")
+
+
+def bare_uri(text: str) -> str:
+    """Return a URI without the angle brackets around it."""
+    return text[1:-1].strip() if text.startswith("<") and text.endswith(">") else text
 
 
 @label_readers.reader(
@@ -166,3 +247,37 @@ def _build_mesh_label(record: Element, number: int) -> Label | BadRecord:
         definition=text_of(record, "ConceptList/Concept[@PreferredConceptYN='Y']/ScopeNote"),
         codes=texts_of(record, "TreeNumberList/TreeNumber"),
     )
+
+
+# ---- languages ----
+
+
+LanguageRank = tuple[int, int, int, str]
+
+
+def rank_language(language: str, wanted: str) -> LanguageRank:
+    """Return a rank of a language tag, the best lowest: the wanted tag, its language, none, English, others by tag."""
+    pairs = zip(language.split("-"), wanted.split("-"), strict=False)
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    if shared:
+        return 0, -shared, len(language), language
+    return (1 if not language else 2 if primary_language(language) == "en" else 3), 0, 0, language
+
+
+def normalise_language(tag: str) -> str:
+    """Return a language tag in lower case, with hyphens: "pt_BR" as "pt-br"."""
+    return tag.strip().lower().replace("_", "-")
+
+
+def primary_language(language: str) -> str:
+    """Return the language of a tag without region or script."""
+    return language.partition("-")[0]
+
+
+def describe_other_languages(counts: Mapping[str, int], wanted: str) -> Iterator[str]:
+    """Yield how many names are in another language than the wanted one. counts: language tag -> names."""
+    listed = [f"{tag} {count:,}" for tag, count in sorted(counts.items(), key=lambda item: -item[1]) if count]
+    if listed:
+        total = sum(counts.values())
+        names = "1 name is" if total == 1 else f"{total:,} names are"
+        yield f"{names} in another language than {wanted}: {', '.join(listed)}"
