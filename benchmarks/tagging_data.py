@@ -42,7 +42,7 @@ def build(
     vocabulary = Vocabulary(labels)
     rows, report = resolve_tags(papers, named, vocabulary)
     tags = TagMatrix.build(rows, len(vocabulary))
-    return TaggingData(name, papers, vocabulary, tags, splits, sum(report.unknown.values()))
+    return TaggingData(name, papers, vocabulary, tags, splits, report.unknown.total() + report.ambiguous.total())
 
 
 def read_rows(path: Path) -> list[dict]:

@@ -203,6 +203,59 @@ def test_notes_on_a_vocabulary_are_printed(command):
     )
 
 
+@pytest.fixture
+def homonyms(command):
+    """Write a vocabulary in which two labels are named Mercury, and 27 papers of which three cannot be used."""
+    Path("mercury.csv").write_text("id,name\np,Mercury\ne,mercury\ng,Galaxies\n")
+    rows = [{"id": str(number), "title": "On galaxies", "keywords": ["galaxies"]} for number in range(24)]
+    rows += [{"id": f"m{number}", "title": "On craters", "keywords": ["Mercury", "craters"]} for number in range(2)]
+    Path("mercury.jsonl").write_text("".join(json.dumps(row) + "\n" for row in [*rows, {"id": "u", "title": "No tag"}]))
+    return [
+        "2 tags are not in the vocabulary: craters",
+        "2 tags are names of several labels and not used; give ids instead: Mercury (p, e)",
+        "3 papers without a tag of the vocabulary were left out",
+    ]
+
+
+def test_tags_and_papers_that_are_not_used_are_counted(command, homonyms):
+    words = ("mercury.jsonl", "--vocabulary", "mercury.csv")
+    assert command("tag", "train", *words, "-o", "mercury")[1].splitlines()[-4:-1] == homonyms
+    assert command("tag", "report", "mercury.jsonl", "--tagger", "mercury")[1].splitlines()[-3:] == homonyms
+    status, out, err = command("tag", *words, "--tagged", "mercury.jsonl", "--json")
+    assert (
+        status == 0
+        and err.splitlines()[-3:] == homonyms
+        and json.loads(out)["tags"]["homonyms"] == {"Mercury": ["p", "e"]}
+    )
+    assert (
+        "'Mercury' is a name of 2 labels; name one by its id: p, e" in command("tag", *words, "--branch", "Mercury")[2]
+    )
+    Path("verdicts.csv").write_text("paper,uri,verdict\n1,g,yes\n2,Mercury,no\n3,g,\n,g,no\n4,gone,no\n")
+    lines = command("tag", "feedback", "mercury", "verdicts.csv", "-o", "again")[1].splitlines()
+    assert lines[1:] == [
+        "1 tags not in the vocabulary: gone",
+        "1 tag is a name of several labels and not used; give ids instead: Mercury (p, e)",
+        "rows that were not used: row without a verdict 1, row without a paper or a tag 1",
+    ]
+
+
+def test_annifs_corpora_give_the_same_tags_with_and_without_brackets(command):
+    Path("subjects.tsv").write_text("<http://x/1>\tGalaxies\n<http://x/2>\tEnzymes\n")
+    texts = {"A survey of nearby galaxies": "http://x/1", "Catalysis by enzymes": "http://x/2"}
+    outputs = []
+    for form in ("<{}>", "{}"):
+        lines = [f"{text}\t{form.format(uri)}\n" for text, uri in texts.items()]
+        Path("corpus.tsv").write_text("".join([*lines, "no subject\t\n", "no tab\n"]))
+        words = ("new.jsonl", "--vocabulary", "subjects.tsv", "--tagged", "corpus.tsv", "--threshold", "0")
+        assert "corpus.tsv, line 4: no tab" in command("tag", *words)[2]
+        status, out, err = command("tag", *words, "--skip-bad")
+        outputs.append(out)
+        assert status == 0 and "of 2 nearest papers" in out
+        assert "1 paper without a tag of the vocabulary was left out" in err
+        assert "lines that were not used: no tab between the text and its subjects 1" in err
+    assert outputs[0] == outputs[1]
+
+
 def test_excluded_labels_from_a_file(command):
     Path("never.txt").write_text("Galaxies\n\nt1\n")
     words = (

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperGroup
@@ -29,6 +30,7 @@ from sciprism.errors import InputError
 
 if TYPE_CHECKING:
     from sciprism.cli.tag_inputs import PaperBlocks
+    from sciprism.drop_report import DropReport
     from sciprism.papers import Paper
     from sciprism.uses.tagging.suggestions import PaperTags, TagChoice, TagReportCard
     from sciprism.uses.tagging.tag_files import TagReport
@@ -97,7 +99,10 @@ def suggest(
     choice = labels.build(limit, threshold)
     vectors = open_vectors(model, source.tagger, [papers])
     similar = TaggedPapersInput(name=tagged, reading=Reading(skip_bad=reading.skip_bad), tags_in=tags_in)
-    opened = source.open(vectors, similar if tagged else None)
+    opened, unused = source.open(vectors, similar if tagged else None)
+    if unused is not None:
+        opened.facts["tags"] = unused.to_json()
+        _print_unused(unused, sys.stderr)
     choice.allowed(opened.vocabulary)  # before the work: unknown names
     read = stream_papers(papers, reading, vectors)
     if output is None:
@@ -109,7 +114,9 @@ def suggest(
 @tag.command("train")
 @with_settings
 def train(
-    papers: Annotated[str, typer.Argument(help="Tagged papers: a file, a collection, or Annif's corpus (.tsv).")],
+    papers: Annotated[
+        str, typer.Argument(help="Tagged papers: a file, a collection, or Annif's corpus, file or folder.")
+    ],
     vocabulary: VocabularyFiles,
     tags: TagPlaces,
     reading: Reading,
@@ -164,13 +171,15 @@ def feedback(
 
     Example: sciprism tag feedback tagger tags.csv --papers refs.bib
     """
+    from sciprism.drop_report import DropReport
     from sciprism.uses.tagging.storage import check_output, load_tagger, save_tagger
     from sciprism.uses.tagging.tag_files import read_judgements
     from sciprism.uses.tagging.training import TrainingSettings, learn_from_feedback
 
     target = output or tagger
     check_output(target)
-    judgements = read_judgements(reviewed)
+    dropped = DropReport()
+    judgements = read_judgements(reviewed, dropped)
     before = load_tagger(tagger)
     load = partial(open_vectors, model, tagger, [])
     texts, vectors = read_judged_papers(before, judgements, papers, reading, load)
@@ -184,7 +193,7 @@ def feedback(
             progress=lambda done, _: display.update(done),
         )
     save_tagger(learned, target)
-    print_feedback(target, report, as_json=as_json)
+    print_feedback(target, report, dropped, as_json=as_json)
 
 
 @tag.command("report")
@@ -209,7 +218,7 @@ def report(
     source.check()
     choice = LabelChoice().build(limit, threshold)
     vectors = open_vectors(model, source.tagger, [papers])
-    opened = source.open(vectors)
+    opened, _ = source.open(vectors)
     data, read = tags.of(papers, reading).read(opened.vocabulary, vectors)
     with ProgressDisplay("tagging", "papers", len(data.papers)) as display:
         blocks = opened.suggest(data.papers, data.vectors, choice)
@@ -217,7 +226,7 @@ def report(
     gold = [data.tags[number].tolist() for number in range(len(data.papers))]
     card = compare_tags(opened.vocabulary, suggested, gold)
     if as_json:
-        print_json("sciprism.tag-report/1", card.to_json(count))
+        print_json("sciprism.tag-report/1", {**card.to_json(count), "tags": read.to_json()})
     else:
         print_report_card(card, read, count)
 
@@ -272,24 +281,28 @@ def write_suggestions(
 def print_trained(output: Path, tagger: Tagger, report: TagReport, notes: Sequence[str], *, as_json: bool) -> None:
     """Print what a tagger was trained on, and which tags were not used."""
     if as_json:
-        tags = {**asdict(report), "unknown": dict(report.unknown)}
-        print_json("sciprism.tag-train/1", {"output": str(output), **tagger.facts, "tags": tags, "notes": list(notes)})
+        facts = {"output": str(output), **tagger.facts, "tags": report.to_json(), "notes": list(notes)}
+        print_json("sciprism.tag-train/1", facts)
         return
     print_facts({name: f"{value:,}" for name, value in tagger.facts.items()} | {"tags": f"{report.tags:,}"})
     _print_unused(report)
     print(f"wrote {output}")
 
 
-def print_feedback(output: Path, report: FeedbackReport, *, as_json: bool) -> None:
-    """Print what was learned from feedback."""
+def print_feedback(output: Path, report: FeedbackReport, dropped: DropReport, *, as_json: bool) -> None:
+    """Print what was learned from feedback. dropped: rows of the table that were not used."""
     if as_json:
-        print_json("sciprism.tag-feedback/1", {"output": str(output), **asdict(report)})
+        facts = {"output": str(output), **asdict(report), "dropped": dropped.to_json()}
+        print_json("sciprism.tag-feedback/1", facts)
         return
     print(f"{output}: {report.accepted:,} accepted and {report.rejected:,} rejected tags of {report.papers:,} papers")
     lacking = "judged papers were not learned from, as the tagger lacks them; name their file with --papers"
     for what, names in (("tags not in the vocabulary", report.unknown), (lacking, report.missing)):
         if names:
             print(f"{len(names):,} {what}: {', '.join(names[:MAX_NAMED])}{', ...' if len(names) > MAX_NAMED else ''}")
+    _print_homonyms(len(report.ambiguous), report.ambiguous)
+    if dropped.ids:
+        print(f"rows that were not used: {dropped}")
 
 
 def print_report_card(card: TagReportCard, read: TagReport, count: int) -> None:
@@ -306,14 +319,30 @@ def print_report_card(card: TagReportCard, read: TagReport, count: int) -> None:
     _print_unused(read)
 
 
-def _print_unused(report: TagReport) -> None:
-    if report.unknown:
+def _print_unused(report: TagReport, file: TextIO | None = None) -> None:
+    """Print which tags, papers and lines were not used. file: standard output, or another."""
+    if count := report.unknown.total():
         named = ", ".join(name for name, _ in report.unknown.most_common(MAX_NAMED))
-        print(f"{sum(report.unknown.values()):,} tags are not in the vocabulary: {named}")
-    if report.untagged:
-        print(f"{report.untagged:,} papers without a tag of the vocabulary were left out")
-    if report.unused:
-        print(f"{report.unused:,} papers of the table of tags are not among the papers")
+        print(f"{count:,} {'tag is' if count == 1 else 'tags are'} not in the vocabulary: {named}", file=file)
+    _print_homonyms(report.ambiguous.total(), report.homonyms, file)
+    if count := report.untagged:
+        papers = (
+            "paper without a tag of the vocabulary was" if count == 1 else "papers without a tag of the vocabulary were"
+        )
+        print(f"{count:,} {papers} left out", file=file)
+    if count := report.unused:
+        papers = "paper of the table of tags is" if count == 1 else "papers of the table of tags are"
+        print(f"{count:,} {papers} not among the papers", file=file)
+    if report.dropped.ids:
+        print(f"lines that were not used: {report.dropped}", file=file)
+
+
+def _print_homonyms(count: int, homonyms: Mapping[str, Sequence[str]], file: TextIO | None = None) -> None:
+    """Print how many tags are a name of several labels. homonyms: tag -> ids of the labels."""
+    if count:
+        named = "; ".join(f"{name} ({', '.join(ids)})" for name, ids in [*homonyms.items()][:MAX_NAMED])
+        what = "tag is a name of several labels" if count == 1 else "tags are names of several labels"
+        print(f"{count:,} {what} and not used; give ids instead: {named}", file=file)
 
 
 def _suggest(tagger: Tagger, read: PaperBlocks, choice: TagChoice) -> Iterator[tuple[Paper, PaperTags]]:
@@ -329,4 +358,5 @@ def _suggest(tagger: Tagger, read: PaperBlocks, choice: TagChoice) -> Iterator[t
 
 def _describe(tagger: Tagger, choice: TagChoice) -> dict[str, object]:
     threshold = tagger.weighing.threshold if choice.threshold is None else choice.threshold
-    return {"labels": len(tagger.vocabulary), "trained": tagger.training is not None, "threshold": threshold}
+    facts = {"labels": len(tagger.vocabulary), "trained": tagger.training is not None, "threshold": threshold}
+    return facts | {name: tagger.facts[name] for name in ("tags",) if name in tagger.facts}

@@ -66,18 +66,21 @@ class TaggerChoice(VocabularyFiles):
         if tagged and self.tagger is not None:
             raise InputError("--tagged goes with --vocabulary; a tagger knows the papers it was trained on")
 
-    def open(self, vectors: TagVectors, tagged: TaggedPapersInput | None = None) -> Tagger:
-        """Read the trained tagger, or build one from the vocabulary, with similar tagged papers if there are any."""
+    def open(self, vectors: TagVectors, tagged: TaggedPapersInput | None = None) -> tuple[Tagger, TagReport | None]:
+        """Read the trained tagger, or build one from the vocabulary, with similar tagged papers if there are any.
+
+        Return the report on these too.
+        """
         from sciprism.uses.tagging.storage import load_tagger
         from sciprism.uses.tagging.tagger import build_zero_shot
 
         if self.tagger is not None:
-            return load_tagger(self.tagger)
+            return load_tagger(self.tagger), None
         labels, _ = self.read()
-        data = tagged.read(labels, vectors)[0] if tagged is not None else None
+        data, report = tagged.read(labels, vectors) if tagged is not None else (None, None)
         with ProgressDisplay("encoding", "labels", len(labels)) as display:
             label_vectors = vectors.encode_labels(labels.labels, lambda done, _: display.update(done))
-        return build_zero_shot(labels, label_vectors, tagged=data)
+        return build_zero_shot(labels, label_vectors, tagged=data), report
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,28 +208,34 @@ class TaggedPapersInput(TagPlaces):
 
     def read(self, vocabulary: Vocabulary, vectors: TagVectors) -> tuple[TaggedPapers, TagReport]:
         """Read papers with tags of a vocabulary; those without a known tag are left out and counted."""
-        from sciprism.uses.tagging.tag_files import is_annif_corpus, read_annif_corpus, read_tag_table, resolve_tags
+        from sciprism.drop_report import DropReport
+        from sciprism.uses.tagging.annif import is_annif_corpus, read_annif_corpus
+        from sciprism.uses.tagging.tag_files import read_tag_table, resolve_tags
         from sciprism.uses.tagging.tagged_papers import TaggedPapers, TagMatrix
 
-        path = Path(self.name)
+        path, dropped, table = Path(self.name), DropReport(), dict[str, list[str]]()
+        where = f"--tags {self.tags}" if self.tags else f"the field {self.tags_in} (--tags-in)"
         if self.tags is None and not self.reading.reader and is_annif_corpus(path):
-            papers, named = read_annif_corpus(path)
-            rows = encode_papers(papers, vectors)
+            papers, named = read_annif_corpus(path, dropped=dropped, skip_bad=self.reading.skip_bad)
+            rows, where = encode_papers(papers, vectors), "its subjects"
         else:
             papers, rows = read_papers_with_vectors(self.name, self.reading, vectors)
             if self.tags is not None:
-                table = read_tag_table(self.tags)
+                table = read_tag_table(self.tags, dropped)
                 named = [table.pop(paper.id, []) for paper in papers]
             else:
-                table, named = {}, [list(getattr(paper, self.tags_in)) for paper in papers]
-        rows_of_tags, report = resolve_tags(papers, named, vocabulary)
-        report.unused = len(table) if self.tags is not None else 0
+                named = [list(getattr(paper, self.tags_in)) for paper in papers]
+        rows_of_tags, report = resolve_tags(papers, named, vocabulary, dropped)
+        report.unused = len(table)
         usable = [number for number, labels in enumerate(rows_of_tags) if labels]
         if not usable:
-            where = f"--tags {self.tags}" if self.tags else f"the field {self.tags_in} (--tags-in)"
             examples = ", ".join(repr(name) for name, _ in report.unknown.most_common(3))
-            lacking = f"; not in the vocabulary: {examples}" if examples else "; there are no tags"
-            raise InputError(f"{self.name}: no paper has a tag of the vocabulary in {where}{lacking}")
+            lacking = f"; not in the vocabulary: {examples}" if examples else ""
+            several = ", ".join(map(repr, [*report.homonyms][:3]))
+            lacking += f"; names of several labels: {several}" if several else ""
+            raise InputError(
+                f"{self.name}: no paper has a tag of the vocabulary in {where}{lacking or '; there are no tags'}"
+            )
         matrix = TagMatrix.build((rows_of_tags[number] for number in usable), len(vocabulary))
         return TaggedPapers([papers[number] for number in usable], rows[usable], matrix), report
 
@@ -247,7 +256,9 @@ def read_judged_papers(
         papers, rows = open_vectors().read_collection(stored)
         chosen = [number for number, paper in enumerate(papers) if paper.id in needed]
         return [papers[number] for number in chosen], rows[chosen]
-    papers = [paper for paper in _read(name, reading, ReadReport()) if paper.id in needed]
+    report = ReadReport()
+    papers = [paper for paper in _read(name, reading, report) if paper.id in needed]
+    print_skip_counts(report.files, error=True)
     return papers, encode_papers(papers, open_vectors())
 
 

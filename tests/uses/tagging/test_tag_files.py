@@ -9,19 +9,20 @@ from pathlib import Path
 import pytest
 
 from build_tagging import build_vocabulary
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.papers.records import Paper
+from sciprism.papers.records import Label, Paper
+from sciprism.uses.tagging.annif import is_annif_corpus, read_annif_corpus
 from sciprism.uses.tagging.suggestions import PaperTags, Tag
 from sciprism.uses.tagging.tag_files import (
     Judgement,
     choose_format,
-    is_annif_corpus,
-    read_annif_corpus,
     read_judgements,
     read_tag_table,
     resolve_tags,
     write_tags,
 )
+from sciprism.uses.tagging.vocabulary import Vocabulary
 
 PAPERS = [Paper(id="a", title='Of "quotes", commas', abstract="Two\nlines."), Paper(id="b", title="None")]
 TAG = Tag(rank=1, uri="http://x/1", notation="N1", label="Dark, matter", probability=0.91234, why="found in title: 'x'")
@@ -92,8 +93,18 @@ def test_tables_that_cannot_be_used(tmp_path: Path, text: str, message: str):
         read_judgements(path)
 
 
-def test_a_corpus_line_without_a_tab_is_named(tmp_path: Path):
-    path = tmp_path / "c.tsv"
-    path.write_text("A text\t<http://x/1>\nanother\n")
-    with pytest.raises(InputError, match=r"line 2: no tab"):
-        read_annif_corpus(path)
+def test_rows_that_are_not_used_are_counted(tmp_path: Path):
+    path, dropped = tmp_path / "t.csv", DropReport()
+    path.write_text("paper,uri,verdict\na,<x>,yes\n,y,yes\na,,no\na,z,\nb,x,no\n")
+    assert read_judgements(path, dropped) == [Judgement("a", "x", True), Judgement("b", "x", False)]
+    assert str(dropped) == "row without a paper or a tag 2, row without a verdict 1"
+    dropped = DropReport()
+    assert read_tag_table(path, dropped) == {"a": ["x", "z"]}
+    assert str(dropped) == "row without a paper or a tag 2, row that a person rejected 1"
+
+
+def test_names_of_several_labels_are_not_unknown():
+    labels = [Label(id="p", name="Mercury"), Label(id="e", name="mercury "), Label(id="h", name="God", synonyms=("x",))]
+    rows, report = resolve_tags(PAPERS, [["Mercury", "<p>", "X"], ["MERCURY"]], Vocabulary(labels))
+    assert rows == [[0, 2], []] and not report.unknown and report.untagged == 1
+    assert report.to_json()["ambiguous"] == {"Mercury": 1, "MERCURY": 1} and report.homonyms["Mercury"] == ["p", "e"]

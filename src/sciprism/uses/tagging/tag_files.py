@@ -1,20 +1,21 @@
-"""Files of tags: tables of paper and tag, Annif's corpora, verdicts; suggestions as CSV, JSON lines or Annif's."""
+"""Files of tags: tables of paper and tag, verdicts; suggestions as CSV, JSON lines or Annif's."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import write_lines
 from sciprism.papers.input_file import InputFile
+from sciprism.papers.readers.vocabularies import bare_uri
 from sciprism.papers.records import Paper
 from sciprism.papers.rows import cell_getter, detect_layout, guess_columns, read_rows
 from sciprism.uses.tagging.suggestions import PaperTags
@@ -27,22 +28,30 @@ _HEADERS = {
 }
 _YES = frozenset(["yes", "y", "true", "1", "+", "accept", "accepted", "right", "ok", "x"])
 _NO = frozenset(["no", "n", "false", "0", "-", "reject", "rejected", "wrong"])
-_ANNIF = re.compile(r"[^\t\n]+\t\s*<[^>\n]+>")
-_URI = re.compile(r"<([^>]+)>")
 
 
 @dataclass(slots=True)
 class TagReport:
     """Counts of the tags that were read.
 
-    unknown: tags that no label has, or several, and how often. untagged: papers without a known tag. unused: papers
-    of a table that are not among the papers.
+    unknown: tags that no label has, and how often. ambiguous: tags that are a name of several labels, and how often;
+    homonyms: such a tag -> the ids of these labels. untagged: papers without a known tag. unused: papers of a table
+    that are not among the papers. dropped: lines that were not used.
     """
 
     tags: int = 0
     unknown: Counter[str] = field(default_factory=Counter)
+    ambiguous: Counter[str] = field(default_factory=Counter)
+    homonyms: dict[str, list[str]] = field(default_factory=dict)
     untagged: int = 0
     unused: int = 0
+    dropped: DropReport = field(default_factory=DropReport)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the counts as JSON values."""
+        values = {name: getattr(self, name) for name in ("tags", "homonyms", "untagged", "unused")}
+        counts = {"unknown": dict(self.unknown), "ambiguous": dict(self.ambiguous), "dropped": self.dropped.to_json()}
+        return values | counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +64,24 @@ class Judgement:
 
 
 def resolve_tags(
-    papers: Sequence[Paper], named: Iterable[Iterable[str]], vocabulary: Vocabulary
+    papers: Sequence[Paper], named: Iterable[Iterable[str]], vocabulary: Vocabulary, dropped: DropReport | None = None
 ) -> tuple[list[list[int]], TagReport]:
-    """Return the rows of each paper's tags, given by id, notation or name, and what could not be found."""
-    report, resolved = TagReport(), list[list[int]]()
+    """Return the rows of each paper's tags, given by id, notation or name, and what could not be used.
+
+    dropped: what was left out before, for the report.
+    """
+    report, resolved = TagReport(dropped=dropped or DropReport()), list[list[int]]()
     for names in named:
         rows = list[int]()
         for name in names:
-            if (row := vocabulary.find(name)) is None:
-                report.unknown[name] += 1
+            found = vocabulary.find_all(name)
+            if len(found) == 1:
+                rows += found
+            elif found:
+                report.ambiguous[name] += 1
+                report.homonyms[name] = [vocabulary.labels[row].id for row in found]
             else:
-                rows.append(row)
+                report.unknown[name] += 1
         resolved.append(rows)
         report.tags += len(rows)
         report.untagged += not rows
@@ -73,24 +89,27 @@ def resolve_tags(
     return resolved, report
 
 
-def read_tag_table(path: Path) -> dict[str, list[str]]:
+def read_tag_table(path: Path, dropped: DropReport | None = None) -> dict[str, list[str]]:
     """Return paper -> tags of a table with columns paper and uri, tag or label: one tag a row.
 
-    Rows that a person rejected are left out, so reviewed suggestions can be read.
+    Rows that a person rejected are left out, so reviewed suggestions can be read. dropped: counts rows left out.
     """
+    dropped = dropped or DropReport()
     tags: defaultdict[str, list[str]] = defaultdict(list)
-    for row in _read_table(path, judged=False):
+    for place, row in _read_table(path, dropped, judged=False):
         if row.accepted:
             tags[row.paper].append(row.tag)
+        else:
+            dropped.add("row that a person rejected", place)
     return dict(tags)
 
 
-def read_judgements(path: Path) -> list[Judgement]:
-    """Return the judged rows of a table with columns paper, uri and verdict; rows without a verdict are left out.
+def read_judgements(path: Path, dropped: DropReport | None = None) -> list[Judgement]:
+    """Return the judged rows of a table with columns paper, uri and verdict. dropped: counts rows without a verdict.
 
     Raises InputError for a verdict that is neither yes nor no, or a table without any.
     """
-    judgements = list(_read_table(path, judged=True))
+    judgements = [row for _, row in _read_table(path, dropped or DropReport(), judged=True)]
     if not judgements:
         raise InputError(f"{path} has no verdict; write yes or no into the column verdict of some rows")
     return judgements
@@ -104,26 +123,8 @@ def count_verdicts(path: Path) -> int:
     return sum(bool(cell_getter(cells, columns)("verdict")) for cells, _ in read_rows(file, layout))
 
 
-def is_annif_corpus(path: Path) -> bool:
-    """Tell whether a file is Annif's short-text corpus: text, a tab, URIs in angle brackets."""
-    return path.is_file() and _ANNIF.match(InputFile(path).head()) is not None
-
-
-def read_annif_corpus(path: Path) -> tuple[list[Paper], list[list[str]]]:
-    """Return the texts of Annif's short-text corpus as papers, and the URIs of each."""
-    papers, tags = list[Paper](), list[list[str]]()
-    for number, (line, text) in enumerate(InputFile(path).lines(), 1):
-        words, tab, subjects = text.rstrip("\n").partition("\t")
-        if not words.strip():
-            continue
-        if not tab:
-            raise InputError(f"{path}, line {line}: no tab between the text and its subjects")
-        papers.append(Paper(id=str(number), title=words.strip()))
-        tags.append(_URI.findall(subjects))
-    return papers, tags
-
-
-def _read_table(path: Path, *, judged: bool) -> Iterator[Judgement]:
+def _read_table(path: Path, dropped: DropReport, *, judged: bool) -> Iterator[tuple[str, Judgement]]:
+    """Yield the place and the content of each row that has a paper and a tag, if judged also a verdict."""
     file = InputFile(path)
     layout = detect_layout(file.head(), _guess_columns)
     columns = _guess_columns(layout.headers)
@@ -138,8 +139,13 @@ def _read_table(path: Path, *, judged: bool) -> Iterator[Judgement]:
         verdict = text("verdict").strip().casefold()
         if verdict not in _YES | _NO | {""}:
             raise InputError(f"{path}, row {number}: the verdict {text('verdict')!r} is neither yes nor no")
-        if text("paper") and text("tag") and (verdict or not judged):
-            yield Judgement(text("paper"), text("tag").strip("<>"), verdict not in _NO)
+        place = f"{path}, line {file.record_line}"
+        if judged and not verdict:
+            dropped.add("row without a verdict", place)
+        elif not text("paper") or not text("tag"):
+            dropped.add("row without a paper or a tag", place)
+        else:
+            yield place, Judgement(text("paper"), bare_uri(text("tag")), verdict not in _NO)
 
 
 def _guess_columns(headers: Sequence[str]) -> dict[str, int]:

@@ -185,12 +185,17 @@ def _round(values: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class FeedbackReport:
-    """Counts of verdicts learned from. unknown: tags that the vocabulary lacks; missing: ids of papers without text."""
+    """Counts of verdicts learned from.
+
+    unknown: tags that the vocabulary lacks. ambiguous: tags that are a name of several labels -> the ids of these.
+    missing: ids of papers without text.
+    """
 
     papers: int
     accepted: int
     rejected: int
     unknown: tuple[str, ...]
+    ambiguous: Mapping[str, Sequence[str]]
     missing: tuple[str, ...]
 
 
@@ -211,7 +216,7 @@ def learn_from_feedback(
     data = tagger.training
     if data is None:
         raise InputError("this tagger was not trained; train one first with `sciprism tag train`")
-    verdicts, unknown = _resolve(tagger, judgements)
+    verdicts, unknown, ambiguous = _resolve(tagger, judgements)
     stored = {paper.id for paper in data.papers}
     given = {paper.id: row for row, paper in enumerate(papers)}
     missing = tuple(id for id in verdicts if id not in stored and id not in given)
@@ -224,7 +229,7 @@ def learn_from_feedback(
     learned.encoder = tagger.encoder
     accepted = sum(sum(labels.values()) for labels in usable.values())
     rejected = sum(map(len, usable.values())) - accepted
-    return learned, FeedbackReport(len(usable), accepted, rejected, unknown, missing)
+    return learned, FeedbackReport(len(usable), accepted, rejected, unknown, ambiguous, missing)
 
 
 def _add_verdicts(
@@ -251,17 +256,22 @@ def list_unknown_papers(tagger: Tagger, judgements: Sequence[Judgement]) -> set[
     return {judgement.paper for judgement in judgements} - stored
 
 
-def _resolve(tagger: Tagger, judgements: Sequence[Judgement]) -> tuple[dict[str, dict[int, bool]], tuple[str, ...]]:
-    """Return paper -> label -> whether it is right, and the tags that the vocabulary lacks.
+def _resolve(
+    tagger: Tagger, judgements: Sequence[Judgement]
+) -> tuple[dict[str, dict[int, bool]], tuple[str, ...], dict[str, list[str]]]:
+    """Return paper -> label -> whether it is right, the tags that no label has, and those that several have.
 
     Raises InputError for a tag of a paper that was both accepted and rejected.
     """
     verdicts: defaultdict[str, dict[int, bool]] = defaultdict(dict)
-    unknown = dict[str, None]()
+    unknown, ambiguous = dict[str, None](), dict[str, list[str]]()
     for judgement in judgements:
-        if (row := tagger.vocabulary.find(judgement.tag)) is None:
+        rows = tagger.vocabulary.find_all(judgement.tag)
+        if not rows:
             unknown[judgement.tag] = None
-        elif verdicts[judgement.paper].setdefault(row, judgement.accepted) != judgement.accepted:
+        elif len(rows) > 1:
+            ambiguous[judgement.tag] = [tagger.vocabulary.labels[row].id for row in rows]
+        elif verdicts[judgement.paper].setdefault(rows[0], judgement.accepted) != judgement.accepted:
             where = f"paper {judgement.paper}: the tag {judgement.tag}"
             raise InputError(f"{where} is accepted in one row, rejected in another")
-    return {paper: labels for paper, labels in verdicts.items() if labels}, tuple(unknown)
+    return {paper: labels for paper, labels in verdicts.items() if labels}, tuple(unknown), ambiguous

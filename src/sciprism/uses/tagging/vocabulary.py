@@ -10,6 +10,8 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 
 from sciprism.errors import InputError
+from sciprism.papers.cleaning import clean_name
+from sciprism.papers.readers.vocabularies import bare_uri
 from sciprism.papers.records import Label
 from sciprism.uses.tagging.name_matches import stems_of
 
@@ -46,28 +48,36 @@ class Vocabulary:
 
     def find(self, name: str) -> int | None:
         """Return the row of a label by its id, a notation, or a name; None where no label or several have it."""
-        name = name.strip()
-        if name in self.rows:
-            return self.rows[name]
-        exact, folded = name.casefold(), _fold(name)
+        rows = self.find_all(name)
+        return rows[0] if len(rows) == 1 else None
+
+    def find_all(self, name: str) -> list[int]:
+        """Return the rows of the labels of a name: by id, else by notation, by preferred or by another name."""
+        written = clean_name(name)
+        name = bare_uri(written)
+        if (row := self.rows.get(written, self.rows.get(name))) is not None:
+            return [row]
+        exact = name.casefold()
         for rows_by_name, key in (
             (self._codes, name),
             (self._preferred, exact),
             (self._alternative, exact),
-            (self._folded, folded),
+            (self._folded, _fold(name)),
         ):
-            if len(rows := rows_by_name.get(key, ())) == 1:
-                return next(iter(rows))
-            if rows:
-                return None
-        return None
+            if rows := rows_by_name.get(key):
+                return sorted(rows)
+        return []
 
     def find_named(self, name: str, option: str) -> int:
-        """Return the row of a label that an option names; InputError where there is none."""
+        """Return the row of a label that an option names; InputError where there is none, or several."""
         from sciprism.registry import most_similar
 
-        if (row := self.find(name)) is not None:
-            return row
+        rows = self.find_all(name)
+        if len(rows) == 1:
+            return rows[0]
+        if rows:
+            listed = ", ".join(self.labels[row].id for row in rows[:_MAX_SHOWN])
+            raise InputError(f"{option} {name!r} is a name of {len(rows)} labels; name one by its id: {listed}")
         near = ", ".join(map(repr, most_similar(name, [label.name for label in self.labels])))
         raise InputError(
             f"{option} {name!r} is no id, notation or name of one label of the vocabulary; the nearest: {near}"
@@ -87,11 +97,13 @@ class Vocabulary:
 
     @cached_property
     def _preferred(self) -> dict[str, set[int]]:
-        return _group((label.name.casefold(), row) for row, label in enumerate(self.labels))
+        return _group((clean_name(label.name).casefold(), row) for row, label in enumerate(self.labels))
 
     @cached_property
     def _alternative(self) -> dict[str, set[int]]:
-        return _group((name.casefold(), row) for row, label in enumerate(self.labels) for name in label.synonyms)
+        return _group(
+            (clean_name(name).casefold(), row) for row, label in enumerate(self.labels) for name in label.synonyms
+        )
 
     @cached_property
     def _folded(self) -> dict[str, set[int]]:
@@ -126,7 +138,7 @@ def _distinct(labels: Iterable[Label]) -> tuple[Label, ...]:
     by_id: dict[str, Label] = {}
     for label in labels:
         first = by_id.setdefault(label.id, label)
-        if first.name != label.name:
+        if first.name.casefold() != label.name.casefold():
             raise InputError(
                 f"two labels have the id {label.id}: {first.name!r} and {label.name!r}; give each its own, or name "
                 "one vocabulary"

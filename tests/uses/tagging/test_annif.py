@@ -1,0 +1,102 @@
+"""Annif's corpora: texts with subjects, in files and folders."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sciprism.drop_report import DropReport
+from sciprism.errors import InputError
+from sciprism.uses.tagging.annif import is_annif_corpus, read_annif_corpus
+
+X = "http://example.org/x/"
+TSV = f"Waves of storms\t<{X}1> <{X}2>\n\nCalm days\t{X}2\nUntagged\t\n"
+CSV = f'text,subject_uris,document_id,title\nWaves of storms,<{X}1> {X}2,,\n"Calm days",{X}2,,\nUntagged,,,\n'
+OBJECTS = [
+    {"text": "Waves of storms", "subjects": [{"uri": f"{X}1"}, {"label": "wind", "uri": f"{X}2"}]},
+    {"text": "Calm days", "subjects": [{"uri": f"<{X}2>"}]},
+    {"text": "Untagged", "metadata": {"year": "1999"}},
+]
+JSON_LINES = "".join(json.dumps(row) + "\n" for row in OBJECTS)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("c.tsv", TSV),
+        ("reversed.tsv", "Untagged\t\n" + TSV.replace("Untagged\t\n", "")),
+        ("tabs.txt", TSV.replace("> <", ">\t<")),
+        ("mark.tsv", "\ufeff" + TSV.replace("\n", "\r\n")),
+        ("c.csv", CSV),
+        ("c.jsonl", JSON_LINES),
+    ],
+)
+def test_corpora_in_every_form(tmp_path: Path, name: str, text: str):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8", newline="")
+    assert is_annif_corpus(path)
+    papers, tags = read_annif_corpus(path)
+    found = {paper.title: subjects for paper, subjects in zip(papers, tags, strict=True)}
+    assert found == {"Waves of storms": [f"{X}1", f"{X}2"], "Calm days": [f"{X}2"], "Untagged": []}
+    assert len({paper.id for paper in papers}) == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "title\tabstract\nA\tB\n",
+        "title\turl\nA\thttp://x/1\n",
+        "<a>x</a>\t<b>\n",
+        '{"title": "x"}\n',
+        '{"text": "x", "title": "y", "subjects": ["a"]}\n',
+        "@article{x,\n\turl = {http://x/1}}\n",
+        "plain text\n",
+    ],
+)
+def test_other_files_are_none(tmp_path: Path, text: str):
+    (tmp_path / "file.tsv").write_text(text)
+    assert not is_annif_corpus(tmp_path / "file.tsv") and not is_annif_corpus(tmp_path)
+
+
+def test_lines_that_cannot_be_used_stop_or_are_counted(tmp_path: Path):
+    path, dropped = tmp_path / "c.tsv", DropReport()
+    path.write_text(TSV + f"no tab\n\t<{X}1>\n")
+    with pytest.raises(InputError, match=r"c.tsv, line 5: no tab .*; fix it or pass --skip-bad"):
+        read_annif_corpus(path)
+    papers, _ = read_annif_corpus(path, dropped=dropped, skip_bad=True)
+    assert len(papers) == 3
+    assert str(dropped) == "no tab between the text and its subjects 1, no text 1"
+    (tmp_path / "c.jsonl").write_text(JSON_LINES + '{"text": "x", "subjects": ["y"]}\n{"text"\n{"text": " "}\n')
+    dropped = DropReport()
+    assert len(read_annif_corpus(tmp_path / "c.jsonl", dropped=dropped, skip_bad=True)[0]) == 3
+    assert sum(map(dropped.count, dropped.ids)) == 3
+
+
+def test_folders_of_full_texts(tmp_path: Path):
+    files = {
+        "a.txt": "Waves of storms\n\nThey are high.\nVery.",
+        "a.tsv": f"<{X}1>\twaves\n{X}2\twind\n\n",
+        "a.key": "calm\n",
+        "b.txt": "\ufeffCalm days",
+        "b.key": "calm\r\nno wind\r\n",
+        "c.txt": "Untagged",
+        "d.json": json.dumps(
+            {"document_id": "D", "text": "Long text.", "metadata": {"title": "Short"}, "subjects": []}
+        ),
+        "e.key": "alone\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8", newline="")
+    dropped = DropReport()
+    assert is_annif_corpus(tmp_path)
+    papers, tags = read_annif_corpus(tmp_path, dropped=dropped, skip_bad=True)
+    assert [(paper.id, paper.title, paper.abstract) for paper in papers] == [
+        ("a", "Waves of storms", "They are high. Very."),
+        ("b", "Calm days", ""),
+        ("c", "Untagged", ""),
+        ("D", "Short", "Long text."),
+    ]
+    assert tags == [[f"{X}1", f"{X}2"], ["calm", "no wind"], [], []]
+    assert str(dropped) == "subjects without a text 1"
