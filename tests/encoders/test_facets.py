@@ -1,6 +1,7 @@
 """Facets: maps and their sum by hand, both starts, one by one."""
 
 from dataclasses import replace
+from shutil import copytree
 
 import numpy as np
 import pytest
@@ -95,6 +96,21 @@ def test_the_published_start_leaves_nothing_behind_the_inner_maps(tiny_model):
         rows = [0, 1, 2, 5, 6, 7]
         expected = x[rows] if left is None else torch.zeros_like(x[rows])
         assert torch.allclose(found[rows], expected) and torch.equal(found[[3, 4, 8]], x[[3, 4, 8]])
+
+
+def test_published_tokens_start_as_the_reserved_words_of_the_vocabulary(tiny_model, tmp_path):
+    """[unused1] and [unused2] (Multi2SPE, Appendix D); without them at random, and "kept" near CLS."""
+    folder = copytree(tiny_model, tmp_path / "reserved")
+    words = (folder / "vocab.txt").read_text().splitlines()
+    reserved = {"[unused1]": 7, "[unused2]": 5}
+    for word, row in reserved.items():
+        words[row] = word
+    (folder / "vocab.txt").write_text("\n".join(words))
+    model = facets(folder, start="published").model
+    assert torch.equal(model.embeddings.front.rows.weight, model.embeddings.word.weight[[*reserved.values()]])
+    for encoder in (facets(tiny_model, start="published"), facets(folder, start="kept")):
+        rows, embeddings = encoder.model.embeddings.front.rows.weight, encoder.model.embeddings.word.weight
+        assert not (rows[:, None] == embeddings[None]).all(dim=2).any()
 
 
 def test_tokens_stand_between_cls_and_the_text_and_count(tiny_model):

@@ -86,7 +86,7 @@ def _build_transformer(
         if initializer is not None:
             initializer(model, vocabulary)
         method.fill(model)
-        method.initialize(model, vocabulary.encode("").ids[0])
+        method.initialize(model, vocabulary)
     return model
 
 

@@ -103,7 +103,7 @@ class ModelFolder:
             else:  # saved under our own names
                 model, ignored = read_filled(inner, build_method(PLAIN, {})), ()
             method.fill(model)
-            method.initialize(model, self.tokenizer.encode("").ids[0])
+            method.initialize(model, self.tokenizer)
             return model, ignored
         try:
             if stored.method == settings.method:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 import torch
+from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from sciprism.encoders.layers import build_embedding
-from sciprism.encoders.methods.registry import PerFormat, check_choice, methods
+from sciprism.encoders.methods.registry import PerFormat, check_choice, cls_embedding, methods
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.transformer import Transformer
 from sciprism.formats import FORMATS, Format
@@ -52,9 +53,9 @@ class ControlCodes(PerFormat):
         """Give each route a code embedding."""
         model.embeddings.front = CodeEmbeddings(self.routes, model.config.hidden)
 
-    def initialize(self, model: Transformer, first_token: int) -> None:
+    def initialize(self, model: Transformer, tokenizer: Tokenizer) -> None:
         """Start the codes from the embedding of CLS where `start` says so."""
         front = model.embeddings.front
         if self.start != "random" and isinstance(front, CodeEmbeddings):
             with torch.no_grad():  # the random rows are the noise
-                front.rows.weight.mul_(self.start == "noise").add_(model.embeddings.word.weight[first_token])
+                front.rows.weight.mul_(self.start == "noise").add_(cls_embedding(model, tokenizer))

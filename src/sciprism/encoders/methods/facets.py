@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 import torch
+from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from sciprism.encoders.layers import PackableModule, build_embedding
-from sciprism.encoders.methods.registry import Method, Pool, check_choice, check_switches, methods
+from sciprism.encoders.methods.registry import Method, Pool, check_choice, check_switches, cls_embedding, methods
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.pooling import facet_states
 from sciprism.encoders.transformer import Transformer
@@ -155,12 +156,22 @@ class Facets(Method):
     def _maps(self, hidden: int, keeps_start: bool, *, tanh: bool) -> FacetMaps:
         return FacetMaps(self.facets, hidden, reparameterise=self.reparameterise, around=float(keeps_start), tanh=tanh)
 
-    def initialize(self, model: Transformer, first_token: int) -> None:
-        """Set the embeddings of the further CLS tokens near that of CLS where `start` is "kept"."""
+    def initialize(self, model: Transformer, tokenizer: Tokenizer) -> None:
+        """Set the embeddings of the further CLS tokens: near that of CLS ("kept"), or those of `[unused1]` ...
+
+        A vocabulary without these tokens leaves the rows random (Multi2SPE, Appendix D).
+        """
         front = model.embeddings.front
-        if self.start == "kept" and isinstance(front, FacetTokens):
-            with torch.no_grad():
-                front.rows.weight.add_(model.embeddings.word.weight[first_token])
+        if not isinstance(front, FacetTokens):
+            return
+        with torch.no_grad():
+            if self.start == "kept":
+                front.rows.weight.add_(cls_embedding(model, tokenizer))
+                return
+            for number, row in enumerate(front.rows.weight, 1):
+                token = tokenizer.token_to_id(f"[unused{number}]")
+                if token is not None:
+                    row.copy_(model.embeddings.word.weight[token])
 
     def facet_vectors(self, model: Transformer, batch: PackedBatch, pool: Pool) -> Tensor:
         """Return the states of the CLS tokens, which the pooling adds up."""

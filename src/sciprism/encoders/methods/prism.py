@@ -17,6 +17,7 @@ from itertools import accumulate, pairwise
 from typing import Literal
 
 import torch
+from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from sciprism.encoders.attention import CrossAttention
@@ -28,6 +29,7 @@ from sciprism.encoders.methods.registry import (
     check_choice,
     check_switches,
     check_whole_numbers,
+    cls_embedding,
     methods,
 )
 from sciprism.encoders.packing import PackedBatch
@@ -239,11 +241,11 @@ class PrismMethod(PerFormat):
         model.beside = Prism(model, self.routes, self)
         model.frozen_text = self.freezes_backbone
 
-    def initialize(self, model: Transformer, first_token: int) -> None:
+    def initialize(self, model: Transformer, tokenizer: Tokenizer) -> None:
         """Start the tokens near the embedding of CLS."""
         if isinstance(model.beside, Prism) and not self.split:
             with torch.no_grad():
-                model.beside.rows.weight.add_(model.embeddings.word.weight[first_token])
+                model.beside.rows.weight.add_(cls_embedding(model, tokenizer))
 
     def vectors(self, model: Transformer, batch: PackedBatch, pool: Pool) -> Tensor:
         """Return the mean of the tokens' vectors on each text's route."""

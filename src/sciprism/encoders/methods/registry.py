@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from typing import Any
 
+from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from sciprism.encoders.packing import PackedBatch
@@ -46,8 +47,8 @@ class Method:
     def fill(self, model: Transformer) -> None:
         """Put the method's modules into the transformer's slots, some as copies of the backbone's."""
 
-    def initialize(self, model: Transformer, first_token: int) -> None:
-        """Set the weights that a new model derives from its backbone's. first_token: the id of CLS."""
+    def initialize(self, model: Transformer, tokenizer: Tokenizer) -> None:
+        """Set the weights that a new model derives from its backbone's."""
 
     def route(self, format: Format, role: Role) -> str:
         """Name the modules that a text passes through; equal routes give equal vectors."""
@@ -160,6 +161,11 @@ def check_whole_numbers(least: int = 1, **options: object) -> None:
     for name, value in options.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise InputError(f"{name} is {value!r}, not a whole number from {least} on")
+
+
+def cls_embedding(model: Transformer, tokenizer: Tokenizer) -> Tensor:
+    """Return the word embedding of the first special token, (hidden,)."""
+    return model.embeddings.word.weight[tokenizer.encode("").ids[0]]
 
 
 def check_choice(choices: Sequence[str], **options: object) -> None:
