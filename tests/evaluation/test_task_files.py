@@ -142,11 +142,21 @@ def test_what_is_wrong_is_named(toml, change, message):
 
 
 def test_one_metric_for_a_protocol_that_has_one(toml):
-    text = HEAD.replace("retrieve", "probe").replace('"ndcg@10"', '["f1_macro", "accuracy"]')
+    text = HEAD.replace("retrieve", "pair").replace('"ndcg@10"', '["f1_macro", "accuracy"]')
     with pytest.raises(InputError, match="2 metrics, but this protocol takes one"):
         toml(text + 'data = "ozone"\n')
     with pytest.raises(InputError, match="task 'find': no data"):
-        toml(text.replace('["f1_macro", "accuracy"]', '"f1_macro"'))
+        toml(text.replace('["f1_macro", "accuracy"]', '"accuracy"'))
+
+
+def test_a_probe_has_several_metrics_and_a_list_of_one_is_that_one(toml):
+    text = HEAD.replace("retrieve", "probe") + 'data = "ozone/papers.csv"\n'
+    several, one = (
+        toml(text.replace('"ndcg@10"', metrics)).tasks[0] for metrics in ('["f1_macro", "accuracy"]', '["accuracy"]')
+    )
+    assert several.protocol.metrics == ("f1_macro", "accuracy") and several.key != one.key
+    assert one.protocol == ProbeProtocol(metric="accuracy")
+    assert several.scored_protocol(["accuracy"]).metrics == ("f1_macro",)
 
 
 def test_two_tasks_of_one_name_and_a_file_that_is_not_there(toml, tmp_path):

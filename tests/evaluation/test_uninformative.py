@@ -105,6 +105,11 @@ CASES = [
     (split(ProbeInput, [1.0, 2.0, 5.0, 5.0]), ProbeProtocol(**NUMBERS), {"kendall_tau": "every test paper"}),
     (split(ProbeInput, [1.0, 1.0, 5.0, 6.0]), ProbeProtocol(**NUMBERS), {"kendall_tau": "every training paper"}),
     (split(ProbeInput, ["y", "n", "n", "m"], positive="y"), ProbeProtocol(metric="f1_binary"), {"f1_binary": "every"}),
+    (
+        split(ProbeInput, ["y", "n", "n", "m"], positive="y"),
+        ProbeProtocol(metric=("accuracy", "f1_binary")),
+        {"f1_binary": "every"},
+    ),
     (split(PairInput, ["a", "b", "a", "a"]), PairProtocol(), {"accuracy": "every test text"}),
     (mentions("x", "x"), ClusterProtocol(metrics=("b3",)), {"b3": "to join all mentions is always right"}),
     (mentions("x", "y"), ClusterProtocol(metrics=("b3",)), {"b3": "to join none is always right"}),

@@ -151,7 +151,9 @@ class Task:
         if self.distance != "encoder":
             protocol = replace(protocol, distance=self.distance)
         if without:
-            protocol = replace(protocol, metrics=tuple(name for name in protocol.metrics if name not in without))
+            name = "metrics" if "metrics" in {item.name for item in fields(protocol)} else "metric"
+            left = tuple(metric for metric in getattr(protocol, name) if metric not in without)
+            protocol = replace(protocol, **{name: left})
         return protocol  # type: ignore[no-any-return]
 
     def vector_format(self, system: Mapping[str, Any]) -> Format:

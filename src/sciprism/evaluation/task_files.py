@@ -25,7 +25,7 @@ from pydantic import TypeAdapter, ValidationError
 from sciprism.datasets.data_root import PinnedData
 from sciprism.errors import InputError
 from sciprism.evaluation.protocols import protocols
-from sciprism.evaluation.protocols.probe import OF_NUMBERS
+from sciprism.evaluation.protocols.probe import OF_NUMBERS, ProbeProtocol
 from sciprism.evaluation.stored_results import is_pack, scores_path
 from sciprism.evaluation.task import Average, DataLayout, Published, Suite, Task, list_published, parse_tables
 from sciprism.files import sha256
@@ -212,7 +212,7 @@ def _build_data(row: Mapping[str, Any], protocol: type, where: str) -> tuple[dic
     _check_choice(data.get("layout"), LAYOUTS, "layout", where)
     layout = _import_layout(LAYOUTS[data.pop("layout")])
     _check_keys(data, _field_names(layout), f"{where}, data")
-    return settings | _metric_setting(keys, _list_metrics(row), where), _build(layout, data, where)
+    return settings | _metric_setting(protocol, _list_metrics(row), where), _build(layout, data, where)
 
 
 def _build_custom_data(
@@ -228,7 +228,7 @@ def _build_custom_data(
     of_protocol = {k: v for k, v in settings.items() if k in protocol_keys and k not in METRIC_KEYS}
     resolved, files = _resolve_paths(of_layout, folder, where)
     data = PinnedData(data=_build(layout, resolved, where), settings=json.dumps(of_layout, sort_keys=True), files=files)
-    return of_protocol | _metric_setting(protocol_keys, metrics, where), data
+    return of_protocol | _metric_setting(protocol, metrics, where), data
 
 
 def _list_metrics(row: Mapping[str, Any]) -> list[Any]:
@@ -251,12 +251,14 @@ def _implied_settings(protocol: str, metrics: Sequence[Any]) -> dict[str, Any]:
     return {"target": "number"} | (probe if protocol == "probe" else {})
 
 
-def _metric_setting(keys: Collection[str], metrics: Sequence[Any], where: str) -> dict[str, Any]:
-    if "metrics" in keys:
+def _metric_setting(protocol: type, metrics: Sequence[Any], where: str) -> dict[str, Any]:
+    if "metrics" in _field_names(protocol):
         return {"metrics": list(metrics)}
-    if len(metrics) != 1:
+    if len(metrics) == 1:
+        return {"metric": metrics[0]}
+    if protocol is not ProbeProtocol:
         raise InputError(f"{where}: {len(metrics)} metrics, but this protocol takes one; make a task for each")
-    return {"metric": metrics[0]}
+    return {"metric": list(metrics)}
 
 
 def _read_fields(row: Mapping[str, Any], where: str) -> tuple[str, ...]:

@@ -96,19 +96,23 @@ def _(data: inputs.LabelInput, protocol: Any) -> dict[str, str]:
 
 @explain_uninformative.register
 def _(data: inputs.ProbeInput, protocol: Any) -> dict[str, str]:
+    reasons = {name: _explain_probe(data, name) for name in protocol.metrics}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _explain_probe(data: inputs.ProbeInput, metric: str) -> str:
     test: list[Any] = [data.targets[row] for row in data.test]
     if data.groups is not None:
         groups = [data.groups[row] for row in data.test]
         mixed = {(group, target == data.positive) for group, target in zip(groups, test, strict=True)}
         both = any((group, True) in mixed and (group, False) in mixed for group in groups)
-        reason = "" if both else "no group has test papers of the positive class and of another"
-    elif protocol.metric == "f1_binary":
-        reason = _explain_one_class([str(target == data.positive) for target in test], "test paper")
-    else:
-        reason = _explain_one_class(test, "test paper")
-        if not reason and isinstance(test[0], float):
-            reason = _explain_one_class([data.targets[row] for row in data.train], "training paper")
-    return dict.fromkeys(protocol.metrics, reason) if reason else {}
+        return "" if both else "no group has test papers of the positive class and of another"
+    if metric.partition(" ")[0] == "f1_binary":
+        return _explain_one_class([str(target == data.positive) for target in test], "test paper")
+    reason = _explain_one_class(test, "test paper")
+    if not reason and isinstance(test[0], float):
+        reason = _explain_one_class([data.targets[row] for row in data.train], "training paper")
+    return reason
 
 
 @explain_uninformative.register

@@ -1,5 +1,7 @@
 """Linear probes on synthetic vectors, against scikit-learn with the published settings."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import kendalltau
@@ -190,6 +192,25 @@ def test_groups_are_ranked_by_average_precision(tmp_path):
     search.fit(vectors[train], labels[train])
     want = average_precision_score(labels[test], search.decision_function(vectors[test]))
     assert items.columns[0, 0] == pytest.approx(want, abs=1e-6)
+
+
+def test_several_metrics_are_of_one_fit(tmp_path):
+    vectors, labels = build_labelled()
+    data = labelled(vectors, ["yes" if label else "no" for label in labels], positive="yes")
+    system, few = build_system(tmp_path, 4), (FewShot(size=16, iterations=2),)
+    names = ("accuracy", "f1_binary", "f1_macro")
+    several = ProbeProtocol(metric=names, few_shot=few)
+    outcome = several.evaluate(data, system, VIEW)
+    assert several.metrics == tuple(outcome.item_scores) == (*names, *(f"{name} 16-shot" for name in names))
+    for name in names:
+        alone = ProbeProtocol(metric=name).evaluate(data, system, VIEW)
+        assert estimate(outcome.item_scores[name]) == estimate(alone.item_scores[name])
+    with pytest.raises(InputError, match="accuracy does not go with the loss epsilon_insensitive"):
+        ProbeProtocol(metric=("r2", "accuracy"), loss="epsilon_insensitive")
+    with pytest.raises(InputError, match="name at least one, and each once"):
+        ProbeProtocol(metric=("accuracy", "accuracy"))
+    with pytest.raises(InputError, match="accuracy is no metric of data with groups"):
+        several.evaluate(replace(data, groups=["a"] * len(data.ids)), system, VIEW)
 
 
 def test_average_precision_needs_groups(tmp_path):

@@ -40,6 +40,7 @@ Metric = Literal[
     "r2",
 ]
 OF_NUMBERS = ("kendall_tau", "spearman", "pearson", "r2")
+OF_GROUPS = ("f1_macro", "f1_binary", "average_precision")
 SEED = 42
 """The first seed of SciRepEval's few-shot samples."""
 HARDLY = 0.01
@@ -76,10 +77,10 @@ class ProbeProtocol:
     epsilon-insensitive loss with epsilon 0. standardize_targets: numbers are fitted as standard deviations from
     the mean of the training papers; the published tables fit them as they are, which does not suit years.
     Where the data have groups, each has its own probe; "average_precision" ranks a group's test papers by the
-    decision value, which is more informative than F1 where positives are rare.
+    decision value, which is more informative than F1 where positives are rare. metric: one, or several of one fit.
     """
 
-    metric: Metric = "f1_macro"
+    metric: Metric | tuple[Metric, ...] = "f1_macro"
     loss: LossName = "squared_hinge"
     grid: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0)
     folds: int = 3
@@ -89,21 +90,28 @@ class ProbeProtocol:
     solver: SolverName = "sciprism"
 
     def __post_init__(self) -> None:
-        if (self.metric in OF_NUMBERS) != (self.loss == "epsilon_insensitive"):
-            raise InputError(
-                f"probe: the metric {self.metric} does not go with the loss {self.loss}; numbers "
-                f"({', '.join(OF_NUMBERS)}) need epsilon_insensitive, classes a hinge"
-            )
-        if self.standardize_targets and self.metric not in OF_NUMBERS:
-            raise InputError(f"probe: {self.metric} is of classes; remove standardize_targets, which is for numbers")
-        if self.few_shot and self.metric in (*OF_NUMBERS, "average_precision"):
-            raise InputError(f"probe: few-shot tasks have classes; {self.metric} is not for them")
+        if not self._named or len({*self._named}) < len(self._named):
+            raise InputError(f"probe: the metrics are {self.metric!r}; name at least one, and each once")
+        for metric in self._named:
+            if (metric in OF_NUMBERS) != (self.loss == "epsilon_insensitive"):
+                raise InputError(
+                    f"probe: the metric {metric} does not go with the loss {self.loss}; numbers "
+                    f"({', '.join(OF_NUMBERS)}) need epsilon_insensitive, classes a hinge"
+                )
+            if self.standardize_targets and metric not in OF_NUMBERS:
+                raise InputError(f"probe: {metric} is of classes; remove standardize_targets, which is for numbers")
+            if self.few_shot and metric in (*OF_NUMBERS, "average_precision"):
+                raise InputError(f"probe: few-shot tasks have classes; {metric} is not for them")
         self._settings()  # checked when built
 
     @property
+    def _named(self) -> tuple[Metric, ...]:
+        return self.metric if isinstance(self.metric, tuple) else (self.metric,)
+
+    @property
     def metrics(self) -> tuple[str, ...]:
-        """Return the metric, and its few-shot variants."""
-        return (self.metric, *(self._few_name(few) for few in self.few_shot))
+        """Return the metrics, and their few-shot variants."""
+        return (*self._named, *(_few_name(metric, few) for few in self.few_shot for metric in self._named))
 
     def evaluate(self, data: ProbeInput, system: System, context: EvaluationContext) -> ProtocolResult:
         """Fit on the training rows, predict the test rows."""
@@ -114,16 +122,16 @@ class ProbeProtocol:
         problem = _Problem(vectors, data, self._settings(), self.standardize_targets)
         item_scores: dict[str, ItemScores] = {}
         if data.groups is not None:
-            item_scores[self.metric] = problem.score_groups(np.array(data.groups), self.metric)
-        elif self.metric == "average_precision":
+            item_scores |= problem.score_groups(np.array(data.groups), self._named)
+        elif "average_precision" in self._named:
             raise InputError("average_precision ranks the papers of each group, and these data have no groups")
         else:
             predicted = problem.predict_test(data.train)
-            item_scores[self.metric] = problem.item_scores(self.metric, [predicted])
-            problem.check_predictions(self.metric, predicted)
+            item_scores |= {metric: problem.item_scores(metric, [predicted]) for metric in self._named}
+            problem.check_predictions(self._named, predicted)
         for few in self.few_shot:
             runs = problem.predict_few_per_label(few, context.seed) if few.per_label else problem.predict_few(few)
-            item_scores[self._few_name(few)] = problem.item_scores(self.metric, runs)
+            item_scores |= {_few_name(metric, few): problem.item_scores(metric, runs) for metric in self._named}
         details = {"train": len(data.train), "test": len(data.test), **problem.details}
         return ProtocolResult(item_scores=item_scores, details=details, dropped=problem.dropped)
 
@@ -132,8 +140,9 @@ class ProbeProtocol:
             loss=self.loss, grid=self.grid, folds=self.folds, intercept=self.intercept, solver=self.solver
         )
 
-    def _few_name(self, few: FewShot) -> str:
-        return f"{self.metric} {few.size}-shot"
+
+def _few_name(metric: str, few: FewShot) -> str:
+    return f"{metric} {few.size}-shot"
 
 
 class _Problem:
@@ -175,37 +184,40 @@ class _Problem:
         predicted = predicted if predicted.ndim == 1 or self.names else predicted[:, 0]
         return mean + deviation * predicted.astype(np.float64) if self.standardize_targets else predicted
 
-    def check_predictions(self, metric: Metric, predicted: NDArray[Any]) -> None:
+    def check_predictions(self, metrics: Sequence[Metric], predicted: NDArray[Any]) -> None:
         """Warn in the details where predictions hardly vary, or score below one prediction for all papers."""
         warnings = []
         train = self.targets[self.data.train]
-        if metric in OF_NUMBERS:
-            constant: NDArray[Any] = np.full(len(predicted), np.median(train))
+        if metrics[0] in OF_NUMBERS:
             spread, wanted = float(np.std(predicted)), float(np.std(train))
             if spread < HARDLY * wanted:
                 warnings.append(
                     f"the predictions hardly vary: standard deviation {spread:.3g}, of the targets {wanted:.3g}"
                 )
-        else:
-            constant = self._constant_classes(metric, train)
-            if len(np.unique(predicted, axis=0)) == 1:
-                warnings.append(f"all {len(predicted)} test papers get the same prediction")
-        score, lowest = (estimate(self.item_scores(metric, [prediction])) for prediction in (predicted, constant))
-        lowest = 0.0 if np.isnan(lowest) else lowest  # a correlation with a constant
-        if score < lowest:
-            warnings.append(f"{metric} {score:.4f} is below {lowest:.4f}, that of one prediction for all papers")
+        elif len(np.unique(predicted, axis=0)) == 1:
+            warnings.append(f"all {len(predicted)} test papers get the same prediction")
+        for metric in metrics:
+            constant = self._predict_constant(metric, train)
+            score, lowest = (estimate(self.item_scores(metric, [prediction])) for prediction in (predicted, constant))
+            lowest = 0.0 if np.isnan(lowest) else lowest  # a correlation with a constant
+            if score < lowest:
+                warnings.append(f"{metric} {score:.4f} is below {lowest:.4f}, that of one prediction for all papers")
         if warnings:
             self.details["warnings"] = warnings
 
-    def _constant_classes(self, metric: Metric, train: NDArray[Any]) -> NDArray[Any]:
-        """Return the best single prediction, for all test rows: class, label set, or the positive class."""
+    def _predict_constant(self, metric: Metric, train: NDArray[Any]) -> NDArray[Any]:
+        """Return the best single prediction, for all test rows: median, class, label set, or the positive class."""
+        if metric in OF_NUMBERS:
+            return np.full(len(self.data.test), np.median(train))
         if self.names:
             return np.tile((train.mean(axis=0) > 0.5).astype(np.int64), (len(self.data.test), 1))
         classes, counts = np.unique(train, return_counts=True)
         return np.full(len(self.data.test), self.data.positive if metric == "f1_binary" else classes[counts.argmax()])
 
-    def score_groups(self, groups: NDArray[np.str_], metric: Metric) -> ItemScores:
+    def score_groups(self, groups: NDArray[np.str_], metrics: Sequence[Metric]) -> dict[str, ItemScores]:
         """Fit a probe on each group's training rows and score its test rows."""
+        if other := [metric for metric in metrics if metric not in OF_GROUPS]:
+            raise InputError(f"{other[0]} is no metric of data with groups; these are {', '.join(OF_GROUPS)}")
         positive, test = self.data.positive, self.data.test
         scores = np.empty(len(test))
         for group in np.unique(groups[test]):
@@ -217,13 +229,17 @@ class _Problem:
             sign = 1 if probe.classes[-1] == positive else -1
             scores[member] = sign * probe.decide(self.vectors[test[member]])[:, 0]
         ids, gold = np.array([self.data.ids[row] for row in test]), self.targets[test] == positive
-        if metric == "average_precision":
-            return self._rank_groups(ids, gold, scores, groups[test])
         # The positive class's F1 within each group, averaged over the groups: each group is a label.
         names = np.unique(groups[test])
         member = groups[test][:, None] == names
-        gold, predicted = gold[:, None] & member, (scores > 0)[:, None] & member
-        return score_label_sets(tuple(ids.tolist()), gold, predicted, "f1_macro", labels=[str(name) for name in names])
+        labelled, predicted = gold[:, None] & member, (scores > 0)[:, None] & member
+        labels = [str(name) for name in names]
+        return {
+            metric: self._rank_groups(ids, gold, scores, groups[test])
+            if metric == "average_precision"
+            else score_label_sets(tuple(ids.tolist()), labelled, predicted, "f1_macro", labels=labels)
+            for metric in metrics
+        }
 
     def _rank_groups(
         self, ids: NDArray[np.str_], gold: NDArray[np.bool_], scores: NDArray[Any], groups: NDArray[np.str_]
