@@ -78,6 +78,7 @@ class WantedModel:
     ] = "auto"
     formats: Annotated[str | None, "Formats such as proximity,search; or all."] = None
     dtype: Annotated[str, "Store float32, float16 or int8."] = ""
+    verbose: Annotated[bool, "Print the precision too.", "--verbose", "-v"] = False
 
     def load(self, output: Path) -> Encoder:
         """Load the named model, else the one of the collection or its parts, else the default.
@@ -107,7 +108,7 @@ class WantedModel:
             # the manifest has the name: a search may start elsewhere
             model = str(Path(model).expanduser().resolve())
         encoder = Encoder.load(model or None, pooling=pooling or None, max_length=max_length, precision=precision)
-        if half := encoder.options.get("precision"):
+        if self.verbose and (half := encoder.options.get("precision")):
             print(f"vectors are computed in {half}", file=sys.stderr)
         return encoder
 
