@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MAX_REASON = 320
 """Characters of a reason in the terminal; JSON has all of it."""
+_FILE_NAME = re.compile(r"^[./~]|\.[A-Za-z]{2,8}$")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,12 +192,20 @@ def similar(
 
 
 def _read_given_papers(collection: StoredCollection, to: str) -> list[Paper]:
-    """Return the papers of a file, none where `to` is the id of a stored paper or names no file."""
+    """Return the papers of a file, none where `to` names a stored paper. InputError for a file that is not there."""
     from sciprism.papers import read_papers
+    from sciprism.store.paper_lookup import find_paper
 
-    if collection.find_row(to) is not None or not (to == "-" or Path(to).is_file()):
+    if collection.find_row(to) is not None:
         return []
-    return list(read_papers(to))
+    if to == "-" or Path(to).is_file():
+        return list(read_papers(to))
+    if _FILE_NAME.search(to):
+        try:
+            find_paper(collection, to)
+        except InputError as error:
+            raise InputError(f"{to}: no such file, and {error}") from None
+    return []
 
 
 def open_papers(folder: Path, filter: Filter) -> StoredCollection:
