@@ -61,6 +61,9 @@ def test_two_parts_are_embedded_merged_and_searched(papers, command, model):
     status, printed, _ = command("merge", "vecs")
     assert status == 0 and "vecs holds 900 papers of 900 read" in printed
     assert "merged already" in command("merge", "vecs")[1]
+    for words in (["a.jsonl", "b.ris"], ["works/part_0.jsonl"]):
+        status, _, error = command("merge", *words)
+        assert status == 2 and f"to join files of papers, each paper once: sciprism embed {' '.join(words)} -o" in error
     assert "is merged and holds 900 papers" in command("status", "vecs")[1]
     document = json.loads(command("status", "vecs", "--json")[1])
     assert document["schema"] == "sciprism.status/1" and document["stage"] == "merged"

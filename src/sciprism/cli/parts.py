@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import sys
 from collections import Counter
@@ -193,7 +194,7 @@ def _print_ray_run(output: Path, report: RayReport, merged: MergeReport | None, 
 
 
 def merge(
-    folder: PartsFolder,
+    folder: Annotated[list[Path], typer.Argument(metavar="OUT", help="The folder that `embed --part` writes.")],
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Count papers that have the id of another; the first is used.")
     ] = False,
@@ -207,11 +208,16 @@ def merge(
     """
     from sciprism.store.parts import merge as merge_parts
 
-    report = merge_parts(folder, skip_bad=skip_bad)
+    if len(folder) > 1 or folder[0].is_file():
+        raise InputError(
+            "merge joins the parts of one collection, which `embed --part` wrote; to join files of papers, each paper "
+            f"once: sciprism embed {shlex.join(map(str, folder))} -o LIBRARY; `sciprism inspect` counts duplicates"
+        )
+    report = merge_parts(folder[0], skip_bad=skip_bad)
     if as_json:
-        print_json("sciprism.merge/1", {"collection": str(folder), **asdict(report)})
+        print_json("sciprism.merge/1", {"collection": str(folder[0]), **asdict(report)})
         return
-    print_merge(folder, report)
+    print_merge(folder[0], report)
 
 
 def print_merge(folder: Path, report: MergeReport) -> None:
