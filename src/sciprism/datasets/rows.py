@@ -70,10 +70,10 @@ class DataFile:
         """Return the SHA-256 of the whole file, in hexadecimal, and close it."""
         return self._raw.finish()
 
-    def rows(self) -> Iterator[Row]:
-        """Yield the objects or table rows of the file, as its ending says."""
+    def rows(self) -> Iterator[tuple[str, Row]]:
+        """Yield the objects or table rows of the file, as its ending says, each with its place, "line 3"."""
         if self.kind == "parquet":
-            yield from self._parquet()
+            yield from ((f"record {number}", row) for number, row in enumerate(self._parquet(), 1))
         elif self.kind in ("csv", "tsv"):
             yield from self._table("," if self.kind == "csv" else "\t")
         else:
@@ -81,7 +81,7 @@ class DataFile:
                 if not isinstance(value, dict):
                     fault = reason or f"expected an object, got {str(value)[:40]!r}"
                     raise InputError(f"{self.path}, record {number} (line {line}): {fault}")
-                yield value
+                yield f"record {number}" if line is None else f"line {line}", value
 
     def members(self) -> Iterator[tuple[str, Any]]:
         """Yield each (id, record) of a JSON file that is one object, id -> record."""
@@ -106,13 +106,14 @@ class DataFile:
         text = self._text()
         return iter(lambda: text.read(CHUNK), "")
 
-    def _table(self, delimiter: str) -> Iterator[Row]:
+    def _table(self, delimiter: str) -> Iterator[tuple[str, Row]]:
         csv.field_size_limit(_MAX_CELL_CHARACTERS)
         reader = csv.DictReader(self._text(newline=""), delimiter=delimiter)
         for row in reader:
             if None in row:
                 raise InputError(f"{self.path}, line {reader.line_num}: more fields than the header names")
-            yield row
+            inside = sum(cell.count("\n") for cell in row.values() if cell)  # a cell may hold line ends
+            yield f"line {reader.line_num - inside}", row
 
     def _text(self, newline: str | None = None) -> io.TextIOWrapper:
         return io.TextIOWrapper(self._bytes, encoding="utf-8-sig", newline=newline)

@@ -49,7 +49,7 @@ class MissingDataRecorder(DataRoot):
             self.missing[f"{repo} {config} {split}"] = str(error)
         yield from ()
 
-    def records(self, path: Path) -> Iterator[dict[str, Any]]:
+    def located_records(self, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield nothing."""
         yield from self._look_for(path)
 

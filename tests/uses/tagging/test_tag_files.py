@@ -82,7 +82,7 @@ def test_tags_are_resolved_and_unknown_ones_counted():
     [
         ("paper,title\na,x\n", "no column 'uri'"),
         ("uri,verdict\nx,yes\n", "no column 'paper'"),
-        ("paper,uri,verdict\na,x,perhaps\n", "row 1: the verdict 'perhaps' is neither yes nor no"),
+        ("paper,uri,verdict\na,x,perhaps\n", "line 2: the verdict 'perhaps' is neither yes nor no"),
         ("paper,uri\na,x\n", "no column 'verdict'"),
     ],
 )

@@ -57,14 +57,14 @@ def parse_score(record: Any, where: str) -> float:
 def read_located_records(data_root: DataRoot, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (location such as "FILE, line 3", object) of a JSON-lines file, JSON list or Parquet file."""
     if not path.name.removesuffix(".gz").endswith((".json", ".jsonl")):
-        yield from _read_counted_records(data_root, path)
+        yield from data_root.located_records(path)
         return
     started = False
     for number, line in data_root.lines(path):
         if not line or line.isspace():
             continue
         if not started and line.lstrip().startswith("["):
-            yield from _read_counted_records(data_root, path)
+            yield from data_root.located_records(path)
             return
         started = True
         try:
@@ -76,11 +76,6 @@ def read_located_records(data_root: DataRoot, path: Path) -> Iterator[tuple[str,
         if not isinstance(record, dict):
             raise InputError(f"{path}, line {number}: expected an object, got {line[:40]!r}")
         yield f"{path}, line {number}", record
-
-
-def _read_counted_records(data_root: DataRoot, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, record in enumerate(data_root.records(path), 1):
-        yield f"{path}, record {number}", record
 
 
 def read_beir_papers(data_root: DataRoot, path: Path) -> Iterator[Paper]:

@@ -132,14 +132,14 @@ def _read_table(path: Path, dropped: DropReport, *, judged: bool) -> Iterator[tu
         if name not in columns:
             listed = ", ".join(filter(None, layout.headers))
             raise InputError(f"{path} has no column {shown!r}; its columns: {listed}; its first line must name it")
-    for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
+    for cells, fault in read_rows(file, layout):
+        place = f"{path}, line {file.record_line}"
         if fault:
-            raise InputError(f"{path}, row {number}: {fault}")
+            raise InputError(f"{place}: {fault}")
         text = cell_getter(cells, columns)
         verdict = text("verdict").strip().casefold()
         if verdict not in _YES | _NO | {""}:
-            raise InputError(f"{path}, row {number}: the verdict {text('verdict')!r} is neither yes nor no")
-        place = f"{path}, line {file.record_line}"
+            raise InputError(f"{place}: the verdict {text('verdict')!r} is neither yes nor no")
         if judged and not verdict:
             dropped.add("row without a verdict", place)
         elif not text("paper") or not text("tag"):

@@ -69,9 +69,9 @@ class AuthorMentions:
         """Return part -> block -> mentions."""
         blocks: dict[str, dict[str, list[dict[str, Any]]]] = {part: defaultdict(list) for part in PARTS}
         for path in _find_files(data_root, self.signatures, "signatures"):
-            for number, row in enumerate(data_root.records(path), 1):
+            for where, row in data_root.located_records(path):
                 if missing := [name for name in REQUIRED if not row.get(name)]:
-                    raise InputError(f"{path}, record {number}: no {', '.join(missing)}")
+                    raise InputError(f"{where}: no {', '.join(missing)}")
                 if row.get("split") in blocks:
                     blocks[row["split"]][row["block"]].append(row)
                 else:
