@@ -26,6 +26,10 @@ class DamagedFileError(InputError):
     """Report a file whose bytes are not those that were written."""
 
 
+class AbsentDataError(InputError):
+    """Report data that are not on this machine, and how to get them."""
+
+
 class MissingExtraError(InputError):
     """Report an optional group of packages that is needed and not installed."""
 

@@ -40,17 +40,18 @@ def run(*arguments):
     return done.stdout
 
 
-def test_the_first_system_is_the_baseline(folder):
+def test_the_first_system_named_is_the_baseline(folder):
     shown = run(folder)
     assert "my tasks: difference to A" in shown and "+25.00 [" in shown
     assert "my tasks: difference to B" in run(folder, "--baseline", "B")
+    assert "my tasks: difference to B" in run(folder / "B", folder / "A")
 
 
-def test_a_system_that_lacks_tasks_is_no_baseline_unless_it_is_named(folder):
+def test_a_system_without_a_number_is_no_baseline_unless_it_is_named(folder):
     facts = {"suite": "my tasks", "task": "one", "key": "k", "format": "search", "group": ""}
     results.write_result(folder / "0", TaskResult(**facts, status="not served", system={"name": "0"}), {})
     assert "my tasks: difference to A" in run(folder)
-    assert "No difference is shown: no result compares with one of 0" in run(folder, "--baseline", "0")
+    assert "No difference is shown: 0 has no number; name another" in " ".join(run(folder, "--baseline", "0").split())
 
 
 def test_results_may_come_from_several_folders_and_count_once(folder):

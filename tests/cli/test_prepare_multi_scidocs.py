@@ -8,15 +8,15 @@ import numpy as np
 from build_commands import run
 
 
-def corpus(folder, count=240):
-    """Papers of three fields that cite five others each, and a table of who cites whom."""
+def corpus(folder, count=240, fields=("Art", "Law", "Music")):
+    """Papers of some fields that cite five others each, and a table of who cites whom."""
     random = Random(0)
     rows = [
         {
             "id": f"p{n}",
             "title": f"Title {n}",
             "abstract": f"About {n}.",
-            "field": ("Art", "Law", "Music")[n % 3],
+            "field": fields[n % len(fields)],
         }
         for n in range(count)
     ]
@@ -58,6 +58,19 @@ def test_a_row_for_each_field_and_the_suite_over_it(tmp_path, monkeypatch, capsy
     assert abs(scores["multi-mag"]["f1_macro"]["value"] - 1 / 3) < 0.13
 
 
+def test_a_task_that_could_not_be_made_is_not_here_and_no_failure(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / "cache"))
+    out, results = tmp_path / "out", tmp_path / "results"
+    status, printed, _ = run(monkeypatch, capsys, "prepare", "multi-scidocs", *corpus(tmp_path, 60, ["Art"]), "-o", out)
+    assert status == 0 and "mag: not made: fewer than two fields" in printed
+    words = ("evaluate", "random", "bm25", "--suite", "multi-scidocs", "-o", results, "--data")
+    status, printed, err = run(monkeypatch, capsys, *words, out)
+    assert status == 0 and err.count("multi-mag: not here: the data 'multi-scidocs/mag/train.csv' are not in") == 1
+    assert "failed" not in printed + err and "published" not in printed, "Multi2SPE's numbers are of another corpus"
+    status, printed, err = run(monkeypatch, capsys, *words[:1], "random", *words[3:-2], tmp_path, "--data", tmp_path)
+    assert status == 1 and err.count("not here") == 3, "nothing was scored"
+
+
 def test_the_published_construction_and_short_pools(tmp_path, monkeypatch, capsys):
     words = ("prepare", "multi-scidocs", *corpus(tmp_path, 40), "-o", tmp_path / "out")
     status, _, err = run(monkeypatch, capsys, *words, "--construction", "published", "--seed", 1)
@@ -68,12 +81,14 @@ def test_the_published_construction_and_short_pools(tmp_path, monkeypatch, capsy
 
 
 def test_wrong_requests_end_with_a_line_and_status_2(tmp_path, monkeypatch, capsys):
-    papers, out = corpus(tmp_path)[0], tmp_path / "out"
+    papers, out, unsorted = corpus(tmp_path)[0], tmp_path / "out", tmp_path / "unsorted.csv"
+    unsorted.write_text("title,abstract\nOn tides,They rise.\n")
     for words, message in [
         ([tmp_path / "gone.bib"], "gone.bib: no such file or folder"),
         ([papers, "--construction", "best"], "unknown construction 'best'; known: corrected, published"),
         ([papers, "--edges", tmp_path / "gone.csv"], "gone.csv: cannot be opened"),
-        ([papers, "--field", "Physics"], "no paper with title, abstract, field (paper without field: 240)"),
+        ([papers, "--field", "Physics"], "an abstract and the field Physics (paper without field: 240)"),
+        ([unsorted], "a field of study (paper without field: 1); the papers are split by field"),
         ([papers, "--shard", 7], "--shard needs S2ORC folders"),
         ([papers, "--val", 0.9], "shares of 0.9 for val and 0.4 for test"),
     ]:

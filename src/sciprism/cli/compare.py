@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 def compare(
     results: Annotated[list[Path], typer.Argument(help="Folders of results made by `sciprism evaluate`.")],
     baseline: Annotated[
-        str, typer.Option(help="The system that others are compared with; else the first with the most tasks.")
+        str,
+        typer.Option(
+            help="The system that others are compared with; else the first named, of folders and in evaluate."
+        ),
     ] = "",
     output_format: Annotated[
         str, typer.Option(help="terminal, markdown, latex, json or html; else by the file's suffix.")
@@ -28,7 +31,7 @@ def compare(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare systems: tasks, averages, differences to a baseline, with 95 % intervals and tests.
+    """Compare systems: tasks, averages, differences to the first named, with 95 % intervals and tests.
 
     Only results of the same task declarations, data and seeds are compared. The others are named below the
     tables, as are tasks without a number and papers without a text.

@@ -112,7 +112,8 @@ def evaluate(
 ) -> None:
     """Score models on benchmark tasks, with intervals; a second run continues where the first stopped.
 
-    A task that fails has no number: it is named at the end, and the exit status is 1. Tasks that fine-tune
+    A task that fails, or whose data are not here, has no number and is named at the end; the exit status is 1 where
+    one failed, or where the data of all are missing. Tasks that fine-tune
     (blurb, nasa-qa, climate-ner, open-nlu) choose a setting on dev with the first seed and run it with each.
 
     Example: sciprism evaluate all-MiniLM-L6-v2 bm25 random --suite open --quick -o out/open
@@ -203,6 +204,7 @@ class ScoringProgress:
         self._task = ""
         self._began: dict[tuple[str, str], float] = {}
         self._unserved: set[tuple[str, str]] = set()
+        self._absent: set[str] = set()
 
     def __enter__(self) -> ScoringProgress:
         return self
@@ -224,13 +226,18 @@ class ScoringProgress:
     def on_task(self, system: System, task: Task, result: TaskResult | None) -> None:
         """Show the task that begins, or print the result of the one that ended: its numbers, or why there are none.
 
-        That a system cannot serve a kind of task, such as BM25 where vectors are needed, is printed once.
+        That a system cannot serve a kind of task, such as BM25 where vectors are needed, is printed once, and that
+        the data of a task are not here.
         """
         self.__exit__()
         key, name = (system.name, task.name), f"{task.name}  {system.name}"
         if result is None:
             self._began[key], self._task = time.monotonic(), name
             self._display = ProgressDisplay(name).__enter__()
+        elif result.status == "not here":
+            if task.name not in self._absent:
+                print(f"{task.name}: not here: {result.reason}", file=sys.stderr)
+            self._absent.add(task.name)
         elif result.status != "not served":
             time_taken = f"{time.monotonic() - self._began[key]:.0f} s" if key in self._began else "already scored"
             _print_result(name, result, time_taken)

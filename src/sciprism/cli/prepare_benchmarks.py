@@ -87,7 +87,8 @@ def multi_scidocs(
     """Make a Multi-SciDocs benchmark of your papers.
 
     It scores encoders on citations, co-citations and fields of study. A paper needs a title, an abstract and
-    a field. Writes multi-scidocs/ and multi-scidocs.json: counts, and what was dropped and why. Then:
+    a field: from OpenAlex, Semantic Scholar or arXiv, or in a column `fields`. Writes multi-scidocs/ and
+    multi-scidocs.json: counts, and what was dropped and why. Then:
     sciprism evaluate MODEL --suite multi-scidocs --data OUT.
 
     Example: sciprism prepare multi-scidocs papers.jsonl --edges citations.tsv -o benchmark

@@ -16,7 +16,7 @@ from typing import Any
 
 from sciprism.datasets.rows import DataFile, IdConverter
 from sciprism.drop_report import DropReport
-from sciprism.errors import InputError
+from sciprism.errors import AbsentDataError, InputError
 
 
 class DataRoot:
@@ -31,14 +31,15 @@ class DataRoot:
         self._read: dict[str, str] = {}
 
     def local(self, name: str, obtain: str = "") -> Path:
-        """Return a folder or file of the local data. Raises InputError where it does not exist.
+        """Return a folder or file of the local data. Raises AbsentDataError where it does not exist.
 
         obtain: how to get the data, for the message.
         """
         path = Path(name) if Path(name).is_absolute() else (self.folder or Path()) / name
         if not path.exists():
             where = f"in {self.folder}" if self.folder else "here; pass --data or set SCIPRISM_DATA"
-            raise InputError(f"the data {name!r} are not {where}{f'; {obtain}' if obtain else ''}")
+            error = InputError if Path(name).is_absolute() else AbsentDataError  # a custom task names its files
+            raise error(f"the data {name!r} are not {where}{f'; {obtain}' if obtain else ''}")
         return path
 
     def find_local_split(self, repo: str, config: str, *, split: str) -> list[Path]:
@@ -64,7 +65,7 @@ class DataRoot:
     ) -> Iterator[dict[str, Any]]:
         """Yield the rows of one split of a hub data set, every id as text.
 
-        dropped: counts ids whose type differs from the first one of their column. Raises InputError, with
+        dropped: counts ids whose type differs from the first one of their column. Raises AbsentDataError, with
         the download command, where the split cannot be found.
         """
         paths = self.find_local_split(repo, config, split=split) or find_cached_split(repo, config, split, revision)
@@ -74,7 +75,7 @@ class DataRoot:
             except InputError as error:
                 what = f"config {config!r}, split {split!r}"
                 include = "" if config in ("", "default", split) else f"{config}/*"
-                raise InputError(self._missing(repo, what, include, revision, error)) from error
+                raise AbsentDataError(self._missing(repo, what, include, revision, error)) from error
         ids = IdConverter(dropped)
         for path in paths:
             for row in self.records(path):
@@ -93,15 +94,19 @@ class DataRoot:
         try:
             return fetch_file(repo, path, revision)
         except InputError as error:
-            raise InputError(self._missing(repo, f"the file {path}", path, revision, error)) from error
+            raise AbsentDataError(self._missing(repo, f"the file {path}", path, revision, error)) from error
 
     def records(self, path: Path) -> Iterator[dict[str, Any]]:
         """Yield the objects of a JSON-lines file or JSON list, or the rows of a CSV, TSV or Parquet file.
 
         All but Parquet may be gzipped. Raises InputError with the number of a broken line.
         """
+        return (row for _, row in self.located_records(path))
+
+    def located_records(self, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield place, such as "FILE, line 3", and record of a file as `records` reads it."""
         with self._open(path) as file:
-            yield from file.rows()
+            yield from ((f"{path}, {place}", row) for place, row in file.rows())
 
     def members(self, path: Path) -> Iterator[tuple[str, Any]]:
         """Yield (key, value) of a JSON file that is one object keyed by id, however long."""

@@ -18,7 +18,7 @@ from torch import OutOfMemoryError
 
 from sciprism.datasets.data_root import DataRoot, PinnedData
 from sciprism.encoders.cached_encoder import TextProgress
-from sciprism.errors import InputError
+from sciprism.errors import AbsentDataError, InputError
 from sciprism.evaluation.intervals import METHOD, bootstrap_interval, estimate
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.protocols.probe import ProbeProtocol
@@ -304,6 +304,8 @@ def score_task(
     except NotServedError as reason:
         versions = {"versions": provenance["versions"]}
         return TaskResult(**common, status="not served", reason=str(reason), provenance=versions), {}
+    except AbsentDataError as reason:
+        return TaskResult(**common, status="not here", reason=str(reason)), {}
     except (InputError, OSError, MemoryError, OutOfMemoryError) as reason:
         return TaskResult(**common, status="failed", reason=f"{type(reason).__name__}: {reason}"), {}
     metrics = {}

@@ -48,8 +48,10 @@ def read_corpus(sources: CitationSources, texts: Path) -> CitationCorpus:
     corpus = build_corpus(papers(), texts, _drop_reason, dropped, sources.read_edges())
     if not corpus.names:
         counts = ", ".join(f"{reason}: {count['count']:,}" for reason, count in dropped.to_json().items())
-        files = ", ".join(map(str, sources.files))
-        raise InputError(f"{files}: no paper with title, abstract, field ({counts or 'none'})")
+        files, field = ", ".join(map(str, sources.files)), f"the field {' or '.join(sources.fields)}"
+        lacking = field if sources.fields else "a field of study"
+        need = f"; {FIELDS_FROM}" if NO_FIELD in dropped.to_json() else ""
+        raise InputError(f"{files}: no paper with a title, an abstract and {lacking} ({counts or 'none'}){need}")
     return corpus
 
 
@@ -60,7 +62,14 @@ def _drop_reason(paper: Paper) -> str:
         return "paper without title"
     if not paper.abstract:
         return "paper without abstract"
-    return "" if paper.fields else "paper without field"
+    return "" if paper.fields else NO_FIELD
+
+
+NO_FIELD = "paper without field"
+FIELDS_FROM = (
+    "the papers are split by field of study, and fields are predicted. Records of OpenAlex, Semantic Scholar and arXiv "
+    "have them; in a table they are a column `fields` (several: `Art; Law`), in JSON lines a key `fields`"
+)
 
 
 SCORED_PARTS: tuple[Part, ...] = ("val", "test")

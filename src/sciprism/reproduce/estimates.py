@@ -191,7 +191,8 @@ class SuiteScores:
             task = tasks[score.task]
             names = [seed_folder(name, seed) for name in systems(score.task) for seed in range(task.seeds)]
             statuses = [self.results.status(name, task) for name in names] or ["not run"]
-            worst = next((word for word in ("failed", "not served", "not run") if word in statuses), "")
+            order = ("failed", "not here", "not served", "not run")
+            worst = next((word for word in order if word in statuses), "")
             if worst:
                 return worst
             runs_by_score.append([run for name in names if (run := self.results.run(name, task))])

@@ -44,7 +44,7 @@ class ResultFolder:
         return self._read[key]
 
     def status(self, system: str, task: Task) -> str:
-        """Return "done", "failed", "not served" or "not run"."""
+        """Return "done", "failed", "not here", "not served" or "not run"."""
         stored = self.run(system, task)
         return stored.result.status if stored else "not run"
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from sciprism.errors import InputError
 from sciprism.evaluation import intervals as bootstrap
 from sciprism.evaluation import item_scores as evidences
-from sciprism.evaluation.report.build import build_report
+from sciprism.evaluation.report.build import Results, build_report
+from sciprism.evaluation.report.lines import group_by_system, read_stored_results
 from sciprism.evaluation.report.text_tables import terminal
 from sciprism.evaluation.results import read_item_scores
 from sciprism.evaluation.task import Average, Published, Suite, Task
@@ -84,16 +85,51 @@ def test_a_suite_s_average_needs_all_of_its_tasks_and_stands_beside_published_ro
         "two",
         "three",
         averages=(Average(name="Average", tasks=("one", "two", "three")),),
-        published=(Published(name="SPECTER", source="table 2", scores={"Average": 67.9, "one": 50.0}),),
+        published=(Published(name="SPECTER", source="table 2", scores={"Average": 67.9, "one": 50.0, "two": 1.0}),),
     )
-    for task, score in (("two", 0.5), ("one", 0.3)):
-        lab.add("A", task, {"map": [score, score]})
+    for task, score, key in (("two", 0.5, "an older declaration"), ("one", 0.3, declared.tasks[0].key)):
+        lab.add("A", task, {"map": [score, score]}, key=key)
     report = lab.report({"own": declared})
     assert [row.task for row in report.rows if row.kind == "task"] == ["one", "two"]  # as declared
     average = row(report, "Average")
     assert values(report, "Average") == [0.4] and average.lacking == ("three (not run)",)
     assert "incomplete in own: Average: without three (not run)" in notes(report)
-    assert report.published["own"] == declared.published
+    (published,) = report.published["own"]
+    assert published.scores == {"one": 50.0}, "neither of fewer tasks nor of another declaration"
+
+
+def test_why_no_difference_is_shown_is_true(lab):
+    for name in ("A", "B"):
+        lab.add(name, "one", {"map": [0.5, 0.3]}, ids=[f"{name}1", f"{name}2"])
+    assert "numbers of others and of A are not paired by item" in notes(lab.report())
+    assert "not compared: B, one: other items were scored than for the baseline" in notes(lab.report())
+    results = [run.result for run in read_stored_results([lab.folder])]
+    assert "`sciprism compare` tests them" in notes(Results(results).report())
+    lab.add("C", "two", {"map": [0.5, 0.3]})
+    lab.add("D", "two", status="failed", reason="OSError: disk")
+    systems = {system.name: system for system in group_by_system(read_stored_results([lab.folder]))}
+    apart = build_report([systems["A"], systems["C"]], {})
+    assert "no other system has a number where A has one; name another" in notes(apart)
+    assert "D has no number; name another system" in notes(build_report([systems["D"], systems["C"]], {}))
+
+
+def test_systems_are_in_the_order_of_their_folders_and_of_their_scoring(lab):
+    command = "sciprism evaluate zeta alpha --suite open"
+    for name, at in (("alpha", "07:01"), ("zeta", "07:01"), ("beta", "07:00"), ("gamma", "07:02")):
+        lab.add(name, "one", {"map": [0.5, 0.3]}, provenance={"date": f"2026-01-01T{at}:00", "command": command})
+    found = [system.name for system in group_by_system(read_stored_results([lab.folder / "gamma", lab.folder]))]
+    assert found == ["gamma", "beta", "zeta", "alpha"]
+
+
+def test_data_that_are_not_here_are_no_failure(lab):
+    reason = "the data 'pools' are not in DATA; get them from the authors"
+    for name in ("A", "B"):
+        lab.add(name, "one", {"map": [0.5, 0.3]})
+        lab.add(name, "two", status="not here", reason=reason)
+    report = lab.report()
+    assert [cell.status for cell in row(report, "two").cells] == ["not here"] * 2
+    assert report.notes.count(f"two: not here: {reason}") == 1 and "failed" not in notes(report)
+    assert "all (incomplete" not in notes(report) and not Results([lab.add("A", "one", {"map": [1]})]).failed
 
 
 def test_an_average_by_group_is_the_mean_of_the_means_of_groups(lab):

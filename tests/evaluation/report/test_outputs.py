@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sciprism.evaluation.report import outputs
 from sciprism.evaluation.report.build import Results
 from sciprism.evaluation.report.page import FigureRow, IntervalMark, build_scale, render_figure
-from sciprism.evaluation.report.text_tables import TextTable, build_tables, split_table
+from sciprism.evaluation.report.text_tables import TextTable, build_tables, fit_table, split_table, terminal
 from sciprism.evaluation.task import Average, Published, Suite, Task
 
 NASTY = r"a_b & <b>50%</b> | $x$ #{~^}\ *"
@@ -21,13 +21,14 @@ NASTY = r"a_b & <b>50%</b> | $x$ #{~^}\ *"
 @pytest.fixture
 def report(lab):
     """Two systems and a name that no output may take for markup; B failed at one task."""
-    for task, base in (("one", 0.5), ("two", 0.25)):
-        lab.add(NASTY, task, {"map": [base, base + 0.25]}, group="fine")
-    lab.add("B", "one", {"map": [0.75, 0.99]}, group="fine")
-    lab.add("B", "two", status="failed", reason="OSError: disk", group="fine")
+    one, two = tasks = tuple(Task(name=name, format="search", protocol=None, data=None) for name in ("one", "two"))
+    for task, base in ((one, 0.5), (two, 0.25)):
+        lab.add(NASTY, task.name, {"map": [base, base + 0.25]}, group="fine", key=task.key)
+    lab.add("B", "one", {"map": [0.75, 0.99]}, group="fine", key=one.key)
+    lab.add("B", "two", status="failed", reason="OSError: disk", group="fine", key=two.key)
     declared = Suite(
         name="own",
-        tasks=tuple(Task(name=name, format="search", protocol=None, data=None) for name in ("one", "two")),
+        tasks=tasks,
         averages=(Average(name="Average", tasks=("one", "two")),),
         published=(Published(name="SPECTER", source="table 2", scores={"Average": 67.9, "one": 50.25}),),
     )
@@ -76,14 +77,11 @@ def test_a_mark_and_its_interval_agree_in_every_output(lab, shift):
     assert hollow or task["marked"]
 
 
-def test_published_rows_stand_below_ours_and_an_incomplete_average_says_of_how_many(report):
+def test_published_rows_stand_below_ours_where_they_compare(report):
+    """The average lacks a task, so the published one is over other tasks."""
     block = table(report, "own: next to published numbers")
-    assert block.heads == ("", "Average", "one")
-    assert block.rows == (
-        ("B", "87.00 (1 of 2)", "87.00"),
-        (NASTY, "62.50 (1 of 2)", "62.50"),
-        ("SPECTER (published: table 2)", "67.9", "50.25"),
-    )
+    assert block.heads == ("", "one")
+    assert block.rows == (("B", "87.00"), (NASTY, "62.50"), ("SPECTER (published: table 2)", "50.25"))
 
 
 def test_differences_are_to_the_baseline(report):
@@ -95,7 +93,7 @@ def test_differences_are_to_the_baseline(report):
 @pytest.mark.parametrize("name", outputs)
 def test_every_output_holds_every_number_and_note(report, name):
     text = outputs[name](report)
-    for words in ("87.00", "62.50", "67.9") if name != "json" else ("0.87", "0.625", "67.9"):
+    for words in ("87.00", "62.50", "50.25") if name != "json" else ("0.87", "0.625", "50.25"):
         assert words in text
     assert "incomplete" in text and "disk" in text
 
@@ -117,9 +115,7 @@ def test_json_is_the_whole_report(report):
     first = next(row for row in read["rows"] if row["name"] == "one map")
     assert first["cells"]["B"]["score"]["value"] == 0.87
     assert first["cells"][NASTY]["difference"]["value"] == pytest.approx(-0.245)
-    assert read["published"]["own"] == [
-        {"name": "SPECTER", "source": "table 2", "scores": {"Average": 67.9, "one": 50.25}}
-    ]
+    assert read["published"]["own"] == [{"name": "SPECTER", "source": "table 2", "scores": {"one": 50.25}}]
     assert read["notes"] == list(report.notes)
 
 
@@ -235,7 +231,39 @@ def test_a_wide_table_keeps_every_column_once(widths, width):
     assert [head for part in parts for head in part.heads[1:]] == list(block.heads[1:])
     assert all(part.rows[0][0] == "name" for part in parts)
     for part in parts:
-        assert len(part.heads) == 2 or sum(len(cell) + 2 for cell in part.rows[0]) <= width
+        assert len(part.heads) == 2 or sum(len(cell) + 2 for cell in part.rows[0]) <= width + 2
+
+
+NAMES = ("citations-trained-model-of-the-second-year", "all-MiniLM-L6-v2", "sciprism-small")
+
+
+def test_a_table_fits_a_terminal_with_its_names_whole():
+    """Intervals go below their numbers first; then long names are broken, and only after a hyphen."""
+    score, name = "62.50 [57.4, 68.8]", "Average (incomplete: 12 of 13)"
+    two, three, long = (
+        TextTable(
+            "t",
+            ("", "items", *heads),
+            ((name, "1,234", *(score for _ in heads)), ("one map", "9", *("-" for _ in heads))),
+        )
+        for heads in (NAMES[1:], (*NAMES[1:], "bm25"), NAMES)
+    )
+    assert list(fit_table(two, 110)) == [two]
+    (part,) = fit_table(three, 80)
+    assert part.heads == three.heads and part.rows[0][2] == "62.50\n[57.4, 68.8]"
+    (part,) = fit_table(long, 80)
+    assert part.heads[2].split("\n") == ["citations-", "trained-", "model-of-", "the-second-", "year"]
+    assert part.heads[4].split("\n") == ["sciprism-", "small"]
+    wide = list(fit_table(TextTable("t", ("", *NAMES[1:] * 3), (("one", *(score,) * 6),)), 80))
+    assert [part.title for part in wide] == ["t", "t (continued)"] and wide[0].heads[1:3] == NAMES[1:]
+
+
+def test_a_terminal_of_80_columns_splits_no_name(lab):
+    for number, name in enumerate((*NAMES[1:], "random")):
+        lab.add(name, "one", {"accuracy": np.arange(9) % (number + 2) > 0, "f1_macro": np.arange(9) % 2})
+    text = terminal(lab.report(), width=80)
+    assert max(map(len, text.splitlines()[:20])) <= 80 and "continued" not in text
+    assert all(name in text for name in NAMES[1:])
 
 
 def test_evaluate_ends_with_the_table_and_what_it_lacks(lab):

@@ -86,13 +86,13 @@ def test_a_table_of_edges_takes_the_place_of_references(benchmark, name, text):
     }
     assert benchmark.json("multi-scidocs.json")["edges"].keys() == {str(edges)}
     edges.with_name("edges.csv").write_text("from,to\na,b\n")
-    with pytest.raises(InputError, match="no field 'citing'; it has from, to"):
+    with pytest.raises(InputError, match=r"edges\.csv, line 2: no field .citing.; it has from, to"):
         benchmark.prepare(edges=edges.with_name("edges.csv"))
 
 
 def test_no_paper_that_can_be_used_is_an_error_with_the_reasons(benchmark):
     benchmark.paper("a", fields=[])
-    with pytest.raises(InputError, match=r"no paper with title, abstract, field \(paper without field: 1\)"):
+    with pytest.raises(InputError, match=r"no paper with a title, .* \(paper without field: 1\); .* a column `fields`"):
         benchmark.prepare()
     assert not benchmark.out.exists()
     with pytest.raises(InputError, match="name only folders with metadata/ and pdf_parses/"):

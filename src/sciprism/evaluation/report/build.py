@@ -36,7 +36,7 @@ from sciprism.evaluation.report.model import (
     to_score,
 )
 from sciprism.evaluation.report.notes import build_notes, collect_remarks
-from sciprism.evaluation.report.text_tables import show, terminal
+from sciprism.evaluation.report.text_tables import published_columns, show, terminal
 from sciprism.evaluation.results import TaskResult
 from sciprism.evaluation.task import Published, Suite
 
@@ -78,15 +78,24 @@ def build_report(
         systems=tuple(system.name for system in systems),
         baseline=baseline,
         rows=tuple(_correct_p_values(rows)),
-        published={name: _published_scores(suites[name]) for name in dict(tasks) if name in suites},
+        published={name: _published_scores(suites[name], rows, all_results) for name in dict(tasks) if name in suites},
         notes=tuple(build_notes(systems, baseline, all_results, rows)),
         remarks=collect_remarks(suites, all_results),
     )
 
 
-def _published_scores(suite: Suite) -> tuple[Published, ...]:
-    """Return the published rows with scores: of others our sources have none."""
-    return tuple(row for row in suite.published if row.scores)
+def _published_scores(suite: Suite, rows: Sequence[ReportRow], results: LineResults) -> tuple[Published, ...]:
+    """Return the published rows with the scores that compare: of tasks as declared now, of averages without a gap."""
+    declared = {line.task for line, _ in results if line.declared and line.declared.key == line.result.key}
+    columns = {
+        name
+        for row in rows
+        if row.suite == suite.name and not row.incomplete
+        if all((row.suite, task) in declared for task in row.tasks or [row.task])
+        for name in published_columns(row)
+    }
+    published = (replace(row, scores={c: s for c, s in row.scores.items() if c in columns}) for row in suite.published)
+    return tuple(row for row in published if row.scores)
 
 
 def _select_view(suite: Suite, tasks: Sequence[TaskId]) -> Suite:
@@ -228,12 +237,14 @@ class Results(Sequence[TaskResult]):
     """The results of some systems at some tasks, one per task, system and seed.
 
     `results["open/cranfield", "bm25"]` is a number: the task's main metric, the mean over seeds; a third word
-    names another metric. `print(results)` shows the table of `sciprism evaluate`. failed: whether a task failed.
+    names another metric. `print(results)` shows the table of `sciprism evaluate`. failed: whether a task failed, or no
+    task had its data here.
     """
 
     def __init__(self, results: Sequence[TaskResult], suites: Sequence[Suite] = ()) -> None:
         self._results = list(results)
-        self.failed = any(result.status == "failed" for result in results)
+        statuses = {result.status for result in results}
+        self.failed = "failed" in statuses or statuses == {"not here"}
         self._suites = {suite.folder: suite for suite in suites}  # a view has its suite's results
 
     def __len__(self) -> int:
@@ -301,7 +312,7 @@ class Results(Sequence[TaskResult]):
         return sum(result.metrics[metric].value for result in results) / len(results)
 
     def _missing(self) -> Iterator[str]:
-        for status in ("failed", "not served"):
+        for status in ("failed", "not here", "not served"):
             if names := dict.fromkeys(result.task for result in self if result.status == status):
                 yield f"{', '.join(names)} {status}"
         for name, suite in self._suites.items():

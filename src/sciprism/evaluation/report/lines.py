@@ -28,6 +28,12 @@ class StoredResult:
         """Return the suite and the name of the task."""
         return self.result.suite, self.result.task
 
+    @property
+    def name(self) -> str:
+        """Return the name of the system, with the format of its vectors where that is not the task's."""
+        name = str(self.result.system.get("name") or "unnamed system")
+        return f"{name} as {self.result.encoded_format}" if self.result.encoded_format else name
+
 
 @dataclass(frozen=True, slots=True)
 class SystemResults:
@@ -46,18 +52,36 @@ class SystemResults:
         return tuple(run for run in self.runs.get(task, ()) if run.result.status == "done")
 
     def status(self, task: TaskId) -> str:
-        """Return done, failed, not served, or not run; a task is done only if all its seeds are."""
+        """Return done, failed, not here, not served, or not run; a task is done only if all its seeds are."""
         statuses = [run.result.status for run in self.runs.get(task, ())]
-        return next((status for status in ("failed", "not served", "done") if status in statuses), "not run")
+        order = ("failed", "not here", "not served", "done")
+        return next((status for status in order if status in statuses), "not run")
 
 
 def read_stored_results(folders: Iterable[Path]) -> list[StoredResult]:
-    """Read every result below some folders, each once. Raises InputError where a folder has none."""
+    """Read every result below some folders, each once: the folders as named, the systems of each as they were scored.
+
+    Raises InputError where a folder has none.
+    """
     results: dict[tuple[Path, str, str], StoredResult] = {}
     for root in folders:
-        for folder, result in stored_results.read_results(root):
-            results.setdefault((folder.resolve(), result.suite, result.task), StoredResult(result, folder))
+        runs = [StoredResult(result, folder) for folder, result in stored_results.read_results(root)]
+        first: dict[str, tuple[str, int]] = {}
+        for run in runs:
+            first[run.name] = min(_find_order(run.result), first.get(run.name, NEVER))
+        for run in sorted(runs, key=lambda run: first[run.name]):
+            results.setdefault((Path(run.folder or "").resolve(), *run.task), run)
     return list(results.values())
+
+
+NEVER = ("~", 0)
+"""After every date."""
+
+
+def _find_order(result: TaskResult) -> tuple[str, int]:
+    """Return when a system was scored, and of those of one second where the command names it."""
+    made = result.provenance
+    return str(made.get("date", NEVER[0])), str(made.get("command", "")).find(str(result.system.get("name")))
 
 
 def group_by_system(runs: Sequence[StoredResult]) -> list[SystemResults]:
@@ -68,8 +92,7 @@ def group_by_system(runs: Sequence[StoredResult]) -> list[SystemResults]:
     """
     by_name: dict[str, list[StoredResult]] = defaultdict(list)
     for run in runs:
-        name = str(run.result.system.get("name") or "unnamed system")
-        by_name[f"{name} as {run.result.encoded_format}" if run.result.encoded_format else name].append(run)
+        by_name[run.name].append(run)
     systems = []
     for name, members in by_name.items():
         if len({(run.task, run.result.seed) for run in members}) == len(members):
@@ -83,9 +106,8 @@ def group_by_system(runs: Sequence[StoredResult]) -> list[SystemResults]:
 
 
 def choose_baseline(systems: Sequence[SystemResults]) -> int:
-    """Return the position of the system with numbers on the most tasks, the first of equals."""
-    counts = [sum(system.status(task) == "done" for task in system.runs) for system in systems]
-    return counts.index(max(counts))
+    """Return the position of the first system that has a number."""
+    return next((i for i, system in enumerate(systems) if any(map(system.done, system.runs))), 0)
 
 
 def _build_system(name: str, runs: Iterable[StoredResult]) -> SystemResults:

@@ -86,7 +86,7 @@ class Difference:
 class ReportCell:
     """One system at one row.
 
-    status: done, failed, not served, not run, not comparable, undefined (the metric has no value), or "left
+    status: done, failed, not here, not served, not run, not comparable, undefined (the metric has no value), or "left
     out" (of an average).
     """
 

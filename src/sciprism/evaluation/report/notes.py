@@ -78,11 +78,24 @@ def _method(systems: Sequence[SystemResults], baseline: int, rows: Sequence[Repo
             "another sample of training papers or another seed moves a number further."
         )
     elif len(systems) > 1:
-        yield f"No difference is shown: no result compares with one of {systems[baseline].name}; name another baseline."
+        yield f"No difference is shown: {_explain_untested(systems, baseline, rows)}."
     if any(cell.difference and cell.difference.apart for cell in cells):
         yield "† marks means over seeds that are more than two standard deviations apart, the larger of both."
     if any(cell.status == "left out" for cell in cells):
         yield "Averages are over tasks that all systems have; one that has no number on some has no average."
+
+
+def _explain_untested(systems: Sequence[SystemResults], baseline: int, rows: Sequence[ReportRow]) -> str:
+    """Return why no difference to the baseline is tested."""
+    name = systems[baseline].name
+    if not any(run.folder for system in systems for runs in system.runs.values() for run in runs):
+        return "`sciprism compare` tests them, with the folder of results"
+    if not any(row.cells[baseline].score for row in rows):
+        return f"{name} has no number; name another system with --baseline"
+    others = [i for i in range(len(systems)) if i != baseline]
+    if not any(row.cells[baseline].score and any(row.cells[i].score for i in others) for row in rows):
+        return f"no other system has a number where {name} has one; name another with --baseline"
+    return f'the numbers of others and of {name} are not paired by item; the lines "not compared" below say why'
 
 
 def _untrained(systems: Sequence[SystemResults]) -> Iterator[str]:
@@ -103,13 +116,18 @@ def _incomplete(rows: Sequence[ReportRow]) -> Iterator[str]:
 
 
 def _without_number(systems: Sequence[SystemResults]) -> Iterator[str]:
+    absent: dict[str, dict[str, None]] = defaultdict(dict)
     for system in systems:
         reasons: dict[str, list[str]] = defaultdict(list)
         for result in system.results:
-            if result.status != "done":
+            if result.status == "not here":
+                absent[result.reason][result.task] = None
+            elif result.status != "done":
                 reasons[f"{result.status}: {result.reason}"].append(result.task)
         for reason, tasks in reasons.items():
             yield f"{system.name}, {_first_names(dict.fromkeys(tasks))}: {reason.removesuffix(': ')}"
+    for reason, names in absent.items():
+        yield f"{_first_names(names)}: not here: {reason}"
 
 
 def _uninformative(systems: Sequence[SystemResults]) -> Iterator[str]:

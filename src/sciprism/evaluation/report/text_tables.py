@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ LONGEST_NAME = 44
 HEAD_WIDTH = 12
 """Characters of a system's name on one line, where its numbers are not wider."""
 GAP = 2
+_INTERVAL = re.compile(r"(?s)^([^\[]*?) (\[[^\]]*\])(.*)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +43,62 @@ def build_tables(report: Report, only: str = "") -> Iterator[TextTable]:
         yield from _compare_published(suite, report, rows)
 
 
+def fit_table(table: TextTable, width: int) -> Iterator[TextTable]:
+    """Yield a table as it fits a terminal: as it is, else with intervals below their numbers, else in parts.
+
+    Names stay whole; where that does not fit, they are broken after a hyphen, a slash or an underscore.
+    """
+    stacked = _stack_intervals(table)
+    broken = _break_names(stacked, max(width // 4, HEAD_WIDTH))
+    for form in (table, stacked, broken):
+        if sum(_measure(form, width)) <= width + GAP:
+            yield form
+            return
+    names, *others = _measure(stacked, width)
+    yield from split_table(broken if names + max(others) > width else stacked, width)
+
+
+def _measure(table: TextTable, width: int) -> list[int]:
+    """Return the width of each column with its gap; the names may take a quarter of all, and more for a long word."""
+    columns = list(zip(table.heads, *table.rows, strict=True))
+    longest = [max(len(line) for text in column for line in text.split("\n")) for column in columns]
+    whole = [max((len(word) for text in texts for word in text.split()), default=0) for texts in columns]
+    heads = [max(len(word) for word in (*head.split(), "")) for head in table.heads]
+    cells = [
+        max((len(line) for row in table.rows for line in row[i].split("\n")), default=0) for i in range(len(heads))
+    ]
+    names = max(whole[0], min(longest[0], LONGEST_NAME, max(width // 4, HEAD_WIDTH)))
+    return [GAP + names, *(GAP + max(pair) for pair in zip(heads[1:], cells[1:], strict=True))]
+
+
+def _stack_intervals(table: TextTable) -> TextTable:
+    """Return the table with each interval, in square brackets, on a line below its number."""
+    rows = (tuple(_INTERVAL.sub(r"\1\3\n\2", cell) for cell in row[1:]) for row in table.rows)
+    return replace(table, rows=tuple((name[0], *row) for name, row in zip(table.rows, rows, strict=True)))
+
+
+def _break_names(table: TextTable, width: int) -> TextTable:
+    """Return the table with names of rows broken to a width, and those of columns to HEAD_WIDTH."""
+    heads = tuple(_break_name(head, HEAD_WIDTH) for head in table.heads)
+    return replace(table, heads=heads, rows=tuple((_break_name(row[0], width), *row[1:]) for row in table.rows))
+
+
+def _break_name(name: str, width: int) -> str:
+    """Return a name with line breaks after spaces, hyphens, slashes and underscores; what is between stays whole."""
+    lines = [""]
+    for piece in re.split(r"(?<=[-/_ ])", name):
+        if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > width:
+            lines.append("")
+        lines[-1] += piece
+    return "\n".join(line.rstrip() for line in lines)
+
+
 def split_table(table: TextTable, width: int) -> Iterator[TextTable]:
     """Yield parts of a table of at most `width`, each with the names and at least one other column."""
-    widths = [
-        GAP + max([min(len(head), HEAD_WIDTH), *(len(row[i]) for row in table.rows)])
-        for i, head in enumerate(table.heads)
-    ]
-    names = min(widths[0], LONGEST_NAME + GAP, max(width // 3, HEAD_WIDTH))
+    names, *_ = widths = _measure(table, width)
     column, title = 1, table.title
     while column < len(widths):
-        end, left = column + 1, width - names - widths[column]
+        end, left = column + 1, width + GAP - names - widths[column]
         while end < len(widths) and widths[end] <= left:
             left -= widths[end]
             end += 1
@@ -146,10 +193,7 @@ def _compare_published(suite: str, report: Report, rows: Sequence[ReportRow]) ->
 
 def _short_text(row: ReportRow, system: int) -> str:
     cell = row.cells[system]
-    if cell.score is None:
-        return cell_text(cell)
-    text = f"{100 * cell.score.value:.2f}"
-    return f"{text} ({len(row.tasks)} of {len(row.tasks) + len(row.lacking)})" if row.lacking else text
+    return cell_text(cell) if cell.score is None else f"{100 * cell.score.value:.2f}"
 
 
 def _pick(row: tuple[str, ...], columns: Iterable[int]) -> tuple[str, ...]:
@@ -172,12 +216,12 @@ def show(report: Report, console: Console | None = None) -> None:
 
     console = console or Console(highlight=False, markup=False, emoji=False)
     for text_table in build_tables(report):
-        for part in split_table(text_table, console.width):
+        for part in fit_table(text_table, console.width):
             table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0))
-            table.add_column("", overflow="fold", max_width=LONGEST_NAME)
-            for i, head in enumerate(part.heads[1:], 1):
-                cells = [len(row[i]) for row in part.rows]
-                table.add_column(head, justify="right", overflow="fold", max_width=max([HEAD_WIDTH, *cells]))
+            names, *widths = _measure(part, console.width)
+            table.add_column("", overflow="fold", max_width=max(names - GAP, LONGEST_NAME))
+            for head, column in zip(part.heads[1:], widths, strict=True):
+                table.add_column(head, justify="right", overflow="fold", min_width=column - GAP, max_width=column - GAP)
             for row in part.rows:
                 table.add_row(*row)
             console.print(part.title, style="bold")

@@ -212,7 +212,7 @@ def _read_topics(data_root: DataRoot, topics: Iterable[str], dropped: DropReport
         try:
             questions = list(_read_hub_topics(data_root, wanted, dropped))
         except InputError as error:
-            raise InputError(f"{error}. Or copy SQuAD's {' and '.join(SQUAD)} into squad/") from error
+            raise type(error)(f"{error}. Or copy SQuAD's {' and '.join(SQUAD)} into squad/") from error
     if not questions:
         raise InputError(f"the local SQuAD files lack {', '.join(sorted(wanted))}; download {SQUAD_REPO}")
     for topic in sorted(wanted - {_normalize_title(question.group) for question in questions}):
