@@ -80,7 +80,7 @@ def test_whole_blocks_are_drawn_up_to_a_number_of_papers(tmp_path):
 
 def test_what_is_wrong_is_told(home, tmp_path):
     lines(tmp_path / "mentions/signatures.jsonl", [mention("p0", 0, "", "a lee", "train")])
-    with pytest.raises(InputError, match="record 1: no name"):
+    with pytest.raises(InputError, match="line 1: no name"):
         AuthorMentions(signatures="mentions", papers="papers").read(home)
     both = [mention("p0", 0, "A", "a lee", "train"), mention("p1", 0, "A", "a lee", "test")]
     lines(tmp_path / "mentions/signatures.jsonl", both)
