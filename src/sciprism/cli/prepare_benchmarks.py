@@ -86,10 +86,9 @@ def multi_scidocs(
 ) -> None:
     """Make a Multi-SciDocs benchmark of your papers.
 
-    It scores encoders on citations, co-citations and fields of study. A paper needs a title, an abstract and
-    a field: from OpenAlex, Semantic Scholar or arXiv, or in a column `fields`. Writes multi-scidocs/ and
-    multi-scidocs.json: counts, and what was dropped and why. Then:
-    sciprism evaluate MODEL --suite multi-scidocs --data OUT.
+    It scores encoders on citations, co-citations and fields of study. A paper needs title, abstract and field: of
+    OpenAlex, Semantic Scholar, arXiv, or a column `fields`. Writes multi-scidocs/ and multi-scidocs.json: counts,
+    and what was dropped and why. Then: sciprism evaluate MODEL --suite multi-scidocs --data OUT.
 
     Example: sciprism prepare multi-scidocs papers.jsonl --edges citations.tsv -o benchmark
     """

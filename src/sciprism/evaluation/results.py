@@ -45,8 +45,7 @@ from sciprism.evaluation.systems import resolve_distance
 from sciprism.evaluation.task import Task
 from sciprism.files import sha256, write_atomically
 
-Status = Literal["done", "not served", "not here", "failed"]
-"""not served: the system gives no such vectors; not here: the data of the task are not on this machine."""
+Status = Literal["done", "not served", "not here", "failed"]  # not here: the data of the task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,17 +196,13 @@ def explain_other_scoring(result: TaskResult, task: Task, system: Mapping[str, A
 
 
 def is_current(result: TaskResult, task: Task, data: Path | None, system: Mapping[str, Any]) -> bool:
-    """Return whether a result still holds; one that failed, or whose data were not here, does not.
+    """Return whether a result still holds; one without versions, as of data that were not here, does not.
 
     Its declaration, distance, format, library versions and data files must be those of now. system: its
     description now.
     """
     recorded = result.provenance
-    if (
-        result.status in ("failed", "not here")
-        or result.key != task.key
-        or recorded.get("versions") != library_versions()
-    ):
+    if result.status == "failed" or result.key != task.key or recorded.get("versions") != library_versions():
         return False
     if explain_other_scoring(result, task, system):
         return False

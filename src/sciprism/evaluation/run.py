@@ -308,10 +308,7 @@ def score_task(
         return TaskResult(**common, status="not here", reason=str(reason)), {}
     except (InputError, OSError, MemoryError, OutOfMemoryError) as reason:
         return TaskResult(**common, status="failed", reason=f"{type(reason).__name__}: {reason}"), {}
-    metrics = {}
-    for name, items in outcome.item_scores.items():
-        low, high = bootstrap_interval(items)
-        metrics[name] = Measure(value=estimate(items), low=low, high=high, n=len(items.ids))
+    metrics = {name: _measure(items) for name, items in outcome.item_scores.items()}
     made = {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "data": task_data.data_root.provenance(),
@@ -324,6 +321,11 @@ def score_task(
     details = {**outcome.details, **{name: value for name, value in extra.items() if value}}
     common |= {"metrics": metrics, "details": details, "dropped": dropped, "provenance": {**provenance, **made}}
     return TaskResult(**common, status="done"), outcome.item_scores
+
+
+def _measure(items: ItemScores) -> Measure:
+    low, high = bootstrap_interval(items)
+    return Measure(value=estimate(items), low=low, high=high, n=len(items.ids))
 
 
 def _count_damaged(system: System) -> int:
