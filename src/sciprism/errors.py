@@ -8,7 +8,7 @@ class SlowPrecisionWarning(UserWarning):
 
 
 class UntrainedStageWarning(UserWarning):
-    """Report a stage of training whose model is its start: no step improved its dev score."""
+    """Report a stage of training whose model is its start, or no better on dev than the untouched backbone."""
 
 
 class EmptyTextWarning(UserWarning):

@@ -52,8 +52,12 @@ def test_what_is_wrong_is_one_message_and_status_2(recipe, tmp_path, words, mess
 def test_a_stage_that_kept_its_start_is_a_line_at_the_end(recipe, tmp_path):
     dev = recipe.parent / "search.jsonl"
     changes = ("stages.0.evaluation.every=3", f'stages.0.sources.search.dev="{dev}"', "stages.0.optimizer.lr=1e-12")
-    done = train(recipe, "-o", tmp_path / "run", "--device", "cpu", *(w for each in changes for w in ("--set", each)))
+    words = (word for change in changes for word in ("--set", change))
+    done = train(recipe, "-o", tmp_path / "run", "--device", "cpu", "--json", *words)
     assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)["stages"]["contrast"]
+    assert summary["step"] == 0 and summary["dev"] == summary["untouched"] > 0
+    assert summary["unpaid"].startswith("training did not pay: the untouched model is as good on dev")
     last = " ".join(done.stderr.splitlines()[-1].split())
     assert last.startswith("sciprism: stage contrast kept step 0: no step improved its dev score"), done.stderr
     assert "no step improved it" in done.stderr and "Warning" not in done.stderr

@@ -25,6 +25,7 @@ from sciprism.errors import InputError, RunFailedError, UntrainedStageWarning
 from sciprism.files import lock_folder
 from sciprism.papers.records import Paper
 from sciprism.training.examples import Example, write_examples
+from sciprism.training.learners.learner import reciprocal_rank
 from sciprism.training.loop import Hooks
 from sciprism.training.recipe_file import read_recipe
 from sciprism.training.sources import ExampleSource
@@ -228,6 +229,77 @@ def test_patience_ends_a_stage(tmp_path, tiny_model):
     with pytest.warns(UntrainedStageWarning):
         run_recipe(read_recipe(path, changes), tmp_path / "run", device="cpu")
     assert len(losses(tmp_path / "run")) < 40
+
+
+DEV = ["stages.0.evaluation.every=2", "stages.0.sources.search.dev=dev.jsonl"]
+
+
+@pytest.fixture
+def dev_recipe(tmp_path, tiny_encoder):
+    """A recipe with dev examples whose backbone states its pooling, the mean, and which states none itself."""
+    tiny_encoder.save(tmp_path / "backbone")
+    path = write_recipe(tmp_path, tmp_path / "backbone", steps=8, dropout=0.0)
+    path.write_text(path.read_text().replace('pooling = "mean"\n', ""))
+    write_source(tmp_path / "dev.jsonl", 40, seed=9)
+    return path
+
+
+def train_with_notes(recipe, folder, *changes):
+    """Return the rows of evaluations of a run, what it said, and its warnings."""
+    notes = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UntrainedStageWarning)
+        hooks = Hooks(on_message=notes.append)
+        run_recipe(read_recipe(recipe, [*DEV, *changes]), folder, device="cpu", hooks=hooks)
+    rows = [json.loads(line) for line in (folder / "contrast" / "metrics.jsonl").read_text().splitlines()]
+    return [row for row in rows if "dev" in row], notes, [str(warning.message) for warning in caught]
+
+
+def test_the_untouched_model_is_scored_as_its_folder_states_it(dev_recipe, tmp_path, tiny_encoder):
+    """With the folder's pooling a run starts there; with another one it does not, and may end below."""
+    rows, _, _ = train_with_notes(dev_recipe, tmp_path / "mean")
+    source = ExampleSource(read_recipe(dev_recipe, DEV).stages[0].sources[0])
+    (batch,) = source.dev(40).values()
+    untouched = {"search": reciprocal_rank(tiny_encoder, batch)}
+    assert rows[0]["dev_scores"] == untouched and all(row["untouched_scores"] == untouched for row in rows)
+    rows, notes, caught = train_with_notes(
+        dev_recipe, tmp_path / "cls", "model.pooling=cls", "stages.0.optimizer.lr=1e-4"
+    )
+    assert rows[0]["dev_scores"] != untouched and rows[0]["untouched_scores"] == untouched
+    best = max(row["dev"] for row in rows)
+    verdict = (
+        f"training did not pay: the untouched model is better on dev ({untouched['search']:.4f}, this one {best:.4f})"
+    )
+    assert 0 < best < untouched["search"] and notes[-1].endswith(verdict)
+    assert verdict in caught[-1] and caught[-1].startswith("stage contrast: ")
+    model = Encoder.load(tmp_path / "cls" / "contrast" / "model")
+    assert model.provenance["untouched"] == untouched["search"] and model.provenance["step"] > 0
+
+
+def test_a_stage_ends_where_dev_stays_below_the_untouched_model(dev_recipe, tmp_path):
+    changes = ["stages.0.optimizer.lr=1.0", "stages.0.evaluation.untouched_patience=2"]
+    rows, notes, caught = train_with_notes(dev_recipe, tmp_path / "run", *changes)
+    assert [row["step"] for row in rows] == [0, 2, 4]
+    assert [note for note in notes if "stops after step 4 of 8: dev is below the untouched model in 2 eval" in note]
+    assert "training did not pay: the untouched model is as good on dev" in notes[-1]
+    assert "stage contrast kept step 0" in caught[-1]
+
+
+def test_a_half_way_model_has_a_dev_score_of_its_own(dev_recipe, tmp_path):
+    rows, notes, _ = train_with_notes(dev_recipe, tmp_path / "run", "stages.0.interpolation=0.0", "stages.0.steps=6")
+    model = Encoder.load(tmp_path / "run" / "contrast" / "model")
+    assert model.provenance["step"] > 0 and max(row["dev"] for row in rows) > rows[0]["dev"]
+    assert model.provenance["dev"] == rows[0]["dev"] == model.provenance["untouched"], "all the way back"
+    assert "after interpolation or whitening" in notes[-1] and "the untouched model is as good on dev" in notes[-1]
+
+
+def test_the_curve_shows_the_untouched_model_and_names_its_metric(dev_recipe, tmp_path, monkeypatch):
+    labels = []
+    monkeypatch.setattr(
+        "matplotlib.axes.Axes.legend", lambda axis, **_: labels.extend(axis.get_legend_handles_labels()[1])
+    )
+    train_with_notes(dev_recipe, tmp_path / "run")
+    assert labels == ["search", "topics", "search, mean reciprocal rank", "search, untouched model"]
 
 
 def test_a_loss_that_is_no_number_stops_with_its_batch(tmp_path, tiny_model):
@@ -451,6 +523,25 @@ WRONG = {
         "'regression' is no format of the model, classification, search",
     ),
     "patience without dev": (["stages.0.evaluation.patience=2"], "patience needs"),
+    "patience below the untouched model without dev": (
+        ["stages.0.evaluation.untouched_patience=2"],
+        "patience needs evaluation.every and a source with dev",
+    ),
+    "an untouched model without a head": (
+        [
+            "stages.0.evaluation={every = 2, untouched_patience = 2}",
+            "stages.0.sources.1.objective={name = 'classification'}",
+            "stages.0.sources.1.dev=topics.jsonl",
+        ],
+        "source topics: its dev score needs a head, which the untouched backbone lacks",
+    ),
+    "an untouched model of a new architecture": (
+        [
+            "stages.0.evaluation.untouched_patience=2",
+            "stages.0.architecture={layers = 1, hidden = 32, heads = 2, intermediate = 32}",
+        ],
+        "untouched_patience needs a backbone that is trained",
+    ),
     "muon with an older torch": (["stages.0.optimizer.name=muon"], "optimizer muon needs torch 2.9 or newer"),
     "too deep a key": (["seed.x=3"], "seed"),
     "an empty dev file": (["stages.0.sources.0.dev=empty.jsonl"], "dev file .* holds no example"),

@@ -45,7 +45,7 @@ SCHEMAS: dict[str, tuple[str, str]] = {
     "sciprism.tag-train/1": ("tag train", "output, counts, threshold, tags: used and unknown; notes"),
     "sciprism.tag-feedback/1": ("tag feedback", "output, papers, accepted, rejected, unknown tags, missing papers"),
     "sciprism.tag-report/1": ("tag report", "scores; labels most often suggested wrongly, most often missed"),
-    "sciprism.train/1": ("train", "model: the folder of the last stage's model"),
+    "sciprism.train/1": ("train", "model: the last stage's folder; stages: of each step, dev, untouched, unpaid (why)"),
     "sciprism.plan/1": ("train --plan", "recipe, seed, device, stages: of each steps, tokens, seconds, memory"),
     "sciprism.recipes/1": ("train --list", "recipes: of each path, name, reference, comment"),
     "sciprism.evaluate/1": ("evaluate", "results: as in their files"),

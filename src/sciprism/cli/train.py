@@ -96,13 +96,19 @@ def _is_first() -> bool:
 
 
 def _run(plan: Plan, display: AbstractContextManager[Hooks], as_json: bool) -> None:
+    from sciprism.encoders.provenance import describe_unpaid
     from sciprism.training.run import train as run
 
     first = _is_first()
     with display as hooks:
         model = run(plan, hooks)
     if first and as_json:
-        print_json("sciprism.train/1", {"model": str(model)})
+        keys = ("step", "dev", "untouched")
+        stages = {
+            name: {key: provenance.get(key) for key in keys} | {"unpaid": describe_unpaid(provenance)}
+            for name, provenance in plan.folder.outcomes().items()
+        }
+        print_json("sciprism.train/1", {"model": str(model), "stages": stages})
     elif first:
         print(model)
 

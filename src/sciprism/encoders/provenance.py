@@ -29,6 +29,15 @@ def untrained_stage(facts: Mapping[str, Any]) -> str:
     return ", ".join(f"{stage} of {name}" for stage, name in stages if stage)
 
 
+def describe_unpaid(provenance: Mapping[str, Any]) -> str:
+    """Say in words that a model is no better on dev than the untouched one; "" if it is, or is not compared."""
+    dev, untouched = provenance.get("dev"), provenance.get("untouched")
+    if dev is None or untouched is None or (dev > untouched and provenance.get("step")):
+        return ""
+    verdict = "better on dev" if dev < untouched else "as good on dev"
+    return f"training did not pay: the untouched model is {verdict} ({untouched:.4f}, this one {dev:.4f})"
+
+
 def describe_untrained(stage: str) -> str:
     """Say in words that a model is step 0 of a stage."""
     start = f"its training kept step 0 of stage {stage}"

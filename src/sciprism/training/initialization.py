@@ -90,6 +90,21 @@ def _settings(recipe: Recipe, stage: Stage, processes: Processes) -> dict[str, A
     }
 
 
+def build_untouched(recipe: Recipe, processes: Processes) -> Encoder | None:
+    """Return the backbone as its own folder states it; None where it is not what is trained.
+
+    It reads as many tokens as the recipe's model. A folder that does not state its pooling has the recipe's.
+    """
+    model = recipe.model
+    if not recipe.has_untouched:
+        return None
+    settings: dict[str, Any] = {"max_length": model.max_length, "device": str(processes.device)}
+    try:
+        return Encoder.start(model.backbone, **settings)
+    except InputError:
+        return Encoder.start(model.backbone, pooling="mean" if model.pooling == "mean" else "cls", **settings)
+
+
 def build_early(recipe: Recipe, stage: Stage, models: Models, processes: Processes) -> tuple[Encoder | None, bool]:
     """Return the encoder of a stage before the stages before it are run, and whether it is the stage's own.
 

@@ -25,6 +25,7 @@ from sciprism.errors import InputError, RunFailedError
 from sciprism.files import create_draft, replace_folder, write_lines
 from sciprism.seeding import derive_seed
 from sciprism.training.batches import Batch, split_parts
+from sciprism.training.dev_examples import BuildEncoder, DevExamples, LoopState
 from sciprism.training.learners.learner import BlockLearner, Learner, LearnerContext, check_objective, learners
 from sciprism.training.optimizers import build_optimizer, learning_rate, set_learning_rate
 from sciprism.training.plan import StagePlan
@@ -90,20 +91,6 @@ class Hooks:
     on_message: Callable[[str], None] = lambda _line: None
 
 
-@dataclass(slots=True)
-class LoopState:
-    """Results of evaluations: the best dev score, its step, and the number of evaluations since.
-
-    examples: seen in training so far. best_checksum: of the checksums of the best model's files.
-    """
-
-    best: float = -math.inf
-    best_step: int = 0
-    worse: int = 0
-    examples: int = 0
-    best_checksum: str = ""
-
-
 def _build_step(
     stage: Stage, learners: Sequence[Learner], encoder: Encoder, processes: Processes
 ) -> JointStep | BlockStep:
@@ -123,10 +110,13 @@ class TrainingLoop:
     """One stage in progress.
 
     plan: what it does. context: the encoder, whose weights are changed in place, and what learners work with.
+    build_untouched: returns the model that would do without training, None if there is none.
     On CPUs with the same number of threads equal input gives equal bits.
     """
 
-    def __init__(self, plan: StagePlan, context: LearnerContext, hooks: Hooks) -> None:
+    def __init__(
+        self, plan: StagePlan, context: LearnerContext, hooks: Hooks, build_untouched: BuildEncoder = lambda: None
+    ) -> None:
         self.encoder, self.processes = encoder, processes = context.encoder, context.processes
         self.plan, self.stage, self.sources, self.seed = plan, plan.stage, plan.sources, plan.seed
         self.steps, self.folder, self.hooks = plan.steps, plan.folder, hooks
@@ -139,11 +129,8 @@ class TrainingLoop:
         named, layers = self.modules.named_parameters(), encoder.model.config.layers
         self.optimizer = build_optimizer(named, stage.optimizer, layers, encoder.method)
         self.scaler = torch.amp.GradScaler(processes.device.type, enabled=stage.precision == "float16")
-        self.dev = [
-            (learner, name, batch)
-            for learner, source in zip(self.learners, plan.sources, strict=True)
-            for name, batch in (source.dev(stage.evaluation.examples) if processes.first else {}).items()
-        ]
+        scored = zip(self.learners, plan.sources, strict=True) if processes.first else ()
+        self.dev = DevExamples(encoder, scored, stage.evaluation.examples, build_untouched)
         self.state, self.divergence, self.step = LoopState(), DivergenceCheck(), 0
         self._resume()
 
@@ -154,12 +141,12 @@ class TrainingLoop:
 
     def run(self) -> LoopState:
         """Take all remaining steps; return what the evaluations found."""
-        every = self.stage.evaluation.every
+        stage, every = self.stage, self.stage.evaluation.every
         if self.step == 0 and every:
             self._evaluate()
         self.encoder.model.train()
         with defer_interrupts() as interrupted:
-            while self.step < self.steps and not self._out_of_patience():
+            while self.step < self.steps and not self.processes.sum(bool(self.state.stop_reason(stage.evaluation))):
                 if self.processes.sum(interrupted()):
                     self._save_checkpoint()
                     raise KeyboardInterrupt
@@ -255,30 +242,28 @@ class TrainingLoop:
 
     def _evaluate(self) -> None:
         """Score the dev examples and the named tasks; save the model if its dev score is the best so far."""
-        if self.processes.first and (self.dev or self.stage.evaluation.tasks):
+        if self.processes.first and (self.dev.examples or self.stage.evaluation.tasks):
             self.encoder.prepare()
-            scores = {name: learner.score(batch) for learner, name, batch in self.dev}
+            scores = self.dev.score()
             with self.encoder.at_max_length():  # a task's score is that of the saved model
                 task_scores = self.hooks.evaluate(self.encoder, names) if (names := self.stage.evaluation.tasks) else {}
             tasks = {name: float(score) for name, score in task_scores.items()}
             row: dict[str, Any] = {"step": self.step, "dev_scores": scores, "tasks": tasks}
             if scores:
                 row["dev"] = mean = sum(scores.values()) / len(scores)
+                untouched = self.dev.compare(mean, self.step, self.state)
+                row["untouched_scores"] = self.state.untouched
                 self.state.worse += 1
                 if mean > self.state.best:
                     draft = create_draft(self.folder.best)
-                    self.save(draft, **training_facts(self.stage.name, self.step), dev=mean, seed=self.seed)
+                    facts = training_facts(self.stage.name, self.step) | {"dev": mean, "untouched": untouched}
+                    self.save(draft, **facts, seed=self.seed)
                     checksum = hash_file(draft / CHECKSUMS_NAME)
-                    self.state = LoopState(mean, self.step, 0, self.state.examples, checksum)
+                    self.state = replace(self.state, best=mean, best_step=self.step, worse=0, best_checksum=checksum)
                     replace_folder(self.folder.best, draft)
             self.folder.log(row)
             self.encoder.model.train()
         self.processes.wait()
-
-    def _out_of_patience(self) -> bool:
-        patience = self.stage.evaluation.patience
-        worse = self.state.worse if self.processes.first else 0
-        return bool(patience) and self.processes.sum(worse) >= patience
 
     def save(self, folder: Path, **provenance: Any) -> None:
         """Write the model as it is, with what its learners keep, and the checksums of all files."""

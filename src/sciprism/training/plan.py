@@ -31,13 +31,21 @@ from sciprism.training.sources import ExampleSource, OverlapCheck, StageSource, 
 
 
 def check_stage(stage: Stage, processes: Processes) -> None:
-    """Refuse a batch that the processes cannot share, patience without dev examples, and Muon where torch has none."""
+    """Refuse a batch that the processes cannot share, patience without dev scores, and Muon where torch has none."""
     if stage.batch_size % processes.count:
         raise InputError(
             f"stage {stage.name}: {processes.count} processes cannot share {stage.batch_size} examples evenly"
         )
-    if stage.evaluation.patience and not (stage.evaluation.every and any(source.dev for source in stage.sources)):
+    scored = [source for source in stage.sources if source.dev]
+    evaluation = stage.evaluation
+    if (evaluation.patience or evaluation.untouched_patience) and not (evaluation.every and scored):
         raise InputError(f"stage {stage.name}: patience needs evaluation.every and a source with dev examples")
+    heads = [source.name for source in scored if not learners[str(stage.objective_of(source)["name"])].by_vectors]
+    if evaluation.untouched_patience and heads:
+        raise InputError(
+            f"stage {stage.name}, source {heads[0]}: its dev score needs a head, which the untouched backbone lacks; "
+            "leave out untouched_patience, or the source's dev"
+        )
     if stage.optimizer.name == "muon" and not hasattr(torch.optim, "Muon"):
         raise InputError(
             f"stage {stage.name}: optimizer muon needs torch 2.9 or newer, this is {torch.__version__}; "

@@ -130,6 +130,9 @@ class Evaluation(RecipeTable):
         (), description="Benchmark tasks, `open/vis-citation`; recorded only: test papers select nothing."
     )
     patience: int = Field(0, ge=0, description="Evaluations without a better dev score that end the stage. 0: never.")
+    untouched_patience: int = Field(
+        0, ge=0, description="Evaluations in a row below the untouched backbone's dev score that end it. 0: never."
+    )
 
 
 class Stage(RecipeTable):
@@ -263,7 +266,14 @@ class Recipe(RecipeTable):
             raise ValueError("model.backbone is missing, and the first stage states no architecture")
         if not self.model.backbone and self.model.tokenizer is None:
             raise ValueError("model.tokenizer is missing: a new model needs a vocabulary")
+        if not self.has_untouched and any(stage.evaluation.untouched_patience for stage in self.stages):
+            raise ValueError("untouched_patience needs a backbone that is trained; an architecture is a new model")
         return self
+
+    @property
+    def has_untouched(self) -> bool:
+        """Return whether some model would do without the training: the backbone, if it is what is trained."""
+        return bool(self.model.backbone) and not any(stage.architecture for stage in self.stages)
 
     def _check_copies(self, stage: Stage, names: Sequence[str], position: int) -> None:
         """Refuse layers copied from a later stage, or layers that the copied stage lacks."""

@@ -8,17 +8,20 @@ import warnings
 from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
 from sciprism.checksums import write_checksums
 from sciprism.encoders.encoder import Encoder
+from sciprism.encoders.provenance import describe_unpaid
 from sciprism.encoders.settings import describe_slowness
 from sciprism.errors import UntrainedStageWarning
 from sciprism.files import create_draft, lock_folder, replace_folder
 from sciprism.training.finishing import copy_start_weights, interpolate, whiten
-from sciprism.training.initialization import build_encoder
+from sciprism.training.initialization import build_encoder, build_untouched
 from sciprism.training.learners.learner import LearnerContext
 from sciprism.training.loop import Hooks, TrainingLoop
 from sciprism.training.plan import Plan, StagePlan
@@ -29,7 +32,7 @@ from sciprism.training.run_folder import StageFolder
 def train(plan: Plan, hooks: Hooks | None = None) -> Path:
     """Train the stages of a plan; return the folder of the last model.
 
-    The same plan made again continues an interrupted run. Warns of stages whose model is their start. Raises
+    The same plan made again continues an interrupted run. Warns of stages that did not pay. Raises
     InputError for a folder that another process is writing, RunFailedError for losses that diverge.
     """
     hooks, processes = hooks or Hooks(), plan.processes
@@ -43,11 +46,7 @@ def train(plan: Plan, hooks: Hooks | None = None) -> Path:
         processes.on_first(lambda: stack.enter_context(lock_folder(plan.folder.path)))
         for stage in plan.stages:
             _train_stage(plan, stage, hooks)
-    for name, model in plan.folder.untrained_stages().items() if processes.first else ():
-        message = (
-            f"stage {name} kept step 0: no step improved its dev score, so {model} is what the stage began with, and "
-            "its results are marked. Check dev examples, learning rate and number of steps"
-        )
+    for message in plan.folder.list_failures() if processes.first else ():
         warnings.warn(UntrainedStageWarning(message), stacklevel=2)
     return plan.model
 
@@ -65,21 +64,26 @@ def _train_stage(plan: Plan, stage_plan: StagePlan, hooks: Hooks) -> None:
         hooks.on_message(f'{stage.name}: {slow}; precision = "float32" is faster')
     start_weights = copy_start_weights(encoder, stage.interpolation)
     context = LearnerContext(encoder=encoder, processes=processes, load_model=stage_plan.load_model)
-    loop = TrainingLoop(stage_plan, context, hooks)
+    loop = TrainingLoop(stage_plan, context, hooks, partial(build_untouched, plan.recipe, processes))
     state = loop.run()
     if processes.first:
-        _write_model(plan.recipe, loop, start_weights)
-        plot_curves(folder)
+        provenance = _write_model(plan.recipe, loop, start_weights)
+        plot_curves(folder, {name: learner.metric for learner, name, _ in loop.dev.examples})
         write_checksums(folder.folder)  # of the metrics and their plot, which no longer change
+        if reason := state.stop_reason(stage.evaluation):
+            hooks.on_message(f"{stage.name}: stops after step {loop.step:,} of {loop.steps:,}: {reason}")
         line = f"{stage.name}: {loop.step:,} steps, {state.examples:,} examples"
         if folder.best.exists():
-            line += _describe_choice(loop)
+            line += _describe_choice(loop, provenance)
         hooks.on_message(line)
     processes.wait()
 
 
-def _write_model(recipe: Recipe, loop: TrainingLoop, start_weights: Mapping[str, Tensor]) -> None:
-    """Write the finished model: the best one by dev examples, if there are any, else the last."""
+def _write_model(recipe: Recipe, loop: TrainingLoop, start_weights: Mapping[str, Tensor]) -> Mapping[str, Any]:
+    """Write the finished model: the best one by dev examples, if there are any, else the last; return its provenance.
+
+    Where it is interpolated or whitened, its dev score is measured again.
+    """
     stage, folder = loop.stage, loop.folder
     draft = create_draft(folder.model)
     if loop.state.best > -math.inf or folder.best.exists():
@@ -93,33 +97,50 @@ def _write_model(recipe: Recipe, loop: TrainingLoop, start_weights: Mapping[str,
         interpolate(encoder, start_weights, stage.interpolation)
         encoder.prepare()
         whiten(encoder, loop.sources, stage.whitening)
+        encoder.prepare()
+        if (dev := loop.dev.mean(loop.dev.score_encoder(encoder))) is not None:
+            encoder.provenance["dev"] = dev
         encoder.save(draft, **encoder.provenance)
         write_checksums(draft)  # also of what learners keep
     replace_folder(folder.model, draft)
     shutil.rmtree(folder.previous_checkpoint, ignore_errors=True)
+    return folder.read_provenance()
 
 
-def _describe_choice(loop: TrainingLoop) -> str:
-    """Return the model's step, how it was chosen, and its dev scores by source or domain."""
+def _describe_choice(loop: TrainingLoop, provenance: Mapping[str, Any]) -> str:
+    """Return the model's step, how it was chosen, its dev scores by source or domain, and whether training paid."""
     best, rows = loop.state.best_step, [row for row in loop.folder.rows() if "dev" in row]
     scores: dict[str, float] = next((row["dev_scores"] for row in reversed(rows) if row["step"] == best), {})
-    dev = ", ".join(f"{name} {learner.format_score(scores[name])}" for learner, name, _ in loop.dev if name in scores)
+    dev = ", ".join(
+        f"{name} {learner.format_score(scores[name])}" for learner, name, _ in loop.dev.examples if name in scores
+    )
     choice = "the best by dev examples" if len(rows) > 1 else "the last one"
     unchanged = ": no step improved it" if best == 0 else ""
-    return f"; the model is that of step {best:,}, {choice}{unchanged} (dev: {dev})"
+    line = f"; the model is that of step {best:,}, {choice}{unchanged} (dev: {dev}"
+    if provenance.get("dev") not in (None, loop.state.best):
+        line += f"; after interpolation or whitening {provenance['dev']:.4f}"
+    if provenance.get("untouched") is not None:
+        line += f"; untouched model {provenance['untouched']:.4f}"
+    unpaid = describe_unpaid(provenance)
+    return f"{line}); {unpaid}" if unpaid else f"{line})"
 
 
 WINDOW = 20
 """Losses of a source in the running mean."""
 
 
-def plot_curves(folder: StageFolder) -> None:
-    """Plot the losses and the dev scores of each source of a stage to `curve.png`."""
+def plot_curves(folder: StageFolder, metrics: Mapping[str, str]) -> None:
+    """Plot the losses and the dev scores of each source of a stage to `curve.png`, with those of the untouched model.
+
+    metrics: the name of each source's metric on dev examples.
+    """
     from matplotlib.figure import Figure
 
     losses: dict[str, list[tuple[int, float]]] = defaultdict(list)
     dev: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    untouched: dict[str, float] = {}
     for row in folder.rows():
+        untouched = row.get("untouched_scores") or untouched
         for name, loss in row.get("losses", {}).items():
             losses[name].append((row["step"], loss))
         for name, score in row.get("dev_scores", {}).items():
@@ -127,13 +148,17 @@ def plot_curves(folder: StageFolder) -> None:
     colours = {name: f"C{n}" for n, name in enumerate(sorted(losses.keys() | dev.keys()))}
     figure = Figure(figsize=(11 if dev else 6, 4))
     axes = figure.subplots(1, 2 if dev else 1, squeeze=False)[0]
-    panels = zip(axes, (losses, dev), ("loss (running mean)", "score on dev examples"), strict=False)
+    panels = zip(axes, (losses, dev), ("loss (running mean)", "dev examples"), strict=False)
     for axis, lines, title in panels:
         for name, points in sorted(lines.items()):
             steps, values = zip(*points, strict=True)
             shown = _running_mean(values) if lines is losses else values
             mark = "." if lines is dev or len(steps) < WINDOW else ""
-            axis.plot(steps, shown, label=name, color=colours[name], marker=mark, linewidth=1)
+            label = f"{name}, {metrics[name]}" if lines is dev and name in metrics else name
+            axis.plot(steps, shown, label=label, color=colours[name], marker=mark, linewidth=1)
+            if lines is dev and name in untouched:
+                label = f"{name}, untouched model"
+                axis.axhline(untouched[name], label=label, color=colours[name], linestyle="--", linewidth=1)
         axis.set_title(title)
         axis.set_xlabel("step")
         axis.legend(fontsize=7)

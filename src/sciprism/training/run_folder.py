@@ -30,7 +30,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from sciprism.checksums import CHECKSUMS_NAME, check_folder, hash_bytes, hash_file, write_checksums
-from sciprism.encoders.provenance import untrained_stage
+from sciprism.encoders.provenance import describe_unpaid, untrained_stage
 from sciprism.errors import InputError
 from sciprism.files import PARTIAL_SUFFIX, create_draft, recover_folder, sync_folder, write_atomically, write_json
 from sciprism.text.tokenizer import read_json
@@ -153,6 +153,11 @@ class StageFolder:
         except (InputError, OSError) as error:
             raise InputError(f"the best model so far is damaged or missing: {error}. {self.remedy}") from error
 
+    def read_provenance(self) -> dict[str, Any]:
+        """Return the provenance of the finished model: its step, its dev score, that of the untouched model."""
+        provenance: dict[str, Any] = read_json(self.model / "sciprism.json", {}).get("provenance", {})
+        return provenance
+
     @property
     def remedy(self) -> str:
         """Return what a person can do if the stage cannot resume."""
@@ -190,7 +195,8 @@ class StageFolder:
 
             self._board = SummaryWriter(self.folder / "tensorboard", purge_step=row["step"])
         flat = {key: row[key] for key in ("loss", "lr", "gradient", "dev") if row.get(key) is not None}
-        for prefix, table in (("loss", "losses"), ("dev", "dev_scores"), ("tasks", "tasks")):
+        tables = {"loss": "losses", "dev": "dev_scores", "untouched": "untouched_scores", "tasks": "tasks"}
+        for prefix, table in tables.items():
             flat |= {f"{prefix}/{name}": value for name, value in row.get(table, {}).items()}
         for name, value in flat.items():
             self._board.add_scalar(name, value, row["step"])
@@ -277,12 +283,22 @@ class RunFolder:
         """Return the folder of a stage."""
         return StageFolder(self.path / name)
 
-    def untrained_stages(self) -> dict[str, Path]:
-        """Return the finished stages whose model is their start, step 0, with the model's folder."""
-        models = {stage["name"]: self.stage(stage["name"]).model for stage in self.recipe["stages"]}
-        return {
-            name: model for name, model in models.items() if untrained_stage(read_json(model / "sciprism.json", {}))
-        }
+    def outcomes(self) -> dict[str, Mapping[str, Any]]:
+        """Return the finished stages, with the provenance of each one's model."""
+        names = [stage["name"] for stage in self.recipe["stages"]]
+        return {name: self.stage(name).read_provenance() for name in names if self.stage(name).model.exists()}
+
+    def list_failures(self) -> Iterator[str]:
+        """Yield which finished stages are their start, step 0, or no better on dev than the untouched model."""
+        for name, provenance in self.outcomes().items():
+            model, unpaid = self.stage(name).model, describe_unpaid(provenance)
+            if untrained_stage({"provenance": provenance}):
+                yield (
+                    f"stage {name} kept step 0: no step improved its dev score, so {model} is what the stage began "
+                    "with, and its results are marked. Check dev examples, learning rate and number of steps"
+                )
+            elif unpaid:
+                yield f"stage {name}: {unpaid}; use {self.recipe['model']['backbone']} as it is, in place of {model}"
 
     def create(self) -> None:
         """Write the recipe and the facts of a new run, and their checksums."""

@@ -76,6 +76,8 @@ class HeadLearner(Learner):
     """A linear map of the queries' vectors; candidates are ignored."""
 
     settings: ClassVar[type[NamedTable]] = HeadSettings
+    metric: ClassVar[str] = "accuracy"
+    by_vectors: ClassVar[bool] = False
 
     def __init__(self, objective: Any, context: LearnerContext) -> None:
         super().__init__(objective, context)
@@ -170,6 +172,7 @@ class RegressionLearner(HeadLearner):
     """A number of each paper, by squared error."""
 
     requires: ClassVar[str] = "a number as its answer"
+    metric: ClassVar[str] = "Kendall's tau"
 
     def __init__(self, objective: Any, context: LearnerContext) -> None:
         super().__init__(objective, context)

@@ -10,6 +10,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
+from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
 from sciprism.objectives.label_ranking import label_ranking
 from sciprism.seeding import sample
@@ -63,9 +64,9 @@ class LabelRankingLearner(Learner):
         counts = torch.where(used, 1.0, (len(self.labels) - used.sum()) / (~used).sum())
         return label_ranking(papers, labels, positives, temperature=self.objective.temperature, counts=counts)
 
-    def score(self, batch: Batch) -> float:
+    def score_encoder(self, encoder: Encoder, batch: Batch) -> float:
         """Return the mean of 1 / rank of a held-out paper's best label among all of the source."""
-        return reciprocal_rank(self.context.encoder, batch, more_candidates=self.labels.values())
+        return reciprocal_rank(encoder, batch, more_candidates=self.labels.values())
 
     def _sample_labels(self, batch: Batch) -> Mapping[str, Item]:
         """Return the labels of a step by key: all, or the batch's own and others sampled by its seed."""

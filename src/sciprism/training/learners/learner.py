@@ -61,15 +61,18 @@ class Learner:
     """A training objective: the loss of one source's examples, with its heads.
 
     settings: its table in a recipe. requires: what an example must have, in words. reads: "examples", whose
-    texts become vectors, or "blocks" of tokens, whose states are scored (`BlockLearner`). gathers: whether every
-    process computes the loss over all processes' examples; if not, each computes the mean over its own. by_facet:
-    whether vectors are those of facets, (n, K, D). prefetches: whether `prefetch` gets the batches of coming
+    texts become vectors, or "blocks" of tokens, whose states are scored (`BlockLearner`). metric: of held-out
+    examples. by_vectors: whether the metric needs the encoder alone, no heads, so that any encoder has it. gathers:
+    whether every process computes the loss over all processes' examples; if not, each computes the mean over its own.
+    by_facet: whether vectors are those of facets, (n, K, D). prefetches: whether `prefetch` gets the batches of coming
     steps. modules: parameters that are trained with the encoder and dropped after training.
     """
 
     settings: ClassVar[type[NamedTable]] = NamedTable
     requires: ClassVar[str] = "a positive"
     reads: ClassVar[Literal["examples", "blocks"]] = "examples"
+    metric: ClassVar[str] = "mean reciprocal rank"
+    by_vectors: ClassVar[bool] = True
     gathers: bool = False
     by_facet: ClassVar[bool] = False
     prefetches: bool = False
@@ -100,7 +103,11 @@ class Learner:
 
     def score(self, batch: Batch) -> float:
         """Return the score of held-out examples, 1 at best, which selects checkpoints."""
-        return reciprocal_rank(self.context.encoder, batch)
+        return self.score_encoder(self.context.encoder, batch)
+
+    def score_encoder(self, encoder: Encoder, batch: Batch) -> float:
+        """Return the score of the same examples by any encoder, where it is `by_vectors`."""
+        return reciprocal_rank(encoder, batch)
 
     def format_score(self, score: float) -> str:
         """Return a score as text."""
@@ -184,6 +191,8 @@ class BlockLearner(Learner):
 
     loss_count: ClassVar[int] = 1
     reads: ClassVar[Literal["examples", "blocks"]] = "blocks"
+    metric: ClassVar[str] = "exp(-loss)"
+    by_vectors: ClassVar[bool] = False
 
     def prepare_block(self, ids: Ids, rng: np.random.Generator) -> TokenBlock:
         """Return a block as the model reads it, with what is sampled for it."""
