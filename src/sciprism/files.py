@@ -65,6 +65,21 @@ def write_lines(path: Path, lines: Iterable[str], *, errors: str = "strict") -> 
     return count
 
 
+def check_companion(path: Path, named: Path, beginning: str) -> None:
+    """Raise InputError where a file that is written together with a named one would replace a file of another kind.
+
+    beginning: how a file begins that an earlier run wrote, and that may be replaced.
+    """
+    expected = beginning.encode()
+    if path.is_file() and path.stat().st_size:
+        with path.open("rb") as file:
+            if file.read(len(expected)) == expected:
+                return
+    elif not path.exists():
+        return
+    raise InputError(f"{path} would be written together with {named}, and exists; move it, or name another output")
+
+
 def sync_folder(folder: Path) -> None:
     """Wait until the names of a folder's files are on the disk."""
     if os.name != "posix":  # elsewhere a folder cannot be opened, and renames are journalled

@@ -73,6 +73,41 @@ def test_json_has_interests_counts_and_hits(command) -> None:
     assert [hit["rank"] for hit in document["hits"]] == [1, 2, 3, 4]
 
 
+def test_what_is_left_out_is_listed_with_the_reason(command) -> None:
+    with Path("today.jsonl").open("a") as file:
+        file.write(json.dumps(build_rows("halo", WORDS[4:5])[0] | {"id": "again"}) + "\n")
+        file.write(json.dumps(build_rows("halo", WORDS[:1])[0] | {"id": "preprint"}) + "\n")
+    status, out, err = command(*MINE, "--not", "these.jsonl", "-o", "ranked.csv")
+    assert status == 0, err
+    assert "    [preprint] is in the library as [halo-young] (by title)" in out
+    assert "    [again] repeats the new paper [halo-distant]" in out
+    assert "all in ranked-left-out.csv" in out
+    rows = Path("ranked-left-out.csv").read_text().splitlines()
+    assert rows[0] == "id,title,year,doi,reason,copy_of,copy_title"
+    assert rows[1].startswith("halo-spiral,") and rows[1].endswith(
+        ",id,halo-spiral,Dark matter halos of spiral galaxies"
+    )
+    left_out = json.loads(command(*MINE, "--json")[1])["left_out"]
+    assert {(paper["id"], paper["reason"], paper["copy_of"]) for paper in left_out} == {
+        ("halo-spiral", "id", "halo-spiral"),
+        ("preprint", "title", "halo-young"),
+        ("again", "repeated", "halo-distant"),
+    }
+    # the list of an earlier run would mislead
+    assert command("--library", "mine.jsonl", "--new", "these.jsonl", "-o", "ranked.csv")[0] == 0
+    assert Path("ranked-left-out.csv").read_text() == rows[0] + "\n"
+
+
+@pytest.mark.parametrize("name", ["ranked.csv", "ranked.jsonl", "ranked.bib", "ranked-left-out.csv"])
+def test_files_of_others_are_not_replaced_unless_named(command, name: str) -> None:
+    Path(name).write_text("mine\n")
+    status, _, err = command(*MINE, "-o", "ranked")
+    assert status == 2 and f"{name} would be written together with ranked, and exists" in err
+    assert Path(name).read_text() == "mine\n" and len(list(Path().glob("ranked*"))) == 1
+    Path(name).unlink()
+    assert [command(*MINE, "-o", "ranked")[0] for _ in range(2)] == [0, 0], "files of an earlier run are replaced"
+
+
 def test_collections_and_files_go_together(command, monkeypatch, capsys) -> None:
     assert run(monkeypatch, capsys, "embed", "today.jsonl", "-o", "vecs")[0] == 0
     of_files = json.loads(command(*MINE, "--json")[1])

@@ -24,7 +24,10 @@ from sciprism.errors import InterruptedRunError
 from sciprism.uses.recommending.settings import RecommendSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sciprism.uses.recommending import Recommendations
+    from sciprism.uses.recommending.results import LeftOut
 
 SHOWN = 10
 """Papers that the terminal shows where a file holds all of them."""
@@ -59,17 +62,18 @@ def recommend(
 ) -> None:
     """Rank new papers by the papers that you have, with the nearest of yours as the reason.
 
-    Papers that you have are left out and counted. The same command continues after an interruption.
+    Papers that you have are left out, counted and listed. The same command continues after an interruption.
 
     Example: sciprism recommend --library my.bib --new today.jsonl -o ranked.csv
     """
-    from sciprism.uses.recommending.results import list_outputs, write_recommendations
+    from sciprism.uses.recommending import results
 
     inputs = {"library": library, "new": new, "unwanted": unwanted or []}
     if output is not None:  # a wrong name is an error now, not after the work
-        check_outputs(list_outputs(output), chain(*inputs.values()))
+        check_outputs([*results.list_outputs(output), results.name_left_out(output)], chain(*inputs.values()))
+        results.check_companions(output)
     recommended = _rank(inputs, settings, model, reading)
-    files = write_recommendations(recommended, output) if output is not None else []
+    files = results.write_recommendations(recommended, output) if output is not None else []
     _report(recommended, inputs, files, as_json)
 
 
@@ -110,6 +114,7 @@ def _print(recommended: Recommendations, files: list[Path]) -> None:
     print(f"{counts.library:,} papers of the library, {counts.new:,} new papers")
     if any(left_out.values()):
         print(f"left out: {join_counts(left_out)}")
+        _print_left_out(recommended.left_out, files)
     if missing := counts.library_without_abstract + counts.new_without_abstract:
         print(f"compared by the title alone, without abstract: {missing:,}")
     if files:
@@ -118,6 +123,22 @@ def _print(recommended: Recommendations, files: list[Path]) -> None:
         _print_hits(recommended, SHOWN if files else len(recommended.hits))
     else:
         print("no paper to recommend", file=sys.stderr)
+
+
+def _print_left_out(left_out: Sequence[LeftOut], files: list[Path]) -> None:
+    """Name the papers that are left out with the reason, or the first of many."""
+    from sciprism.uses.recommending.results import REPEATED, UNWANTED, name_left_out
+
+    places = {UNWANTED: "is in --not as [{}]", REPEATED: "repeats the new paper [{}]"}
+    where = f"in {name_left_out(files[0])}" if files else "with --json, or in a file with -o"
+    for paper in left_out[:SHOWN]:
+        place = places.get(paper.reason, f"is in the library as [{{}}] (by {paper.reason})").format(paper.copy_of)
+        title = shorten(paper.title or "(no title)", MAX_NEAR, placeholder=" …")
+        print(f"  {title}\n    [{paper.id}] {place}")
+    if len(left_out) > SHOWN:
+        print(f"  and {len(left_out) - SHOWN:,} more; all {where}")
+    elif files and left_out:
+        print(f"  all {where}")
 
 
 def _print_hits(recommended: Recommendations, count: int) -> None:

@@ -6,13 +6,13 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from sciprism.errors import InputError
-from sciprism.files import write_lines
+from sciprism.files import check_companion, write_lines
 from sciprism.papers.bibliography_entries import format_bibtex, format_ris
 from sciprism.papers.records import Paper
 from sciprism.uses.rankings import Hit
@@ -22,6 +22,8 @@ COLUMNS = ("rank", "score", "id", "doi", "url", "title", "authors", "year", "ven
 ALL = (".csv", ".jsonl", ".bib")
 """Files that are written for a name without a suffix."""
 SUFFIXES = (*ALL, ".ris")
+BEGINNINGS = {".csv": ",".join(COLUMNS), ".jsonl": '{"rank": ', ".bib": "% papers recommended by sciprism"}
+"""How files of recommendations begin."""
 NEAR_COPY, UNWANTED, REPEATED = "near-duplicate", "unwanted", "repeated"
 """Reasons for leaving a paper out, besides an id that the library has."""
 
@@ -49,6 +51,9 @@ class LeftOut:
     reason: str
     copy_of: str
     copy_title: str
+
+
+LEFT_OUT_COLUMNS = tuple(item.name for item in fields(LeftOut))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,15 +145,32 @@ def list_outputs(path: Path) -> list[Path]:
     return files
 
 
+def check_companions(path: Path) -> None:
+    """Raise InputError where a file would be replaced that was not named, and that no earlier run wrote."""
+    for file in set(list_outputs(path)) - {path}:
+        check_companion(file, path, BEGINNINGS[file.suffix])
+    check_companion(name_left_out(path), path, _join_cells(LEFT_OUT_COLUMNS))
+
+
+def name_left_out(path: Path) -> Path:
+    """Return the file that lists what is left out, next to an output."""
+    return path.with_name(f"{path.stem if path.suffix else path.name}-left-out.csv")
+
+
 def write_recommendations(recommended: Recommendations, path: Path) -> list[Path]:
     """Write the list to a file by its suffix, or to three for a name without one; return the files.
 
     .csv: the columns of `COLUMNS`. .jsonl: an object per paper, with its abstract. .bib, .ris: with the reason as a
-    note. Each file is written as a whole, or not at all.
+    note. What is left out is listed in a file of `name_left_out`. Each file is written as a whole, or not at all.
     """
     files = list_outputs(path)
+    check_companions(path)
     for file in files:
         write_lines(file, _list_lines(recommended, file.suffix.lower()), errors="replace")
+    left_out = name_left_out(path)
+    if recommended.left_out or left_out.exists():  # that of an earlier run would mislead
+        rows = [LEFT_OUT_COLUMNS, *map(astuple, recommended.left_out)]
+        write_lines(left_out, map(_join_cells, rows), errors="replace")
     return files
 
 
@@ -167,20 +189,23 @@ def _list_lines(recommended: Recommendations, suffix: str) -> Iterator[str]:
         entries = [
             (hit.paper, f"rank {hit.rank}, {hit.interest}; near {describe_reason(hit)}") for hit in recommended.hits
         ]
+        if suffix == ".bib":
+            yield BEGINNINGS[".bib"]
         yield from (format_bibtex if suffix == ".bib" else format_ris)(entries)
 
 
 def _list_rows(recommended: Recommendations) -> Iterator[str]:
-    def join(cells: list[object]) -> str:
-        text = io.StringIO()
-        csv.writer(text, lineterminator="").writerow(cells)
-        return text.getvalue()
-
-    yield join(list(COLUMNS))
+    yield _join_cells(COLUMNS)
     for hit in recommended.hits:
         row = hit.to_json() | {
             "score": f"{hit.score:.4f}",
             "authors": "; ".join(hit.authors),
             "because": describe_reason(hit),
         }
-        yield join([row[name] if row[name] is not None else "" for name in COLUMNS])
+        yield _join_cells(row[name] for name in COLUMNS)
+
+
+def _join_cells(cells: Iterable[object]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(cells)
+    return text.getvalue()
