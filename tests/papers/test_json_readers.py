@@ -219,6 +219,7 @@ REPLIES = {
     "Semantic Scholar, authors": ("semantic_scholar", "a", [{"authorId": "1", "papers": [PAPER]}]),
     "Semantic Scholar, snippets": ("semantic_scholar", "a", {"data": [{"snippet": {"text": "x"}, "paper": PAPER}]}),
     "OpenAlex": ("openalex", "W1", {"meta": {}, "results": [{"id": "https://openalex.org/W1", "title": "T"}]}),
+    "OpenAlex, pages of pyalex": ("openalex", "W1", [[{"id": "https://openalex.org/W1", "title": "T"}], []]),
     "Zotero": ("zotero_json", "K", [{"key": "K", "library": {"id": 1}, "data": ITEM}]),
     "Zotero, one item": ("zotero_json", "K", {"key": "K", "library": {"id": 1}, "data": ITEM}),
     "Better BibTeX": (

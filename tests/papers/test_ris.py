@@ -123,6 +123,11 @@ def test_a_line_in_another_form_than_the_tags_of_its_record_is_text(read, dash: 
     assert report.files[0].note == ""
 
 
+def test_forms_that_are_mixed_where_no_text_goes_on(read) -> None:
+    papers, _ = read("mixed.ris", "TY  - JOUR\nTI - One\nPY  - 2001\nDO - 10.1/x\nSP -\nAB  - Of\nDO - it\nER -\n")
+    assert (papers[0].title, papers[0].ids, papers[0].abstract) == ("One", {"doi": "10.1/x"}, "Of DO - it")
+
+
 def test_lines_outside_of_records_are_counted(read) -> None:
     record = "{}.\nTY  - JOUR\nT1  - {}\nY1  - 2020//\nER  -  \n\nLink to the text: https://example.org/{}\n\n"
     strategy = "C1  - Database: Invented <1990>\n\nSearch Strategy:\n1     exp oars/ (12)\nT2-weighted.mp.\n"

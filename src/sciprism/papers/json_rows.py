@@ -89,17 +89,21 @@ def parse_json(source: DecodedText, layout: JsonLayout = ANY_LAYOUT) -> Iterator
 
 
 def unfold(value: Any, layout: JsonLayout) -> list[Any]:
-    """Return the records that a decoded object holds, such as the reply of an API in a list of replies; else itself."""
-    found = None if layout.keyed else _find_records(value, layout)
+    """Return the records that a decoded value holds, such as one reply or page in a list of them; else itself."""
+    found = None if layout.keyed else value if _is_list_of_objects(value) else _find_records(value, layout)
     return [value] if found is None else found
+
+
+def _is_list_of_objects(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
 
 
 def _find_records(value: Any, layout: JsonLayout) -> list[Any] | None:
     if not isinstance(value, dict) or not _RECORD_KEYS.isdisjoint(value):
         return None
     for key, inner in value.items():
-        if key in layout.list_keys and isinstance(inner, list) and all(isinstance(item, dict) for item in inner):
-            return inner
+        if key in layout.list_keys and _is_list_of_objects(inner):
+            return list(inner)
         if key in layout.containers and (found := _find_records(inner, layout)) is not None:
             return found
     return None

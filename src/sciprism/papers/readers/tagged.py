@@ -94,6 +94,7 @@ _RIS_TAGS = frozenset(_SPACED_TAGS.split())
 _RIS_LINE = re.compile(r"(?P<indent>\s*)(?P<tag>[A-Z][A-Z0-9])(?P<gap>\s{0,3})-(?P<space>\s*)(?P<value>.*)")
 _RIS_CODE = re.compile(r"[A-Z]{3,}")  # of a type: JOUR, CONF
 _RIS_END = ("ER", "EF")
+_ONE_LINE = frozenset(("TY", "ID", "PY", "Y1", "Y2", "DA", "DO", "VL", "IS", "SP", "EP", "SN", "LA"))  # never text
 _RIS_TYPE = re.compile(r"^\s*TY\s{0,3}-\s*[A-Z]", re.MULTILINE)
 _RIS_FIELD = re.compile(r"^(?:TI|T1|AU|A1|AB|N2|PY|Y1|JO|JF|ER)  - ", re.MULTILINE)
 _MEDLINE = re.compile(r"^PMID\s*- ", re.MULTILINE)
@@ -116,10 +117,14 @@ def read_ris(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecor
 
 @dataclass(slots=True)
 class _RisTags:
-    """Finds the tags of RIS: lines in the form of the first tag of their record, so that "ER-positive" is text."""
+    """Finds the tags of RIS: lines in the form of the first tag of their record, so that "ER-positive" is text.
+
+    After a tag that holds no text, such as the year, other forms are tags too: some programs mix them.
+    """
 
     _form: str = field(default="", init=False)  # what is around the dash
     _is_typed: bool = field(default=False, init=False)  # whether the record has begun with its type
+    _last: str = field(default="", init=False)
 
     def match(self, line: str) -> re.Match[str] | None:
         """Return tag and value of a line, None of a text."""
@@ -128,7 +133,7 @@ class _RisTags:
             return None
         tag, value, space = tagged["tag"], tagged["value"], tagged["space"][:1]
         if tag in _RIS_END and not value:
-            self._form, self._is_typed = "", False
+            self._form, self._is_typed, self._last = "", False, ""
             return tagged
         is_standard = len(tagged["gap"]) > 1
         form = "  -" if is_standard else f"{'>' if tagged['indent'] else ''}{tagged['gap']}-{space}"
@@ -136,7 +141,11 @@ class _RisTags:
             self._form, self._is_typed = form, True
         elif not self._form and (is_standard or space or not value):
             self._form = form
-        return tagged if form == self._form or (not value and form.rstrip() == self._form.rstrip()) else None
+        has_form = form == self._form or (not value and form.rstrip() == self._form.rstrip())
+        if not has_form and not (self._last in _ONE_LINE and (space or not value)):
+            return None
+        self._last = tag
+        return tagged
 
 
 def _extend_ris(tag: str, values: list[str], line: str) -> bool:
