@@ -65,15 +65,14 @@ def write_lines(path: Path, lines: Iterable[str], *, errors: str = "strict") -> 
     return count
 
 
-def check_companion(path: Path, named: Path, beginning: str) -> None:
+def check_companion(path: Path, named: Path, *beginnings: str) -> None:
     """Raise InputError where a file that is written together with a named one would replace a file of another kind.
 
-    beginning: how a file begins that an earlier run wrote, and that may be replaced.
+    beginnings: how a file begins that an earlier run wrote, and that may be replaced.
     """
-    expected = beginning.encode()
     if path.is_file() and path.stat().st_size:
         with path.open("rb") as file:
-            if file.read(len(expected)) == expected:
+            if file.read(HEAD).startswith(tuple(text.encode() for text in beginnings)):
                 return
     elif not path.exists():
         return

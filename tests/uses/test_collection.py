@@ -16,6 +16,7 @@ from sciprism import Collection
 from sciprism.cli.main import app
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
+from sciprism.papers import read_papers
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +67,13 @@ def test_tables(library: Collection) -> None:
     library.delete(["p0"])
     table = library.to_pandas()
     assert list(table["id"]) == library.ids and list(table["year"])[:3] == [1951, 1952, 1953]
+    assert table["year"].dtype == "Int64" and table["year"].isna().sum() == 2, "a missing year makes no 1951.0"
+    assert table["doi"][0] == "10.1/1" and table["ids"][0] == {"doi": "10.1/1"}
+    assert "vector" not in table
+    stacked = np.stack(list(library.to_pandas(vectors="classification")["vector"]))
+    np.testing.assert_array_equal(stacked, library.vectors("classification"))
+    with pytest.raises(InputError, match="not of 'search'"):
+        library.to_pandas(vectors="search")
     assert library.to_arrow().column_names[:3] == ["id", "title", "abstract"]
     pytest.importorskip("polars")
     assert library.to_polars()["title"].to_list() == list(table["title"])
@@ -95,6 +103,24 @@ def test_export_of_every_kind_has_the_papers_and_their_vectors(library: Collecti
             np.testing.assert_array_equal(np.load(tmp_path / name), vectors)
     with pytest.raises(InputError, match="must end with"):
         library.export(tmp_path / "all.xlsx")
+
+
+def test_an_export_replaces_no_file_of_a_person(tmp_path: Path) -> None:
+    mine, notes = "id,title,notes\na,Sand ripples,read it again\n", "id,notes\na,important\n"
+    (tmp_path / "refs.csv").write_text(mine)
+    (tmp_path / "other.csv").write_text(notes)
+    library = Collection.create(tmp_path / "library", read_papers(tmp_path / "refs.csv"))
+    for name, message in (
+        ("refs.npy", "refs.csv is a file that"),
+        ("refs.csv", "was made of"),
+        ("other.npy", "exists"),
+    ):
+        done = CliRunner().invoke(app, ["export", str(library.folder), "-o", str(tmp_path / name)])
+        assert done.exit_code != 0 and isinstance(done.exception, InputError) and message in str(done.exception)
+    assert (tmp_path / "refs.csv").read_text() == mine and (tmp_path / "other.csv").read_text() == notes
+    assert not list(tmp_path.glob("*.npy"))
+    for neighbours in (0, 1, 0):  # the files of an earlier export are replaced
+        assert library.export(tmp_path / "new.npy", neighbours=neighbours) == 1
 
 
 def test_the_command_deletes_what_a_file_names(library: Collection, tmp_path: Path) -> None:

@@ -258,29 +258,43 @@ class Collection(Searchable):
 
         return export(self.stored, self.space(format), Path(path), neighbours=neighbours)
 
-    def to_arrow(self) -> pa.Table:
-        """Return the papers as an Arrow table: id, title, abstract, authors, venue, year, fields, keywords, ids."""
+    def to_arrow(self, *, vectors: bool | str = False) -> pa.Table:
+        """Return the papers as an Arrow table: id, title, abstract, authors, venue, year, fields, keywords, ids, doi.
+
+        vectors: whether to add a column `vector`; of several formats, which.
+        """
         import pyarrow as pa
 
-        from sciprism.uses.collection_export import build_table
+        from sciprism.uses.collection_export import append_vectors, build_table
 
-        return pa.concat_tables([build_table(()), *map(build_table, iterate_papers(self.stored))])
+        table = pa.concat_tables([build_table(()), *map(build_table, iterate_papers(self.stored))])
+        if not vectors:
+            return table
+        return append_vectors(table.combine_chunks(), self.vectors(vectors if isinstance(vectors, str) else ""))
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the papers as a pandas table.
+    def to_pandas(self, *, vectors: bool | str = False) -> pd.DataFrame:
+        """Return the papers as a pandas table: years are integers (Int64), DOIs text, `ids` dictionaries.
 
-        >>> library.to_pandas()[["id", "year"]].values.tolist()
-        [['dna', 1953], ['folding', 1973]]
+        vectors: whether to add a column `vector`, an array for each paper; of several formats, which.
+
+        >>> table = library.to_pandas(vectors=True)
+        >>> table[["id", "year"]].values.tolist(), table["vector"][0].shape
+        ([['dna', 1953], ['folding', 1973]], (384,))
         """
         try:
-            return self.to_arrow().to_pandas()
+            import pandas
         except ModuleNotFoundError:
             raise InputError("tables of pandas need it: pip install pandas") from None
+        import pyarrow as pa
 
-    def to_polars(self) -> pl.DataFrame:
-        """Return the papers as a Polars table."""
+        types = {pa.int64(): pandas.Int64Dtype()}
+        table = self.to_arrow(vectors=vectors)
+        return cast("pd.DataFrame", table.to_pandas(types_mapper=types.get, maps_as_pydicts="strict"))
+
+    def to_polars(self, *, vectors: bool | str = False) -> pl.DataFrame:
+        """Return the papers as a Polars table. vectors: as for `to_arrow`."""
         try:
             import polars
         except ModuleNotFoundError:
             raise InputError("tables of Polars need it: pip install polars") from None
-        return cast("pl.DataFrame", polars.from_arrow(self.to_arrow()))
+        return cast("pl.DataFrame", polars.from_arrow(self.to_arrow(vectors=vectors)))

@@ -11,8 +11,9 @@ import numpy as np
 
 from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
-from sciprism.files import write_atomically
+from sciprism.files import check_companion, write_atomically
 from sciprism.index import vector_searches
+from sciprism.papers.bibliography_entries import find_doi
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
 from sciprism.store.paper_lookup import iterate_vectors, list_ids, number_papers
@@ -21,16 +22,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LISTS = ("authors", "fields", "keywords")
-COLUMNS = ("id", "title", "abstract", "authors", "venue", "year", "fields", "keywords", "ids")
+FIELDS = ("id", "title", "abstract", "authors", "venue", "year", "fields", "keywords", "ids")
+COLUMNS = (*FIELDS, "doi")
 SUFFIXES = (".parquet", ".npy", ".csv")
 SEPARATOR = "; "
 """Between the values of a list in CSV."""
+NEIGHBOURS = ("neighbours", "neighbour_scores")
 QUERIES = 256
 """Papers whose nearest are looked up at once."""
 
 
 def build_table(papers: Iterable[Paper]) -> pa.Table:
-    """Return papers as a table."""
+    """Return papers as a table of `COLUMNS`; a paper without DOI has null there."""
     import pyarrow as pa
 
     kinds = {
@@ -39,7 +42,8 @@ def build_table(papers: Iterable[Paper]) -> pa.Table:
         "ids": pa.map_(pa.string(), pa.string()),
     }
     rows = list(papers)
-    columns: dict[str, Any] = {name: [getattr(paper, name) for paper in rows] for name in COLUMNS}
+    columns: dict[str, Any] = {name: [getattr(paper, name) for paper in rows] for name in FIELDS}
+    columns["doi"] = [find_doi(paper) or None for paper in rows]
     columns["ids"] = [list(paper.ids.items()) for paper in rows]
     return pa.table(columns, schema=pa.schema([(name, kinds.get(name, pa.string())) for name in COLUMNS]))
 
@@ -47,19 +51,35 @@ def build_table(papers: Iterable[Paper]) -> pa.Table:
 def export(stored: StoredCollection, space: str, path: Path, *, neighbours: int = 0) -> int:
     """Write vectors and metadata to .parquet, .csv, or .npy with the metadata next to it; return the papers.
 
-    neighbours: nearest papers of each, in a column of ids and one of scores. Raises InputError for another suffix.
+    neighbours: nearest papers of each, in a column of ids and one of scores. Raises InputError for another suffix, a
+    file that the collection was made of, and metadata that would replace a file of another kind.
     """
     if path.suffix not in SUFFIXES:
         raise InputError(f"{path}: its name must end with {', '.join(SUFFIXES)}")
     if neighbours < 0:
         raise InputError(f"{neighbours} neighbours: ask for 0 or more")
     with_vectors = path.suffix != ".npy"
+    table = path if with_vectors else path.with_suffix(".csv")
+    _check_sources(stored, {path, table})
     if not with_vectors:
+        headers = ",".join(COLUMNS), ",".join((*COLUMNS, *NEIGHBOURS))
+        check_companion(table, path, *(header + end for header in headers for end in ("\r\n", ",v0,")))
         write_atomically(path, lambda file: write_npy(file, stored, space))
-        path = path.with_suffix(".csv")
+        path = table
     writer = write_parquet if path.suffix == ".parquet" else write_csv
     write_atomically(path, lambda file: writer(file, iterate_parts(stored, space, neighbours), with_vectors))
     return len(stored)
+
+
+def _check_sources(stored: StoredCollection, outputs: set[Path]) -> None:
+    """Raise InputError where an output is a file that the collection was made of."""
+    existing = {output.resolve(): output for output in outputs if output.exists()}
+    if not existing:
+        return
+    sources = {name for (names,) in stored.columns("file") for name in set(names) if name}
+    for name in sorted(sources):
+        if output := existing.get(Path(name).resolve()):
+            raise InputError(f"{output} is a file that {stored.folder} was made of; name another file")
 
 
 def iterate_parts(stored: StoredCollection, space: str, neighbours: int) -> Iterator[tuple[pa.Table, Floats]]:
@@ -88,11 +108,11 @@ def _find_neighbours(stored: StoredCollection, space: str, count: int) -> Callab
             [(ids[numbers[other]], float(score)) for other, score in zip(*lines, strict=True) if other != row][:count]
             for row, *lines in zip(rows, near, scores, strict=True)
         ]
-        columns = {
-            "neighbours": pa.array([[id for id, _ in pairs] for pairs in nearest], pa.list_(pa.string())),
-            "neighbour_scores": pa.array([[n for _, n in pairs] for pairs in nearest], pa.list_(pa.float32())),
-        }
-        for name, column in columns.items():
+        columns = (
+            pa.array([[id for id, _ in pairs] for pairs in nearest], pa.list_(pa.string())),
+            pa.array([[n for _, n in pairs] for pairs in nearest], pa.list_(pa.float32())),
+        )
+        for name, column in zip(NEIGHBOURS, columns, strict=True):
             table = table.append_column(name, column)
         return table
 
@@ -110,19 +130,25 @@ def write_npy(file: Any, stored: StoredCollection, space: str) -> None:
 
 def write_parquet(file: Any, parts: Iterator[tuple[pa.Table, Floats]], with_vectors: bool) -> None:
     """Write tables with a column `vector` of lists of one length."""
-    import pyarrow as pa
     from pyarrow import parquet
 
     with ExitStack() as stack:
         writer = None
         for table, vectors in parts:
             if with_vectors:
-                column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
-                table = table.append_column("vector", column)
+                table = append_vectors(table, vectors)
             writer = writer or stack.enter_context(parquet.ParquetWriter(file, table.schema, compression="zstd"))
             writer.write_table(table)
         if writer is None:
             parquet.write_table(build_table(()), file)
+
+
+def append_vectors(table: pa.Table, vectors: Floats) -> pa.Table:
+    """Return a table with a column `vector` of lists of one length."""
+    import pyarrow as pa
+
+    values = pa.array(vectors.ravel(), pa.float32())
+    return table.append_column("vector", pa.FixedSizeListArray.from_arrays(values, vectors.shape[1]))
 
 
 def write_csv(file: Any, parts: Iterator[tuple[pa.Table, Floats]], with_vectors: bool) -> None:
