@@ -219,7 +219,8 @@ def homonyms(command):
 
 def test_tags_and_papers_that_are_not_used_are_counted(command, homonyms):
     words = ("mercury.jsonl", "--vocabulary", "mercury.csv")
-    assert command("tag", "train", *words, "-o", "mercury")[1].splitlines()[-4:-1] == homonyms
+    _, out, err = command("tag", "train", *words, "-o", "mercury")
+    assert out.splitlines()[-4:-1] == homonyms and "1 name is of several labels: Mercury [p] and mercury [e]" in err
     assert command("tag", "report", "mercury.jsonl", "--tagger", "mercury")[1].splitlines()[-3:] == homonyms
     status, out, err = command("tag", *words, "--tagged", "mercury.jsonl", "--json")
     assert (
@@ -230,6 +231,9 @@ def test_tags_and_papers_that_are_not_used_are_counted(command, homonyms):
     assert (
         "'Mercury' is a name of 2 labels; name one by its id: p, e" in command("tag", *words, "--branch", "Mercury")[2]
     )
+    Path("planet.jsonl").write_text('{"id": "1", "title": "Mercury and galaxies"}')
+    suggested = command("tag", "planet.jsonl", *words[1:], "--threshold", "0")[1]
+    assert all(f"  {name}\n" in suggested for name in ("Mercury [p]", "mercury [e]", "Galaxies"))
     Path("verdicts.csv").write_text("paper,uri,verdict\n1,g,yes\n2,Mercury,no\n3,g,\n,g,no\n4,gone,no\n")
     lines = command("tag", "feedback", "mercury", "verdicts.csv", "-o", "again")[1].splitlines()
     assert lines[1:] == [

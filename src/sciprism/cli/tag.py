@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from sciprism.uses.tagging.tag_files import TagReport
     from sciprism.uses.tagging.tagger import Tagger
     from sciprism.uses.tagging.training import FeedbackReport
+    from sciprism.uses.tagging.vocabulary import Vocabulary
 
 DEFAULT = "suggest"
 """The command of `sciprism tag PAPERS`."""
@@ -228,7 +229,7 @@ def report(
     if as_json:
         print_json("sciprism.tag-report/1", {**card.to_json(count), "tags": read.to_json()})
     else:
-        print_report_card(card, read, count)
+        print_report_card(card, read, count, opened.vocabulary)
 
 
 def _check_output(output: Path, format: str, inputs: Sequence[str | Path]) -> str:
@@ -254,7 +255,8 @@ def print_suggestions(tagger: Tagger, read: PaperBlocks, choice: TagChoice, *, a
     for number, (_, paper) in enumerate(tagged):
         console.print(Text(f"{chr(10) if number else ''}{paper.title or '(no title)'}  [{paper.id}]", "bold"))
         for tag in paper.tags:
-            console.print(Text(f"  {tag.probability:.2f}  {tag.label}"))
+            label = tagger.vocabulary.describe(tagger.vocabulary.rows[tag.uri])
+            console.print(Text(f"  {tag.probability:.2f}  {label}"))
             for line in wrap(tag.why, console.width - len(INDENT)):
                 console.print(Text(INDENT + line, "dim"))
         if not paper.tags:
@@ -305,7 +307,7 @@ def print_feedback(output: Path, report: FeedbackReport, dropped: DropReport, *,
         print(f"rows that were not used: {dropped}")
 
 
-def print_report_card(card: TagReportCard, read: TagReport, count: int) -> None:
+def print_report_card(card: TagReportCard, read: TagReport, count: int, vocabulary: Vocabulary) -> None:
     """Print scores, and the labels most often wrong and missed."""
     scores = card.scores
     names = {"P@1": scores.precision_1, "P@5": scores.precision_5, "nDCG@5": scores.ndcg_5, "F1@5": scores.f1_5}
@@ -314,7 +316,8 @@ def print_report_card(card: TagReportCard, read: TagReport, count: int) -> None:
     for title, errors in (("suggested wrongly", card.most_wrong(count)), ("missed", card.most_missed(count))):
         if errors:
             print(f"Most often {title}:")
-            rows = ([label.label, f"{label.right:,}", f"{label.wrong:,}", f"{label.missed:,}"] for label in errors)
+            named = [(vocabulary.describe(vocabulary.rows[label.uri]), label) for label in errors]
+            rows = ([name, f"{label.right:,}", f"{label.wrong:,}", f"{label.missed:,}"] for name, label in named)
             print_table(["label"], ["right", "wrong", "missed"], rows)
     _print_unused(read)
 

@@ -22,7 +22,7 @@ _MAX_SHOWN = 5
 class Vocabulary:
     """Labels, numbered from 0 in their order; parents: of each label the rows directly above it.
 
-    notes: what was repaired: links of the hierarchy that close a circle, or lead to no label.
+    notes: what was repaired: links of the hierarchy that close a circle, or lead to no label; names of several labels.
     Raises InputError for a vocabulary without labels, or two labels of one id.
     """
 
@@ -33,6 +33,7 @@ class Vocabulary:
         self.rows = {label.id: row for row, label in enumerate(self.labels)}
         self.notes: list[str] = []
         self.parents = self._link(_with_tree_parents(self.labels))
+        self._note_homonyms()
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -57,7 +58,7 @@ class Vocabulary:
         name = bare_uri(written)
         if (row := self.rows.get(written, self.rows.get(name))) is not None:
             return [row]
-        exact = name.casefold()
+        exact = _exact(name)
         for rows_by_name, key in (
             (self._codes, name),
             (self._preferred, exact),
@@ -67,6 +68,11 @@ class Vocabulary:
             if rows := rows_by_name.get(key):
                 return sorted(rows)
         return []
+
+    def describe(self, row: int) -> str:
+        """Return the name of a label, with its id where other labels have this name too."""
+        label = self.labels[row]
+        return label.name if len(self._preferred[_exact(label.name)]) == 1 else f"{label.name} [{label.id}]"
 
     def find_named(self, name: str, option: str) -> int:
         """Return the row of a label that an option names; InputError where there is none, or several."""
@@ -97,13 +103,11 @@ class Vocabulary:
 
     @cached_property
     def _preferred(self) -> dict[str, set[int]]:
-        return _group((clean_name(label.name).casefold(), row) for row, label in enumerate(self.labels))
+        return _group((_exact(label.name), row) for row, label in enumerate(self.labels))
 
     @cached_property
     def _alternative(self) -> dict[str, set[int]]:
-        return _group(
-            (clean_name(name).casefold(), row) for row, label in enumerate(self.labels) for name in label.synonyms
-        )
+        return _group((_exact(name), row) for row, label in enumerate(self.labels) for name in label.synonyms)
 
     @cached_property
     def _folded(self) -> dict[str, set[int]]:
@@ -111,6 +115,13 @@ class Vocabulary:
         return _group(
             (_fold(name), row) for row, label in enumerate(self.labels) for name in (label.name, *label.synonyms)
         )
+
+    def _note_homonyms(self) -> None:
+        homonyms = [rows for rows in self._preferred.values() if len(rows) > 1]
+        if homonyms:
+            shown = [" and ".join(map(self.describe, sorted(rows))) for rows in homonyms[:_MAX_SHOWN]]
+            names = "1 name is" if len(homonyms) == 1 else f"{len(homonyms):,} names are"
+            self.notes.append(f"{names} of several labels: {'; '.join(shown)}")
 
     def _link(self, labels: Sequence[Label]) -> list[list[int]]:
         """Return the parents of each label; links that lead nowhere or in a circle are noted and left out."""
@@ -180,6 +191,10 @@ def _group(pairs: Iterator[tuple[str, int]]) -> dict[str, set[int]]:
     for key, row in pairs:
         groups[key].add(row)
     return dict(groups)
+
+
+def _exact(name: str) -> str:
+    return clean_name(name).casefold()
 
 
 def _fold(name: str) -> str:
