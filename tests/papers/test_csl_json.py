@@ -140,6 +140,11 @@ def test_ids_keywords_and_markup(read) -> None:
     assert paper.venue == "Journal"
 
 
+def test_an_id_that_is_the_address_of_the_doi_is_the_doi(read) -> None:
+    paper = one(read, id="https://doi.org/10.5555/Tide.1")
+    assert (paper.id, paper.ids) == ("doi:10.5555/tide.1", {"doi": "10.5555/tide.1"})
+
+
 def test_items_that_are_no_objects_are_skipped_and_counted(read) -> None:
     papers, report = read("mixed.json", json.dumps([ITEM, 3, "x", ITEM | {"id": "b"}]), skip_bad=True)
     assert [paper.id for paper in papers] == ["a", "b"]

@@ -99,9 +99,8 @@ def _check(papers, rows) -> None:
     ]
 
 
-def test_tags_before_the_first_record_are_counted(read) -> None:
-    papers, report = read(
-        "head.enw", "My list\n\n%~ A database\n\n%0 Book\n%T One\n%X 12\n% of all.\n\n%0 Book\n%T Two\n"
-    )
-    assert [(paper.title, paper.abstract) for paper in papers] == [("One", "12 % of all."), ("Two", "")]
-    assert (report.skipped_count, report.files[0].note) == (0, "not papers: 2 other lines")
+def test_lines_outside_of_records_are_counted(read) -> None:
+    text = "My list\n\n%~ A database\n\n%0 Book\n%X 12\n% of all.\n\n%5 more\n%T One\n\nset 2\n\n%0 Book\n%T Two\n"
+    papers, report = read("head.enw", text)
+    assert [(paper.title, paper.abstract) for paper in papers] == [("One", "12 % of all. %5 more"), ("Two", "")]
+    assert (report.skipped_count, report.files[0].note) == (0, "not papers: 3 other lines")

@@ -253,6 +253,10 @@ def test_what_replies_hold_in_the_place_of_papers_is_counted_or_named(file: Path
     zotero = [note, {"key": "K", "data": ITEM}, gone]
     assert read_reply(file, zotero)[1].files[0].note == "not papers: 1 deleted item, 1 note"
     for reply, named in [
+        (
+            {"publications": [{"id": "p", "title": "T"}], "_stats": {}},
+            "an object that holds the list 'publications'; save",
+        ),
         ([PAPER, {"authorId": "1", "name": "A"}], "record 2 .*: an author, not a paper"),
         (
             {"error": "Paper not found"},

@@ -22,6 +22,7 @@ _MARK = re.compile(
     r'|"message-type"\s*:\s*"work'
 )
 _ZOTERO = without(r'"itemType"\s*:')  # whose replies may hold CSL too
+_RESOLVED = re.compile(r"https?://(?:dx\.)?doi\.org/10\.")
 _WORD = re.compile(r"[^\W_]+")
 _SYSTEMS = ("DOI", "PMID", "PMCID", "ISBN", "URL")
 _TITLES = ("title", "short-title", "title-short", "original-title")
@@ -46,8 +47,9 @@ def _build_paper(row: JsonObject) -> Paper:
     row = message if isinstance(message := row.get("message"), dict) else row
     people, words = get_first(row, "author", "editor"), get_first(row, "keyword", "categories")
     cited = row.get("reference")
+    number = first_text(get_first(row, "id", "citation-key"))
     return Paper(
-        id=first_text(get_first(row, "id", "citation-key")),
+        id="" if _RESOLVED.match(number) else number,  # DataCite: the address of the DOI
         title=join_title(_first_of(row, _TITLES), list_texts(row.get("subtitle"))),
         abstract=first_text(row.get("abstract")),
         authors=tuple(filter(None, map(_parse_person, people if isinstance(people, list) else [people]))),
@@ -110,10 +112,12 @@ def _parse_year(value: Any) -> int | None:
 
 def _collect_ids(row: JsonObject) -> dict[str, str]:
     ids = {system.lower(): value for system in _SYSTEMS if (value := first_text(row.get(system)))}
+    if _RESOLVED.match(number := first_text(row.get("id"))):
+        ids.setdefault("doi", number)
     note = row.get("note")
     for system, value in find_noted_ids(note).items() if isinstance(note, str) else ():
         ids.setdefault(system, value)
-    number = first_text(row.get("number"))  # Zotero: "arXiv:1706.03762" of a preprint
-    if number.lower().startswith("arxiv:"):
-        ids.setdefault("arxiv", number)
+    preprint = first_text(row.get("number"))  # Zotero: "arXiv:1706.03762" of a preprint
+    if preprint.lower().startswith("arxiv:"):
+        ids.setdefault("arxiv", preprint)
     return ids

@@ -16,6 +16,7 @@ from sciprism.papers.readers.registry import KEYED_RECORDS, paper_readers, witho
 from sciprism.papers.records import ID_SYSTEMS, Paper
 
 _IDS = ("id", "paper_id", "corpus_id", "pmid", "doi")
+_YEARS = ("year", "publication_year", "pub_year", "yearPublished", "published")
 _ID = re.compile(rf'"({"|".join(_IDS)})"\s*:')
 _TEXT = re.compile(r'"(title|abstract|text)"\s*:')
 _BEIR = (re.compile(r'"_id"\s*:'), re.compile(r'"text"\s*:'))
@@ -35,6 +36,9 @@ def _build_paper(row: JsonObject) -> Paper:
     ids = row.get("ids")
     if ids is not None and not isinstance(ids, dict):
         raise ValueError(f"ids is {ids!r}, not an object")
+    lists = [key for key, value in row.items() if isinstance(value, list) and value and isinstance(value[0], dict)]
+    if lists and not get_first(row, *_IDS, "title", "abstract", "text"):
+        raise ValueError(f"not a paper, but an object that holds the list {lists[0]!r}; save that list as a file")
     listed = {system: row[system] for system in ID_SYSTEMS if row.get(system)}
     system, _, number = str(row.get("id")).partition(":")  # such as pmid:9854
     if system in ID_SYSTEMS:
@@ -46,7 +50,7 @@ def _build_paper(row: JsonObject) -> Paper:
             "abstract": get_first(row, "abstract", "text"),
             "authors": _parse_list(get_first(row, "authors", "author"), split_names),
             "venue": get_first(row, "venue", "journal"),
-            "year": parse_year(row.get("year")),
+            "year": parse_year(get_first(row, *_YEARS)),
             "fields": _parse_list(get_first(row, "fields", "field")) + _parse_list(row.get("categories")),
             "keywords": _parse_list(get_first(row, "keywords", "mesh")),
             "references": _parse_list(row.get("references")),

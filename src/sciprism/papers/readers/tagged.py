@@ -200,10 +200,11 @@ def _collect_ris_ids(fields: Fields) -> dict[str, str]:
 
 # ---- EndNote's tagged text ----
 
-_ENW_LINE = re.compile(r"%(?P<tag>[0-9A-Z@!?+^&$#()\[\]{}<>=~*,:;/|])(?:\s+(?P<value>.*))?$")
+_ENW_LINE = re.compile(r"%(?P<tag>[0-46-9A-Z@!?+^&$#()\[\]{}<>=~*,:;/|])(?:\s+(?P<value>.*))?$")
 _ENW_TYPE = re.compile(r"^%0 [A-Z]", re.MULTILINE)
 _ENW_FIELD = re.compile(r"^%([ATDJXB]) \S", re.MULTILINE)
 _ENW_LINES = ("A", "E", "Y", "K")  # whose lines are values of their own
+_ENW_PARAGRAPHS = ("X", "Z")
 
 
 @paper_readers.reader(
@@ -224,7 +225,7 @@ def _extend_enw(tag: str, values: list[str], line: str) -> bool:
         values.append(text)
     elif text:
         values[-1] = f"{values[-1]} {text}".strip()
-    return True
+    return text != "" or tag in _ENW_PARAGRAPHS
 
 
 def _build_enw_paper(fields: Fields) -> Paper:
