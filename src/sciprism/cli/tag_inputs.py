@@ -43,7 +43,8 @@ class VocabularyFiles:
 
         report = ReadReport()
         options = ReadOptions(language=self.language)
-        vocabulary = Vocabulary(read_labels(self.vocabulary, options=options, skip_bad=True, report=report))
+        labels = list(read_labels(self.vocabulary, options=options, skip_bad=True, report=report))
+        vocabulary = Vocabulary(labels)
         print_skipped(report.skipped, report.skipped_count)
         notes = [f"{file.path}: {file.note}" for file in report.files if file.note] + vocabulary.notes
         for note in notes[:MAX_NOTES]:

@@ -73,12 +73,13 @@ Columns = dict[str, list[tuple[str, int]]]
 def _list_columns(headers: Sequence[str], language: str = "en") -> Columns:
     """Return the columns of all fields; "label_fi" and "prefLabel@fi" are names in Finnish."""
     columns: Columns = {}
+    untagged = rank_language("", language)
     for field, known in ((field, names.split()) for field, names in _HEADERS.items()):
         ranked = []
         for number, header in enumerate(headers):
             tagged = _OF_LANGUAGE.fullmatch(header.strip()) if field in _TEXTS else None
             if normalise_header(header) in known:
-                ranked.append((rank_language("", language), known.index(normalise_header(header)), "", number))
+                ranked.append((untagged, known.index(normalise_header(header)), "", number))
             elif tagged and (base := normalise_header(tagged[1])) in known:
                 tag = normalise_language(tagged[2])
                 ranked.append((rank_language(tag, language), known.index(base), tag, number))

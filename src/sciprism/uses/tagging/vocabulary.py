@@ -194,7 +194,7 @@ def _group(pairs: Iterator[tuple[str, int]]) -> dict[str, set[int]]:
 
 
 def _exact(name: str) -> str:
-    return clean_name(name).casefold()
+    return " ".join(name.split()).casefold()
 
 
 def _fold(name: str) -> str:
