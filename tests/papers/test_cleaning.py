@@ -106,6 +106,65 @@ def test_ids_are_brought_into_one_form() -> None:
     }
 
 
+NO_IDS = (
+    *(
+        "NA",
+        "N/A",
+        "n/a",
+        "#N/A",
+        "<NA>",
+        "nan",
+        "NaN",
+        "null",
+        "NULL",
+        "None",
+        "none",
+        "-",
+        "--",
+        ".",
+        "?",
+        "0",
+        "0.0",
+    ),
+    *("unknown", "not available", "tbd", "doi:", "https://doi.org/", "https://doi.org/NA", "in press", "#REF!"),
+)
+
+
+@pytest.mark.parametrize("value", NO_IDS)
+def test_values_that_mean_none_are_no_ids(value: str) -> None:
+    systems = ("doi", "pmid", "pmcid", "arxiv", "openalex", "isbn")
+    paper = clean_paper(Paper(id="own", title="T", ids=dict.fromkeys(systems, value), references=("b", value)))
+    assert paper.ids == {} and paper.references[0] == "b"
+
+
+@pytest.mark.parametrize(
+    "doi", ["10.1145/nnnnnnn.nnnnnnn", "https://doi.org/10.1145/xxxxxxx", "10.xxxx/xxxx", "10.1234"]
+)
+def test_dois_of_templates_are_none(doi: str) -> None:
+    assert clean_paper(Paper(id="own", title="T", ids={"doi": doi})).ids == {}
+
+
+@pytest.mark.parametrize("value", ["NA", "n/a", "nan", "null", "None", "-", "?", "doi:"])
+def test_a_placeholder_is_no_id_of_a_paper(value: str) -> None:
+    paper = Paper(id=value, title="Tides", ids={"doi": "10.1000/t", "s2": value, "url": "https://doi.org/NA"})
+    assert clean_paper(paper).id == "doi:10.1000/t" and clean_paper(paper).ids == {"doi": "10.1000/t"}
+    assert clean_paper(Paper(id="0", title="Tides")).id == "0"  # a row's number
+
+
+def test_numbers_that_became_floats() -> None:
+    ids = {"pmid": "31000001.0", "openalex": "https://openalex.org/W12", "pmcid": "3.1E+07"}
+    paper = clean_paper(Paper(id="12.0", title="T", ids=ids, references=("13.0",)))
+    assert (paper.id, paper.references) == ("12", ("13",))
+    assert paper.ids == {"pmid": "31000001", "openalex": "W12"}  # Excel rounded the third
+
+
+def test_titles_and_names_are_text() -> None:
+    paper = clean_paper(Paper(id="a", title="None", authors=("NA", "Ann Null"), venue="Null"))
+    assert (paper.title, paper.authors, paper.venue) == ("None", ("NA", "Ann Null"), "Null")
+    for abstract in ("NA", "n/a", "nan", "No abstract available.", "[No abstract]"):
+        assert clean_paper(Paper(id="a", title="T", abstract=abstract)).abstract == ""
+
+
 @pytest.mark.parametrize(
     ("ids", "expected"),
     [

@@ -61,10 +61,27 @@ _HEADING = re.compile(
     r"(?=(?:We|The|This|These|In|An?|Our|Here|It|To|There|Recent|Background|Objectives?|Purpose|Aims?"
     r"|Introduction|Motivation|Context|Methods|Summary)\b))(?=\S)"
 )
-_NO_ABSTRACT = re.compile(r"\[no abstract available\]\.?", re.IGNORECASE)  # Scopus
+_NO_ABSTRACT = re.compile(
+    r"\[?(?:there is )?no abstract(?: is)?(?: available)?[.\]]*", re.IGNORECASE
+)  # Scopus and others
 _PASSES = 4  # for markup inside entities inside markup
 
+MISSING_VALUES = frozenset(["NA", "N/A", "n/a", "#N/A", "<NA>", "nan", "NaN", "NaT"])
+"""What R, Excel and pandas write for a missing value: as spelt here no title, and no name of a person."""
+_MISSING_TEXTS = MISSING_VALUES | {"None", "null", "NULL"}
+_MISSING_WORDS = """
+na nan nat null none nil nill nodoi nopmid noid notavailable notapplicable notfound unavailable unassigned undefined
+unknown missing tba tbc tbd doi pmid pmcid arxiv url httpsdoiorg httpdxdoiorg httpdoiorg
+"""
+_PLACEHOLDERS = frozenset(["", *_MISSING_WORDS.split()])  # compared without case, spaces and punctuation
+_FLOAT = re.compile(r"(\d+)\.0+")  # pandas, of numbers in a column where some are missing
+_ROUNDED = re.compile(r"\d[.,]?\d*e\+?\d+", re.IGNORECASE)  # Excel: 3.1E+07
+_TEMPLATE_DOI = re.compile(r"10\.[\d.]+/[xn0.*-]{4,}")  # as in 10.1145/nnnnnnn.nnnnnnn
+
 _DOI = re.compile(r"10\.\d{3,9}(?:\.\d+)*/[^\s?]+")
+_OTHER_DOI = re.compile(r"10(?:\.\d+)?/[^\s?]+")  # a short one such as 10/abc, or of an unusual registrant
+_NUMBERED = ("doi", "pmid", "pmcid", "arxiv", "openalex", "isbn")
+_OPENALEX = re.compile(r"(?:.*openalex\.org/(?:works/)?)?(W\d+)/?", re.IGNORECASE)
 _ARXIV = re.compile(
     r"(?:.*arxiv\.org/(?:abs|pdf|html)/|\s*arxiv:\s*|\s*)(?P<id>\d{4}\.\d{4,5}|[a-z-]+(?:\.[a-z]{2})?/\d{7})"
     r"(?:v\d+)?(?:\.pdf)?(?:\s|$)",
@@ -156,10 +173,27 @@ def _fold_characters(characters: re.Match[str]) -> str:
     return letters.casefold().translate(_BASE_LETTERS)
 
 
+def is_placeholder(text: str) -> bool:
+    """Return whether an identifier says only that there is none: `NA`, `n/a`, `None`, `-`, `unknown`, `doi:` ..."""
+    return "".join(filter(str.isalnum, text.casefold())) in _PLACEHOLDERS
+
+
+def is_missing(cell: str, *, title: bool = False) -> bool:
+    """Return whether a cell of a table says that it has no value; a title may be "None", a surname "Null"."""
+    return cell in MISSING_VALUES if title else cell in _MISSING_TEXTS or not cell.strip("-–—?/*")
+
+
+def clean_id(text: str) -> str:
+    """Clean an identifier; a placeholder becomes empty, and the number 12.0 becomes 12."""
+    text = clean_name(text)
+    number = _FLOAT.fullmatch(text)
+    return number[1] if number else "" if is_placeholder(text) else text
+
+
 def clean_abstract(text: str) -> str:
-    """Clean an abstract and remove its heading "Abstract"; "[no abstract available]" becomes empty."""
+    """Clean an abstract and remove its heading "Abstract"; a note that there is none becomes empty."""
     text = _HEADING.sub("", clean_text(_HEADING_TAG.sub("", text)))
-    return "" if _NO_ABSTRACT.fullmatch(text) else text
+    return "" if text in _MISSING_TEXTS or _NO_ABSTRACT.fullmatch(text) else text
 
 
 def normalise_doi(text: str) -> str:
@@ -170,7 +204,7 @@ def normalise_doi(text: str) -> str:
     doi = match[0].lower().rstrip(".,;:\"'>]}")
     while doi.endswith(")") and doi.count(")") > doi.count("("):
         doi = doi[:-1].rstrip(".,;:")
-    return doi
+    return "" if _TEMPLATE_DOI.fullmatch(doi) else doi
 
 
 def normalise_arxiv(text: str) -> str:
@@ -183,14 +217,14 @@ def clean_paper(paper: Paper) -> Paper:
     """Clean every text of a paper, normalise its ids, and derive an id if it has none."""
     cleaned = replace(
         paper,
-        id=clean_name(paper.id),
+        id=clean_id(paper.id),
         title=clean_text(paper.title),
         abstract=clean_abstract(paper.abstract),
         authors=_clean_all(paper.authors),
         venue=clean_text(paper.venue),
         fields=_clean_all(paper.fields),
         keywords=_clean_all(paper.keywords),
-        references=tuple(filter(None, map(clean_name, paper.references))),
+        references=tuple(filter(None, map(clean_id, paper.references))),
         ids=_clean_ids(paper),
     )
     return cleaned if cleaned.id else replace(cleaned, id=_derive_id(cleaned))
@@ -226,15 +260,28 @@ def _clean_all(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _clean_ids(paper: Paper) -> dict[str, str]:
-    ids = {system.lower(): clean_name(value) for system, value in paper.ids.items()}
-    if "doi" in ids:
-        ids["doi"] = normalise_doi(ids["doi"]) or ids["doi"].lower()
-    if "arxiv" in ids:
-        ids["arxiv"] = normalise_arxiv(ids["arxiv"]) or ids["arxiv"]
-    for system in ("pmid", "pmcid"):
-        if number := re.search(r"\d+", ids.get(system, "")):
-            ids[system] = number[0] if system == "pmid" else f"PMC{number[0]}"
+    """Normalise the ids of a paper; those that cannot be one are left out, or papers without any would be one paper."""
+    ids = {system.lower(): clean_id(value) for system, value in paper.ids.items()}
+    ids = {system: _normalise_id(system, value) for system, value in ids.items()}
     return {system: value for system, value in ids.items() if value}
+
+
+def _normalise_id(system: str, value: str) -> str:
+    """Return the id in a text; empty if there is none. No id is 0, and all but Semantic Scholar's have digits."""
+    if system == "url":
+        resolved = re.fullmatch(r"https?://(?:dx\.)?doi\.org/(.*)", value)
+        return "" if resolved and is_placeholder(resolved[1]) else value
+    if not re.search("[1-9]" if system in _NUMBERED else r"[^\W0_]", value):
+        return ""
+    if system == "doi":
+        other = None if _DOI.search(value) else _OTHER_DOI.search(value)
+        return other[0].lower() if other else normalise_doi(value)
+    if system in ("pmid", "pmcid"):
+        number = None if _ROUNDED.search(value) else re.search(r"\d+", value)
+        return "" if number is None else number[0] if system == "pmid" else f"PMC{number[0]}"
+    if system == "openalex" and (work := _OPENALEX.fullmatch(value)):
+        return work[1].upper()
+    return (system == "arxiv" and normalise_arxiv(value)) or value
 
 
 def _derive_id(paper: Paper) -> str:
