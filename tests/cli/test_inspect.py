@@ -46,6 +46,16 @@ def test_ids_of_several_papers_are_named(tmp_path: Path):
     assert json.loads(run(tmp_path, "--json", "--ids-per-file").stdout)["clashes"] == []
 
 
+def test_columns_that_nothing_reads_are_listed(tmp_path: Path):
+    path = tmp_path / "a.csv"
+    path.write_text("Title,Stage,Year,PubYear,Tags,Notes\nT,2,2001,2001,x,y\n")
+    assert "columns not read Stage, Notes" in " ".join(run(path).stdout.split())
+    assert json.loads(run(path, "--json").stdout)["files"][0]["unread_columns"] == ["Stage", "Notes"]
+    (tmp_path / "b.csv").write_text("Title,Year\nU,2002\n")
+    assert "a.csv:Stage,Notes" in "".join(run(tmp_path).stdout.split())
+    assert "columns not read" not in run(tmp_path / "b.csv").stdout
+
+
 def test_guessed_and_chosen_encodings(tmp_path: Path):
     path = tmp_path / "refs.ris"
     path.write_bytes("TY  - JOUR\nTI  - Dvořák\nER  - \n".encode("cp1250"))
@@ -60,9 +70,8 @@ def test_json(papers: Path):
     result = run(papers, "--json", "--papers-per-second", "6.1")
     row = json.loads(result.stdout)
     assert row["papers"] == 61
-    assert row["files"] == [
-        {"path": str(papers), "format": "jsonl", "papers": 61, "skipped": 0, "note": "", "deletions": 0}
-    ]
+    counts = {"papers": 61, "skipped": 0, "note": "", "deletions": 0, "unread_columns": []}
+    assert row["files"] == [{"path": str(papers), "format": "jsonl", **counts}]
     assert row["duplicates"]["groups"] == [{"ids": ["p0", "p0"], "reasons": ["id"]}]
     assert row["seconds"] == pytest.approx(10)
 

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+from pathlib import Path
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +15,7 @@ from sciprism.papers.bibliographic_fields import split_names
 from sciprism.papers.cleaning import clean_text
 from sciprism.papers.input_file import ReadOptions
 
+SAMPLES = Path(__file__).parent / "samples"
 PLAIN = st.text(alphabet="abcXYZäß漢019 .,:;|\"\t\n'!", min_size=1, max_size=40).filter(clean_text)
 
 
@@ -39,6 +43,24 @@ PLAIN = st.text(alphabet="abcXYZäß漢019 .,:;|\"\t\n'!", min_size=1, max_size=
             "Lens ID,Title,Date Published,Publication Year,Source Title,Author/s",
             "1,T,2001-05-12,2001,Nature,J Doe; R Roe",
         ),
+        (
+            "Title,Authors,Abstract,Published Year,Published Month,Journal,DOI,Ref,Covidence #,Tags,id",
+            'T,"Doe, J; Roe, R",A,2001,3,Nature,,1,#1,,1',
+        ),
+        (
+            "(internal) id,(source) id,pubmed id,abstract,title,journal,authors,year",
+            '1,2,0,A,T,Nature,"Doe, J\n and Roe, R\n",2001',
+        ),  # Abstrackr
+        ("key,title,year,journal,authors,notes,pubmed_id,pmc_id", '1,T,2001,Nature,"Doe, J and Roe, R",,,'),  # Rayyan
+        ("TI\tSO\tPY\tAU\tID\tUT", "T\tNature\t2001\tDOE J;ROE R\tDUNES\t1"),  # bibliometrix
+        (
+            "Title,Author Names,Source title,Date of Publication,Medline PMID,Emtree Medical Index Terms,Item ID",
+            'T,"Doe J., Roe R.",Nature,1 May 2001,,sleep,1',
+        ),  # Embase
+        ("Item ID,Title,Parent Title,Year,Authors,Abstract", "1,T,Nature,2001,Doe J; Roe R;,A"),  # EPPI Reviewer
+        ("cord_uid,title,doi,publish_time,authors,journal", '1,T,,2001-05-01,"Doe, J; Roe, R",Nature'),
+        ("id,title,authors,venue,year", "1,T,\"['J Doe', 'R Roe']\",Nature,2001.0"),  # pandas
+        ("id,title,authors,venue,year,date", "1,T,J Doe; R Roe,Nature,NA,2001-01-01"),
         ("PMID,id,Title,Authors,Journal/Book,Publication Year", '2,1,T,"Doe J, Roe R.",Nature,2001'),  # PubMed
     ],
 )
@@ -47,7 +69,7 @@ def test_headers_and_delimiters_are_guessed(read, header: str, row: str) -> None
     paper = papers[0]
     assert (paper.id, paper.title, paper.authors, paper.venue, paper.year) == (
         *("1", "T"),
-        ("J Doe", "R Roe"),
+        ("J DOE", "R ROE") if "DOE" in row else ("J. Doe", "R. Roe") if "J." in row else ("J Doe", "R Roe"),
         *("Nature", 2001),
     )
 
@@ -72,6 +94,98 @@ def test_scopus_export_and_the_nearest_header(read) -> None:
     nearest = r"no column 'title'; nearest: 'Document Titel'; columns: .*--columns 'title=Document Titel'"
     with pytest.raises(InputError, match=nearest):
         read("near.csv", text)
+
+
+def test_cells_that_mean_none(read) -> None:
+    papers, _ = read(
+        "na.csv",
+        "id,title,abstract,authors,venue,year,keywords,doi,pmid\n"
+        "1,On sand,A text,NA,NA,NA,NA,NA,0\n2,On wind,nan,nan,-,nan,nan,nan,nan\n"
+        '3,None,N/A,Null,null,n/a,-,-,-\nNA,NA,A text of no title,"Null, Ann",,,,,\n',
+    )
+    assert [(paper.title, paper.authors) for paper in papers] == [
+        *(("On sand", ()), ("On wind", ())),
+        *(("None", ("Null",)), ("", ("Ann Null",))),
+    ]
+    assert all(not (paper.venue or paper.year or paper.keywords or paper.ids) for paper in papers)
+    assert [bool(paper.abstract) for paper in papers] == [True, False, False, True]
+    assert papers[3].id.startswith("sha1:")
+
+
+def test_a_column_shows_how_its_cells_join_values(read) -> None:
+    rows = [f'{n},T,"{a}",{k}' for n, a, k in ((1, "Ann Alder, Bo Birch", "a and b"), (2, "Cy Cedar", "c and d and e"))]
+    three = '3,T,"Ann Alder, Bo Birch, Cy Cedar",'
+    papers, _ = read("joined.csv", "\n".join(["id,title,author,keywords", *rows, three]))
+    assert papers[0].authors == ("Ann Alder", "Bo Birch") and papers[0].keywords == ("a", "b")
+    papers, _ = read("joined.csv", "\n".join(["id,title,author,keywords", *rows, '3,T,"Elm, Eve",f;g']))
+    assert papers[0].authors == ("Bo Birch Ann Alder",) and papers[0].keywords == ("a and b",)
+
+
+def test_lists_that_pandas_printed(read) -> None:
+    header, cells = "id,title,categories,keywords,references", ("['cs.AI', 'stat.ML']", "[]", "['b' 'c']")
+    papers, _ = read(
+        "lists.csv", f"{header}\n1,T,{','.join(chr(34) + cell + chr(34) for cell in cells)}\n2,U,cs.AI math.NT,,"
+    )
+    assert (papers[0].fields, papers[0].keywords, papers[0].references) == (("cs.AI", "stat.ML"), (), ("b", "c"))
+    assert papers[1].fields == ("cs.AI", "math.NT")
+    papers, _ = read(
+        "crossref.csv", "title,container-title,author\n['On sand'],['Dunes'],\"[{'given': 'J', 'family': 'Doe'}]\"\n"
+    )
+    assert (papers[0].title, papers[0].venue, papers[0].authors) == ("On sand", "Dunes", ("J Doe",))
+
+
+@pytest.mark.parametrize("format", ["openalex", "semantic_scholar"])
+@pytest.mark.parametrize("flatten", [pd.DataFrame, pd.json_normalize])
+def test_json_that_pandas_wrote_as_a_table_is_read_as_the_json(read, format, flatten) -> None:
+    sample = (SAMPLES / f"{format}.jsonl").read_text()
+    table = flatten([json.loads(line) for line in sample.splitlines()])
+    papers, report = read(f"{format}.csv", table.to_csv(index=False))
+    assert papers == read(f"{format}.jsonl", sample)[0]
+    assert set(report.files[0].unread_columns) <= {
+        "primary_location.is_oa",
+        "primary_location.source.id",
+        "journal.volume",
+    }
+
+
+def test_the_export_of_openalex(read) -> None:
+    columns = {
+        "id": "https://openalex.org/W41",
+        "doi": "https://doi.org/10.5555/tide",
+        "title": "Tides",
+        "publication_year": "2018",
+        "primary_location.source.display_name": "Journal of Tides",
+        "authorships.author.display_name": "Ann Alder|Bo Birch",
+        "authorships.author.orcid": "None|https://orcid.org/0",
+        "topics.display_name": "Tidal flats|Dunes",
+        "topics.field.display_name": "Earth Science|Earth Science",
+        "keywords.display_name": "Tide|Moon",
+        "ids.pmid": "https://pubmed.ncbi.nlm.nih.gov/31",
+        "referenced_works": "https://openalex.org/W1|https://openalex.org/W2",
+        "cited_by_count": "3",
+        "abstract": "On tides.",
+    }
+    papers, report = read("works.csv", f"{','.join(columns)}\n{','.join(columns.values())}\n")
+    work = {
+        "id": columns["id"],
+        "doi": columns["doi"],
+        "title": "Tides",
+        "publication_year": 2018,
+        "primary_location": {"source": {"display_name": "Journal of Tides"}},
+        "authorships": [{"author": {"display_name": name}} for name in ("Ann Alder", "Bo Birch")],
+        "topics": [
+            {"display_name": name, "field": {"display_name": "Earth Science"}} for name in ("Tidal flats", "Dunes")
+        ],
+        "keywords": [{"display_name": "Tide"}, {"display_name": "Moon"}],
+        "ids": {"pmid": columns["ids.pmid"]},
+        "referenced_works": columns["referenced_works"].split("|"),
+        "abstract": "On tides.",
+    }
+    assert papers == read("works.jsonl", json.dumps(work))[0]
+    assert papers[0].authors == ("Ann Alder", "Bo Birch") and papers[0].references == ("W1", "W2")
+    assert report.files[0].unread_columns == ("authorships.author.orcid", "cited_by_count")
+    few = "id,title,publication_year\nhttps://openalex.org/W41,Tides,2018\n"
+    assert read("few.csv", few)[0][0].ids == {"openalex": "W41"} and read("few.csv", few)[0][0].id == "W41"
 
 
 def test_author_numbers_of_scopus_are_no_names(read) -> None:

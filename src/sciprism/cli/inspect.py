@@ -138,6 +138,7 @@ def _paper_facts(result: PaperInspection, abstracts: AbstractReport | None) -> I
     yield "papers", f"{result.papers:,}"
     yield from _counts({"deletions": sum(file.deletions for file in result.files)})
     yield from _missing(result, result.papers)
+    yield from _unread_columns(result)
     if abstracts:
         yield "abstracts joined", "\n".join([describe_joined(abstracts), *describe_missing(abstracts)])
     guessed = [f"{name} {format_share(count, result.papers)}" for name, count in result.languages.items()]
@@ -158,6 +159,17 @@ def _paper_facts(result: PaperInspection, abstracts: AbstractReport | None) -> I
     if result.seconds is not None:
         time = format_duration(result.seconds)
         yield "embedding takes", f"about {time} at {result.papers_per_second:.3g} papers/s"
+
+
+def _unread_columns(result: PaperInspection) -> Iterator[tuple[str, str]]:
+    """Name the columns of tables that are of no field of a paper."""
+    files = [file for file in result.files if file.unread_columns]
+    named = [", ".join(file.unread_columns) for file in files]
+    if len(result.files) > 1:
+        named = [f"{file.path}: {columns}" for file, columns in zip(files, named, strict=True)]
+    more = [f"{len(named) - MAX_SHOWN:,} more files"] if len(named) > MAX_SHOWN else []
+    if named:
+        yield "columns not read", "\n".join(named[:MAX_SHOWN] + more)
 
 
 def _other_languages(result: PaperInspection) -> Iterator[str]:

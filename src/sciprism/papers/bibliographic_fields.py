@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from sciprism.papers.cleaning import fold_text
+from sciprism.papers.printed_values import parse_printed_list
 
 _YEAR = re.compile(r"(?<!\d)(?:1[4-9]|20)\d\d(?!\d)")
 _INITIALS = r"(?:[^\W\d_a-z]\.?-?\s?){1,4}"
@@ -13,6 +16,11 @@ _INITIALS_FIRST = re.compile(rf"{_INITIALS}(?<=[\s.])\S*[^\W\d_]{{2}}.*")
 _INITIALS_LAST = re.compile(rf"(.*[^\W\d_]{{2}}\.?)\s({_INITIALS})")
 # Notes of Zotero hold variables without a field of their own as "PMID: 123".
 _NOTED = re.compile(r"^\s*(DOI|PMID|PMCID|arXiv|ISBN)\s*:\s*(\S*\d\S*)", re.IGNORECASE | re.MULTILINE)
+_BRACKETED = re.compile(r"\[([^\[\]\"]*,[^\[\]\"]*)\]|\{([^{}\"]*,[^{}\"]*)\}")
+_AND = re.compile(r",?\s+(?:and|&)\s+(?![^{]*\})")
+_OTHERS = re.compile(r",?\s+(?:and others|et al\.?)$")
+_SUFFIX = re.compile(r"(?:[JS]r\.?|I{1,3}|IV)")
+_ORGANISATION = re.compile(r"\b(?:of|for|the|on|in)\b")  # in lower case as in The Office of ...
 
 
 def is_medline(*names: str) -> bool:
@@ -41,32 +49,91 @@ def find_noted_ids(note: str) -> dict[str, str]:
 
 
 def split_list(text: str, separators: str = ";|\n") -> tuple[str, ...]:
-    """Return the distinct items of a list in one text, without empty ones."""
-    items = re.split(f"[{re.escape(separators)}]", text)
+    """Return the distinct items of a list in one text, printed by a program or separated, without empty ones."""
+    if (printed := parse_printed_list(text)) is not None:
+        return tuple(printed)
+    if bracketed := _BRACKETED.fullmatch(text.strip()):
+        text, separators = bracketed[1] or bracketed[2], separators + ","
+    return _strip_all(re.split(f"[{re.escape(separators)}]", text))
+
+
+def _strip_all(items: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, (item.strip() for item in items))))
 
 
-def split_keywords(text: str) -> tuple[str, ...]:
-    """Split keywords at semicolons, bars and line ends, else at commas."""
+def split_keywords(text: str, joined_by: str = "") -> tuple[str, ...]:
+    """Split keywords at semicolons, bars and line ends, else at `joined_by`, else at commas."""
     items = split_list(text)
-    return items if len(items) != 1 else split_list(text, ",;|\n")
+    if len(items) != 1 or parse_printed_list(text) is not None:
+        return items
+    return _strip_all(text.split(joined_by)) if joined_by and joined_by in text else split_list(text, ",;|\n")
 
 
-def split_names(text: str) -> tuple[str, ...]:
+def split_names(text: str, joined_by: str = "") -> tuple[str, ...]:
     """Return the authors of one text, given names first.
 
-    A comma separates authors only where each part is a whole name (`A Einstein, B Podolsky, N Rosen`);
-    else it separates the last name from the given ones.
+    " and " separates names of persons. A comma separates authors only where each part is a whole name
+    (`A Einstein, B Podolsky, N Rosen`) or `joined_by` is one; else it separates the last name from the given ones.
     """
-    items = split_list(text)
-    if len(items) == 1 and "," in items[0]:
-        parts = [part.strip() for part in items[0].split(",")]
-        whole = all(_INITIALS_FIRST.fullmatch(part) or _INITIALS_LAST.fullmatch(part) for part in parts)
-        if all(_INITIALS_LAST.fullmatch(part) for part in parts):
-            return tuple(_INITIALS_LAST.sub(r"\2 \1", part) for part in parts)
-        if whole or (len(parts) > 2 and all(" " in part for part in parts)):
-            return tuple(parts)
-    return tuple(map(reorder_name, items))
+    if (printed := parse_printed_list(text)) is not None:
+        return tuple(map(reorder_name, printed))
+    bare = text.strip().strip("[]")
+    listed = _strip_all(re.split(r"[;|\n]", bare))
+    items = _strip_all(_OTHERS.sub("", item.removeprefix("and ")) for item in listed)
+    split = partial(_split_joined_names, alone=len(items) == 1, at_commas=joined_by == "," or bare != text.strip())
+    items = _strip_all(name for item in items for name in split(item))
+    if all(_INITIALS_LAST.fullmatch(item) for item in items):
+        return tuple(_INITIALS_LAST.sub(r"\2 \1", item) for item in items)
+    return tuple(item.strip("{}") if item.startswith("{") else reorder_name(item) for item in items)
+
+
+def find_name_joint(cells: Iterable[str]) -> str:
+    """Return "," where the authors in the cells of a column are whole names between commas, else ""."""
+    filled = list(filter(None, cells))
+    parts = [[part.strip() for part in cell.split(",")] for cell in filled if "," in cell]
+    other = any(re.search(r"[;|\n\[{]| and ", cell) for cell in filled)
+    whole = all(" " in part for names in parts for part in names)
+    return "," if whole and not other and any(len(names) > 2 for names in parts) else ""
+
+
+def find_keyword_joint(cells: Iterable[str]) -> str:
+    """Return " and " where it joins the keywords in the cells of a column, as in tables of synthesisr, else ""."""
+    filled = list(filter(None, cells))
+    other = any(re.search(r"[;|\n,]", cell) for cell in filled)
+    return " and " if not other and any(cell.count(" and ") > 1 for cell in filled) else ""
+
+
+def _split_joined_names(text: str, *, alone: bool, at_commas: bool) -> list[str]:
+    """Split names that "and" or commas join. alone: whether nothing else separates the names of the list."""
+    chunks = list(filter(None, map(str.strip, _AND.split(text))))
+    if not alone:
+        return chunks if all("," in chunk for chunk in chunks) else [text]
+    if len(chunks) > 1 and not any("," in chunk for chunk in chunks):
+        return chunks if all(map(_is_person, chunks)) else [text]
+    # "Ann Alder, Bo Birch and Cy Cedar": the last one shows that commas separate.
+    at_commas = at_commas or (len(chunks) > 1 and "," not in chunks[-1])
+    return [name for chunk in chunks for name in _split_at_commas(chunk, at_commas)]
+
+
+def _split_at_commas(text: str, whole: bool) -> list[str]:
+    """Split names at commas, if they separate whole names or pairs of last and given names; else return them as one."""
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) == 1 or text.startswith("{"):
+        return [text]
+    if text.count(".") == 1 and all(map(_INITIALS_LAST.fullmatch, parts)):
+        parts[-1] = parts[-1].removesuffix(".")  # of the list, in tables of PubMed
+    if all(_INITIALS_FIRST.fullmatch(part) or _INITIALS_LAST.fullmatch(part) for part in parts):
+        return parts
+    if all(" " in part for part in parts) and (whole or len(parts) > 2):
+        return parts
+    if len(parts) % 2 == 0 and len(parts) > 2 and not any(map(_SUFFIX.fullmatch, parts)):
+        return [", ".join(pair) for pair in zip(parts[::2], parts[1::2], strict=True)]
+    return [text]
+
+
+def _is_person(name: str) -> bool:
+    """Return whether a name is of a person, as far as can be seen: a ministry of health and welfare is none."""
+    return name.startswith("{") or (" " in name and not _ORGANISATION.search(name))
 
 
 # ---- names of persons, for comparison ----

@@ -127,6 +127,7 @@ class InputFile:
         self.omitted = Counter[str]()  # what is no paper ("attachment")
         self.noticed = Counter[str]()  # papers that say more ("withdrawn paper")
         self.unread_sheets: tuple[str, ...] = ()  # sheets of a workbook that are not empty
+        self.unread_columns: tuple[str, ...] = ()  # headers of a table
         self.remarks: list[str] = []  # what else was left out
         self._pending: BinaryIO | None = None  # a pipe that head() opened and nobody has read yet
         self._head: bytes | None = None

@@ -21,7 +21,8 @@ NOT_READ = "record that cannot be read"
 MAX_REASON_CHARS = 300
 """Characters of a reason: it quotes the value, which may be a whole book."""
 _MAX_RECORD_CHARS = 1 << 28  # more is an unclosed quotation mark
-_DECODER = json.JSONDecoder(strict=False)  # exporters leave tabs and line ends in strings
+# Exporters leave tabs and line ends in strings, and pandas writes NaN for what is missing.
+_DECODER = json.JSONDecoder(strict=False, parse_constant={"NaN": None}.get)
 _RECORD_KEYS = frozenset(("id", "_id", "title"))  # of what is a record, whatever lists it has
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NEXT_OBJECT = re.compile(r",[ \t\n\r]*(?P<start>(?=\{))")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sciprism.errors import GuessedEncodingWarning, InputError, UnreadSheetsWarning
 from sciprism.papers.bibliographic_fields import find_year
-from sciprism.papers.cleaning import clean_label, clean_name, clean_paper
+from sciprism.papers.cleaning import clean_id, clean_label, clean_name, clean_paper
 from sciprism.papers.division import InputShare
 from sciprism.papers.input_file import BadRecord, FilePath, InputFile, ReadOptions
 from sciprism.papers.input_paths import InputPath, Paths, find_paths, list_files
@@ -41,7 +41,10 @@ _FOLDER_COLUMNS = {
 
 @dataclass(slots=True)
 class FileReport:
-    """Counts of one file; `papers` counts labels where labels are read, `deletions` the papers that it takes out."""
+    """Counts of one file; `papers` counts labels where labels are read, `deletions` the papers that it takes out.
+
+    unread_columns: headers of a table whose cells are of no field of a paper.
+    """
 
     path: str
     format: str = ""
@@ -49,6 +52,7 @@ class FileReport:
     skipped: int = 0
     note: str = ""
     deletions: int = 0
+    unread_columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +257,7 @@ class _RecordStream(Generic[Record]):
                 counts.papers += not isinstance(record, Deletion)
                 yield record
         finally:
-            counts.note = _describe_repairs(file)
+            counts.note, counts.unread_columns = _describe_repairs(file), file.unread_columns
             _warn_of_choices(file, counts.path)
         if not number and not file.deletes:
             self._skip(counts, None, None, f"no record in it, read as {counts.format}")
@@ -265,7 +269,8 @@ class _RecordStream(Generic[Record]):
         self, item: Record | Deletion, prefix: str, place: Place, deletes: bool
     ) -> Record | Deletion | BadRecord:
         """Clean a record, and put what precedes ids before the id of its file; an unusable one is a BadRecord."""
-        id = clean_name(item.id)  # an empty one is derived, from the DOI for instance
+        # An empty one is derived, from the DOI for instance.
+        id = clean_name(item.id) if isinstance(item, Label) else clean_id(item.id)
         if deletes or isinstance(item, Deletion):
             deletion = Deletion(prefix + id, place)
             return deletion if id else BadRecord(place.record or 0, place.line, "a deletion without id")
@@ -350,8 +355,8 @@ def _is_empty(file: InputFile) -> bool:
 def _read_folder_columns(file: InputFile) -> dict[str, Any]:
     """Return field -> value of the columns in the names of a file's folders, for papers that lack the field."""
     columns = file.folder_columns
-    numbers = guess_columns([*columns], _FOLDER_COLUMNS) if columns else {}
-    texts = {field: [*columns.values()][number] for field, number in numbers.items()}
+    positions = guess_columns([*columns], _FOLDER_COLUMNS) if columns else {}
+    texts = {field: [*columns.values()][numbers[0]] for field, numbers in positions.items()}
     values = {field: find_year(text) if field == "year" else text for field, text in texts.items()}
     return {field: (value,) if field == "fields" else value for field, value in values.items() if value}
 

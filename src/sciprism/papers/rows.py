@@ -6,8 +6,10 @@ import csv
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import islice
 
 from sciprism.errors import InputError
 from sciprism.papers.input_file import FilePath, InputFile
@@ -58,6 +60,15 @@ def _read_headers(lines: Sequence[str], skipped: int, delimiter: str) -> Iterato
         yield TableLayout(headers, delimiter, skipped + max(1, reader.line_num) + 1)
 
 
+def sample_rows(head: str, layout: TableLayout, count: int) -> list[list[str]]:
+    """Return the cells of the first rows in the head of a file; the last may be cut."""
+    rows: list[list[str]] = []
+    reader = csv.reader(head.splitlines(keepends=True)[layout.first_line - 1 :], delimiter=layout.delimiter)
+    with suppress(csv.Error):
+        rows.extend(islice(reader, count))
+    return rows
+
+
 def read_rows(file: InputFile, layout: TableLayout) -> Iterator[tuple[list[str], str]]:
     """Yield the cells of each row that has any, and what is wrong with it, else an empty text.
 
@@ -100,17 +111,21 @@ def normalise_header(header: str) -> str:
     return "".join(filter(str.isalnum, header.casefold()))
 
 
-def guess_columns(headers: Sequence[str], known_headers: Mapping[str, str]) -> dict[str, int]:
-    """Return field -> column, of the fields that have one.
+Columns = Mapping[str, Sequence[int]]
+"""Field -> the columns that may hold it, the best first; of a row, the first that is not empty does."""
+
+
+def guess_columns(headers: Sequence[str], known_headers: Mapping[str, str]) -> dict[str, Sequence[int]]:
+    """Return the columns of the fields that have one.
 
     known_headers: field -> its normalised headers, separated by spaces, the best first.
     """
     normalised = list(map(normalise_header, headers))
     columns = {
-        field: [normalised.index(name) for name in names.split() if name in normalised]
+        field: [normalised.index(name) for name in dict.fromkeys(names.split()) if name in normalised]
         for field, names in known_headers.items()
     }
-    return {field: numbers[0] for field, numbers in columns.items() if numbers}
+    return {field: numbers for field, numbers in columns.items() if numbers}
 
 
 def find_columns(
@@ -121,8 +136,8 @@ def find_columns(
     chosen: Mapping[str, str],
     required: str,
     option: str = "--columns",
-) -> dict[str, int]:
-    """Return field -> column: as the user chose (field -> header), else as guessed from `known_headers`.
+) -> dict[str, Sequence[int]]:
+    """Return the columns of fields: as the user chose (field -> header), else as guessed from `known_headers`.
 
     option: of the commands that read such tables, "" without one. Raises InputError for an unknown field or header,
     and where the `required` field has no column.
@@ -136,7 +151,7 @@ def find_columns(
         if normalise_header(header) not in normalised:
             raise InputError(f"{path}: no column {header!r} for {field}; columns: {listed}")
         exact = header in headers
-        columns[field] = headers.index(header) if exact else normalised.index(normalise_header(header))
+        columns[field] = [headers.index(header) if exact else normalised.index(normalise_header(header))]
     if required not in columns:
         nearest = find_nearest_header(headers, known_headers[required])
         hint = f"; nearest: {nearest!r}" if nearest else ""
@@ -165,11 +180,17 @@ def find_nearest_header(headers: Sequence[str], names: str) -> str:
     return best if scores.get(best, 0.0) >= _MIN_SIMILARITY else ""
 
 
-def cell_getter(cells: Sequence[str], columns: Mapping[str, int]) -> Callable[[str], str]:
+def list_unread_headers(headers: Sequence[str], columns: Columns) -> tuple[str, ...]:
+    """Return the headers of the columns that hold no known field."""
+    read = {column for numbers in columns.values() for column in numbers}
+    return tuple(header for column, header in enumerate(headers) if header and column not in read)
+
+
+def cell_getter(cells: Sequence[str], columns: Columns) -> Callable[[str], str]:
     """Return a function of a field that gives the text of its cell, empty where there is none."""
 
     def text(field: str) -> str:
-        column = columns.get(field, len(cells))
-        return cells[column].strip() if column < len(cells) else ""
+        filled = (cells[column].strip() for column in columns.get(field, ()) if column < len(cells))
+        return next(filter(None, filled), "")
 
     return text

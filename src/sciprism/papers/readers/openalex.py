@@ -14,6 +14,7 @@ from typing import Any
 
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.json_rows import JsonObject, get_first, get_path, list_texts, parse_year
+from sciprism.papers.printed_values import nest_columns
 from sciprism.papers.readers.registry import JSON_SUFFIXES, paper_readers, read_objects
 from sciprism.papers.records import Deletion, Paper
 from sciprism.papers.rows import detect_layout, normalise_header, read_rows
@@ -22,10 +23,12 @@ _WORK = re.compile(r'"id"\s*:\s*"https://openalex\.org/W|"(abstract_inverted_ind
 _MERGED = re.compile(r"\A[^\n]*\bmerge_into_id\b")
 _ID_COLUMN, _MERGED_COLUMNS = "id", ("mergedate", "id", "mergeintoid")
 _WORK_ID = re.compile(r"(?:https?://openalex\.org/(?:works/)?)?([Ww]\d+)/?")
+_LISTS = ("authorships", "keywords", "topics", "concepts", "mesh")
 _MIN_SCORE = 0.3  # OpenAlex assigns no concepts below
 
 
 def _build_paper(row: JsonObject) -> Paper:
+    row = nest_columns(row, lists=_LISTS, maps=("abstract_inverted_index",))
     number = _shorten(get_path(row, "id") or get_path(row, "ids", "openalex"))
     ids = {
         "openalex": number,
@@ -73,7 +76,10 @@ def _build_abstract(index: Any) -> str:
 
 def _fields(row: JsonObject) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the fields and the narrower topics; concepts without levels are all fields."""
-    topics = _as_list(row, "topics") or _as_list(row, "primary_topic")
+    # A table may have the name of the primary topic without its field.
+    topics = _as_list(row, "topics") or [
+        topic for topic in _as_list(row, "primary_topic") if get_path(topic, "field") is not None
+    ]
     if topics:
         levels = (("subfield", "display_name"), ("display_name",))
         narrower = list_texts([get_path(topic, *path) for path in levels for topic in topics])
@@ -81,11 +87,11 @@ def _fields(row: JsonObject) -> tuple[tuple[str, ...], tuple[str, ...]]:
     concepts = [
         item
         for item in _as_list(row, "concepts")
-        if not isinstance(score := get_path(item, "score"), int | float) or score >= _MIN_SCORE
+        if (score := get_path(item, "score")) is None or float(score) >= _MIN_SCORE
     ]
     if all(get_path(item, "level") is None for item in concepts):
         return list_texts(concepts, "display_name"), ()
-    widest = [item for item in concepts if get_path(item, "level") == 0]
+    widest = [item for item in concepts if get_path(item, "level") in (0, "0")]
     return list_texts(widest, "display_name"), list_texts([c for c in concepts if c not in widest], "display_name")
 
 
@@ -96,9 +102,9 @@ def _shorten(address: Any) -> Any:
 
 def _as_list(row: JsonObject, key: str) -> list[Any]:
     value = row.get(key)
-    if isinstance(value, list):
-        return value
-    return [] if value is None else [value]
+    if isinstance(value, str):
+        return value.split("|")
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _is_openalex(head: str) -> bool:

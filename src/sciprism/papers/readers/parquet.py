@@ -19,11 +19,11 @@ from sciprism.errors import InputError
 from sciprism.papers.division import BLOCK_RECORDS
 from sciprism.papers.input_file import NOT_WANTED, BadRecord, FilePath, InputFile, ReadOptions, copy_file
 from sciprism.papers.json_rows import MAX_REASON_CHARS, JsonObject
+from sciprism.papers.printed_values import parse_cell
 from sciprism.papers.readers.registry import paper_readers
-from sciprism.papers.readers.tables import build_paper, known_headers
+from sciprism.papers.readers.tables import TEXTS, find_row_builder
 from sciprism.papers.records import Deletion, Paper
 from sciprism.papers.remote.objects import RemoteObject
-from sciprism.papers.rows import cell_getter, find_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,8 +33,6 @@ PaperBuilder = Callable[[JsonObject], Paper | Deletion]
 ROWS = BLOCK_RECORDS
 """Rows that are decoded at once: so many in a row are of one part, where parts divide a file."""
 _MAGIC = "PAR1"
-_TEXTS = ("title", "abstract", "text", "display_name")
-"""Columns whose values are never JSON, though they may begin like it."""
 
 
 @paper_readers.reader(
@@ -58,7 +56,7 @@ def read_parquet(file: InputFile, options: ReadOptions) -> Iterator[Paper | Dele
             maps = [field.name for field in table.schema_arrow if pa.types.is_map(field.type)]
             build = _find_json_builder(names) if not options.columns else None
             folders = {name: value for name, value in file.folder_columns.items() if name in options.columns.values()}
-            build = build or _find_table_builder(file.path, [*names, *folders], options)
+            build = build or _find_table_builder(file, [*names, *folders], options)
             for batch in _read_batches(table, names, file.wanted):
                 if isinstance(batch, int):
                     number += batch
@@ -68,7 +66,7 @@ def read_parquet(file: InputFile, options: ReadOptions) -> Iterator[Paper | Dele
                     number += 1
                     row |= folders | {name: dict(row[name]) for name in maps if row[name] is not None}
                     yield _build(build, row, number)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, InputError):
             raise
         reason = " ".join(str(error).split())[:MAX_REASON_CHARS]
@@ -124,19 +122,14 @@ def _is_vector(kind: pa.DataType) -> bool:
 
 def _find_json_builder(names: list[str]) -> PaperBuilder | None:
     """Return the builder of the JSON format whose objects have these keys, if one has."""
-    head = json.dumps(dict.fromkeys(names, ""))
+    head = json.dumps(dict.fromkeys((name.partition(".")[0] for name in names), ""))
     formats = (paper_readers[name] for name in sorted(paper_readers))
     return next((format.build for format in formats if format.build and format.recognises(head)), None)
 
 
-def _find_table_builder(path: FilePath, names: list[str], options: ReadOptions) -> PaperBuilder:
-    headers = known_headers(names)
-    columns = find_columns(path, names, headers, chosen=options.columns, required=options.required_column)
-
-    def build(row: JsonObject) -> Paper:
-        return build_paper(cell_getter([_join(row.get(name)) for name in names], columns))
-
-    return build
+def _find_table_builder(file: InputFile, names: list[str], options: ReadOptions) -> PaperBuilder:
+    build = find_row_builder(file, names, options)
+    return lambda row: build([_write_cell(row.get(name)) for name in names])
 
 
 def _build(build: PaperBuilder, row: dict[str, Any], number: int) -> Paper | Deletion | BadRecord:
@@ -148,11 +141,8 @@ def _build(build: PaperBuilder, row: dict[str, Any], number: int) -> Paper | Del
 
 def _to_json(name: str, value: Any) -> Any:
     """Return a value as JSON has it; a text that holds an object or a list is parsed."""
-    if isinstance(value, str) and value[:1] in ("{", "[") and name not in _TEXTS:
-        try:
-            return json.loads(value)
-        except ValueError:
-            return value
+    if isinstance(value, str):
+        return value if name in TEXTS else parse_cell(value)
     if isinstance(value, float) and value != value:  # pandas writes a missing number as NaN
         return None
     if isinstance(value, date | datetime):
@@ -162,10 +152,10 @@ def _to_json(name: str, value: Any) -> Any:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
-def _join(value: Any) -> str:
-    """Return a cell as the text of a table."""
-    if isinstance(value, list):
-        return "; ".join(map(str, value))
+def _write_cell(value: Any) -> str:
+    """Return a value as the text of a table's cell; a list as JSON."""
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False, default=str)
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return "" if value is None or isinstance(value, dict) else str(value)
+    return "" if value is None else str(value)

@@ -10,7 +10,16 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sciprism.papers.json_rows import JsonLayout, JsonObject, first_text, get_first, get_path, list_texts, parse_year
+from sciprism.papers.json_rows import (
+    JsonLayout,
+    JsonObject,
+    first_text,
+    get_first,
+    get_path,
+    list_texts,
+    parse_year,
+)
+from sciprism.papers.printed_values import nest_columns
 from sciprism.papers.readers.registry import KEYED_RECORDS, paper_readers
 from sciprism.papers.records import ID_SYSTEMS, Paper
 
@@ -39,6 +48,7 @@ def _find_omission(answer: Any) -> str:
     find_omission=_find_omission,
 )
 def _build_paper(answer: JsonObject) -> Paper:
+    answer = nest_columns(answer)
     inner = next((answer[key] for key in _WRAPPERS if isinstance(answer.get(key), dict)), answer)
     # The API writes corpusId and fieldsOfStudy, the bulk files corpusid and fieldsofstudy.
     row = {key.lower(): value for key, value in inner.items()}

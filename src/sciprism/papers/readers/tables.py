@@ -10,45 +10,99 @@ import io
 import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from difflib import get_close_matches
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from sciprism.errors import InputError
-from sciprism.papers.bibliographic_fields import find_year, split_keywords, split_list, split_names
+from sciprism.papers.bibliographic_fields import (
+    find_keyword_joint,
+    find_name_joint,
+    find_noted_ids,
+    find_year,
+    split_keywords,
+    split_list,
+    split_names,
+)
+from sciprism.papers.cleaning import is_missing
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
+from sciprism.papers.json_rows import MAX_REASON_CHARS
+from sciprism.papers.printed_values import parse_cell, parse_printed_list
 from sciprism.papers.readers.registry import paper_readers
-from sciprism.papers.records import ID_SYSTEMS, Paper
-from sciprism.papers.rows import cell_getter, detect_layout, find_columns, guess_columns, normalise_header, read_rows
+from sciprism.papers.records import ID_SYSTEMS, Deletion, Paper
+from sciprism.papers.rows import (
+    cell_getter,
+    detect_layout,
+    find_columns,
+    guess_columns,
+    list_unread_headers,
+    normalise_header,
+    read_rows,
+    sample_rows,
+)
 
 if TYPE_CHECKING:
     from python_calamine import CalamineWorkbook
 
+RowBuilder = Callable[[Sequence[str]], Paper | Deletion]
+
 # Our fields and their normalised headers, the best first.
 PAPER_HEADERS = {
     "id": "id key citationkey paperid articleid recordid documentid publicationid lensid eid uniquewosid utuniquewosid "
-    "ut",
-    "title": "title articletitle documenttitle papertitle itemtitle primarytitle ti t1",
-    "abstract": "abstract abstractnote abstracttext summary ab n2",
+    "ut corduid internalid itemid eppiid refid",
+    "title": "title articletitle documenttitle papertitle itemtitle primarytitle titles ti t1",
+    "abstract": "abstract abstractnote abstracttext summary summaries ab n2",
     "authors": "authorfullnames authorsfullnames authors author authornames contributors creators creator af au a1",
     "venue": "venue journal sourcetitle publicationtitle journaltitle journalbook pubtitle containertitle booktitle "
-    "conference conferencetitle conferencename publication source so jo jf t2",
-    "year": "year publicationyear pubyear py publicationdate datepublished coverdate published pubdate date issued y1",
-    "fields": "fields field fieldsofstudy fieldsofresearch fieldsofresearchanzsrc2020 subjects subject "
-    "subjectareas categories category researchareas woscategories wc sc",
-    "keywords": "keywords keyword authorkeywords manualtags tags mesh meshterms de kw",
-    "more_keywords": "indexkeywords keywordsplus automatictags meshterms",
+    "conference conferencetitle conferencename hostvenuedisplayname anthologytitle parenttitle publication source "
+    "journalref so jo jf t2",
+    "year": "year publicationyear publishedyear pubyear py publicationdate datepublished dateofpublication coverdate "
+    "published publishtime pubdate date issued y1",
+    "fields": "fields field fieldsofstudy fieldsofresearch fieldsofresearchanzsrc2020 foranzsrccategories subjects "
+    "subject subjectareas categories category primarycategory terms researchareas woscategories wc sc",
+    "keywords": "keywords keyword authorkeywords manualtags tags mesh meshterms de kw k1",
+    "more_keywords": "indexkeywords keywordsplus automatictags meshterms ieeeterms emtreemedicalindexterms "
+    "subjectterms",
     "references": "references referencedworks citedids",
     "doi": "doi di do digitalobjectidentifier itemdoi doilink",
     "pmid": "pmid pubmedid medlinepmid pm",
     "pmcid": "pmcid pmc",
-    "arxiv": "arxiv arxivid",
+    "arxiv": "arxiv arxivid entryid",
     "openalex": "openalex openalexid",
     "s2": "s2 s2id semanticscholarid corpusid",
     "isbn": "isbn",
-    "url": "url link articleurl dimensionsurl externalurl ur",
+    "url": "url link articleurl dimensionsurl externalurl documenturl pdflink ur",
+    "note": "extra",
 }
+_OPENALEX_ID = re.compile(r"https?://openalex\.org/(?:works/)?(W\d+)/?", re.IGNORECASE)
+_CATEGORY = r"(?:[a-z-]+\.[A-Za-z-]{2,}|(?:astro|cond|gr|hep|math|nucl|quant)-[a-z]+)"
+_CATEGORIES = re.compile(rf"{_CATEGORY}(?: {_CATEGORY})+")
+TEXTS = ("title", "abstract", "text", "display_name")
+"""Columns whose values are never JSON, though they may begin like it."""
+FLATTENED = {
+    "openalex": (
+        {"authorships", "primary_location", "abstract_inverted_index"},
+        re.compile(
+            r"id|ids\..*|doi|title|display_name|abstract|abstract_inverted_index.*|publication_(?:year|date)|ids"
+            r"|authorships(?:\.author\.display_name|\.raw_author_name)?|referenced_works|host_venue(?:\.display_name)?"
+            r"|primary_location(?:\.source\.display_name|\.raw_source_name)?|keywords(?:\.display_name|\.keyword)?"
+            r"|topics(?:(?:\.(?:sub)?field)?\.display_name)?|primary_topic(?:\.(?:sub)?field\.display_name)?"
+            r"|mesh(?:\.descriptor_name)?|concepts(?:\.(?:display_name|level|score))?"
+        ),
+    ),
+    "semantic_scholar": (
+        {"externalIds"},
+        re.compile(
+            r"(?:citedPaper\.|citingPaper\.)?(?:paperId|corpusId|title|abstract|authors|venue|year|publicationDate"
+            r"|(?:journal|publicationVenue)(?:\.name)?|externalIds.*|(?:s2F|f)ieldsOfStudy|references)"
+        ),
+    ),
+}
+"""JSON formats that tables flatten: what marks their columns, and which of these are read."""
+_SAMPLE_ROWS = 200
+"""Rows that show how a column joins its names and keywords."""
 _AUTHOR_NUMBER = re.compile(r"\s*\(\d+\)")  # Scopus: "Smith, John (57000000000); ..."
 _NO_AUTHOR = re.compile(r"\[no author name available\]", re.IGNORECASE)  # Scopus
 _ZIP = b"PK\x03\x04"
@@ -71,55 +125,105 @@ def _is_table(head: str) -> bool:
     (".csv", ".tsv", ".tab"),
     check=_is_table,
 )
-def read_table(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
+def read_table(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
     """Yield one paper from each row; the header or `options.columns` says which field a column holds.
 
     Raises InputError for a table without a title (`options.required_column`).
     """
     layout = detect_layout(file.head(), guess_paper_columns)
-    headers = known_headers(layout.headers)
-    required = options.required_column
-    if required == "abstract" and required not in guess_columns(layout.headers, headers):
+    known = guess_columns(layout.headers, known_headers(layout.headers))
+    if options.required_column == "abstract" and "abstract" not in known:
         listed = ", ".join(filter(None, layout.headers))
         raise InputError(f"{file.path}: no column holds the abstract; columns: {listed}; rename one to abstract")
-    columns = find_columns(file.path, layout.headers, headers, chosen=options.columns, required=required)
+    build = find_row_builder(file, layout.headers, options, sample_rows(file.head(), layout, _SAMPLE_ROWS))
     for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
-        if fault:
-            yield BadRecord(number, file.record_line, fault)
-        else:
-            yield build_paper(cell_getter(cells, columns))
+        yield BadRecord(number, file.record_line, fault) if fault else _build(build, cells, number, file)
+
+
+def find_row_builder(
+    file: InputFile, headers: Sequence[str], options: ReadOptions, sample: Sequence[Sequence[str]] = ()
+) -> RowBuilder:
+    """Return a function that builds the paper of a row's cells; says in `file` which columns it does not read.
+
+    sample: rows that show how the cells of a column join several values.
+    """
+    roots = {header.partition(".")[0] for header in headers}
+    for format, (marks, read) in FLATTENED.items():
+        build = paper_readers[format].build
+        if build and marks & roots and not options.columns:
+            file.unread_columns = tuple(header for header in headers if header and not read.fullmatch(header))
+            return lambda cells: build(_parse_cells(headers, cells))
+    columns = find_columns(
+        file.path, headers, known_headers(headers), chosen=options.columns, required=options.required_column
+    )
+    file.unread_columns = list_unread_headers(headers, columns)
+    titles = columns.get("title", ())
+    names, keywords = (_list_cells(sample, columns.get(field, ())) for field in ("authors", "keywords"))
+    joints = find_name_joint(names), find_keyword_joint(keywords)
+
+    def build_row(cells: Sequence[str]) -> Paper:
+        filled = ["" if is_missing(cell.strip(), title=n in titles) else cell for n, cell in enumerate(cells)]
+        return build_paper(cell_getter(filled, columns), *joints)
+
+    return build_row
+
+
+def _build(build: RowBuilder, cells: Sequence[str], number: int, file: InputFile) -> Paper | Deletion | BadRecord:
+    try:
+        return build(cells)
+    except ValueError as error:
+        return BadRecord(number, file.record_line, str(error)[:MAX_REASON_CHARS])
+
+
+def _list_cells(rows: Sequence[Sequence[str]], columns: Sequence[int]) -> list[str]:
+    return [row[column].strip() for row in rows for column in columns[:1] if column < len(row)]
+
+
+def _parse_cells(headers: Sequence[str], cells: Sequence[str]) -> dict[str, Any]:
+    texts = {header: cell.strip() for header, cell in zip(headers, cells, strict=False)}
+    return {header: text or None if header in TEXTS else parse_cell(text) for header, text in texts.items()}
 
 
 def known_headers(headers: Sequence[str]) -> Mapping[str, str]:
-    """Return the known headers of each field; in Web of Science's tables ID means further keywords."""
-    web_of_science = {"pt", "ti", "ut"} <= set(map(normalise_header, headers))
+    """Return the known headers of each field; in tables of Web of Science and bibliometrix ID means keywords."""
+    web_of_science = {"ti", "so"} <= set(map(normalise_header, headers))
     if not web_of_science:
         return PAPER_HEADERS
     return PAPER_HEADERS | {"id": PAPER_HEADERS["id"].removeprefix("id "), "more_keywords": "id"}
 
 
-def guess_paper_columns(headers: Sequence[str]) -> dict[str, int]:
-    """Return field -> column, of the fields that have one."""
+def guess_paper_columns(headers: Sequence[str]) -> dict[str, Sequence[int]]:
+    """Return the columns of the fields that have one."""
     return guess_columns(headers, known_headers(headers))
 
 
-def build_paper(text: Callable[[str], str]) -> Paper:
-    """Build the paper of one row. text: returns the text of a field's cell."""
+def build_paper(text: Callable[[str], str], name_joint: str = "", keyword_joint: str = "") -> Paper:
+    """Build the paper of one row. text: returns the text of a field's cell. The joints are those of `split_names`."""
     authors = _NO_AUTHOR.sub("", _AUTHOR_NUMBER.sub("", text("authors")))
+    work = _OPENALEX_ID.fullmatch(text("id"))
+    ids = {system: text(system) for system in ID_SYSTEMS if text(system)}
+    fields = split_list(text("fields"))
     return Paper(
-        id=text("id"),
-        title=text("title"),
+        id=work[1].upper() if work else text("id"),
+        title=_unlist(text("title")),
         abstract=text("abstract"),
-        # PubMed ends the list with a full stop.
-        authors=split_names(authors.removesuffix(".") if authors.count(".") == 1 else authors),
-        venue=text("venue"),
+        authors=split_names(authors, name_joint),
+        venue=_unlist(text("venue")),
         year=find_year(text("year")),
-        fields=split_list(text("fields")),
-        keywords=tuple(dict.fromkeys(split_keywords(text("keywords")) + split_keywords(text("more_keywords")))),
+        fields=tuple(part for field in fields for part in (field.split() if _CATEGORIES.fullmatch(field) else [field])),
+        keywords=tuple(
+            dict.fromkeys(split_keywords(text("keywords"), keyword_joint) + split_keywords(text("more_keywords")))
+        ),
         # Ids have no spaces; Scopus writes whole references under this header.
-        references=tuple(item for item in split_list(text("references")) if " " not in item),
-        ids={system: text(system) for system in ID_SYSTEMS if text(system)},
+        references=tuple(_OPENALEX_ID.sub(r"\1", item) for item in split_list(text("references")) if " " not in item),
+        ids={**find_noted_ids(text("note")), **({"openalex": work[1]} if work else {}), **ids},
     )
+
+
+def _unlist(text: str) -> str:
+    """Return the first item of a printed list, as Crossref's titles are, or the name of an object; else the text."""
+    items = parse_printed_list(text) if text[:2] in ("['", '["', "{'", '{"') else None
+    return text if items is None else "".join(items[:1])
 
 
 @paper_readers.reader(
@@ -129,7 +233,7 @@ def build_paper(text: Callable[[str], str]) -> Paper:
     patterns=(_WORKBOOK,),
     reads_parts=True,
 )
-def read_workbook(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
+def read_workbook(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
     """Yield one paper from each row of a sheet, all of which is in memory; columns are found as in other tables.
 
     Raises InputError for an unknown sheet, or where none has a title column.
@@ -148,12 +252,13 @@ def read_workbook(file: InputFile, options: ReadOptions) -> Iterator[Paper | Bad
         yield BadRecord(1, None, f"not a workbook that can be read: {error}; save it again, or as CSV")
         return
     headers = [_text(cell) for cell in rows[start]] if rows else []
-    columns = find_columns(file.path, headers, known_headers(headers), chosen=options.columns, required="title")
-    for number, row in enumerate(rows[start + 1 :], start + 2):
-        cells = [_text(cell) for cell in row]
+    texts = ([_text(cell) for cell in row] for row in rows[start + 1 :])
+    sample = list(islice(texts, _SAMPLE_ROWS))
+    build = find_row_builder(file, headers, replace(options, required_column="title"), sample)
+    for number, cells in enumerate(chain(sample, texts), start + 2):
         if any(cells):
             file.record_line = number
-            yield build_paper(cell_getter(cells, columns))
+            yield _build(build, cells, number, file)
 
 
 def _check_size(content: io.BytesIO) -> None:

@@ -112,8 +112,8 @@ def read_label_table(file: InputFile, options: ReadOptions) -> Iterator[Label | 
     ranked = {field: [headers[number] for _, number in columns.get(field, ())] for field in _HEADERS}
     known = {field: " ".join([*map(normalise_header, ranked[field]), names]) for field, names in _HEADERS.items()}
     found = find_columns(file.path, headers, known, chosen=options.columns, required="name", option="")
-    columns |= {field: [("", found[field])] for field in options.columns}
-    columns["codes"] = [code for code in columns.get("codes", []) if code[1] != found.get("id")]
+    columns |= {field: [("", found[field][0])] for field in options.columns}
+    columns["codes"] = [code for code in columns.get("codes", []) if code[1] not in found.get("id", ())[:1]]
     others = Counter[str]()
     for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
         if fault:

@@ -166,7 +166,7 @@ def read_pair_rows(path: Path) -> Iterator[tuple[str, str, str, str]]:
     layout = detect_layout(file.head(), lambda headers: guess_columns(headers, _HEADERS))
     columns = guess_columns(layout.headers, _HEADERS)
     if not columns:  # no header line
-        columns = {"submission": 0, "reviewer": 1, "value": 2}
+        columns = {"submission": [0], "reviewer": [1], "value": [2]}
         layout = TableLayout((), layout.delimiter, 1)
     for kind in ("submission", "reviewer"):
         if kind not in columns:
@@ -174,7 +174,7 @@ def read_pair_rows(path: Path) -> Iterator[tuple[str, str, str, str]]:
             raise InputError(f"{path}: no column of the {kind}; columns: {listed}; name one {kind!r}")
     for cells, fault in read_rows(file, layout):
         where = f"{path}, line {file.record_line}"
-        if not fault and len(cells) <= max(columns["submission"], columns["reviewer"]):
+        if not fault and len(cells) <= max(columns["submission"][0], columns["reviewer"][0]):
             fault = f"{len(cells)} cells; write submission,reviewer,value"
         if fault:
             raise InputError(f"{where}: {fault}")

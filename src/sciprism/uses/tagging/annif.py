@@ -15,7 +15,7 @@ from sciprism.papers.input_file import InputFile
 from sciprism.papers.json_rows import read_json_values
 from sciprism.papers.readers.vocabularies import bare_uri
 from sciprism.papers.records import Paper
-from sciprism.papers.rows import cell_getter, detect_layout, guess_columns, read_rows
+from sciprism.papers.rows import Columns, cell_getter, detect_layout, guess_columns, read_rows
 
 _HEADERS = {"text": "text", "subjects": "subjecturis", "id": "documentid", "title": "title"}
 _KEYS = {"document_id", "text", "metadata", "subjects"}
@@ -116,7 +116,7 @@ def _read_table(path: Path) -> Iterator[_Document]:
         yield _Document(place, cell("id") or str(number), cell("title"), cell("text"), subjects, fault)
 
 
-def _guess_columns(headers: Sequence[str]) -> dict[str, int]:
+def _guess_columns(headers: Sequence[str]) -> Columns:
     return guess_columns(headers, _HEADERS)
 
 

@@ -17,7 +17,7 @@ from sciprism.files import write_lines
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.readers.vocabularies import bare_uri
 from sciprism.papers.records import Paper
-from sciprism.papers.rows import cell_getter, detect_layout, guess_columns, read_rows
+from sciprism.papers.rows import Columns, cell_getter, detect_layout, guess_columns, read_rows
 from sciprism.uses.tagging.suggestions import PaperTags
 from sciprism.uses.tagging.vocabulary import Vocabulary
 
@@ -148,7 +148,7 @@ def _read_table(path: Path, dropped: DropReport, *, judged: bool) -> Iterator[tu
             yield place, Judgement(text("paper"), bare_uri(text("tag")), verdict not in _NO)
 
 
-def _guess_columns(headers: Sequence[str]) -> dict[str, int]:
+def _guess_columns(headers: Sequence[str]) -> Columns:
     return guess_columns(headers, _HEADERS)
 
 

@@ -1,0 +1,107 @@
+"""Lists and objects that programs print into the cells of a table, or flatten to columns such as `journal.name`."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
+_PRINTED = re.compile(r"[\[({].*[\])}]|(?:c|list|set|array|Index|Series)\(.*\)|character\(0\)", re.DOTALL)
+_ONLY_QUOTED = re.compile(r"(?:[\w.]+\(|\0|[\s,\[\](){}]|nan\b|None\b|NA\b|\w+=\w+|\.\.\.|0)*")  # and what is around it
+_ARRAY_TYPE = re.compile(r",\s*(?:dtype|length|name)=[^\[]*\)$")
+_NAME_KEYS = (
+    "display_name",
+    "name",
+    "full_name",
+    "fullname",
+    "literal",
+    "author",
+    "raw_author_name",
+    "keyword",
+    "term",
+)
+_NAN = re.compile(r"(?<=[\s\[{:,])nan(?=[\s\]},])")
+
+
+def parse_printed_list(text: str) -> list[str] | None:
+    """Return the items of a list that a program printed into one text; None where the text is no such list.
+
+    Python, pandas and NumPy print `['a', "b's"]`, `('a',)`, `array(['a' 'b'])`, R `c("a", "b")`, others JSON; of an
+    object in it, its name is the item.
+    """
+    text = _ARRAY_TYPE.sub(")", text.strip())
+    if not _PRINTED.fullmatch(text):
+        return None
+    bare = _QUOTED.sub("\0", text)
+    values: Any = None
+    if not re.search("\0\\s*\0", bare):  # Python would join such neighbours into one text
+        for parse in (json.loads, ast.literal_eval):
+            try:
+                values = parse(text)
+                break
+            except (ValueError, SyntaxError, RecursionError, MemoryError):
+                continue
+    if isinstance(values, str | int | float):
+        return None  # it was in brackets
+    if values is None:
+        if not _ONLY_QUOTED.fullmatch(bare):
+            return None
+        values = [ast.literal_eval(item) for item in _QUOTED.findall(text)]
+    items = [values] if isinstance(values, Mapping) else values
+    return list(dict.fromkeys(filter(None, map(_name_item, items))))
+
+
+def _name_item(item: Any) -> str:
+    """Return an item of a printed list as text, an object's name, a person `Family, Given`."""
+    if isinstance(item, Mapping):
+        named = next((item[key] for key in _NAME_KEYS if item.get(key)), None)
+        return _name_item([item.get("family"), item.get("given")] if named is None else named)
+    if isinstance(item, Iterable) and not isinstance(item, str):
+        return ", ".join(filter(None, map(_name_item, item)))
+    return "" if item is None or item != item else str(item).strip()
+
+
+def parse_cell(text: str) -> Any:
+    """Return the list or object that a cell holds, in JSON or as Python prints it, else its text; None if empty."""
+    if text[:1] in ("[", "{"):
+        for written in (text, _NAN.sub("None", text)):
+            for parse in (json.loads, ast.literal_eval):
+                try:
+                    return parse(written)
+                except (ValueError, SyntaxError, RecursionError, MemoryError):
+                    continue
+    return text or None
+
+
+def nest_columns(row: Mapping[str, Any], lists: Collection[str] = (), maps: Collection[str] = ()) -> Mapping[str, Any]:
+    """Return the object whose members are columns such as `journal.name`, as `pandas.json_normalize` writes them.
+
+    lists: members whose items openalex.org joins by bars in each column. maps: members whose keys may have dots.
+    """
+    if not any("." in key for key in row):
+        return row
+    nested: dict[str, Any] = {key: value for key, value in row.items() if "." not in key and value is not None}
+    for path, value in row.items():
+        root, _, rest = path.partition(".")
+        if not rest or value is None:
+            continue
+        keys = [rest] if root in maps else rest.split(".")
+        if root not in lists or not isinstance(value, str):
+            _set_member(nested, [root, *keys], value)
+            continue
+        texts = value.split("|")
+        items = nested.setdefault(root, [])
+        items += [{} for _ in texts[len(items) :]]
+        for item, text in zip(items, texts, strict=False):
+            _set_member(item, keys, None if text == "None" else text)
+    return nested
+
+
+def _set_member(target: Any, keys: list[str], value: Any) -> None:
+    for key in keys[:-1]:
+        target = target.setdefault(key, {}) if isinstance(target, dict) else None
+    if isinstance(target, dict):
+        target[keys[-1]] = value
