@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,7 @@ def test_scores_and_assignments_go_round_in_openreviews_shape(command):
         (("-o", "profiles"), "profiles is a folder; name a file such as profiles/out.csv"),
         (("-o", "pairs.xlsx"), "pairs.xlsx: end its name in .csv, or in .json for OpenReview's form"),
         (("-o", "submissions.jsonl"), "submissions.jsonl is also read"),
+        (("-o", "out.csv", "--bids", "out.conflicts.csv"), "out.conflicts.csv is also read"),
         (("--scores-out", "submissions.jsonl"), "submissions.jsonl is also read"),
         (("-o", "profiles/out.csv"), "profiles/out.csv is also read, as profiles"),
     ],
@@ -134,3 +136,121 @@ def test_options_are_the_settings_of_the_call(settings):
     assert build_settings(settings, defaults) == settings()
     repeated = "require" if settings is MatchSettings else "after"
     assert getattr(build_settings(settings, defaults | {repeated: ["a=b:1"]}), repeated) == ("a=b:1",)
+
+
+def test_an_assignment_is_explained(command):
+    assert command(*BASE, "--max-papers", "2", "--bids", write_bids("s0,r3,high"))[0] == 0
+    status, out, err = command("match", "explain", "S0", "-a", "out/pairs.csv")
+    assert status == 0, err
+    assert out.startswith("s0: New results on the dark matter halo\nmean ") and max(map(len, out.splitlines())) <= 80
+    assert "assigned\n    r0  " in out and "rank 1 of 4; has 2 of 2 submissions" in out
+    assert "next candidates" in out and "wrote “Forty theories" in out
+    document = json.loads(command("match", "explain", "s0", "-a", "out/pairs.csv", "--json")[1])
+    assert document["schema"] == "sciprism.match-explain/1" and len(document["assigned"]) == len(document["next"]) == 2
+    assert all(pair["absence"] and pair["reason"] for pair in document["next"])
+    ranks = [pair["rank"] for pair in (*document["assigned"], *document["next"])]
+    assert sorted(ranks) == [1, 2, 3, 4]
+
+
+def write_bids(rows):
+    Path("bids.csv").write_text(f"{rows}\n")
+    return "bids.csv"
+
+
+@pytest.mark.parametrize(
+    ("change", "reviewer", "words"),
+    [
+        ("", "r0", "assigned"),
+        ("", "r1", "is below its reviewers, the lowest of whom is r0"),
+        ("s0,r1", "r0", "would gain 0."),
+        ("s0,r1", "r0", "over r1, but has room: a lock,"),
+        ("", "r2", "may not review it: forbidden: constraints.csv, line 1"),
+        ("", "r3", "is not among the 2 reviewers that were considered"),
+    ],
+)
+def test_why_and_why_not_is_told_of_a_pair(command, change, reviewer, words):
+    Path("constraints.csv").write_text("s0,r2,-1\n")
+    Path("scores.csv").write_text(
+        "".join(f"s{p},r{r},{0.9 - 0.1 * abs(p - r)}\n" for p in range(4) for r in range(4) if p - r != -3)
+    )
+    options = ("--constraints", "constraints.csv", "--scores", "scores.csv", "--per-paper", "1", "--max-papers", "3")
+    assert command(*BASE, *options)[0] == 0
+    if change:
+        lines = Path("out/pairs.csv").read_text().splitlines()
+        Path("out/pairs.csv").write_text("\n".join([lines[0], f"{change},0.5,0,", *lines[2:]]))
+    status, out, _ = command("match", "explain", "s0", reviewer, "-a", "out/pairs.csv")
+    assert status == 0 and words in " ".join(out.split())
+
+
+def test_a_full_reviewer_is_named_with_the_lowest_submission(command):
+    Path("scores.csv").write_text(
+        "".join(f"s{p},r{r},{0.9 - 0.1 * r - 0.01 * p}\n" for p in range(4) for r in range(4))
+    )
+    assert (
+        command(*BASE, "--scores", "scores.csv", "--per-paper", "1", "--max-papers", "1", "--objective", "sum")[0] == 0
+    )
+    document = json.loads(command("match", "explain", "s3", "-a", "out/pairs.csv", "--json")[1])
+    holder = next(row.split(",")[0] for row in Path("out/pairs.csv").read_text().splitlines() if ",r0," in row)
+    absences = {pair["reviewer"]: pair["absence"] for pair in document["next"]}
+    if holder != "s3":
+        assert f"has 1 of 1 submissions, the lowest of them {holder} (" in absences["r0"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("explain", "s9", "-a", "out/pairs.csv"), "out/pairs.csv: no submission 's9'"),
+        (("explain", "s0", "r9", "-a", "out/pairs.csv"), "no reviewer 'r9'"),
+        (("explain", "s0", "-a", "gone.csv"), "gone.csv: no such assignment"),
+        (("explain", "s0"), "0 assignments in this folder; name one with --assignment"),
+        (("report", "-a", "out/pairs.csv", "-o", "profiles"), "profiles exists and is not an empty folder"),
+        (("explain", "s0", "-a", "scores.csv"), "scores.details.json: no such file"),
+    ],
+)
+def test_what_cannot_be_explained_is_named(command, words, message):
+    assert command(*BASE, "--scores-out", "scores.csv")[0] == 0
+    status, out, err = command("match", *words)
+    assert status == 2 and message in err and not out
+
+
+class Page(HTMLParser):
+    """Links, headings of tables and text of a page; fails where an address is outside of it."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.links, self.tags, self.text = [], [], ""
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        named = dict(attributes)
+        assert "src" not in named and tag != "link"
+        self.tags.append((tag, named))
+        if tag == "a":
+            self.links.append(named["href"])
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_pages_name_what_their_readers_may_see(command):
+    rows = [
+        json.loads(line) | {"id": f"S/{n}", "authorids": ["~Eve_<b>1"]}
+        for n, line in enumerate(Path("submissions.jsonl").read_text().splitlines())
+    ]
+    Path("submissions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("constraints.csv").write_text("S/0,r1,-1\n")
+    assert command(*BASE, "--constraints", "constraints.csv", "--max-papers", "3")[0] == 0
+    status, out, _ = command("match", "report", "-a", "out/pairs.csv", "-o", "pages")
+    assert status == 0 and "4 pages" in out and "pages/index.html" in out
+    index = Page(Path("pages/index.html"))
+    assert len(index.links) == 4 + 8 + 4 and all(Path("pages", link).is_file() for link in index.links)
+    assert "domain conflicts: not checked" in index.text and ("input", {"id": "search", "type": "search"}) in index.tags
+    submission = Page(Path("pages/submissions/S_0.html"))
+    assert "forbidden: constraints.csv, line 1" in submission.text and "Next candidates" in submission.text
+    assert all(Path("pages/submissions", link).resolve().is_file() for link in submission.links)
+    reviewer = Page(Path("pages/reviewers/r1.html"))
+    assert not reviewer.links and "constraints" not in reviewer.text and "r0" not in reviewer.text
+    assert "wrote “Forty theories: gene protein dna”" in reviewer.text
+    for page in (index, submission, reviewer):
+        assert ("html", {"lang": "en"}) in page.tags and [tag for tag, _ in page.tags].count("h1") == 1
+        assert all("scope" in named for tag, named in page.tags if tag == "th")

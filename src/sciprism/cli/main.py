@@ -189,7 +189,6 @@ USE = (
     search,
     similar,
     push,
-    match,
     recommend,
     delete,
     describe,
@@ -227,7 +226,7 @@ def _has(folder: Path | None, *patterns: str) -> bool:
 
 
 for command in (*USE, *SCIENCE):
-    writes = command in (index, export, delete, match, merge)
+    writes = command in (index, export, delete, merge)
     slow = command in (export, verify, compare, overlap, merge)
     shown = show_work(command.__name__, command) if slow else command
     summary = (command.__doc__ or "").partition("\n")[0]
@@ -236,10 +235,10 @@ for command in (*USE, *SCIENCE):
     )
 
 
-for name, group in {"tag": tag, "prepare": prepare, "tokenizer": tokenizer, "results": results}.items():
+for name, group in {"match": match, "tag": tag, "prepare": prepare, "tokenizer": tokenizer, "results": results}.items():
     for part in group.registered_commands:
         assert part.callback is not None
-        work = show_work(f"{name} {part.name}", part.callback)
+        work = part.callback if name == "match" else show_work(f"{name} {part.name}", part.callback)
         part.callback, part.cls = with_explained_failures(work, writes=True), Command
         part.short_help = (part.callback.__doc__ or "").partition("\n")[0]
     app.add_typer(group, name=name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from textwrap import shorten, wrap
@@ -11,14 +11,30 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sciprism.cli.options import AsJson, NamedModel, SkipBad, check_outputs, split_names, with_settings
+from sciprism.cli.options import (
+    AsJson,
+    DefaultCommandGroup,
+    NamedModel,
+    SkipBad,
+    check_outputs,
+    split_names,
+    with_settings,
+)
 from sciprism.cli.output import ProgressDisplay, print_facts, print_json, print_skipped, table_width
 from sciprism.errors import InputError
 from sciprism.uses.matching.settings import MatchFiles, MatchSettings
 
 if TYPE_CHECKING:
     from sciprism.uses.matching import Matching
+    from sciprism.uses.matching.explanation import ExplainedPair
 
+Reviewers = Annotated[
+    Path,
+    typer.Option(help="A folder with one paper file per reviewer (ID.jsonl ...), or a table or JSON of reviewers."),
+]
+Output = Annotated[
+    Path, typer.Option("--output", "-o", help="The assignment to write: .csv, or .json as OpenReview's.")
+]
 ScoresOut = Annotated[
     Path | None, typer.Option("--scores-out", help="Also write the scores, rows paper,reviewer,score.")
 ]
@@ -30,16 +46,23 @@ MAX_REASON = 240
 """Characters of a reason in the terminal; the files have all of it."""
 
 
+match = typer.Typer(
+    cls=DefaultCommandGroup,
+    no_args_is_help=True,
+    help="Assign reviewers to submissions: sciprism match SUBMISSIONS --reviewers PROFILES -o FILE (its options: "
+    "sciprism match assign --help). Explain pairs of an assignment, write report pages.",
+)
+Assignment = Annotated[
+    Path | None, typer.Option("--assignment", "-a", help="The assignment; else the only one in this folder.")
+]
+
+
+@match.command()
 @with_settings
-def match(
+def assign(
     submissions: Annotated[list[Path], typer.Argument(help="Files or folders of submissions.")],
-    reviewers: Annotated[
-        Path,
-        typer.Option(help="A folder with one paper file per reviewer (ID.jsonl ...), or a table or JSON of reviewers."),
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The assignment to write: .csv, or .json as OpenReview's.")
-    ],
+    reviewers: Reviewers,
+    output: Output,
     files: MatchFiles,
     settings: MatchSettings,
     conflicts: Conflicts = "all",
@@ -49,19 +72,23 @@ def match(
     skip_bad: SkipBad = False,
     as_json: AsJson = False,
 ) -> None:
-    """Assign reviewers to submissions by the reviewers' papers; an audit file is written next to the output.
+    """Assign reviewers to submissions by the reviewers' papers. `sciprism match SUBMISSIONS` is the same.
 
-    Example: sciprism match submissions.jsonl --reviewers profiles/ -o assignments.csv --max-papers 4
+    Next to the output are its audit, conflicts and details, of which `match explain` and `match report` tell.
+
+    Example: sciprism match assign submissions.jsonl --reviewers profiles/ -o assignments.csv --max-papers 4
     """
-    from sciprism.uses.matching import match as assign
+    from sciprism.uses.matching import match as assign_reviewers
+    from sciprism.uses.matching.result import list_companions
 
     if conflicts != "all":
         settings = replace(settings, conflicts=() if conflicts == "none" else split_names(conflicts))
-    check_outputs(filter(None, (output, scores_out)), [*submissions, reviewers, *files.listed()])
+    written = filter(None, (output, scores_out, *list_companions(output)))
+    check_outputs(written, [*submissions, reviewers, *files.listed()])
     if output.suffix.lower() not in (".csv", ".json", ""):
         raise InputError(f"{output}: end its name in .csv, or in .json for OpenReview's form")
     with ProgressDisplay("reading") as progress:
-        matching = assign(
+        matching = assign_reviewers(
             submissions,
             reviewers,
             settings=settings,
@@ -75,9 +102,11 @@ def match(
 
 def _write(matching: Matching, output: Path, scores_out: Path | None, bare: bool) -> dict[str, str]:
     """Write the files; return what each is -> its path."""
-    audit = matching.write(output, bare=bare)
-    conflicts = output.with_name(f"{output.stem}.conflicts.csv")
-    written = {"output": output, "audit_file": audit, "conflicts_file": conflicts}
+    from sciprism.uses.matching.result import list_companions
+
+    matching.write(output, bare=bare)
+    conflicts, details, audit = list_companions(output)
+    written = {"output": output, "audit_file": audit, "conflicts_file": conflicts, "details_file": details}
     if scores_out is not None:
         matching.write_scores(scores_out)
         written["scores_file"] = scores_out
@@ -85,9 +114,11 @@ def _write(matching: Matching, output: Path, scores_out: Path | None, bare: bool
 
 
 def _print(matching: Matching, written: dict[str, str], as_json: bool) -> None:
+    from sciprism.uses.matching.result import describe_unchecked
+
     audit = matching.audit
     print_skipped(audit["skipped"], audit["counts"]["records skipped"])
-    unchecked = {kind: _describe_unchecked(why) for kind, why in audit["conflicts not checked"].items()}
+    unchecked = describe_unchecked(audit)
     authors = "".join(f"author conflicts: {text}" for kind, text in unchecked.items() if kind == "author")
     if as_json:
         print_json("sciprism.match/1", {**written, **matching.to_json()})
@@ -96,11 +127,6 @@ def _print(matching: Matching, written: dict[str, str], as_json: bool) -> None:
         _print_facts(matching, written, {kind: text for kind, text in unchecked.items() if kind != "author"})
     if authors:
         print(f"sciprism: {authors}", file=sys.stderr)
-
-
-def _describe_unchecked(reason: str) -> str:
-    """Return "not checked, profiles have no names", or "not checked for 2 of 9 pairs: ..."."""
-    return f"not checked{' ' if reason.startswith('for ') else ', '}{reason}"
 
 
 def _print_facts(matching: Matching, written: dict[str, str], unchecked: dict[str, str]) -> None:
@@ -185,3 +211,93 @@ def _describe_moves(audit: dict[str, Any]) -> str:
     gone = sum(dropped["count"] for reason, dropped in audit["dropped"].items() if reason.startswith("earlier pair"))
     lost = f", {gone:,} have lost their reviewer or submission" if gone else ""
     return f"{result['moved']:,} earlier pairs; {result['kept of the earlier assignment']:,} stay{lost}"
+
+
+@match.command()
+def explain(
+    submission: Annotated[str, typer.Argument(help="The id of a submission.")],
+    reviewer: Annotated[str, typer.Argument(help="A reviewer, by id, e-mail address or name.")] = "",
+    assignment: Assignment = None,
+    as_json: AsJson = False,
+) -> None:
+    """Explain the reviewers of a submission and the next candidates; or why a reviewer has it, or not.
+
+    Pairs are those of the assignment's file as it is now, also where they were changed by hand.
+
+    Example: sciprism match explain S1 "Ann Lee" -a assignments.csv
+    """
+    from sciprism.uses.matching.explanation import FinishedAssignment
+
+    finished = FinishedAssignment(_find_assignment(assignment))
+    row = finished.find_submission(submission)
+    if reviewer:
+        pair = finished.explain_pair(row, finished.find_reviewer(reviewer))
+        if as_json:
+            print_json("sciprism.match-explain/1", {"submission": finished.submissions[row], **pair.to_json()})
+        else:
+            print(f"{finished.submissions[row]}: {finished.title(row)}")
+            _print_pairs("not assigned" if pair.absence else "assigned", [pair])
+        return
+    explained = finished.explain(row)
+    if as_json:
+        print_json("sciprism.match-explain/1", explained.to_json())
+        return
+    print(f"{explained.id}: {explained.title}\nmean {explained.mean:.4f}")
+    _print_pairs("assigned", explained.assigned)
+    _print_pairs("next candidates", explained.following)
+    if explained.forbidden:
+        print("may not review it")
+    for name, reason in explained.forbidden.items():
+        print("\n".join(wrap(f"{name}: {reason}", table_width(), initial_indent="    ", subsequent_indent=" " * 8)))
+
+
+@match.command()
+def report(
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of pages to write; new or empty.")],
+    assignment: Assignment = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write pages (HTML) of an assignment: an index to sort and search, one page per submission and per reviewer.
+
+    The pages in `reviewers` hold only what their reviewer may see; all others are for chairs.
+
+    Example: sciprism match report -a assignments.csv -o report
+    """
+    from sciprism.uses.matching.explanation import FinishedAssignment
+    from sciprism.uses.matching.pages import write_pages
+
+    finished = FinishedAssignment(_find_assignment(assignment))
+    write_pages(finished, output)
+    counts = {"submissions": len(finished.submissions), "reviewers": len(finished.reviewers)}
+    if as_json:
+        print_json("sciprism.match-report/1", {"output": str(output), **counts})
+        return
+    pages = {name: f"{number:,} pages" for name, number in counts.items()}
+    print_facts(pages | {"open": str(output / "index.html")})
+
+
+def _find_assignment(path: Path | None) -> Path:
+    """Return the named assignment, or the only one in this folder. Raises InputError for none or several."""
+    if path is not None:
+        return path
+    suffix = ".details.json"
+    found = [
+        file.with_name(file.name.removesuffix(suffix) + kind)
+        for file in sorted(Path().glob(f"*{suffix}"))
+        for kind in (".csv", ".json", "")
+        if file.with_name(file.name.removesuffix(suffix) + kind).is_file()
+    ]
+    if len(found) != 1:
+        raise InputError(f"{len(found)} assignments in this folder; name one with --assignment")
+    return found[0]
+
+
+def _print_pairs(title: str, pairs: Sequence[ExplainedPair]) -> None:
+    """Print pairs with rank and load, and below each why it is assigned, or why not."""
+    print(title)
+    width = table_width()
+    for pair in pairs:
+        score = f"{pair.pair.score:.4f}, rank {pair.rank} of {pair.considered}" if pair.pair else "no score"
+        print(f"    {pair.reviewer}  {score}; has {pair.load} of {pair.most} submissions")
+        for text in filter(None, (pair.absence, pair.reason)):
+            print("\n".join(wrap(text, width, initial_indent=" " * 8, subsequent_indent=" " * 8)))

@@ -12,6 +12,7 @@ from types import GenericAlias
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
+from typer.core import TyperGroup
 
 from sciprism.cli.output import print_skip_counts
 from sciprism.errors import InputError
@@ -51,6 +52,16 @@ Exclude = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="Seed of all random choices.")]
 Workers = Annotated[int, typer.Option(help="Processes; the output is the same for any number.")]
+
+
+class DefaultCommandGroup(TyperGroup):
+    """A group whose first command's name may be left out: `sciprism tag PAPERS`, `sciprism match SUBMISSIONS`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments, with the first command where none is named."""
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = [next(iter(self.commands)), *args]
+        return super().parse_args(ctx, args)
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:

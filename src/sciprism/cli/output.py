@@ -34,8 +34,10 @@ SCHEMAS: dict[str, tuple[str, str]] = {
     "sciprism.recommend/1": ("recommend", "inputs, output, model, counts, interests, hits with reasons, skipped"),
     "sciprism.match/1": (
         "match",
-        "output, audit_file, conflicts_file, assignments: of each pair score, bid, reason; audit",
+        "output, audit_file, conflicts_file, details_file, assignments: of each pair score, bid, reason; audit",
     ),
+    "sciprism.match-explain/1": ("match explain", "submission, assigned, next, forbidden; or of one pair why, why not"),
+    "sciprism.match-report/1": ("match report", "output, submissions, reviewers: how many pages"),
     "sciprism.delete/1": ("delete", "collection, deleted, unknown ids, papers left"),
     "sciprism.describe/1": ("describe", "what a model is: method, formats, spaces, pooling, template, fingerprint"),
     "sciprism.models/1": ("models", "models: of each name, method, formats, size, whether it is here"),

@@ -9,12 +9,11 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
-from typer.core import TyperGroup
 
-from sciprism.cli.options import AsJson, Reading, Seed, check_outputs, with_settings
+from sciprism.cli.options import AsJson, DefaultCommandGroup, Reading, Seed, check_outputs, with_settings
 from sciprism.cli.output import ProgressDisplay, plain_console, print_facts, print_json, print_table
 from sciprism.cli.tag_inputs import (
     LabelChoice,
@@ -38,26 +37,14 @@ if TYPE_CHECKING:
     from sciprism.uses.tagging.training import FeedbackReport
     from sciprism.uses.tagging.vocabulary import Vocabulary
 
-DEFAULT = "suggest"
-"""The command of `sciprism tag PAPERS`."""
 INDENT = " " * 8
 """Before a reason in the terminal."""
 MAX_NAMED = 5
 """Unknown tags that are named; all are counted."""
 
 
-class TagGroup(TyperGroup):
-    """A group whose first word may be left out: `sciprism tag PAPERS` suggests tags."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments, with the default command where none is named."""
-        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
-            args = [DEFAULT, *args]
-        return super().parse_args(ctx, args)
-
-
 tag = typer.Typer(
-    cls=TagGroup,
+    cls=DefaultCommandGroup,
     no_args_is_help=True,
     help="Suggest labels of a vocabulary: sciprism tag PAPERS --vocabulary FILE. Train on tagged papers, learn from "
     "reviewed suggestions, report errors.",
@@ -68,7 +55,7 @@ Limit = Annotated[int, typer.Option(help="Tags for each paper.")]
 Threshold = Annotated[float | None, typer.Option(help="The lowest probability; else the one of best F1.")]
 
 
-@tag.command(DEFAULT)
+@tag.command()
 @with_settings
 def suggest(
     papers: Annotated[str, typer.Argument(help="A file or folder of papers, or a collection of `sciprism embed`.")],

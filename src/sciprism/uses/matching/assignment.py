@@ -29,14 +29,15 @@ MAX_WIDENED = 5_000_000
 class SolvedAssignment:
     """The assigned pairs with scores and values (score and bid), and what limits them.
 
-    all: the pairs that were chosen from. worst, bound: of a submission's summed values, the bound only where the
-    objective is fair. best_sum: the highest sum, where it was computed. kept, moved: pairs of an earlier assignment.
-    probabilities: of the pairs, where they were sampled. uneven: the pairs before loads were balanced.
+    all, all_values: the pairs that were chosen from. worst, bound: of a submission's summed values, the bound only
+    where the objective is fair. best_sum: the highest sum, where it was computed. kept, moved: pairs of an earlier
+    assignment. probabilities: of the pairs, where they were sampled. uneven: the pairs before loads were balanced.
     """
 
     pairs: PairTable
     values: Doubles
     all: PairTable
+    all_values: Doubles
     worst: float
     bound: float | None = None
     best_sum: float | None = None
@@ -184,4 +185,4 @@ def _report(
 ) -> SolvedAssignment:
     worst = float(sum_by_paper(pairs, values, chosen, task.required.shape[0]).min())
     assigned: Rows = np.flatnonzero(chosen)
-    return SolvedAssignment(pairs.take(assigned), values[assigned], pairs, worst, bound, best_sum)
+    return SolvedAssignment(pairs.take(assigned), values[assigned], pairs, values, worst, bound, best_sum)

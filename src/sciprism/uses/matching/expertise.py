@@ -15,7 +15,8 @@ from torch import Tensor
 
 from sciprism.arrays import Doubles, Floats, Rows, inner_products
 from sciprism.index.exact import normalize_for
-from sciprism.papers.duplicates import PaperIdentity, find_duplicates, identify, is_same_paper
+from sciprism.papers.duplicates import find_duplicates
+from sciprism.papers.identity import PaperIdentity, identify, is_same_paper
 from sciprism.papers.records import Paper
 from sciprism.uses.matching.persons import NameIndex
 from sciprism.uses.matching.reviewers import Reviewer, ReviewerIndex

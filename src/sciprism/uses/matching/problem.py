@@ -23,6 +23,10 @@ class PairTable:
     def __len__(self) -> int:
         return len(self.papers)
 
+    def keys(self, reviewers: int) -> Rows:
+        """Return one number of each pair. reviewers: how many there are."""
+        return self.papers * reviewers + self.reviewers
+
     def take(self, rows: Rows) -> PairTable:
         """Return some of the pairs: a mask, or positions in ascending order."""
         return PairTable(self.papers[rows], self.reviewers[rows], self.scores[rows])
@@ -30,7 +34,7 @@ class PairTable:
 
 def join_pairs(tables: list[PairTable], reviewers: int) -> PairTable:
     """Return the pairs of all tables in order, of a pair in several the first one's score."""
-    keys = np.concatenate([table.papers * reviewers + table.reviewers for table in tables])
+    keys = np.concatenate([table.keys(reviewers) for table in tables])
     distinct, first = np.unique(keys, return_index=True)
     papers, numbers = np.divmod(distinct, reviewers)
     return PairTable(papers, numbers, np.concatenate([table.scores for table in tables])[first])

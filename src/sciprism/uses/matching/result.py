@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sciprism.arrays import Rows
 from sciprism.errors import InputError
 from sciprism.files import sha256, write_json
 from sciprism.uses.matching.assignment import SolvedAssignment
+from sciprism.uses.matching.inputs import MatchInputs
 from sciprism.uses.matching.pair_files import write_rows
-from sciprism.uses.matching.pair_scores import ReviewerPaper
+from sciprism.uses.matching.pair_scores import ReviewerPaper, ScoreSource
+from sciprism.uses.matching.problem import Requirements
 from sciprism.uses.matching.settings import MatchSettings
 
 if TYPE_CHECKING:
     from sciprism.encoders.protocols import EncoderProtocol
 
+NEXT = 3
+"""Next candidates of a submission whose papers the details name."""
 HEADER = ("paper_id", "reviewer_id", "score", "bid", "reason")
 CONFLICT_HEADER = ("paper_id", "reviewer_id", "kind", "reason")
 WORST = 5
@@ -75,7 +80,7 @@ class Matching:
     """An assignment, by submission in the order given, and its audit (`audit`: JSON values).
 
     reviewers: all of them, assigned or not. conflicts: submission, reviewer, kind and reason of those found. scored:
-    yields the pairs that were considered, with their scores.
+    yields the pairs that were considered, with their scores. details: what `FinishedAssignment` explains pairs by.
     """
 
     pairs: list[AssignedPair]
@@ -83,6 +88,7 @@ class Matching:
     audit: dict[str, Any] = field(repr=False)
     conflicts: list[tuple[str, str, str, str]] = field(default_factory=list, repr=False)
     scored: Any = field(default=None, repr=False)
+    details: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -109,12 +115,12 @@ class Matching:
         return sorted(means, key=lambda entry: (entry[1], entry[0]))[:count]
 
     def write(self, path: Path | str, *, bare: bool = False) -> Path:
-        """Write the assignment as CSV or JSON (by suffix), next to it the conflicts and the audit; return its path.
+        """Write the assignment as CSV or JSON (by suffix), next to it conflicts, details and audit; return the latter.
 
         bare: three columns without header, as OpenReview takes them. JSON is OpenReview's: submission -> reviewers.
         """
         path = Path(path)
-        audit = path.with_name(f"{path.stem}.audit.json")
+        conflicts, details, audit = list_companions(path)
         if path.suffix == ".json":
             by_paper = {
                 paper: [{"user": p.reviewer, "aggregate_score": p.value, "reason": p.reason} for p in pairs]
@@ -123,7 +129,8 @@ class Matching:
             write_json(path, by_paper)
         else:
             write_rows(path, self._rows(bare))
-        write_rows(path.with_name(f"{path.stem}.conflicts.csv"), [CONFLICT_HEADER, *self.conflicts])
+        write_rows(conflicts, [CONFLICT_HEADER, *self.conflicts])
+        write_json(details, self.details, indent=None)
         write_json(audit, self.audit)
         return audit
 
@@ -144,6 +151,84 @@ class Matching:
         for pair in self.pairs:
             row = (pair.paper, pair.reviewer, round(pair.score, 6), f"{pair.bid:g}", pair.reason)
             yield row[:3] if bare else row
+
+
+def list_companions(assignment: Path) -> tuple[Path, Path, Path]:
+    """Return the files next to an assignment: its conflicts, details and audit."""
+    stem = assignment.stem
+    conflicts, details, audit = f"{stem}.conflicts.csv", f"{stem}.details.json", f"{stem}.audit.json"
+    return assignment.with_name(conflicts), assignment.with_name(details), assignment.with_name(audit)
+
+
+def build_details(
+    inputs: MatchInputs,
+    required: Requirements,
+    source: ScoreSource,
+    solved: SolvedAssignment,
+    assigned: Sequence[AssignedPair],
+) -> dict[str, Any]:
+    """Return what explains an assignment: limits of reviewers, scores of all pairs considered, the next candidates.
+
+    Reviewers and submissions are numbers, from 0. scores: of each submission reviewer, score, bid and value.
+    """
+    table = solved.all
+    bids = inputs.stated.bids.look_up(table.papers, table.reviewers, required.shape[1])
+    order = np.lexsort((-solved.all_values, table.papers))
+    following = _find_next(solved, order, required.shape)
+    near = source.explain(table.papers[following], table.reviewers[following])
+    submissions: list[dict[str, Any]] = [
+        {"id": paper.id, "title": paper.title, "assigned": [], "next": [], "scores": []} for paper in inputs.submissions
+    ]
+    rows, numbers = solved.pairs.papers.tolist(), solved.pairs.reviewers.tolist()
+    for row, number, pair in zip(rows, numbers, assigned, strict=True):
+        entry = {"reviewer": number, "papers": list(map(asdict, pair.papers)), "notes": list(pair.notes)}
+        submissions[row]["assigned"].append(entry)
+    for i, papers in zip(following.tolist(), near, strict=True):
+        entry = {"reviewer": int(table.reviewers[i]), "papers": list(map(asdict, papers))}
+        submissions[int(table.papers[i])]["next"].append(entry)
+    columns = (table.papers, table.reviewers, table.scores, bids, solved.all_values)
+    for row, number, *scores in zip(*(column[order].tolist() for column in columns), strict=True):
+        submissions[row]["scores"].append([number, *(round(score, 6) for score in scores)])
+    return {
+        "schema": "sciprism.match-details/1",
+        "reviewers": _describe_reviewers(inputs, required),
+        "submissions": submissions,
+        "forbidden": [[*pair, reason] for pair, reason in inputs.forbidden.reasons.items()],
+    }
+
+
+def _find_next(solved: SolvedAssignment, order: Rows, shape: tuple[int, int]) -> Rows:
+    """Return of each submission the first pairs in an order that are not assigned."""
+    is_assigned = np.isin(solved.all.keys(shape[1]), solved.pairs.keys(shape[1]))
+    others = order[~is_assigned[order]]
+    papers = solved.all.papers[others]
+    starts = np.searchsorted(papers, np.arange(shape[0]))
+    following: Rows = others[np.arange(len(others)) - starts[papers] < NEXT]
+    return following
+
+
+def _describe_reviewers(inputs: MatchInputs, required: Requirements) -> list[dict[str, Any]]:
+    """Return names and limits of all reviewers; limits are without the submissions of earlier rounds."""
+    limits = zip(required.least.tolist(), required.most.tolist(), inputs.stated.earlier_loads.tolist(), strict=True)
+    return [
+        {
+            "id": person.id,
+            "name": person.name,
+            "emails": list(person.emails),
+            "aliases": list(person.aliases),
+            "papers": len(person.papers),
+            "least": least,
+            "most": most,
+            "earlier": earlier,
+        }
+        for person, (least, most, earlier) in zip(inputs.reviewers, limits, strict=True)
+    ]
+
+
+def describe_unchecked(audit: Mapping[str, Any]) -> dict[str, str]:
+    """Return kind of conflict -> "not checked, profiles have no names", or "not checked for 2 of 9 pairs: ..."."""
+    reasons = audit.get("conflicts not checked", {})
+    return {kind: f"not checked{' ' if why.startswith('for ') else ', '}{why}" for kind, why in reasons.items()}
 
 
 def build_audit(

@@ -20,8 +20,8 @@ from sciprism.uses.matching.inputs import (
     read_inputs,
 )
 from sciprism.uses.matching.pair_scores import GivenScores, ScoreSource, VectorScores
-from sciprism.uses.matching.problem import PairTable
-from sciprism.uses.matching.result import AssignedPair, Matching, build_audit
+from sciprism.uses.matching.problem import PairTable, Requirements
+from sciprism.uses.matching.result import AssignedPair, Matching, build_audit, build_details
 from sciprism.uses.matching.reviewers import Reviewer
 from sciprism.uses.matching.settings import MatchFiles, MatchSettings, Scoring
 
@@ -62,7 +62,7 @@ def match(
         encoder, source = _score_by_vectors(inputs, settings, encoder, [*paths, *files.reviewer_papers], progress)
     solved = solve_assignment(AssignmentTask(required, source, inputs.stated, settings), progress)
     progress.begin("explaining")
-    matching = _describe(inputs, source, solved)
+    matching = _describe(inputs, required, source, solved)
     paths += [Path(reviewers)] if isinstance(reviewers, str | Path) else []
     hashed = [*paths, *files.listed()]
     described = inputs.to_json()
@@ -98,7 +98,7 @@ def _score_by_vectors(
     )
 
 
-def _describe(inputs: MatchInputs, source: ScoreSource, solved: SolvedAssignment) -> Matching:
+def _describe(inputs: MatchInputs, required: Requirements, source: ScoreSource, solved: SolvedAssignment) -> Matching:
     pairs, stated = solved.pairs, inputs.stated
     papers, reviewers = inputs.ids
     bids = stated.bids.look_up(pairs.papers, pairs.reviewers, len(reviewers))
@@ -124,6 +124,7 @@ def _describe(inputs: MatchInputs, source: ScoreSource, solved: SolvedAssignment
         reviewers=reviewers,
         audit={},
         conflicts=[(papers[c.paper], reviewers[c.reviewer], c.kind, c.reason) for c in inputs.conflicts],
+        details=build_details(inputs, required, source, solved, assigned),
         scored=lambda: _score_rows(papers, reviewers, solved.all),
     )
 

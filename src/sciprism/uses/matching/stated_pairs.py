@@ -99,6 +99,7 @@ def _as_pairs(places: dict[tuple[int, int], str]) -> PairValues:
 class ForbiddenReport:
     """All forbidden pairs, counts of their kinds, and the bids above 0 on them, which are ignored.
 
+    reasons: of each pair, by submission and reviewer.
     contradicted: the first of these bids, each with the reason; contradictions: how many there are.
     """
 
@@ -106,6 +107,7 @@ class ForbiddenReport:
     counts: dict[str, int]
     contradicted: list[str]
     contradictions: int
+    reasons: dict[tuple[int, int], str]
 
 
 def drop_allowed(stated: StatedPairs, conflicts: Iterable[Conflict]) -> list[Conflict]:
@@ -140,7 +142,8 @@ def join_forbidden(
     wrong = _find_contradictions(stated.bids.select(stated.bids.values > 0), "bids on", reasons, ids)
     forbidden = np.fromiter(reasons, np.int64, len(reasons))
     pairs = ForbiddenPairs(*np.divmod(forbidden, max(1, shape[1])), shape)
-    return ForbiddenReport(pairs, {k: n for k, n in counts.items() if n}, wrong[:MAX_LISTED], len(wrong))
+    by_pair = {divmod(key, shape[1]): reason for key, reason in reasons.items()}
+    return ForbiddenReport(pairs, {k: n for k, n in counts.items() if n}, wrong[:MAX_LISTED], len(wrong), by_pair)
 
 
 def _find_contradictions(

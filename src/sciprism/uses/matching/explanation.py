@@ -1,0 +1,216 @@
+"""Explain a finished assignment: why a submission has its reviewers, why not others, and who is next."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sciprism.errors import InputError
+from sciprism.uses.matching.pair_files import Finder, read_pair_rows
+from sciprism.uses.matching.pair_scores import ReviewerPaper
+from sciprism.uses.matching.persons import IdIndex
+from sciprism.uses.matching.result import NEXT, AssignedPair, list_companions
+from sciprism.uses.matching.reviewers import Reviewer, ReviewerIndex
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedPair:
+    """A pair, assigned or not. pair: None where it was not considered; rank: of `considered` by value, from 1.
+
+    load, most: submissions of the reviewer, with those of earlier rounds. absence: why it is not assigned, "" if it is.
+    """
+
+    reviewer: str
+    pair: AssignedPair | None
+    rank: int
+    considered: int
+    load: int
+    most: int
+    absence: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Return why they fit: the reviewer's nearest papers, where they were stored, and the bid."""
+        if self.pair is None or not (self.pair.papers or self.pair.bid or self.pair.notes):
+            return ""
+        return self.pair.reason
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the pair as JSON values."""
+        scored = {"score": self.pair.score, "bid": self.pair.bid, "rank": self.rank} if self.pair else {}
+        counts = {"considered": self.considered, "load": self.load, "most": self.most}
+        return {"reviewer": self.reviewer, **scored, **counts, "reason": self.reason, "absence": self.absence}
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedSubmission:
+    """A submission with its reviewers, the next candidates, and who may not review it, with the reason."""
+
+    id: str
+    title: str
+    assigned: list[ExplainedPair]
+    following: list[ExplainedPair]
+    forbidden: dict[str, str]
+
+    @property
+    def mean(self) -> float:
+        """Return the mean value (score and bid) of its pairs."""
+        return float(np.mean([pair.pair.value for pair in self.assigned if pair.pair] or [0.0]))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the submission as JSON values."""
+        return {
+            "submission": self.id,
+            "title": self.title,
+            "mean": round(self.mean, 6),
+            "assigned": [pair.to_json() for pair in self.assigned],
+            "next": [pair.to_json() for pair in self.following],
+            "forbidden": self.forbidden,
+        }
+
+
+class FinishedAssignment:
+    """An assignment as its file has it now, perhaps changed by hand, and the details that `Matching.write` stored.
+
+    submissions, reviewers: ids. assigned: reviewers of each submission, the best first; loads: submissions of each
+    reviewer, as numbers from 0. changed: pairs that differ from those that were found.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, details = path, _read_details(path)
+        self.people: list[dict[str, Any]] = details["reviewers"]
+        self._stored: list[dict[str, Any]] = details["submissions"]
+        self._forbidden: list[dict[int, str]] = [{} for _ in self._stored]
+        for row, number, reason in details["forbidden"]:
+            self._forbidden[row][number] = reason
+        self.submissions = [entry["id"] for entry in self._stored]
+        self.reviewers = [person["id"] for person in self.people]
+        self._papers = IdIndex(self.submissions)
+        self._index = ReviewerIndex(
+            [
+                Reviewer(id=p["id"], name=p["name"], emails=tuple(p["emails"]), aliases=tuple(p["aliases"]))
+                for p in self.people
+            ]
+        )
+        self._scores = [{number: values for number, *values in entry["scores"]} for entry in self._stored]
+        pairs = {
+            (_find(self._papers, paper, "submission", where), _find(self._index, reviewer, "reviewer", where))
+            for where, paper, reviewer, _ in read_pair_rows(path)
+        }
+        found = {(row, pair["reviewer"]) for row, entry in enumerate(self._stored) for pair in entry["assigned"]}
+        self.changed = len(pairs ^ found)
+        self.assigned: list[list[int]] = [[] for _ in self.submissions]
+        self.loads: list[list[int]] = [[] for _ in self.reviewers]
+        for row, number in sorted(pairs, key=lambda pair: (pair[0], -self._value(*pair), pair[1])):
+            self.assigned[row].append(number)
+            self.loads[number].append(row)
+
+    def find_submission(self, text: str) -> int:
+        """Return the number of a submission. Raises InputError for an unknown id."""
+        return _find(self._papers, text, "submission", str(self.path))
+
+    def find_reviewer(self, text: str) -> int:
+        """Return the number of a reviewer, by id, address or name. Raises InputError for none or several."""
+        return _find(self._index, text, "reviewer", str(self.path))
+
+    def title(self, row: int) -> str:
+        """Return the title of a submission."""
+        return str(self._stored[row]["title"])
+
+    def explain(self, row: int) -> ExplainedSubmission:
+        """Explain the reviewers of a submission."""
+        following = [pair["reviewer"] for pair in self._stored[row]["next"]]
+        ranked = [*following, *(number for number in self._scores[row] if number not in following)]
+        free = [n for n in ranked if n not in self.assigned[row] and n not in self._forbidden[row]]
+        return ExplainedSubmission(
+            id=self.submissions[row],
+            title=self.title(row),
+            assigned=[self.explain_pair(row, number) for number in self.assigned[row]],
+            following=[self.explain_pair(row, number) for number in free[:NEXT]],
+            forbidden={self.reviewers[n]: reason for n, reason in self._forbidden[row].items()},
+        )
+
+    def explain_pair(self, row: int, number: int) -> ExplainedPair:
+        """Explain why a reviewer has a submission, or why not."""
+        person, scores = self.people[number], self._scores[row]
+        explained = ExplainedPair(
+            reviewer=person["id"],
+            pair=self._build_pair(row, number),
+            rank=1 + sum(values[2] > scores[number][2] for values in scores.values()) if number in scores else 0,
+            considered=len(scores),
+            load=len(self.loads[number]) + person["earlier"],
+            most=person["most"] + person["earlier"],
+        )
+        if number in self.assigned[row]:
+            return explained
+        return replace(explained, absence=self._explain_absence(row, number, explained))
+
+    def _value(self, row: int, number: int) -> float:
+        """Return score and bid of a pair, 0 of one that was not considered."""
+        return float(self._scores[row].get(number, (0.0, 0.0, 0.0))[2])
+
+    def _build_pair(self, row: int, number: int) -> AssignedPair | None:
+        if number not in self._scores[row]:
+            return None
+        score, bid, value = self._scores[row][number]
+        stored = (pair for kind in ("assigned", "next") for pair in self._stored[row][kind])
+        near: dict[str, Any] = next((pair for pair in stored if pair["reviewer"] == number), {"papers": []})
+        return AssignedPair(
+            paper=self.submissions[row],
+            title=self.title(row),
+            reviewer=self.reviewers[number],
+            score=score,
+            bid=bid,
+            value=value,
+            papers=tuple(ReviewerPaper(**paper) for paper in near["papers"]),
+            notes=tuple(near.get("notes", ())),
+        )
+
+    def _explain_absence(self, row: int, number: int, explained: ExplainedPair) -> str:
+        if reason := self._forbidden[row].get(number):
+            return f"may not review it: {reason}"
+        values = {other: self._value(row, other) for other in self.assigned[row]}
+        lowest = min(values, key=lambda other: values[other], default=-1)
+        if explained.pair is None:
+            least = min((scores[2] for scores in self._scores[row].values()), default=0.0)
+            return f"is not among the {explained.considered:,} reviewers that were considered (lowest {least:.4f})"
+        value = explained.pair.value
+        if values and value <= values[lowest]:
+            return f"is below its reviewers, the lowest of whom is {self.reviewers[lowest]} ({values[lowest]:.4f})"
+        gain = f"would gain {value - values[lowest]:.4f} over {self.reviewers[lowest]}, but " if values else ""
+        if explained.load < explained.most or not self.loads[number]:
+            return (
+                f"{gain}has room: a lock, a group, a minimum load, fairness to others, --keep, --balance or sampling "
+                "decided, or a change by hand"
+            )
+        other = min(self.loads[number], key=lambda paper: self._value(paper, number))
+        held = f"the lowest of them {self.submissions[other]} ({self._value(other, number):.4f})"
+        return f"{gain}has {explained.load} of {explained.most} submissions, {held}"
+
+
+def _read_details(path: Path) -> dict[str, Any]:
+    details = list_companions(path)[1]
+    if not path.is_file():
+        raise InputError(f"{path}: no such assignment")
+    if not details.is_file():
+        raise InputError(f"{details}: no such file; `sciprism match` writes it next to its assignment")
+    try:
+        content = json.loads(details.read_text(encoding="utf-8"))
+        if content["schema"] != "sciprism.match-details/1":
+            raise ValueError(f"schema {content['schema']}")
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{details} does not hold the details of an assignment: {error!r}") from error
+    found: dict[str, Any] = content
+    return found
+
+
+def _find(index: Finder, text: str, kind: str, where: str) -> int:
+    number = index.find(text)
+    if number is None:
+        several = f"several {kind}s are called" if index.find_all(text) else f"no {kind}"
+        raise InputError(f"{where}: {several} {text!r}")
+    return number
