@@ -88,11 +88,37 @@ def test_terms_are_typical_of_one_group_and_share_no_word() -> None:
     ]
     cells = [Paper(id=f"c{n}", title=f"Gene editing of cells {n}", abstract="We study galaxies.") for n in "abc"]
     terms = find_typical_terms([*halos, *cells], [np.arange(3), np.arange(3, 6)])
-    assert terms[0][0] in ("dark matter", "matter halos") and terms[1][0] in ("gene editing", "editing")
+    assert terms == [("dark matter halos", "simulation"), ("gene editing", "cells")]
     for found in terms:
         words = [word for term in found for word in term.split()]
         assert 1 <= len(found) <= 3 and len(set(words)) == len(words)
         assert not {"we", "study", "galaxies"} & set(words)
+
+
+NAMED = {
+    "large graphs": "A visualisation of large graphs; Visualizations of large graphs: a study",
+    "DNA repair": "DNA repair in yeast; How DNA repair fails",
+    "gene expression": "Measuring gene expression; Gene expressions of mice",
+    "small cell lung cancer": "Treating small cell lung cancer; Small cell lung cancer and smoking",
+    "machine learning": "Machine learning of rules; Interactive machine learning",
+    "physics": "Teaching physics; Physics in schools",
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_terms_are_whole_phrases_of_titles(name: str) -> None:
+    """No verbs, no adjectives alone, no part of a phrase, one for both numbers and spellings."""
+    papers = [Paper(id=title, title=title) for title in NAMED[name].split("; ")]
+    others = [Paper(id=str(n), title=f"Visual and natural results of method {n}") for n in range(9)]
+    (terms, _) = find_typical_terms([*papers, *others], [np.arange(2), np.arange(2, 11)])
+    assert terms[0] == name
+    assert not {"fails", "measuring", "visual", "natural", "interactive", "treating", "teaching"} & set(terms)
+
+
+def test_near_doubles_are_named_once() -> None:
+    papers = [Paper(id=str(n), title=f"Parsing with a parser: visualization in visual text {n}") for n in range(4)]
+    ((*terms,),) = find_typical_terms(papers, [np.arange(4)])
+    assert sum(term.startswith("pars") for term in terms) == 1 == sum("visual" in term for term in terms)
 
 
 def test_an_interest_without_terms_has_the_title_of_its_central_paper() -> None:

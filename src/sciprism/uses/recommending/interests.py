@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from math import log
+from functools import lru_cache
+from itertools import chain, combinations, pairwise
+from math import ceil, log
 
 import numpy as np
 
 from sciprism.arrays import Doubles, Floats, Rows, normalize_rows
-from sciprism.papers.identity import normalise_words
 from sciprism.papers.records import Paper
 from sciprism.seeding import derive_seed, sample
 
@@ -22,27 +23,60 @@ SORTED = 8
 """Numbers of a vector by which papers are put in an order of their own."""
 MAX_COMPARED = 1000
 """Papers of a large library by which the number of interests is chosen, a random sample."""
+MAX_NAMED = 500
+"""Papers of an interest by which it is named, a random sample."""
 TERMS = 3
 MIN_LETTERS = 3
-PAIR_WEIGHT = 1.5
-"""How much more a pair of words says than a word of the same frequency."""
+LENGTH_WEIGHTS = (0.0, 1.0, 2.0, 2.4, 2.6)
+"""Words of a phrase -> how much more it says than a word of the same frequency."""
+MAX_WORDS = len(LENGTH_WEIGHTS) - 1
+WHOLE_SHARE = 0.6
+"""Share of a phrase's papers in which it is a part of one longer phrase, from which that is named in its place."""
+NOUN_SHARE = 0.3
+"""Of a word's places in titles, those at which a stretch ends, from which it is taken for a noun."""
+MIN_SHARED, SHARED_PART = 4, 0.6
+"""Letters at the beginning of two words, and the part of the shorter one, from which they are near-doubles."""
+MAX_ACRONYM = 8
+_TOKEN = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*|[^\w\s]")
 _STOP_WORDS = """
-about above across after again against all along already also although among and any apart approach approaches are
-article author authors based because been before being below best better between both but can case cases compared
-could data described different does doing down due during each effect effects either enough etc even every example
-examples few first for from further get give given gives had has have having here high how however important improve
-improved include including into introduce introduced investigate its itself key known large later less like made main
-make makes making many may mean method methods might model models more most much must need needs neither new non nor
-not novel now number obtained off often one only open order other others our out over own paper papers part particular
-per perform performance possible present presented presents problem problems propose proposed proposes provide
-provided provides recent recently related research result results review same set several should show showed shown
-shows significant significantly similar since single small some still studied studies study such system systems
-technique techniques than that the their them then there therefore these they third this those three through thus
-time together too toward towards two type types under understanding until upon use used useful user users uses using
-various very via was way ways well were what when where whether which while who whose why wide will with within
-without work works would yet you your
+about above according across affect affects after again against all allow allows along already also although among and
+any apart are based became because become becomes been before being below best better between beyond both but can
+cause causes compare compared contain contains could depend depends described did different does doing down due during
+each either enable enables enough etc even every explain explains few find finds follow follows for found from further
+get give given gives had has have having help helps here how however important improve improved include including
+increases into introduce introduced investigate its itself key known later lead leads less let like made main make
+makes making many may mean might more most much must need needs neither new non nor not novel now obtained occur
+occurs off often one only order other others our out over own part particular per perform possible predict predicts
+present presented presents propose proposed proposes provide provided provides recent recently reduce reduces related
+require requires reveal reveals same seem seems set several shall should show showed shown shows significant
+significantly similar since some still studied such suggest suggests than that the their them then there therefore
+these they this those through thus together too toward towards under understanding until upon use used useful uses
+using various versus very via was well were what when where whether which while who whose why wide will with within
+without would yet you your
 """
-STOP_WORDS = frozenset(_STOP_WORDS.split())
+_EMPTY_NOUNS = """
+approach article author case condition data effect example method model paper performance problem research result review
+study system technique time type user way work year
+"""
+EMPTY_NOUNS = frozenset(_EMPTY_NOUNS.split())
+"""Nouns that say nothing of a subject; what is before them may be an adjective."""
+STOP_WORDS = EMPTY_NOUNS | frozenset(_STOP_WORDS.split())
+GOES_ON = EMPTY_NOUNS | {"and", "or", "&", ",", "/"}
+"""What may follow an adjective."""
+_GENERIC = """
+ability activity aim algorithm amount analysis application area background behavior category cause challenge change
+communication comparison complexity component concept conclusion condition connection content context control design
+detection development distance distribution effect element environment evaluation evidence evolution experience
+experiment factor feature field form formation framework function goal group idea identification impact improvement
+increase information insight instance interaction issue level limit management mass measure measurement mechanism
+nature number object objective observation operation order overview pair paradigm pattern people perspective phase
+phenomenon placebo power prediction principle probability procedure process program property purpose quality question
+range rate reduction region relation relationship report representation requirement response risk role rule sample
+scheme science selection sequence set similarity size solution source space state step strategy structure subject
+survey task test theory tool treatment trend trial understanding unit value variation weight world
+"""
+GENERIC = frozenset(_GENERIC.split())
+"""Nouns that say little alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,49 +242,137 @@ def _sort_by_size(groups: Rows) -> Rows:
 
 
 def find_typical_terms(papers: Sequence[Paper], groups: Sequence[Rows]) -> list[tuple[str, ...]]:
-    """Return up to three terms of each group of papers, the most typical first, no two of which share a word.
+    """Return up to three phrases of each group's titles, the most typical first, no two of which share a word.
 
-    A term's weight is the share of the group's papers that have it, times log((n + 1) / number of all n papers that
-    have it). A term of one paper alone counts only in groups of up to two. Of several groups, a term counts where it
-    is more frequent than in all papers.
+    A phrase ends a stretch of a title between stop words, verbs and punctuation, where noun phrases end. Its weight
+    is the share of the group's papers that have it, times log((n + 1) / number of all n papers that have it), times
+    more for two and three words. A phrase of one paper alone counts only in groups of up to two. Of several groups, a
+    phrase counts where it is more frequent than in all papers.
     """
-    terms = [_list_terms(paper) for paper in papers]
-    everywhere = Counter(term for paper_terms in terms for term in paper_terms)
+    rows_of = [sample(rows.tolist(), MAX_NAMED, "names") for rows in groups]
+    papers = [papers[row] for rows in rows_of for row in rows]
+    starts = np.cumsum([0, *map(len, rows_of)])
+    phrases = _Phrases(papers)
+    everywhere = Counter(phrase for of_paper in phrases.of_texts for phrase in of_paper)
     typical = []
-    for rows in groups:
-        here = Counter(term for row in rows.tolist() for term in terms[row])
+    for rows in (range(first, end) for first, end in pairwise(starts.tolist())):
+        here = Counter(phrase for row in rows for phrase in phrases.of_texts[row])
+        titled = {phrase for row in rows for phrase in phrases.of_titles[row]}
         needed = 2 if len(rows) > 2 else 1
         weights = {
-            term: count / len(rows) * log((len(papers) + 1) / everywhere[term]) * (PAIR_WEIGHT if " " in term else 1)
-            for term, count in here.items()
-            if count >= needed and (len(groups) == 1 or count * len(papers) > everywhere[term] * len(rows))
+            phrase: here[phrase] / len(rows) * log((len(papers) + 1) / everywhere[phrase]) * LENGTH_WEIGHTS[len(phrase)]
+            for phrase in titled
+            if here[phrase] >= needed
+            and not (len(phrase) == 1 and phrase[0] in GENERIC)
+            and (len(groups) == 1 or here[phrase] * len(papers) > everywhere[phrase] * len(rows))
         }
-        typical.append(_choose_terms(sorted(weights, key=lambda term: (-weights[term], term))))
+        parts = {
+            part for phrase in weights for part in (phrase[1:], phrase[:-1]) if here[phrase] >= WHOLE_SHARE * here[part]
+        }
+        weights = {phrase: weight for phrase, weight in weights.items() if phrase not in parts}
+        chosen = _choose_phrases(sorted(weights, key=lambda phrase: (-weights[phrase], phrase)))
+        typical.append(tuple(map(phrases.spell, chosen)))
     return typical
 
 
-def _choose_terms(ranked: Iterable[str]) -> tuple[str, ...]:
-    chosen: list[str] = []
-    stems: set[str] = set()
-    for term in ranked:
-        words = {word.rstrip("s") for word in term.split()}
-        if not words & stems:
-            chosen.append(term)
-            stems |= words
+Phrase = tuple[str, ...]
+"""The lemmas of a phrase's words."""
+
+
+class _Phrases:
+    """The phrases of some papers that may be names. of_titles: of their titles; of_texts: of abstracts too."""
+
+    def __init__(self, papers: Sequence[Paper]) -> None:
+        titles = [_TOKEN.findall(paper.title) for paper in papers]
+        abstracts = [_TOKEN.findall(paper.abstract) for paper in papers]
+        self._read_roles((*titles, *abstracts))
+        self.of_titles = [self._list_phrases(title) for title in titles]
+        named = set[Phrase]().union(*self.of_titles)
+        self.of_texts = [
+            title | (self._list_phrases(text) & named) for title, text in zip(self.of_titles, abstracts, strict=True)
+        ]
+        self._words = Counter(chain.from_iterable((*titles, *abstracts)))
+        self._spellings: dict[Phrase, Counter[str]] = defaultdict(Counter)
+        for words in chain.from_iterable(map(self._split, titles)):
+            for start, end in combinations(range(len(words) + 1), 2):
+                self._spellings[tuple(map(_find_lemma, words[start:end]))][" ".join(words[start:end])] += 1
+
+    def _list_phrases(self, tokens: Sequence[str]) -> set[Phrase]:
+        """Return the phrases of one to four words that end with a noun."""
+        stretches = ([_find_lemma(word) for word in words] for words in self._split(tokens))
+        return {
+            tuple(words[start : end + 1])
+            for words in stretches
+            for end, word in enumerate(words)
+            if self._is_noun(word)
+            for start in range(max(end + 1 - MAX_WORDS, 0), end + 1)
+        }
+
+    def _read_roles(self, titles: Iterable[Sequence[str]]) -> None:
+        """Count how often each word of the titles is there, and how often a stretch ends with it."""
+        self._counts, self._ends = Counter[str](), Counter[str]()
+        for title in titles:
+            for word, following in pairwise((*title, ".")):
+                self._counts[_find_lemma(word)] += 1
+                ends = not _says_something(following) and _find_lemma(following) not in GOES_ON
+                self._ends[_find_lemma(word)] += ends
+
+    def _split(self, tokens: Iterable[str]) -> Iterator[list[str]]:
+        """Yield the stretches of words between stop words, verbs, adverbs, numbers and punctuation."""
+        words: list[str] = []
+        for token in (*tokens, "."):
+            if _says_something(token) and not (token.casefold().endswith("ing") and not self._is_noun(token)):
+                words.append(token)
+            elif words:
+                yield words
+                words = []
+
+    def _is_noun(self, word: str) -> bool:
+        """Return whether a word ends stretches of titles often enough: adjectives and verbs are followed by others."""
+        lemma = _find_lemma(word)
+        return self._ends[lemma] >= NOUN_SHARE * self._counts[lemma] > 0 and not lemma.endswith(("ed", "ly"))
+
+    def spell(self, phrase: Phrase) -> str:
+        """Return a phrase as most titles spell it, in small letters but for acronyms."""
+        spellings = self._spellings[phrase]
+        words = max(spellings, key=lambda words: (spellings[words], words)).split()
+        return " ".join(word if self._is_acronym(word) else word.lower() for word in words)
+
+    def _is_acronym(self, word: str) -> bool:
+        capital = word[1:] != word[1:].lower() and len(word) <= MAX_ACRONYM
+        return capital and self._words[word] > self._words[word.lower()]
+
+
+@lru_cache(maxsize=1 << 16)
+def _find_lemma(word: str) -> str:
+    """Return an English word without case, plural and British spelling."""
+    word = word.casefold().replace("isation", "ization")
+    if word.endswith("ies") and len(word) > 4:
+        return f"{word[:-3]}y"
+    if word.endswith(("sses", "xes", "ches", "shes")):
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and len(word) > 3 and not word.endswith(("ss", "us", "is", "ics")) else word
+
+
+def _choose_phrases(ranked: Iterable[Phrase]) -> list[Phrase]:
+    """Return the first three of which no word of one is nearly a word of another."""
+    chosen: list[Phrase] = []
+    for phrase in ranked:
+        if not any(_is_near(word, other) for word in phrase for other in chain.from_iterable(chosen)):
+            chosen.append(phrase)
         if len(chosen) == TERMS:
             break
-    return tuple(chosen)
+    return chosen
 
 
-def _list_terms(paper: Paper) -> set[str]:
-    """Return the words and pairs of neighbouring words of title and abstract, without stop words."""
-    terms: set[str] = set()
-    for text in (paper.title, paper.abstract):
-        words = [word if _says_something(word) else "" for word in normalise_words(text)]
-        terms |= {word for word in words if word}
-        terms |= {f"{one} {two}" for one, two in pairwise(words) if one and two}
-    return terms
+def _is_near(word: str, other: str) -> bool:
+    """Return whether two words have one beginning, as "visual" and "visualization" have."""
+    shared = max(MIN_SHARED, ceil(SHARED_PART * min(len(word), len(other))))
+    return word == other or word[:shared] == other[:shared]
 
 
-def _says_something(word: str) -> bool:
-    return len(word) >= MIN_LETTERS and word not in STOP_WORDS and not word.isdigit()
+@lru_cache(maxsize=1 << 16)
+def _says_something(token: str) -> bool:
+    word = token.casefold()
+    empty = word in STOP_WORDS or _find_lemma(word) in STOP_WORDS
+    return len(word) >= MIN_LETTERS and not empty and not word.isdigit()
