@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
+    from sciprism.drop_report import DropReport
     from sciprism.papers.abstracts import AbstractCompletion, AbstractReport
     from sciprism.papers.read import FileReport
     from sciprism.prepare.preparation import Preparation
@@ -65,7 +66,7 @@ SCHEMAS: dict[str, tuple[str, str]] = {
 """Schema -> the command that prints it, and its keys. A key may be added; a changed or removed one is a new version."""
 PIPED_WIDTH = 80
 """Columns of a table in a file or pipe."""
-GAP = 1
+GAP = 2
 """Columns between those of a table."""
 SHOWN_AUTHORS = 3
 """Authors in the terminal; JSON has all of them."""
@@ -101,17 +102,23 @@ def plain_console() -> Console:
 
 
 def print_table(words: Sequence[str], numbers: Sequence[str], rows: Iterable[Iterable[str]]) -> None:
-    """Print a table; one that is too wide continues below, with its words again.
+    """Print a table; one that is too wide has heads of several lines, then continues below, with its words again.
 
     words, numbers: heads of its columns; those of numbers are aligned right.
     """
     from rich.table import Table
 
     console, cells = plain_console(), [list(row) for row in rows]
-    for part in _split_columns([[*words, *numbers], *cells], len(words), console.width):
-        table = Table(box=None, pad_edge=False, collapse_padding=True)
-        for name in words:
-            table.add_column(name, overflow="fold")
+    parts = _split_columns([[*words, *numbers], *cells], len(words), console.width)
+    if len(parts) > 1:
+        numbers = [name.replace(" ", "\n") for name in numbers]
+        parts = _split_columns([[*words, *numbers], *cells], len(words), console.width)
+    for part in parts:
+        table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0))
+        for column, name in enumerate(words):
+            texts = " ".join([name, *(row[column] for row in cells if column < len(row))])
+            longest = max(map(len, texts.split()), default=0)
+            table.add_column(name, overflow="fold", min_width=min(longest, console.width // 2))
         for column in part:
             table.add_column(numbers[column - len(words)], justify="right", no_wrap=True)
         for row in cells:
@@ -121,8 +128,9 @@ def print_table(words: Sequence[str], numbers: Sequence[str], rows: Iterable[Ite
 
 def _split_columns(rows: Sequence[Sequence[str]], words: int, width: int) -> list[list[int]]:
     """Return the columns of numbers of each part of a table; words may take half of the width, and fold."""
-    widths = [max(len(row[column]) for row in rows if column < len(row)) + GAP for column in range(len(rows[0]))]
-    room = width - min(sum(widths[:words]), width // 2)
+    columns = [[row[column] for row in rows if column < len(row)] for column in range(len(rows[0]))]
+    widths = [max(len(line) for cell in cells for line in cell.split("\n")) + GAP for cells in columns]
+    room = width + GAP - min(sum(widths[:words]), width // 2)
     parts: list[list[int]] = [[]]
     for column in range(words, len(widths)):
         if parts[-1] and sum(widths[other] for other in (*parts[-1], column)) > room:
@@ -162,8 +170,7 @@ def print_preparation(done: Preparation, as_json: bool) -> None:
             print(table.title)
         print_table(table.words, table.counts, (map(format_cell, row) for row in table.rows))
     for name, report in done.dropped.items():
-        if reasons := str(report):
-            print(f"{name}: dropped: {reasons}")
+        _print_dropped(name, report)
     for name, reason in done.not_made.items():
         print(f"{name}: not made: {reason}")
     print_skip_counts(done.read)
@@ -171,6 +178,14 @@ def print_preparation(done: Preparation, as_json: bool) -> None:
         print(note)
     for warning in done.warnings:
         print(warning, file=sys.stderr)
+
+
+def _print_dropped(name: str, report: DropReport) -> None:
+    """Print what was dropped, a reason a line where one line is too long."""
+    reasons = [f"{reason} {report.count(reason):,}" for reason, names in report.ids.items() if names]
+    line = f"{name}: dropped: {', '.join(reasons)}"
+    if reasons:
+        print(line if len(line) <= table_width() else "\n    ".join((f"{name}: dropped:", *reasons)))
 
 
 def format_cell(cell: str | int | float) -> str:

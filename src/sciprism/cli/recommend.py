@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 SHOWN = 10
 """Papers that the terminal shows where a file holds all of them."""
-MAX_NEAR = 60
+MAX_NEAR = 48
 """Characters of an own paper's title in the terminal."""
 
 

@@ -104,7 +104,7 @@ def test_why_no_difference_is_shown_is_true(lab):
     assert "numbers of others and of A are not paired by item" in notes(lab.report())
     assert "not compared: B, one: other items were scored than for the baseline" in notes(lab.report())
     results = [run.result for run in read_stored_results([lab.folder])]
-    assert "`sciprism compare` tests them" in notes(Results(results).report())
+    assert "`sciprism compare RESULTS` computes and tests" in notes(Results(results).report())
     lab.add("C", "two", {"map": [0.5, 0.3]})
     lab.add("D", "two", status="failed", reason="OSError: disk")
     systems = {system.name: system for system in group_by_system(read_stored_results([lab.folder]))}
@@ -113,10 +113,13 @@ def test_why_no_difference_is_shown_is_true(lab):
     assert "D has no number; name another system" in notes(build_report([systems["D"], systems["C"]], {}))
 
 
-def test_systems_are_in_the_order_of_their_folders_and_of_their_scoring(lab):
-    command = "sciprism evaluate zeta alpha --suite open"
-    for name, at in (("alpha", "07:01"), ("zeta", "07:01"), ("beta", "07:00"), ("gamma", "07:02")):
-        lab.add(name, "one", {"map": [0.5, 0.3]}, provenance={"date": f"2026-01-01T{at}:00", "command": command})
+def test_systems_are_in_the_order_of_their_folders_and_in_commands(lab):
+    commands = {"zeta": "sciprism evaluate zeta alpha --suite open", "beta": "sciprism evaluate beta --suite open"}
+    commands |= {"alpha": commands["zeta"], "gamma": "sciprism evaluate gamma --suite open"}
+    for name, at in (("alpha", "07:01"), ("zeta", "07:05"), ("beta", "07:00"), ("gamma", "07:02")):
+        made = {"date": f"2026-01-01T{at}:00", "command": commands[name]}
+        lab.add(name, "one", {"map": [0.5, 0.3]}, provenance=made)
+    lab.add("zeta", "two", status="not served", provenance={"versions": {}})
     found = [system.name for system in group_by_system(read_stored_results([lab.folder / "gamma", lab.folder]))]
     assert found == ["gamma", "beta", "zeta", "alpha"]
 

@@ -59,29 +59,29 @@ class SystemResults:
 
 
 def read_stored_results(folders: Iterable[Path]) -> list[StoredResult]:
-    """Read every result below some folders, each once: the folders as named, the systems of each as they were scored.
+    """Read every result below some folders, each once: folders as named, the systems of each as commands named them.
 
     Raises InputError where a folder has none.
     """
     results: dict[tuple[Path, str, str], StoredResult] = {}
     for root in folders:
         runs = [StoredResult(result, folder) for folder, result in stored_results.read_results(root)]
+        began: dict[str, str] = {}
+        for made in (run.result.provenance for run in runs):
+            command, date = made.get("command", ""), made.get("date", NEVER[0])
+            began[command] = min(date, began.get(command, NEVER[0]))
         first: dict[str, tuple[str, int]] = {}
         for run in runs:
-            first[run.name] = min(_find_order(run.result), first.get(run.name, NEVER))
+            command = run.result.provenance.get("command", "")
+            place = began[command], command.find(str(run.result.system.get("name")))
+            first[run.name] = min(place, first.get(run.name, NEVER))
         for run in sorted(runs, key=lambda run: first[run.name]):
             results.setdefault((Path(run.folder or "").resolve(), *run.task), run)
     return list(results.values())
 
 
 NEVER = ("~", 0)
-"""After every date."""
-
-
-def _find_order(result: TaskResult) -> tuple[str, int]:
-    """Return when a system was scored, and of those of one second where the command names it."""
-    made = result.provenance
-    return str(made.get("date", NEVER[0])), str(made.get("command", "")).find(str(result.system.get("name")))
+"""After every date of a command, and a system's place in it."""
 
 
 def group_by_system(runs: Sequence[StoredResult]) -> list[SystemResults]:

@@ -89,7 +89,7 @@ def _explain_untested(systems: Sequence[SystemResults], baseline: int, rows: Seq
     """Return why no difference to the baseline is tested."""
     name = systems[baseline].name
     if not any(run.folder for system in systems for runs in system.runs.values() for run in runs):
-        return "`sciprism compare` tests them, with the folder of results"
+        return "`sciprism compare RESULTS` computes and tests differences"
     if not any(row.cells[baseline].score for row in rows):
         return f"{name} has no number; name another system with --baseline"
     others = [i for i in range(len(systems)) if i != baseline]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from sciprism.evaluation.report.model import Difference, Report, ReportCell, ReportRow, Score
@@ -227,7 +228,8 @@ def show(report: Report, console: Console | None = None) -> None:
             console.print(part.title, style="bold")
             console.print(table, end="\n\n")
     for note in (*report.notes, *shorten_remarks(report.remarks)):
-        console.print(f"- {note}", style="dim")
+        lines = fill(f"- {note}", console.width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        console.print(lines, style="dim", soft_wrap=True)
 
 
 LATEX = {
