@@ -289,6 +289,19 @@ def test_skos_in_further_notations(folder: Path, name: str, text: str | bytes):
     assert labels == {"a": Label(id=f"{SHORE}a", name="tide", broader=(f"{SHORE}b",))} and not note
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.ttl", TURTLE.replace("BASE <http://example.org/shore/>\n", "")),
+        ("a.rdf", XML_ROOT.replace(SHORE, "")),
+        ("a.jsonld", json.dumps({"@context": CONTEXT, **CONCEPT}).replace(SHORE, "")),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_skos_relative_iris_do_not_depend_on_the_working_folder(folder: Path, name: str, text: str):
+    assert read_concepts(folder, text, name=name)[0] == {"a": Label(id="a", name="tide", broader=("b",))}
+
+
 def test_skos_context_elsewhere_is_not_fetched(folder: Path):
     path = folder / "remote.jsonld"
     path.write_text(json.dumps({"@context": [CONTEXT, "http://example.org/context"], **CONCEPT}))

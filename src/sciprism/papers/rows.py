@@ -159,7 +159,7 @@ def find_columns(
         advice = (
             f"name it, for example: {option} {example}"
             if option
-            else f"rename one to {required!r}, or put a header line first"
+            else f"rename one to {required!r}, or put a header line first if there is none"
         )
         raise InputError(f"{path}: no column {required!r}{hint}; columns: {listed}; {advice}")
     return columns

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _RDF = re.compile(r"<rdf:RDF\b|w3\.org/2004/02/skos/core#|^\s*@?prefix\s+skos:", re.IGNORECASE | re.MULTILINE)
 _XML = re.compile(r"\s*<(\?xml|!DOCTYPE|!--|([\w.-]+:)?RDF\b)")
+_BASE = "http://relative.invalid/"  # rdflib would put the working folder before relative IRIs
 _JSON = re.compile(r"\s*(\{|\[\s*[{\]])")
 _ISO = "http://purl.org/iso25964/skos-thes#"  # ISO 25964's refinements of skos:broader and skos:narrower
 _ISO_KINDS = ("Generic", "Instantial", "Partitive")
@@ -75,17 +76,17 @@ def _parse_graph(graph: Graph, file: InputFile) -> tuple[int | None, str] | None
                 with file.binary() as stream:
                     data = stream.read()
                 _refuse_entity_bombs(data)
-                graph.parse(io.BytesIO(data), format="xml")
+                graph.parse(io.BytesIO(data), format="xml", publicID=_BASE)
             elif _JSON.match(file.head()):
                 text = "".join(file.chunks())
                 _refuse_remote_contexts(json.loads(text))
-                graph.parse(data=text, format="json-ld")
+                graph.parse(data=text, format="json-ld", publicID=_BASE)
                 for named in Dataset(store=graph.store).graphs():  # the file may name graphs: their triples are one
                     for triple in list(named):
                         graph.add(triple)
             else:
                 style = "nt" if file.name.endswith(".nt") else "turtle"
-                graph.parse(data="".join(file.chunks()), format=style)
+                graph.parse(data="".join(file.chunks()), format=style, publicID=_BASE)
     except InputError:  # the file cannot be read at all
         raise
     # What rdflib raises for malformed content, its own bugs included, as found by random changes to files.
@@ -158,11 +159,12 @@ class _Concepts:
         self._graph, self._language, self._literal_form = graph, language, xl.literalForm
         self._languages = {"", primary_language(language)}
         self._preferred = self._expand(SKOS.prefLabel, xl.prefLabel)
-        self._names = [*self._preferred, RDFS.label]
+        self._names = [*self._preferred, *self._list_used([RDFS.label])]
         self._others = self._expand(SKOS.altLabel, xl.altLabel, SKOS.hiddenLabel, xl.hiddenLabel)
         self._up = self._expand(SKOS.broader, *(iso[f"broader{kind}"] for kind in _ISO_KINDS))
         self._down = self._expand(SKOS.narrower, *(iso[f"narrower{kind}"] for kind in _ISO_KINDS))
-        self._all_up, self._all_down = [*self._up, SKOS.broaderTransitive], [*self._down, SKOS.narrowerTransitive]
+        self._all_up = [*self._up, *self._list_used([SKOS.broaderTransitive])]
+        self._all_down = [*self._down, *self._list_used([SKOS.narrowerTransitive])]
         self._deprecated = self._repeated = self._unused = 0
         self._other_languages = Counter[str]()
 
@@ -193,7 +195,11 @@ class _Concepts:
             yield from self._graph.transitive_subjects(RDFS.subPropertyOf, kind)
 
         mappings = {*list_kinds(SKOS.broadMatch), *list_kinds(SKOS.narrowMatch)}
-        return list(dict.fromkeys(kind for first in kinds for kind in list_kinds(first) if kind not in mappings))
+        expanded = dict.fromkeys(kind for first in kinds for kind in list_kinds(first) if kind not in mappings)
+        return self._list_used(expanded)
+
+    def _list_used(self, kinds: Iterable[Any]) -> list[Any]:
+        return [kind for kind in kinds if (None, kind, None) in self._graph]  # looking for the others costs time
 
     def _list_concepts(self) -> list[Any]:
         """Return what is a concept by its type or by its place in the hierarchy; count what else has a name."""
@@ -231,9 +237,10 @@ class _Concepts:
 
         if not isinstance(concept, URIRef):
             return "a concept without an IRI (a blank node)"
+        iri = str(concept).removeprefix(_BASE)
         names = self._collect_texts(concept, self._names)
         if not names:
-            return f"{concept} has no skos:prefLabel"
+            return f"{iri} has no skos:prefLabel"
         chosen = min(names, key=self._rank)
         languages = self._languages | {primary_language(chosen)}
         if languages != self._languages:
@@ -249,11 +256,11 @@ class _Concepts:
         )
         name = names[chosen][0]
         return Label(
-            id=str(concept),
+            id=iri,
             name=name,
             synonyms=tuple(text for text in dict.fromkeys(every_name) if text != name),
             definition=self._choose_definition(concept),
-            broader=tuple(map(str, self._list_broader(concept))),
+            broader=tuple(str(node).removeprefix(_BASE) for node in self._list_broader(concept)),
             codes=tuple(dict.fromkeys(str(code) for code in self._graph.objects(concept, SKOS.notation))),
         )
 
@@ -290,9 +297,11 @@ class _Concepts:
         """Return the concepts directly above; of those above through others, the nearest."""
         direct = self._list_above(concept, self._up, self._down)
         above = [node for node in self._list_above(concept, self._all_up, self._all_down) if node != concept]
+        indirect = [node for node in above if node not in direct]
+        if not indirect:
+            return direct
         further = {top for node in above for top in self._list_above(node, self._all_up, self._all_down) if top != node}
-        nearest = [node for node in above if node not in further and node not in direct]
-        return direct + nearest or above
+        return direct + [node for node in indirect if node not in further] or above
 
     def _list_above(self, concept: Any, up: Iterable[Any], down: Iterable[Any]) -> list[Any]:
         from rdflib import BNode
