@@ -276,6 +276,18 @@ def test_the_untouched_model_is_scored_as_its_folder_states_it(dev_recipe, tmp_p
     assert model.provenance["untouched"] == untouched["search"] and model.provenance["step"] > 0
 
 
+def test_dev_texts_are_whole_though_training_truncates_them(dev_recipe, tmp_path):
+    """Texts that begin alike differ only behind what training reads; `dev_length` truncates them too."""
+    texts = [f"{'galaxy ' * 9}{word}" for word in dict.fromkeys(WORDS[:20])]
+    examples = [Example(text, (Paper(id=str(n), title=text),)) for n, text in enumerate(texts)]
+    write_examples(examples, tmp_path / "dev.jsonl")
+    changes = ["model.training_length=8", "stages.0.steps=2"]
+    whole, _, _ = train_with_notes(dev_recipe, tmp_path / "whole", *changes)
+    cut, _, _ = train_with_notes(dev_recipe, tmp_path / "cut", *changes, "stages.0.evaluation.dev_length=8")
+    assert whole[0]["dev"] > 0.9 and whole[0]["untouched_scores"] == whole[0]["dev_scores"]
+    assert cut[0]["dev"] < 0.4 and cut[0]["untouched_scores"] == cut[0]["dev_scores"]
+
+
 def test_a_stage_ends_where_dev_stays_below_the_untouched_model(dev_recipe, tmp_path):
     changes = ["stages.0.optimizer.lr=1.0", "stages.0.evaluation.untouched_patience=2"]
     rows, notes, caught = train_with_notes(dev_recipe, tmp_path / "run", *changes)

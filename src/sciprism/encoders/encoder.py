@@ -296,7 +296,7 @@ class Encoder(Model):
         """
         training = self.model.training
         try:
-            with atomic_folder(Path(folder)) as draft, self.at_max_length():
+            with atomic_folder(Path(folder)) as draft, self.at_length():
                 self.prepare()
                 write_folder(
                     draft,

@@ -288,10 +288,10 @@ class Model:
         self.tokenizer.enable_truncation(length - self.method.reserved_positions)
 
     @contextmanager
-    def at_max_length(self) -> Iterator[None]:
-        """Truncate texts as the saved model does, also in a training that truncates them to fewer tokens."""
+    def at_length(self, length: int | None = None) -> Iterator[None]:
+        """Truncate texts as the saved model does, or to a length, whatever a training truncates them to."""
         before = self.tokenizer.truncation
-        self.truncate_to(self.settings.max_length)
+        self.truncate_to(length or self.settings.max_length)
         try:
             yield
         finally:

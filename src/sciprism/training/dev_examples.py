@@ -45,35 +45,40 @@ class LoopState:
 class DevExamples:
     """Held-out examples of a stage.
 
-    encoder: the one in training. count: of each file, at most. build_untouched: returns the model that would do
-    without training, None if there is none. `examples`: of each source, or domain of one, its learner, name and batch.
+    encoder: the one in training. settings: how many examples of each file, and how many tokens of a text: the
+    checkpoint is selected on whole texts, though training may truncate them. build_untouched: returns the model that
+    would do without training, None if there is none. `examples`: of each source, or domain of one, its learner, name
+    and batch.
     """
 
     def __init__(
         self,
         encoder: Encoder,
         sources: Iterable[tuple[Learner, StageSource]],
-        count: int,
+        settings: Evaluation,
         build_untouched: BuildEncoder,
     ) -> None:
         self.encoder, self._build_untouched = encoder, build_untouched
+        self._length = settings.dev_length or encoder.settings.max_length
         self.examples: list[tuple[Learner, str, Batch]] = [
-            (learner, name, batch) for learner, source in sources for name, batch in source.dev(count).items()
+            (learner, name, batch)
+            for learner, source in sources
+            for name, batch in source.dev(settings.examples).items()
         ]
 
     def score(self) -> dict[str, float]:
         """Return the scores of the encoder in training, by source."""
-        return {name: learner.score(batch) for learner, name, batch in self.examples}
+        with self.encoder.at_length(min(self._length, self.encoder.settings.max_length)):
+            return {name: learner.score(batch) for learner, name, batch in self.examples}
 
     def score_encoder(self, encoder: Encoder) -> dict[str, float]:
         """Return the scores of any encoder, by source; without those that need a head or a format that it lacks."""
-        if limit := self.encoder.tokenizer.truncation:
-            encoder.tokenizer.enable_truncation(**limit)
-        return {
-            name: learner.score_encoder(encoder, batch)
-            for learner, name, batch in self.examples
-            if learner.by_vectors and batch.format in encoder.formats
-        }
+        with encoder.at_length(min(self._length, encoder.model.config.max_length)):
+            return {
+                name: learner.score_encoder(encoder, batch)
+                for learner, name, batch in self.examples
+                if learner.by_vectors and batch.format in encoder.formats
+            }
 
     def compare(self, dev: float, step: int, state: LoopState) -> float | None:
         """Count an evaluation below the untouched model; return its mean, None where a source has no such score."""

@@ -130,7 +130,7 @@ class TrainingLoop:
         self.optimizer = build_optimizer(named, stage.optimizer, layers, encoder.method)
         self.scaler = torch.amp.GradScaler(processes.device.type, enabled=stage.precision == "float16")
         scored = zip(self.learners, plan.sources, strict=True) if processes.first else ()
-        self.dev = DevExamples(encoder, scored, stage.evaluation.examples, build_untouched)
+        self.dev = DevExamples(encoder, scored, stage.evaluation, build_untouched)
         self.state, self.divergence, self.step = LoopState(), DivergenceCheck(), 0
         self._resume()
 
@@ -245,7 +245,7 @@ class TrainingLoop:
         if self.processes.first and (self.dev.examples or self.stage.evaluation.tasks):
             self.encoder.prepare()
             scores = self.dev.score()
-            with self.encoder.at_max_length():  # a task's score is that of the saved model
+            with self.encoder.at_length():  # a task's score is that of the saved model
                 task_scores = self.hooks.evaluate(self.encoder, names) if (names := self.stage.evaluation.tasks) else {}
             tasks = {name: float(score) for name, score in task_scores.items()}
             row: dict[str, Any] = {"step": self.step, "dev_scores": scores, "tasks": tasks}

@@ -126,6 +126,9 @@ class Evaluation(RecipeTable):
 
     every: int = Field(0, ge=0, description="Steps from one evaluation to the next. 0: only after the last step.")
     examples: int = Field(500, ge=2, description="Examples of each dev file, sampled by hash.")
+    dev_length: int | None = Field(
+        None, ge=3, description="Tokens of a text of dev examples. Default: the model's `max_length`, as it is used."
+    )
     tasks: tuple[str, ...] = Field(
         (), description="Benchmark tasks, `open/vis-citation`; recorded only: test papers select nothing."
     )
