@@ -228,13 +228,16 @@ def _report(output: Path, report: FilesReport, as_json: bool) -> None:
     if as_json:
         document = asdict(stored) | {"unreadable": read.skipped_count, "reasons": reasons}
         document |= {"ignored_files": read.ignored, "outdated": report.outdated, "notes": notes}
+        document["merged"] = [asdict(paper) for paper in report.merged]
         print_json("sciprism.embed/1", document | {"abstracts": abstracts.to_json()})
         return
     counts = _count_records(read, stored) | {"without abstract and skipped": abstracts.skipped}
+    merged = sum(len(paper.records) - 1 for paper in report.merged)
+    counts |= {"merged into a record of the same paper": merged}
     counts |= {"outdated by later ones": report.outdated, "other files ignored": read.ignored}
     held = {"papers": stored.papers, "without abstract": stored.missing_abstracts, "superseded rows": stored.superseded}
     deletions = stored.deleted + stored.unknown_deletions
-    total = stored.read + read.skipped_count + abstracts.skipped + report.outdated + deletions
+    total = stored.read + merged + read.skipped_count + abstracts.skipped + report.outdated + deletions
     print(
         f"read {total:,} {'records' if report.outdated + deletions else 'papers'}: {join_counts(counts) or 'none'}\n"
         f"{output} holds {join_counts(held) or 'no papers'}"

@@ -135,7 +135,7 @@ class DuplicateFinder:
         same_ids, clashes = self._same_ids()
         links: dict[str, Iterable[tuple[int, int]]] = {"id": same_ids}
         for system in PAPER_ID_SYSTEMS:
-            runs = _find_equal_runs(self._keys[system])
+            runs = find_equal_runs(self._keys[system])
             links[system] = ((run[0], position) for run in runs for position in run[1:])
         groups = _Groups(self)
         for reason, pairs in links.items():
@@ -149,7 +149,7 @@ class DuplicateFinder:
         """Link records of one id that are one paper; return the links, and the ids of several papers."""
         links: list[tuple[int, int]] = []
         clashes: list[IdClash] = []
-        for run in _find_equal_runs(self._keys["id"]):
+        for run in find_equal_runs(self._keys["id"]):
             works: dict[int, PaperIdentity] = {}  # the first record of each paper
             for position in run:
                 identity = self.identity(position)
@@ -178,7 +178,7 @@ class DuplicateFinder:
 
     def _same_titles(self) -> Iterator[tuple[int, int]]:
         """Link papers of one title that are one by identifiers, years and first authors."""
-        for run in _find_equal_runs(self._keys["title"]):
+        for run in find_equal_runs(self._keys["title"]):
             if len(run) > MAX_SAME_TITLE:
                 continue
             works: list[tuple[int, PaperIdentity]] = []  # the earliest paper of each work
@@ -290,7 +290,7 @@ def _find_bucket_pairs(band: NDArray[np.uint16]) -> Iterator[tuple[NDArray[np.in
             yield order[block], order[block + step]
 
 
-def _find_equal_runs(column: array[int]) -> Iterator[list[int]]:
+def find_equal_runs(column: array[int]) -> Iterator[list[int]]:
     """Yield the ascending positions of every key that occurs more than once."""
     keys = np.frombuffer(column, dtype=np.uint64)
     order = np.argsort(keys, kind="stable")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, ClassVar, Self
 
 PAPER_ID_SYSTEMS = ("doi", "pmid", "pmcid", "arxiv", "openalex", "s2")
@@ -70,17 +70,24 @@ def content_fields(record: type[_Record]) -> Iterator[Field[Any]]:
 class Place:
     """Where a record was read: the file as it was named, the record's number and its line (from 1).
 
-    version: of the paper, where the file numbers several, from 2; else None. It is not stored.
+    version: of the paper, where the file numbers several, from 2; else None. It is not stored. others: the places of
+    further records that were merged with this one.
     """
 
     file: str
     record: int | None = None
     line: int | None = None
     version: int | None = None
+    others: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         record = "" if self.record is None else f", record {self.record}"
-        return self.file + record + ("" if self.line is None else f" (line {self.line})")
+        line = "" if self.line is None else f" (line {self.line})"
+        return "; ".join((f"{self.file}{record}{line}", *self.others))
+
+    def list_all(self) -> list[str]:
+        """Return the places of all records, this one first."""
+        return [str(replace(self, others=())), *self.others]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

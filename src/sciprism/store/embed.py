@@ -16,12 +16,13 @@ from sciprism.errors import InputError
 from sciprism.files import lock_folder
 from sciprism.papers.cleaning import is_blank
 from sciprism.papers.identity import identify, is_same_paper
+from sciprism.papers.merging import merge_records
 from sciprism.papers.records import Deletion, Paper
 from sciprism.store.collection import CollectionLayout, StoredCollection, check_folder, group_by_space, open_or_create
 from sciprism.store.known_papers import (
     PaperStatus,
     advise_ids,
-    describe_paper,
+    describe_clash,
     describe_repetition,
     hash64,
     hash_paper,
@@ -86,6 +87,8 @@ def embed(
     progress: Callable[[EmbedReport], None] | None = None,
 ) -> EmbedReport:
     """Store papers and their vectors; papers already stored with the same text are not encoded again.
+
+    A record of a stored paper that comes from another file replaces it, but loses nothing that it has: `merge_records`.
 
     An interruption at any moment (even kill -9) leaves a valid collection of the finished shards, and the vectors that
     were computed up to 30 seconds ago. The same call resumes it, and ends with the same bytes as an uninterrupted run.
@@ -201,6 +204,10 @@ class _EmbeddingRun:
         status = self._known.compare(hashes)
         if status.row >= 0 and not status.same_record and not self._may_replace(paper, status):
             return
+        if status.kind in ("changed", "updated") and (completed := self._complete(paper, status)) is not paper:
+            paper = completed
+            hashes = hash_paper(paper, self._encoder.texts([paper], role="paper")[0])
+            status = self._known.compare(hashes)
         count = "duplicates" if status.kind == "duplicate" else status.kind
         setattr(self.report, count, getattr(self.report, count) + 1)
         if status.must_be_stored:
@@ -222,11 +229,24 @@ class _EmbeddingRun:
             self.report.replaced += 1
             return True
         if same:
-            self._bad(paper, describe_repetition(known_paper))
+            self._bad(paper, describe_repetition(paper, known_paper))
         else:
             advice = advise_ids(paper, known_paper, of_this_input)
-            self._bad(paper, f"another paper has this id, {describe_paper(known_paper)}; {advice}")
+            self._bad(paper, f"{describe_clash(paper, known_paper)}; {advice}")
         return False
+
+    def _complete(self, paper: Paper, status: PaperStatus) -> Paper:
+        """Return a record completed with the stored one of the same paper, where that was read from another file.
+
+        A file that has changed counts alone: what it lacks now was taken out of it.
+        """
+        known_paper = self._known_paper(status.row)
+        places = paper.place, known_paper.place
+        if self._rules.replace or self._rules.corrections or not (places[0] and places[1]):
+            return paper
+        if places[0].file == places[1].file and not places[1].others:
+            return paper
+        return merge_records([paper, known_paper])
 
     def _known_paper(self, row: int) -> Paper:
         """Return the paper of a row that is stored or pending."""

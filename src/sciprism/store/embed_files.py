@@ -15,6 +15,7 @@ from sciprism.papers.division import InputShare
 from sciprism.papers.input_file import ReadOptions
 from sciprism.papers.input_paths import Paths
 from sciprism.papers.last_records import LastRecords
+from sciprism.papers.merging import MergedPaper, MergedRecords
 from sciprism.papers.read import ReadReport, read_changes
 from sciprism.papers.records import Deletion, Paper
 from sciprism.store.collection import CollectionLayout, check_folder
@@ -62,12 +63,14 @@ class PartInput:
 class FilesReport:
     """What became of the records of files: as they were read, completed with abstracts, and stored.
 
-    outdated: records of papers of which a later one counts. deletions: those that the input asks for.
+    merged: papers of which several records were one. outdated: records of papers of which a later one counts.
+    deletions: those that the input asks for.
     """
 
     read: ReadReport
     completion: AbstractCompletion
     stored: EmbedReport
+    merged: list[MergedPaper] = field(default_factory=list)
     outdated: int = 0
     deletions: int = 0
 
@@ -106,13 +109,15 @@ def embed_files(
     """Store the papers of files, as `embed` does, with abstracts joined by `completion`.
 
     The files are read once before, unless they are pipes: a bad record is found now, not after an hour of encoding.
+    Records of one paper in several files are merged then (`MergedRecords`), unless `corrections` says which count.
     Raises InputError for `prune` where a record cannot be read: its paper would be deleted; and for deletions without
     `corrections`.
     """
     report = FilesReport(ReadReport(), completion, EmbedReport())
     last = _find_last_records(source, report.read, progress) if corrections else None
     read: Read = (lambda report: last.select(source.read(report))) if last else source.read
-    total = _count_papers(source, read, report.read, completion, last, progress)
+    merged = MergedRecords()
+    total = _count_papers(source, read, report.read, completion, last or merged, progress)
     if prune:
         _refuse_gaps(source, report.read)
     if last:
@@ -121,7 +126,8 @@ def embed_files(
         report.read = ReadReport()
         shown = _EncodedPapers(encoder, folder, total, progress)
         encoder.on_batch = shown.add_texts
-        papers = completion.complete(read(report.read))
+        papers = merged.merge(completion.complete(read(report.read)))
+        report.merged = merged.papers
         rules = {"replace": replace, "prune": prune, "corrections": corrections, "skip_bad": source.skip_bad}
         report.stored = embed(papers, encoder, folder, layout=layout, progress=shown.update, **rules)
     return report
@@ -148,17 +154,24 @@ def _count_papers(
     read: Read,
     report: ReadReport,
     completion: AbstractCompletion,
-    last: LastRecords | None,
+    selection: LastRecords | MergedRecords,
     progress: FilesProgress,
 ) -> int | None:
     """Count the papers that will be stored, None of a pipe; InputError for what would be one later."""
+    last = selection if isinstance(selection, LastRecords) else None
     if last and not completion.fails:
         return last.papers
     if source.is_piped:
         return None
     records = completion.complete(read(ReadReport() if last else report))
     papers = enumerate((record for record in records if isinstance(record, Paper)), 1)
-    total = sum(1 for _ in _show(papers, progress, "papers"))
+    total = 0
+    for total, paper in enumerate(_show(papers, progress, "papers"), 1):  # noqa: B007
+        if isinstance(selection, MergedRecords):
+            selection.add(paper)
+    if isinstance(selection, MergedRecords) and selection.find_repeated() and not report.deletions:
+        selection.collect(completion.complete(read(ReadReport())))
+        total -= selection.absorbed
     if last is None and report.deletions:
         first = next(file.path for file in report.files if file.deletions)
         raise InputError(

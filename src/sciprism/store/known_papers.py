@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sciprism.papers.merging import describe_differences
 from sciprism.papers.records import Paper
 
 MAX_QUOTED = 200
@@ -65,9 +66,17 @@ def hash_paper(paper: Paper, text: str) -> PaperHashes:
     return PaperHashes(hash64(paper.id), hash64(text), hash64(record + "\n" + text))
 
 
-def describe_repetition(first: Paper) -> str:
+def describe_repetition(paper: Paper, first: Paper) -> str:
     """Say what a record is whose paper came before in the input, with another text."""
-    return f"it came before with another text, {describe_paper(first)}; keep one, or the last with --corrections"
+    return (
+        f"it came before with another text, {describe_paper(first)}: {describe_differences(paper, first)}; "
+        "keep one, or the last with --corrections"
+    )
+
+
+def describe_clash(paper: Paper, other: Paper) -> str:
+    """Say what a record is whose id another paper has, and what differs."""
+    return f"another paper has this id, {describe_paper(other)}: {describe_differences(paper, other)}"
 
 
 def describe_paper(paper: Paper) -> str:

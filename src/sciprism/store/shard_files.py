@@ -36,6 +36,8 @@ ROW_GROUP = 256
 FIELDS = ("id", "title", "abstract", "authors", "venue", "year", "fields", "keywords", "references", "ids")
 PLACE = {"file": "string", "record": "int64", "line": "int64"}
 """Columns of the place where a paper was read."""
+MERGED = "merged"
+"""Column of the places of further records of the paper."""
 LIST_FIELDS = ("authors", "fields", "keywords", "references")
 
 
@@ -183,7 +185,8 @@ def build_schema() -> pa.Schema:
     columns = [(name, kinds.get(name, pa.string())) for name in FIELDS]
     hashes = [(name, pa.uint64()) for name in ("id_hash", "text_hash", "record_hash")]
     place = [(name, pa.type_for_alias(kind)) for name, kind in PLACE.items()]
-    return pa.schema([*columns, ("missing_abstract", pa.bool_()), *hashes, *place])
+    merged = [(MERGED, pa.list_(pa.string()))]
+    return pa.schema([*columns, ("missing_abstract", pa.bool_()), *hashes, *place, *merged])
 
 
 def has_no_abstract(paper: Paper) -> bool:
@@ -203,6 +206,7 @@ def write_papers(file: BinaryIO, papers: Sequence[Paper], hashes: NDArray[np.uin
         columns[name] = np.ascontiguousarray(hashes[:, column])
     for name in PLACE:
         columns[name] = [paper.place and getattr(paper.place, name) for paper in papers]
+    columns[MERGED] = [paper.place and (paper.place.others or None) for paper in papers]
     table = pa.table(columns, schema=build_schema())
     parquet.write_table(table, file, row_group_size=ROW_GROUP, compression="zstd")
 
@@ -211,7 +215,7 @@ def read_papers_at(path: Path, checks: BlockChecks, rows: NDArray[np.integer]) -
     """Read the papers of the given rows of one file, in the order given."""
     with _open_table(path, checks) as file:
         groups, group_of_row = np.unique(rows // ROW_GROUP, return_inverse=True)
-        table = file.read_row_groups(groups.tolist(), columns=[*FIELDS, *PLACE])
+        table = file.read_row_groups(groups.tolist(), columns=[*FIELDS, *PLACE, MERGED])
         # every row group but a file's last is full, so a row's position follows from its group's rank
         positions = group_of_row * ROW_GROUP + rows % ROW_GROUP
         return [_build_paper(row) for row in table.take(positions).to_pylist()]
@@ -219,7 +223,8 @@ def read_papers_at(path: Path, checks: BlockChecks, rows: NDArray[np.integer]) -
 
 def _build_paper(row: dict[str, Any]) -> Paper:
     file, record, line = (row.pop(name) for name in PLACE)
-    place = None if file is None else Place(file, record, line)
+    others = tuple(row.pop(MERGED, None) or ())  # older collections lack the column
+    place = None if file is None else Place(file, record, line, others=others)
     lists = {name: tuple(row[name]) for name in LIST_FIELDS}
     return Paper(**row | lists | {"ids": dict(row["ids"]), "place": place})
 

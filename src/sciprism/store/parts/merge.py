@@ -21,7 +21,7 @@ from sciprism.papers.identity import identify, is_same_paper
 from sciprism.papers.records import Paper
 from sciprism.store.collection import StoredCollection
 from sciprism.store.embed import MAX_REASONS
-from sciprism.store.known_papers import describe_paper, describe_repetition, quote_title
+from sciprism.store.known_papers import describe_clash, describe_repetition, quote_title
 from sciprism.store.manifest import MANIFEST_NAME, InputRecord, Manifest, RowsRecord, StoredRecord, read_manifest
 from sciprism.store.parts.gathered import ROWS, GatheredShards
 from sciprism.store.parts.plan import PartsPlan, read_plan
@@ -159,9 +159,9 @@ def _compare(gathered: GatheredShards, name: str, rows: Rows, firsts: Rows) -> n
 def _explain(paper: Paper, first: Paper, same: bool) -> str:
     where = f"{paper.place}: paper {paper.id!r}, {quote_title(paper)}"
     if same:
-        return f"{where}: {describe_repetition(first)}"
+        return f"{where}: {describe_repetition(paper, first)}"
     return (
-        f"{where}: another paper has this id, {describe_paper(first)}; give each its own id, with --ids-per-file or "
+        f"{where}: {describe_clash(paper, first)}; give each its own id, with --ids-per-file or "
         "--id-prefix TEXT for instance, in a new folder"
     )
 

@@ -1,0 +1,202 @@
+"""Merge the records of one paper that several files have: the fullest counts, and the others fill what it lacks."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from sciprism.papers.duplicates import MAX_WORKS, find_equal_runs
+from sciprism.papers.identity import PaperIdentity, hash_text, identify, is_same_paper, list_ids, normalise_words
+from sciprism.papers.records import Deletion, Paper
+
+SYSTEMS = ("doi", "pmid", "pmcid", "arxiv")
+"""Systems whose id shows that records of two files are of one paper, whatever their own ids."""
+FULLER = 1.25
+"""An abstract with this many times the words of another is fuller; else the record with more fields is."""
+FIELDS = ("title", "abstract", "authors", "venue", "year", "fields", "keywords", "references")
+SHOWN = 60
+"""Characters of a value in a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergedPaper:
+    """A paper of several records: its id, their ids and places, and the fields that others than the fullest gave."""
+
+    id: str
+    records: tuple[str, ...]
+    places: tuple[str, ...]
+    filled: tuple[str, ...]
+
+
+class MergedRecords:
+    """Merges the records of one paper. An input is read for `add`, again for `collect` if that is needed, then `merge`.
+
+    Records are of one paper where they have one id and `is_same_paper` says so, in one file only if no text of theirs
+    contradicts; or where they are of two files and share an id of `SYSTEMS`. The paper is at the place of its first
+    record, and has its id. Memory: 48 bytes a record, and the records whose ids repeat.
+    """
+
+    def __init__(self) -> None:
+        self.papers: list[MergedPaper] = []
+        self._keys = {name: array("Q") for name in ("id", *SYSTEMS)}
+        self._contents = array("Q")
+        self._groups: dict[int, int] = {}  # position of a record -> the first one that may be of its paper
+        self._merged: dict[int, Paper] = {}
+        self._absorbed: set[int] = set()
+
+    @property
+    def absorbed(self) -> int:
+        """Count the records that became part of another one."""
+        return len(self._absorbed)
+
+    def add(self, paper: Paper) -> None:
+        """Add the next record of the input."""
+        ids = list_ids(paper)
+        self._keys["id"].append(hash_text(paper.id))
+        for system in SYSTEMS:
+            self._keys[system].append(hash_text(ids.get(system, "")))
+        content = (paper.id, paper.ids, *(getattr(paper, name) for name in FIELDS))
+        self._contents.append(hash_text("\n".join(map(str, content))))
+
+    def find_repeated(self) -> bool:
+        """Return whether records share an id and differ; then `collect` must see all again."""
+
+        def root(position: int) -> int:
+            while (first := self._groups.setdefault(position, position)) != position:
+                self._groups[position] = position = self._groups[first]
+            return position
+
+        for key in self._keys.values():
+            for run in find_equal_runs(key):
+                if len({self._contents[position] for position in run}) > 1:
+                    first = min(map(root, run))
+                    self._groups |= dict.fromkeys([root(position) for position in run], first)
+        self._groups = {position: root(position) for position in self._groups}
+        self._keys, self._contents = {}, array("Q")
+        return bool(self._groups)
+
+    def collect(self, records: Iterable[Paper | Deletion]) -> None:
+        """Read all records again, and merge those of one paper."""
+        members: dict[int, list[tuple[int, Paper]]] = {}
+        for position, paper in enumerate(record for record in records if isinstance(record, Paper)):
+            if position in self._groups:
+                members.setdefault(self._groups[position], []).append((position, paper))
+        for group in members.values():
+            for cluster in _cluster(group):
+                if len(cluster) > 1:
+                    (first, paper), *others = cluster
+                    self._merged[first] = merge_records([paper, *(other for _, other in others)])
+                    self._absorbed.update(position for position, _ in others)
+                    self.papers.append(_describe(self._merged[first], [paper for _, paper in cluster]))
+
+    def merge(self, records: Iterable[Paper | Deletion]) -> Iterator[Paper | Deletion]:
+        """Yield the records of the input, those of one paper as one."""
+        position = -1
+        for record in records:
+            position += isinstance(record, Paper)
+            if isinstance(record, Deletion):
+                yield record
+            elif position not in self._absorbed:
+                yield self._merged.get(position, record)
+
+
+def merge_records(records: Sequence[Paper]) -> Paper:
+    """Return the fullest of several records of one paper, the first of equals, completed with the others' fields.
+
+    It has the id of the first record. Of two ids of one system, that of an article goes before that of a preprint.
+    """
+    fullest = _find_fullest(records)
+    others = [record for record in records if record is not fullest]
+    values = {name: next(filter(None, (getattr(paper, name) for paper in others)), None) for name in FIELDS}
+    filled = {name: value for name, value in values.items() if value and not getattr(fullest, name)}
+    ids: dict[str, str] = {}
+    for paper in sorted([fullest, *others], key=lambda paper: identify(paper).preprint):
+        ids |= {system: value for system, value in paper.ids.items() if system not in ids}
+    places = dict.fromkeys(place for paper in [fullest, *others] if paper.place for place in paper.place.list_all())
+    place = fullest.place and replace(fullest.place, others=tuple(places)[1:])
+    return replace(fullest, id=records[0].id, ids=ids, place=place, **filled)
+
+
+def describe_differences(paper: Paper, other: Paper) -> str:
+    """Return what differs between two records, field by field, with both values; "" where nothing does.
+
+    >>> describe_differences(Paper(id="1", title="On frogs", year=2020), Paper(id="1", title="On toads", year=2020))
+    "title 'On frogs', not 'On toads'"
+    """
+    pairs = {name: (getattr(paper, name), getattr(other, name)) for name in FIELDS[:5]}
+    pairs |= {system: (paper.ids.get(system), other.ids.get(system)) for system in {**paper.ids, **other.ids}}
+    return "; ".join(
+        f"{name} {' not '.join(_show(*values))}" for name, values in pairs.items() if values[0] != values[1]
+    )
+
+
+def _show(one: object, other: object) -> tuple[str, str]:
+    """Return two values, of long texts the part where they begin to differ."""
+    texts = ["; ".join(value) if isinstance(value, tuple) else str(value or "") for value in (one, other)]
+    equal = next((n for n, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), min(map(len, texts)))
+    start = max(0, equal - SHOWN // 2) if max(map(len, texts)) > SHOWN else 0
+
+    def cut(text: str) -> str:
+        part = text[start : start + SHOWN]
+        return repr("…" * bool(start) + part + "…" * (start + SHOWN < len(text))) if text else "none"
+
+    return cut(texts[0]) + ",", cut(texts[1])
+
+
+def _cluster(group: list[tuple[int, Paper]]) -> list[list[tuple[int, Paper]]]:
+    """Divide records that share ids into those of one paper."""
+    clusters: list[list[tuple[int, Paper]]] = []
+    identities = {position: identify(paper) for position, paper in group}
+    for position, paper in group:
+        for cluster in islice(clusters, MAX_WORKS):
+            related = [_relate(identities[position], paper, identities[member], record) for member, record in cluster]
+            if any(related) and None not in related:
+                cluster.append((position, paper))
+                break
+        else:
+            clusters.append([(position, paper)])
+    return clusters
+
+
+def _relate(one: PaperIdentity, paper: Paper, other: PaperIdentity, record: Paper) -> bool | None:
+    """Return whether two records are shown to be of one paper; None where they must not be."""
+    same_file = one.file == other.file
+    if paper.id == record.id:
+        same = is_same_paper(one, other) and not (same_file and _contradict(paper, record))
+        return same or None
+    if same_file:
+        return None
+    ids, others = list_ids(paper), list_ids(record)
+    return any(system in ids and ids[system] == others.get(system) for system in SYSTEMS)
+
+
+def _contradict(paper: Paper, other: Paper) -> bool:
+    """Return whether two records have another title or abstract; case and punctuation do not count."""
+    texts = ((paper.title, other.title), (paper.abstract, other.abstract))
+    return any(one and two and normalise_words(one) != normalise_words(two) for one, two in texts)
+
+
+def _find_fullest(records: Sequence[Paper]) -> Paper:
+    fullest = records[0]
+    for record in records[1:]:
+        if _is_fuller(record, fullest):
+            fullest = record
+    return fullest
+
+
+def _is_fuller(paper: Paper, other: Paper) -> bool:
+    words = [len(normalise_words(record.abstract)) for record in (paper, other)]
+    if words[0] > FULLER * words[1] or words[1] > FULLER * words[0]:
+        return words[0] > words[1]
+    filled = [sum(bool(getattr(record, name)) for name in FIELDS) + len(record.ids) for record in (paper, other)]
+    return filled[0] > filled[1]
+
+
+def _describe(merged: Paper, records: Sequence[Paper]) -> MergedPaper:
+    """Return what a merged paper is made of."""
+    fullest = _find_fullest(records)
+    filled = tuple(name for name in FIELDS if getattr(merged, name) and not getattr(fullest, name))
+    places = tuple(str(paper.place or "") for paper in records)
+    return MergedPaper(merged.id, tuple(paper.id for paper in records), places, filled)
