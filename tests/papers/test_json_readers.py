@@ -33,6 +33,19 @@ def sample(reader: str) -> list[Paper | BadRecord]:
     return read(reader, SAMPLES / f"{reader}.jsonl")
 
 
+def test_values_that_mean_none_in_json(read) -> None:
+    rows = (
+        '{"pmid": 0, "title": "On tides", "doi": NaN, "year": NaN}\n'
+        '{"pmid": "0", "title": "On dunes", "doi": "10.5555/dune", "authors": "Alder, Ann and Birch, Bo"}\n'
+        '{"id": "NA", "title": NaN, "abstract": "Of sand.", "authors": [NaN, "Null"], "doi": "n/a"}\n'
+        '{"id": 0, "title": "On wind", "doi": null}\n'
+    )
+    papers, report = read("none.jsonl", rows)
+    assert report.files[0].format == "jsonl" and [paper.id[:5] for paper in papers] == ["sha1:", "doi:1", "sha1:", "0"]
+    assert [paper.ids for paper in papers] == [{}, {"doi": "10.5555/dune"}, {}, {}]
+    assert papers[1].authors == ("Ann Alder", "Bo Birch") and (papers[2].title, papers[2].authors) == ("", ("Null",))
+
+
 def test_openalex_sample():
     assert sample("openalex") == [
         Paper(

@@ -45,6 +45,14 @@ def test_texts_are_cut_into_several_at_semicolons(tmp_path):
     assert second.has("tags") and not second.has("colour")
 
 
+def test_values_that_mean_none_are_no_ids_and_printed_lists_have_items(tmp_path):
+    (tmp_path / "a.csv").write_text('id,tags,label\n12.0,"[\'red\', ""o\'blue""]",NA\nnan,,x\n')
+    first, second = rows(tmp_path / "a.csv")
+    assert first.id("id") == "12" and first.several("tags") == ("red", "o'blue") and first.get("label") == "NA"
+    with pytest.raises(InputError, match=r"a\.csv, line 3: id is 'nan', which means none"):
+        second.id("id")
+
+
 def test_ids_of_two_types_are_read_as_texts_and_counted(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"id": 1}\n{"id": "2"}\n{"id": 3}')
     dropped = DropReport()

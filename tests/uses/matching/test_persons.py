@@ -7,6 +7,7 @@ import unicodedata
 import pytest
 
 from sciprism.uses.matching.persons import IdIndex, NameIndex, find_addresses, name_in_id
+from sciprism.uses.matching.reviewers import Authorship, read_authorships, read_reviewers
 
 
 def nfd(text):
@@ -117,3 +118,14 @@ def test_an_id_may_hold_a_name(id, name):
 def test_addresses_are_found_in_what_people_write():
     texts = ("Ann Lee <ann@x.org>*", "mailto:bo@y.org", "****@z.org", "none")
     assert find_addresses(texts) == ("ann@x.org", "bo@y.org", "@z.org")
+
+
+def test_missing_values_make_no_colleagues(tmp_path):
+    (tmp_path / "people.csv").write_text(
+        "id,name,email,institution,quota,track\nr1,Ann Null,NA,n/a,NA,None\nr2,NA,nan,Unknown,2,b\n"
+    )
+    one, two = read_reviewers(tmp_path / "people.csv")
+    assert (one.name, one.emails, one.institutions, one.most) == ("Ann Null", (), (), None)
+    assert (two.name, two.emails, two.institutions, two.most) == ("", (), (), 2)
+    (tmp_path / "papers.csv").write_text("id,title,authorids,author_emails,affiliations\n7.0,T,NA;~Ann_Lee1,nan,NA\n")
+    assert read_authorships([tmp_path / "papers.csv"]) == {"7": Authorship(ids=("~Ann_Lee1",))}

@@ -46,6 +46,11 @@ def test_a_csv_comes_back_as_tags_and_as_judgements(tmp_path: Path):
     assert read_tag_table(tmp_path / "tags.csv") == {}, "a rejected tag is none"
 
 
+def test_papers_of_a_tag_table_have_the_ids_of_read_papers(tmp_path: Path):
+    (tmp_path / "tags.csv").write_text("paper,uri\n12.0,http://x/1\nnan,http://x/2\n12.0,NA\n")
+    assert read_tag_table(tmp_path / "tags.csv") == {"12": ["http://x/1", "NA"]}  # a label may be called NA
+
+
 def test_annif_shapes(tmp_path: Path):
     results = json.loads(write(tmp_path, "tags.json"))
     expected = {"uri": "http://x/1", "label": "Dark, matter", "notation": "N1", "score": 0.91234}

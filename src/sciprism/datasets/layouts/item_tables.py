@@ -13,6 +13,8 @@ from sciprism.datasets.rows import IdConverter, as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers import ReadReport, read_papers, rows
+from sciprism.papers.bibliographic_fields import split_list
+from sciprism.papers.cleaning import clean_id, is_placeholder
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.json_rows import read_json_values
 from sciprism.papers.records import Paper
@@ -75,7 +77,7 @@ def get_record_id(record: Mapping[str, Any], id_field: str = "", dropped: DropRe
     """Return the id of a record as text: from `id_field`, or the first of `ID_FIELDS` that is not empty."""
     names = (id_field,) if id_field else ID_FIELDS
     for name in names:
-        if (value := record.get(name)) not in (None, ""):
+        if (value := record.get(name)) not in (None, "") and not is_placeholder(as_id(value)):
             if name != names[0] and dropped is not None:
                 dropped.add(f"no {names[0]}, {name} is used", as_id(value))
             return as_id(value)
@@ -176,11 +178,13 @@ class TableRow:
         return _normalize_column(column) in self.values
 
     def id(self, *names: str) -> str:
-        """Return an id as text. Raises InputError where there is none."""
+        """Return an id as text. Raises InputError where there is none, or a value such as NA that means none."""
         value = self.need(*names)
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise self.error(f"{names[0]} is {value!r}, neither a text nor a number")
-        return as_id(value).strip()
+        if not (identifier := clean_id(as_id(value))):
+            raise self.error(f"{names[0]} is {value!r}, which means none; correct or remove the row")
+        return identifier
 
     def number(self, *names: str) -> float:
         """Return a finite number. Raises InputError where there is none."""
@@ -194,9 +198,9 @@ class TableRow:
         return number
 
     def several(self, *names: str) -> tuple[str, ...]:
-        """Return the distinct items of a list, or of a text split at ";"; may be empty."""
+        """Return the distinct items of a list, or of a text: printed as one, or split at ";"; may be empty."""
         value = self.get(*names)
-        items = value if isinstance(value, list) else [] if value is None else str(value).split(";")
+        items = value if isinstance(value, list) else [] if value is None else split_list(str(value), ";")
         return tuple(dict.fromkeys(text for item in items if (text := as_id(item).strip())))
 
     def error(self, message: str) -> InputError:

@@ -227,14 +227,14 @@ class CustomMentions:
 
 
 def _parse_row(row: TableRow, place: int, paper: Paper) -> Signature:
-    name = row.id("name")
+    name = as_id(row.need("name")).strip()
     position = int(row.number("position")) if row.get("position") is not None else -1
     others = [other for n, other in enumerate(paper.authors) if n != position]
     return Signature(
         id=row.id("signature_id", "id"),
         paper=place,
         name=name,
-        block=_build_block_name(name) if row.get("block") is None else row.id("block"),
+        block=_build_block_name(name) if row.get("block") is None else as_id(row.get("block")).strip(),
         author=row.id("author_id", "author"),
         position=max(position, 0),
         coauthors=tuple(others if position >= 0 else [other for other in others if other != name]),

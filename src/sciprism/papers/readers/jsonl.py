@@ -40,12 +40,15 @@ def _build_paper(row: JsonObject) -> Paper:
     if lists and not get_first(row, *_IDS, "title", "abstract", "text"):
         raise ValueError(f"not a paper, but an object that holds the list {lists[0]!r}; save that list as a file")
     listed = {system: row[system] for system in ID_SYSTEMS if row.get(system)}
-    system, _, number = str(row.get("id")).partition(":")  # such as pmid:9854
+    system, _, value = str(row.get("id")).partition(":")  # such as pmid:9854
     if system in ID_SYSTEMS:
-        listed.setdefault(system, number)
+        listed.setdefault(system, value)
+    number = get_first(row, *_IDS)
+    if number in (0, "0") and get_first(row, *_IDS[:3]) is None:
+        number = "NA"  # it is the PMID, and there is none
     return Paper.from_json(
         {
-            "id": get_first(row, *_IDS),
+            "id": number,
             "title": row.get("title"),
             "abstract": get_first(row, "abstract", "text"),
             "authors": _parse_list(get_first(row, "authors", "author"), split_names),

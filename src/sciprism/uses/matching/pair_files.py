@@ -16,6 +16,7 @@ from sciprism.arrays import Doubles, Rows
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import write_atomically
+from sciprism.papers.cleaning import clean_id
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.rows import TableLayout, cell_getter, detect_layout, guess_columns, read_rows
 
@@ -179,7 +180,7 @@ def read_pair_rows(path: Path) -> Iterator[tuple[str, str, str, str]]:
         if fault:
             raise InputError(f"{where}: {fault}")
         text = cell_getter(cells, columns)
-        yield where, text("submission"), text("reviewer"), text("value")
+        yield where, clean_id(text("submission")), text("reviewer"), text("value")
 
 
 def _read_assignment(path: Path) -> Iterator[tuple[str, str, str, str]]:

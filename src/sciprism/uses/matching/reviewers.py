@@ -11,6 +11,7 @@ from typing import Any
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.bibliographic_fields import split_list
+from sciprism.papers.cleaning import clean_id, is_missing, is_placeholder
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.json_rows import JsonLayout, get_first, list_texts, read_json_values
 from sciprism.papers.read import ReadReport, read_papers
@@ -133,8 +134,9 @@ def _normalise_keys(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_texts(value: Any) -> tuple[str, ...]:
-    """Return the texts of a list, or of one text in which ; | or a line end separates them."""
-    return split_list(value) if isinstance(value, str) else list_texts(value, "id", "name", "value", "email")
+    """Return the texts of a list, or of one text in which ; | or a line end separates them, without missing ones."""
+    texts = split_list(value) if isinstance(value, str) else list_texts(value, "id", "name", "value", "email")
+    return tuple(text for text in texts if not is_missing(text))
 
 
 def read_authorships(paths: Iterable[Path]) -> dict[str, Authorship]:
@@ -158,7 +160,7 @@ def read_authorships(paths: Iterable[Path]) -> dict[str, Authorship]:
                     found = found.join(_read_person(_normalise_keys(person), _PERSON_KEYS))
             except ValueError as error:
                 raise InputError(f"{where}: {error}") from None
-            key = normalise_id(str(id))
+            key = normalise_id(clean_id(str(id)))
             authorships[key] = authorships.get(key, NO_AUTHORSHIP).join(found)
     return authorships
 
@@ -170,9 +172,9 @@ def _read_person(record: Mapping[str, Any], keys: Mapping[str, Sequence[str]]) -
     whole = (" ".join(parts),) if all(parts) else ()
     return Authorship(
         names=texts["names"] or whole,
-        ids=texts["ids"],
+        ids=tuple(text for text in texts["ids"] if not is_placeholder(text)),
         emails=find_addresses((*texts["emails"], *texts["ids"])),
-        institutions=texts["institutions"],
+        institutions=tuple(text for text in texts["institutions"] if not is_placeholder(text)),
     )
 
 
@@ -183,7 +185,8 @@ def _read_table(file: InputFile) -> Iterator[Record]:
         where = file.locate(number, file.record_line)
         if fault:
             raise InputError(f"{where}: {fault}")
-        yield where, {header: cell.strip() for header, cell in zip(headers, cells, strict=False) if header}
+        texts = {header: cell.strip() for header, cell in zip(headers, cells, strict=False) if header}
+        yield where, {header: "" if is_missing(text) else text for header, text in texts.items()}
 
 
 def _flatten(value: Mapping[str, Any]) -> dict[str, Any]:

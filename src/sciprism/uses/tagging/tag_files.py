@@ -14,6 +14,7 @@ from typing import Any
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import write_lines
+from sciprism.papers.cleaning import clean_id
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.readers.vocabularies import bare_uri
 from sciprism.papers.records import Paper
@@ -137,15 +138,16 @@ def _read_table(path: Path, dropped: DropReport, *, judged: bool) -> Iterator[tu
         if fault:
             raise InputError(f"{place}: {fault}")
         text = cell_getter(cells, columns)
+        paper = clean_id(text("paper"))
         verdict = text("verdict").strip().casefold()
         if verdict not in _YES | _NO | {""}:
             raise InputError(f"{place}: the verdict {text('verdict')!r} is neither yes nor no")
         if judged and not verdict:
             dropped.add("row without a verdict", place)
-        elif not text("paper") or not text("tag"):
+        elif not paper or not text("tag"):
             dropped.add("row without a paper or a tag", place)
         else:
-            yield place, Judgement(text("paper"), bare_uri(text("tag")), verdict not in _NO)
+            yield place, Judgement(paper, bare_uri(text("tag")), verdict not in _NO)
 
 
 def _guess_columns(headers: Sequence[str]) -> Columns:
