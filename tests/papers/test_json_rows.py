@@ -128,7 +128,8 @@ def test_values_larger_than_the_buffer_and_flat_memory(tmp_path: Path) -> None:
     assert [value for _, _, value, _ in read_json_values(InputFile(path))] == rows
     row = json.dumps({"id": "x", "text": "word " * 400})
     listed = "[" + ",\n".join([row] * 10_000) + "]"
-    for text in (listed, f'{{"status": "ok", "message": {{"facets": {{}}, "items": {listed}, "query": {{}}}}}}'):
+    facets = json.dumps({f"facet {number}": "x" * 99 for number in range(999)})  # longer than the head of a file
+    for text in (listed, f'{{"status": "ok",\n"message": {{"facets": {facets}, "items": {listed}, "query": {{}}}}}}'):
         path.write_text(text)
         tracemalloc.start()
         assert sum(1 for _ in read_json_values(InputFile(path), NESTED)) == 10_000
@@ -142,6 +143,8 @@ def test_pages_with_nested_lists_and_what_has_none(tmp_path: Path) -> None:
     path = tmp_path / "pages.json"
     path.write_text("\n".join(map(json.dumps, pages)))
     found = list(read_json_values(InputFile(path), NESTED))
-    assert [value for _, _, value, _ in found] == [*ROWS[:2], None, *ROWS[2:]]
+    assert [value for _, _, value, _ in found] == [*ROWS[:2], {"message": {}}, *ROWS[2:]]
     assert [number for number, *_ in found] == [1, 2, 3, 4, 5]
-    assert "without a list of records" in found[2][3]
+    record = {"id": "x", "items": [{"a": 1}], "message": {"items": [{"b": 2}]}}
+    path.write_text(f'{{"id":\n1}}\n{json.dumps(record, indent=1)}')
+    assert [value for _, _, value, _ in read_json_values(InputFile(path), NESTED)] == [{"id": 1}, record]

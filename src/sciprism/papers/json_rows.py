@@ -25,6 +25,8 @@ _MAX_RECORD_CHARS = 1 << 28  # more is an unclosed quotation mark
 _DECODER = json.JSONDecoder(strict=False, parse_constant={"NaN": None}.get)
 _RECORD_KEYS = frozenset(("id", "_id", "title"))  # of what is a record, whatever lists it has
 _SPACE = re.compile(r"[ \t\n\r]*")
+_OBJECTS = re.compile(r"[ \t\n\r]*\[[ \t\n\r]*[{\]]")
+_NEAR = 1 << 8  # characters in which a list begins, with the space before its first element
 _NEXT_OBJECT = re.compile(r",[ \t\n\r]*(?P<start>(?=\{))")
 _NEXT_MEMBER = re.compile(r',[ \t\n\r]*(?P<start>"(?:[^"\\]|\\.)*"[ \t\n\r]*:[ \t\n\r]*(?=\{))')
 
@@ -189,9 +191,8 @@ class _JsonStream:
                 yield from self._elements("]")
             elif char == "{" and self._layout.keyed:
                 yield from self._elements("}")
-            elif char == "{" and self._has_list:
-                if not (yield from self._list_in_object()):
-                    yield self._fail("an object without a list of records, between objects that have one")
+            elif char == "{":
+                yield from self._object()
             else:
                 yield from self._record(set())
 
@@ -209,33 +210,48 @@ class _JsonStream:
                 return
         self._advance(self._position + 1)
 
-    def _list_in_object(self) -> Generator[JsonValue, None, bool]:
-        """Yield the records of an API's reply: the elements of its list; counts and page marks are skipped.
-
-        Returns whether there is one, or a fault that is reported.
-        """
-        has_list = False
+    def _object(self) -> Iterator[JsonValue]:
+        """Yield the records in the list of an API's reply; of another object, itself."""
+        line = self._line
         try:
-            while self._peek() in ("{", ","):
-                self._advance(self._position + 1)
-                if self._peek() == "}":
-                    break
-                key = self._peek() and self._value()
-                if self._peek() == ":":
-                    self._advance(self._position + 1)
-                if self._peek() == "[" and key in self._layout.list_keys:
-                    yield from self._elements("]")
-                    has_list = True
-                elif self._peek() == "{" and key in self._layout.containers:
-                    has_list |= yield from self._list_in_object()
-                else:
-                    self._value()
+            members = yield from self._members()
         except _BrokenValueError as error:
-            yield self._fail(str(error))
-            has_list = True
-        if self._peek() == "}":
-            self._advance(self._position + 1)
-        return has_list
+            more = self._skip_to_similar_object(set())
+            yield next(self._number), line, None, str(error) if more else f"{error}; nothing readable follows it"
+            return
+        if members is not None:
+            yield next(self._number), line, members, ""
+
+    def _members(self) -> Generator[JsonValue, None, JsonObject | None]:
+        """Yield the elements of the list of records in an object; return the object where it has none."""
+        members: dict[str, Any] = {}
+        is_reply = False
+        self._advance(self._position + 1)
+        while (char := self._peek()) != "}":
+            if char == ",":
+                self._advance(self._position + 1)
+                continue
+            if is_reply and not char:
+                return None  # the end of its list is reported
+            key = self._key()
+            may_list = self._has_list or _RECORD_KEYS.isdisjoint(members)
+            if may_list and key in self._layout.list_keys and self._starts_objects():
+                yield from self._elements("]")
+                is_reply = True
+            elif may_list and key in self._layout.containers and self._peek() == "{":
+                inner = yield from self._members()
+                is_reply |= inner is None
+                members |= {} if inner is None else {key: inner}
+            else:
+                members[key] = self._value()
+        self._advance(self._position + 1)
+        return None if is_reply else members
+
+    def _starts_objects(self) -> bool:
+        """Say whether a list of objects begins here, or an empty one."""
+        while len(self._text) - self._position < _NEAR and self._read_more():
+            pass
+        return _OBJECTS.match(self._text, self._position) is not None
 
     def _record(self, keys: set[str], *, keyed: bool = False) -> Generator[JsonValue, None, bool]:
         """Yield the value that begins here and say whether more can follow.
