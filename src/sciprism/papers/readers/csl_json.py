@@ -23,6 +23,7 @@ _MARK = re.compile(
 )
 _ZOTERO = without(r'"itemType"\s*:')  # whose replies may hold CSL too
 _RESOLVED = re.compile(r"https?://(?:dx\.)?doi\.org/10\.")
+_ACRONYM = re.compile(r"(?=(?:.*[A-Z]){2})\S{2,20}")
 _WORD = re.compile(r"[^\W_]+")
 _SYSTEMS = ("DOI", "PMID", "PMCID", "ISBN", "URL")
 _TITLES = ("title", "short-title", "title-short", "original-title")
@@ -50,7 +51,7 @@ def _build_paper(row: JsonObject) -> Paper:
     number = first_text(get_first(row, "id", "citation-key"))
     return Paper(
         id="" if _RESOLVED.match(number) else number,  # DataCite: the address of the DOI
-        title=join_title(_first_of(row, _TITLES), list_texts(row.get("subtitle"))),
+        title=_join_titles(row),
         abstract=first_text(row.get("abstract")),
         authors=tuple(filter(None, map(_parse_person, people if isinstance(people, list) else [people]))),
         venue=_first_of(row, _VENUES),
@@ -60,6 +61,15 @@ def _build_paper(row: JsonObject) -> Paper:
         references=tuple(f"doi:{doi}" for doi in map(normalise_doi, list_texts(cited, "DOI")) if doi),
         ids=_collect_ids(row),
     )
+
+
+def _join_titles(row: JsonObject) -> str:
+    """Return the title of a work: Crossref has its acronym, as a short title, and its subtitle apart."""
+    title = join_title(_first_of(row, _TITLES), list_texts(row.get("subtitle")))
+    acronym = first_text(row.get("short-title")).strip(" :")
+    if _ACRONYM.fullmatch(acronym) and _words(acronym) not in _words(title):
+        return f"{acronym}: {title}"
+    return title
 
 
 def join_title(title: str, subtitles: Iterable[str]) -> str:
