@@ -87,29 +87,23 @@ def parse_json(source: DecodedText, layout: JsonLayout = ANY_LAYOUT) -> Iterator
     head = source.head()
     if not layout.keyed and _is_json_lines(head, layout):
         return _parse_lines(source)
-    has_list = not layout.keyed and _finds_list(head, layout)
-    return _JsonStream(source.chunks(), layout, has_list=has_list).records()
+    return _JsonStream(source.chunks(), layout, has_list=not layout.keyed and _finds_list(head, layout)).records()
 
 
 def unfold(value: Any, layout: JsonLayout) -> list[Any]:
     """Return the records that a decoded value holds, such as one reply or page in a list of them; else itself."""
-    found = None if layout.keyed else value if _is_list_of_objects(value) else _find_records(value, layout)
+    found = None if layout.keyed else _find_records(value, layout)
     return [value] if found is None else found
 
 
-def _is_list_of_objects(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
-
-
 def _find_records(value: Any, layout: JsonLayout) -> list[Any] | None:
+    if isinstance(value, list) and all(isinstance(item, dict) for item in value):
+        return value
     if not isinstance(value, dict) or not _RECORD_KEYS.isdisjoint(value):
         return None
-    for key, inner in value.items():
-        if key in layout.list_keys and _is_list_of_objects(inner):
-            return list(inner)
-        if key in layout.containers and (found := _find_records(inner, layout)) is not None:
-            return found
-    return None
+    kinds = dict.fromkeys(layout.list_keys, list) | dict.fromkeys(layout.containers, dict)
+    inside = (_find_records(inner, layout) for key, inner in value.items() if isinstance(inner, kinds.get(key, ())))
+    return next((found for found in inside if found is not None), None)
 
 
 def _parse_lines(source: DecodedText) -> Iterator[JsonValue]:
