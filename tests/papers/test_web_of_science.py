@@ -44,8 +44,9 @@ def test_words_like_tags_are_text_and_tags_between_records_are_counted(read) -> 
     papers, report = read(
         "savedrecs.txt",
         "FN Clarivate Analytics Web of Science\nVR 1.0\nPT J\nTI One\nAB We saw\nER positive cells,\nPT was short, "
-        "and\nEF rose.\nPY 2001\nUT WOS:1\nER\n\nC1 Database: all\nset 1 AND set 2\n\nPT J\nTI Two\nUT WOS:2\nER\n\nEF",
+        "on\nMR images\nEF rose.\nPY 2001\nUT WOS:1\nER\n\n"
+        "C1 Database: all\nset 1 AND set 2\n\nPT J\nTI Two\nUT WOS:2\nER\n\nEF",
     )
     assert [(paper.title, paper.year) for paper in papers] == [("One", 2001), ("Two", None)]
-    assert papers[0].abstract == "We saw ER positive cells, PT was short, and EF rose."
+    assert papers[0].abstract == "We saw ER positive cells, PT was short, on MR images EF rose."
     assert report.files[0].note == "not papers: 2 other lines"

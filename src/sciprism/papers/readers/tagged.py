@@ -330,6 +330,12 @@ _WOS_LINE = re.compile(
     r"(?P<tag>(?:ER|EF)(?=\s*$)|PT(?= [A-Z]\s*$)|VR(?= \d)|FN(?= (?:Clarivate|Thomson|ISI|Web of))"
     r"|(?!ER|EF|PT|VR|FN)[A-Z][A-Z0-9])(?: (?P<value>.*))?$"
 )
+_WOS_NAMES = """
+FN VR PT AU AF BA BF CA GP BE TI SO SE BS LA DT CT CY CL SP HO DE ID AB C1 C3 RP EM RI OI FU FX CR NR TC Z9 U1 U2 PU PI
+PA SN EI BN J9 JI PD PY VL IS SI PN SU MA BP EP AR DI DL D2 EA EY PG P2 WC WE SC GA PM UT OA HP HC DA ER EF
+"""
+_WOS_TAGS = frozenset(_WOS_NAMES.split())
+_WOS_INDENT = re.compile(r"^ {2,3}\S", re.MULTILINE)
 _WOS_START = re.compile(r"^FN (?:Clarivate|Thomson|ISI|Web of)|^PT [A-Z]\n(?:.*\n){0,400}?(?:TI|SO|UT) ", re.MULTILINE)
 _CITED_DOI = re.compile(r"\bDOI \[?(10\.[^\s,\]]+)")
 
@@ -342,8 +348,14 @@ _CITED_DOI = re.compile(r"\bDOI \[?(10\.[^\s,\]]+)")
 )
 def read_web_of_science(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each PT to the next or to ER; the id is Web of Science's own."""
+    indents = _WOS_INDENT.search(file.head()) is not None
+
+    def match(line: str) -> re.Match[str] | None:
+        tagged = _WOS_LINE.match(line)  # where no line is indented, "MR images" may go on with a text
+        return tagged if tagged and (indents or tagged["tag"] in _WOS_TAGS) else None
+
     outside = ("ER", "FN", "VR", "EF")  # the end of a record, and tags of the file
-    return map(_build_wos_paper, _read_fields(file, _Syntax(_WOS_LINE.match, _extend_wos, "PT", ("TI",), outside)))
+    return map(_build_wos_paper, _read_fields(file, _Syntax(match, _extend_wos, "PT", ("TI",), outside)))
 
 
 def _extend_wos(tag: str, values: list[str], line: str) -> bool:
