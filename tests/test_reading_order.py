@@ -16,10 +16,10 @@ ROOT = Path(__file__).parent.parent
 LANDMARKS = ROOT / "examples" / "landmarks"
 CEILINGS = {  # command: (files, returns); returns vary with threads and progress, so a tenth is added
     "inspect": (21, 37),
-    "embed": (42, 118),
-    "search": (33, 80),
+    "embed": (43, 118),
+    "search": (34, 80),
     "evaluate": (60, 210),
-    "tag": (49, 122),
+    "tag": (50, 122),
     "match": (56, 138),
     "recommend": (49, 110),
     "prepare": (26, 70),

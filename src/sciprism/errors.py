@@ -15,6 +15,10 @@ class EmptyTextWarning(UserWarning):
     """Report items without text that were encoded: how many, and which is the first."""
 
 
+class OtherLanguageWarning(UserWarning):
+    """Report texts in a language that the model does not know: how many, and which languages."""
+
+
 class InputError(ValueError):
     """Report a request or an input that is wrong: what, where, and what to do about it.
 

@@ -57,6 +57,17 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
+def test_papers_in_other_languages_are_counted(command, home):
+    text = '{"id": "g", "title": "Die Bewegung der Gletscher in den Alpen"}\n{"id": "e", "title": "Ice of the Alps"}\n'
+    (home / "german.jsonl").write_text(text)
+    status, _, err = command("tag", "german.jsonl", "--vocabulary", "subjects.csv", "-o", "german.csv")
+    assert status == 0 and "1 of 2 papers are not in English (a guess: German 1), and sciprism-small knows" in err
+    assert (
+        "not in English      1 (50.0 %); the model that ships knows English alone"
+        in command("inspect", "german.jsonl")[1]
+    )
+
+
 def test_papers_are_tagged_with_a_vocabulary_alone(command):
     status, out, err = command("tag", "new.jsonl", "--vocabulary", "subjects.csv", "-o", "tags.csv")
     assert status == 0, err

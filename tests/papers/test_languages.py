@@ -28,6 +28,32 @@ def test_language_of_a_sentence(language: str):
     assert guess_language(SENTENCES[language]) == language
 
 
+@pytest.mark.parametrize(
+    ("title", "language"),
+    [
+        ("Zur Geschichte der Glasmalerei", "German"),
+        ("Verbreitung invasiver Schnecken im Uferbereich", "German"),
+        ("Écologie des prairies humides", "French"),
+        ("Le temps et la mémoire chez les abeilles", "French"),
+        ("Evaluación de suelos salinos", "Spanish"),
+        ("Los sonidos del bosque", "Spanish"),
+        ("Avaliação de solos salinos", "Portuguese"),
+        ("História da cerâmica", "Portuguese"),
+        ("土壤盐渍化评价", "Chinese"),
+        ("De novo assembly", "Latin script"),
+        ("Rio de la Plata plume dynamics", "Latin script"),
+        ("El Niño teleconnections", "Latin script"),
+        ("Van der Waals heterostructures", "Latin script"),
+        ("Traffic patterns in São Paulo", "Latin script"),
+        ("In vivo Schrödinger cat states", "Latin script"),
+        ("Coup d'état of les gens de Los Angeles", "Latin script"),
+        ("No regrets: do humans die alone?", "Latin script"),
+    ],
+)
+def test_language_of_a_title(title: str, language: str):
+    assert guess_language(title) == language
+
+
 def test_english_with_foreign_names_and_symbols_stays_english():
     assert guess_language("The measure of Müller and Łukasiewicz for α-decay in the 北京 group") == "English"
 

@@ -9,6 +9,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import pytest
 import typer
@@ -20,7 +21,7 @@ from sciprism.cli.collection import index
 from sciprism.cli.embed import embed
 from sciprism.cli.search import search, similar
 from sciprism.encoders.encoder import Encoder
-from sciprism.errors import InputError
+from sciprism.errors import InputError, OtherLanguageWarning
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
 from sciprism.store.manifest import read_manifest
@@ -215,6 +216,32 @@ def test_index_makes_lexical_and_hybrid_search_possible(collection: Path, loaded
     assert "[rotation]" in result.stdout and loaded == []
     assert run("search", collection, "andromeda", "--mode", "hybrid").exit_code == 0
     assert "mode 'magic'" in error_of(run("search", collection, "andromeda", "--mode", "magic"))
+
+
+GERMAN = Paper(id="eis", title="Messungen zur Bildung von Eis", abstract="Wir messen das Eis und die Wolken im Winter.")
+
+
+def test_other_languages_are_counted(tmp_path: Path, collection: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = tmp_path / "with-card"
+    shown.mkdir()
+
+    def find_warnings(card: str, *command: object, stdin: str = "") -> list[str]:
+        (shown / "README.md").write_text(card)
+        monkeypatch.setattr(FakeEncoder, "folder", shown, raising=False)
+        with catch_warnings(record=True) as caught:
+            simplefilter("always")
+            assert run(*command, stdin=stdin).exit_code == 0
+        return [str(warning.message) for warning in caught if warning.category is OtherLanguageWarning]
+
+    english, several = "---\nlicense: mit\nlanguage: en\n---\nlanguage: de\n", "---\nlanguage:\n- en\n- de\n---\n"
+    add = ("embed", "-", "-o", tmp_path / "c")
+    [message] = find_warnings(english, *add, stdin=lines([GERMAN, *PAPERS]))
+    assert message.startswith("1 of 6 papers are not in English (a guess: German 1), and fake knows English alone")
+    assert find_warnings(english, *add, stdin=lines([GERMAN, *PAPERS])) == [], "nothing new"
+    assert find_warnings(several, "embed", "-", "-o", tmp_path / "d", stdin=lines([GERMAN])) == []
+    [message] = find_warnings("", "search", collection, "-q", "dna", "-q", "die Bildung von Wolken im Winter")
+    assert message.startswith("1 of 2 queries are not in English (a guess: German 1), and the card of fake states no")
+    assert find_warnings(english, "search", collection, "Zur Not", "--json") == []
 
 
 def test_operators_have_an_effect_in_mode_lexical_alone(collection: Path) -> None:

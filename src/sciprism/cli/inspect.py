@@ -42,6 +42,7 @@ MAX_PLACES = 3
 """Papers of one id whose places are named."""
 MAX_TITLE = 60
 """Characters of a title that are shown."""
+MODEL_LIMIT = "the model that ships knows English alone"
 MAX_BARS = 24
 BAR_WIDTH = 40
 
@@ -146,7 +147,7 @@ def _paper_facts(result: PaperInspection, abstracts: AbstractReport | None) -> I
     if result.not_english:
         yield (
             "not in English",
-            "\n".join([format_share(result.not_english, result.papers), *_other_languages(result)]),
+            "\n".join([f"{format_share(result.not_english, result.papers)}; {MODEL_LIMIT}", *_other_languages(result)]),
         )
     yield "words in a text", _quantiles(result.words)
     yield "years", "\n".join(_bars(result.years))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -172,10 +173,17 @@ def _read(name: str, reading: Reading, report: ReadReport) -> Iterator[Paper]:
 
 
 def _encode_blocks(papers: Iterator[Paper], vectors: TagVectors) -> Iterator[tuple[list[Paper], Floats]]:
+    from sciprism.encoders.languages import warn_of_other_languages
+    from sciprism.papers.languages import count_other_languages
     from sciprism.uses.tagging.call import PAPER_BLOCK
 
+    others, total = Counter[str](), 0
     while block := list(islice(papers, PAPER_BLOCK)):
+        others += count_other_languages(f"{paper.title} {paper.abstract}" for paper in block)
+        total += len(block)
         yield block, vectors.encode_papers(block)
+    if others:
+        warn_of_other_languages(vectors.encoder, others, total, "papers")
 
 
 def encode_papers(papers: Sequence[Paper], vectors: TagVectors) -> Floats:

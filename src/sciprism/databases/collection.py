@@ -18,7 +18,15 @@ from sciprism.index.boolean_query import BooleanQuery, parse_query, select
 from sciprism.store import Filter
 from sciprism.uses.collection import load_recorded_encoder
 from sciprism.uses.rankings import Ranking, build_rankings, find_nearest_sentences
-from sciprism.uses.search import FUSION_DEPTH, QUERY_BATCH, Searchable, check_mode, check_queries, choose_query_space
+from sciprism.uses.search import (
+    FUSION_DEPTH,
+    QUERY_BATCH,
+    Searchable,
+    check_languages,
+    check_mode,
+    check_queries,
+    choose_query_space,
+)
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
@@ -100,6 +108,7 @@ class RemoteCollection(Searchable):
         check_queries(queries, k, mode)
         if encoder is not None:
             self.record.encoder.check(encoder, self.address)
+            check_languages(encoder, queries, mode)
         elif mode != "lexical" or why:
             raise InputError(f"a search of mode {mode} {'with reasons ' if why else ''}needs an encoder")
         chosen = build_row_filter(self._database, self.address.name, self.address, self.record, filter)

@@ -12,14 +12,13 @@ import numpy as np
 
 from sciprism.errors import InputError
 from sciprism.papers.duplicates import DuplicateFinder, Duplicates
-from sciprism.papers.languages import guess_language
+from sciprism.papers.languages import ENGLISH_OR_UNCLEAR, guess_language
 from sciprism.papers.read import FileReport, ReadReport
 from sciprism.papers.records import Label, Paper, Place
 
 TOP_VENUES = 10
 MAX_NAMED = 1000
 """Papers in other languages that are named; all are counted."""
-ENGLISH_OR_UNCLEAR = ("English", "Latin script", "none")
 QUANTILES = {"min": 0.0, "10%": 0.1, "median": 0.5, "90%": 0.9, "99%": 0.99, "max": 1.0}
 
 

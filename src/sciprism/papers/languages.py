@@ -1,18 +1,24 @@
-"""Guess the language of a text: by its script, and in Latin script by its most common words."""
+"""Guess the language of a text: by its script, and in Latin script by common words, endings and accents."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 
 # The languages of most abstracts in Latin script. Words of one letter are omitted: they are symbols too.
 _COMMON_WORDS = {
     "English": "the of and in to is for with that on by are this was from as we an be which at were has",
-    "German": "der die und das den von zu mit ist des im für auf eine ein nicht werden wurde bei sich durch",
-    "French": "le la les des et du en une un est dans pour par sur que qui avec sont cette au ces nous",
-    "Spanish": "el la los las de en que una un se por para con del es al su como más este fueron",
-    "Portuguese": "os as de em que uma um do da dos das para com não no na por é foi foram são",
-    "Italian": "il la di che un una in del della dei delle per con sono è nel gli si da al questo",
+    "German": "der die und das den von zu mit ist des im für auf eine ein nicht werden wurde bei sich durch "
+    "dem zur zum einer eines aus über zwischen nach vom",
+    "French": "le la les des de et du en une un est dans pour par sur que qui avec sont cette au ces nous "
+    "aux entre chez leur vers sous",
+    "Spanish": "el la los las de en que una un se por para con del es al su como más este fueron "
+    "entre sobre desde mediante hacia estudio",
+    "Portuguese": "os as de em que uma um do da dos das para com não no na por é foi foram são "
+    "entre sobre pela pelo ao aos nas nos estudo",
+    "Italian": "il la di che un una in del della dei delle per con sono è nel gli si da al questo "
+    "degli nella tra sul sulla",
     "Dutch": "de het een en van in is op te dat voor met zijn niet door werd worden bij deze aan",
     "Polish": "na się do że jest nie oraz przez dla są od po jako które który ich został było może",
     "Turkish": "ve bir bu ile için olarak da de olan çalışmada daha en gibi olduğu ise",
@@ -24,6 +30,32 @@ _LANGUAGES: dict[str, list[str]] = {}  # of each common word
 for _name, _words in _COMMON_WORDS.items():
     for _word in _words.split():
         _LANGUAGES.setdefault(_word, []).append(_name)
+# Of a title: words that few English ones are without, words that are in English names and texts too, endings, accents.
+_FREQUENT = """
+of the and for with by from to using via its their between toward towards through under on based at into how what why
+is are can does
+"""
+_IN_NAMES = "die in ein den bei de la le un et el en van op te as do no per pour si be al são"
+_ENGLISH, _IN_ENGLISH = frozenset(_FREQUENT.split()), frozenset(_IN_NAMES.split())
+_ENDINGS = {
+    "German": r"ungen|ung|keiten|keit|heiten|heit|schaft|schaften|ität|ischen?|ischer|isches|lichen?|licher",
+    "French": r"iques?|ités?|eux|euse|elles?|ées?|aux|aires?|eurs?|isme|ements?",
+    "Spanish": r"ción|ciones|sión|dad|dades|mientos?|ic[oa]s?|ador|aje",
+    "Portuguese": r"ção|ções|são|dades?|mentos?|ic[oa]s?|agem|ência|ância",
+    "Italian": r"zion[ei]|ità|ment[oi]|ic[oai]|iche|aggio",
+}
+_ACCENTS = {
+    "German": "äöüß",
+    "French": "àâçèéêëîïôùûœ",
+    "Spanish": "áéíóúñü",
+    "Portuguese": "áàâãçéêíóôõú",
+    "Italian": "àèéìòù",
+}
+_SIGNS = {
+    name: (re.compile(rf".{{3,}}(?:{endings})"), re.compile(f".*[{_ACCENTS[name]}].*"))
+    for name, endings in _ENDINGS.items()
+}
+_MIN_TITLE_WORDS, _MIN_EVIDENCE = 3, 1.5
 _SCRIPTS = {
     "Chinese": "\u3400-\u9fff",
     "Japanese": "\u3040-\u30ff",
@@ -40,12 +72,15 @@ _LETTERS = {name: re.compile(f"[{ranges}]") for name, ranges in _SCRIPTS.items()
 _WORD = re.compile(r"[^\W\d_]+")
 _SAMPLE_CHARS = 600  # more hardly changes a guess
 _MIN_COMMON_WORDS = 3
+ENGLISH_OR_UNCLEAR = ("English", "Latin script", "none")
+"""The guesses for a text that may be in English."""
 
 
 def guess_language(text: str) -> str:
     """Guess the language of a text, or its script where the language is unclear.
 
-    Texts of up to a dozen words are often "Latin script"; a text without letters is "none".
+    Texts of a few words are often "Latin script"; a text without letters is "none". A title is taken for another
+    language only if it has no word such as "of": English ones with names such as "de la" are not.
     """
     sample = text[:_SAMPLE_CHARS].lower()
     if sample.isascii():
@@ -62,10 +97,33 @@ def guess_language(text: str) -> str:
     return _latin_language(sample) if script == "Latin script" else script
 
 
+def count_other_languages(texts: Iterable[str]) -> Counter[str]:
+    """Count the languages of texts that are not in English, as guessed."""
+    guesses = Counter(map(guess_language, texts))
+    return Counter({name: count for name, count in guesses.items() if name not in ENGLISH_OR_UNCLEAR})
+
+
 def _latin_language(sample: str) -> str:
     words = _WORD.findall(sample)
     if not words:
         return "none"
     counts = Counter(name for word in words for name in _LANGUAGES.get(word, ()))
     (best, most), (_, next_most), *_ = (*counts.most_common(2), ("", 0), ("", 0))
-    return best if most >= _MIN_COMMON_WORDS and most > next_most else "Latin script"
+    if most >= _MIN_COMMON_WORDS and most > next_most:
+        return best
+    return _title_language(set(words)) if len(words) >= _MIN_TITLE_WORDS else "Latin script"
+
+
+def _title_language(words: set[str]) -> str:
+    """Return the language of which a title has most evidence, words, endings and accents, if it has no English word."""
+    if words & _ENGLISH:
+        return "Latin script"
+    evidence: defaultdict[str, float] = defaultdict(float)
+    for word in words:
+        for name in _LANGUAGES.get(word, ()):
+            evidence[name] += 0.5 if word in _IN_ENGLISH else 1
+    for name, signs in _SIGNS.items():
+        if name in evidence:
+            evidence[name] += sum(0.5 * min(sum(map(bool, map(sign.fullmatch, words))), 2) for sign in signs)
+    best, most = max(evidence.items(), key=lambda item: item[1], default=("", 0))
+    return best if most >= _MIN_EVIDENCE else "Latin script"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,10 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sciprism.encoders.languages import warn_of_other_languages
 from sciprism.errors import InputError
 from sciprism.files import lock_folder
 from sciprism.papers.cleaning import is_blank
 from sciprism.papers.identity import identify, is_same_paper
+from sciprism.papers.languages import count_other_languages
 from sciprism.papers.merging import merge_records
 from sciprism.papers.records import Deletion, Paper
 from sciprism.store.collection import CollectionLayout, StoredCollection, check_folder, group_by_space, open_or_create
@@ -48,7 +51,8 @@ class EmbedReport:
     stored: unchanged, duplicates (same id and text again), bad. `reasons` explains the first bad ones. Replaced:
     of the changed and updated, those that took the place of another paper (`replace`). Pruned: stored before, and
     deleted because the input no longer has them. Deleted: stored papers that the input's deletions name
-    (`corrections`); unknown_deletions name ids that are not stored.
+    (`corrections`); unknown_deletions name ids that are not stored. other_languages: of new
+    and changed texts that are not in English, as guessed.
     """
 
     read: int = 0
@@ -67,6 +71,7 @@ class EmbedReport:
     papers: int = 0
     missing_abstracts: int = 0
     superseded: int = 0
+    other_languages: dict[str, int] = field(default_factory=dict)
 
     @property
     def done(self) -> int:
@@ -144,6 +149,7 @@ class _EmbeddingRun:
         self._deleted = array("Q")  # hashes of ids that the input deletes
         self._writer = ShardWriter(collection, encoder, self._encoded)
         self._pending: list[PendingRow] = []
+        self._other_languages = Counter[str]()
 
     def add(self, records: list[Paper | Deletion]) -> None:
         """Classify papers; write a shard whenever one is full."""
@@ -183,6 +189,9 @@ class _EmbeddingRun:
             manifest.write(self._folder)
             remove_former(stored, manifest)
         self._writer.clear_unfinished()
+        if others := self._other_languages:
+            report.other_languages = dict(others)
+            warn_of_other_languages(self._encoder, others, report.new + report.changed, "papers")
         report.papers, report.superseded = manifest.papers, manifest.superseded
         report.missing_abstracts = manifest.missing_abstracts
         return report
@@ -210,6 +219,8 @@ class _EmbeddingRun:
             status = self._known.compare(hashes)
         count = "duplicates" if status.kind == "duplicate" else status.kind
         setattr(self.report, count, getattr(self.report, count) + 1)
+        if status.kind in ("new", "changed"):
+            self._other_languages += count_other_languages([f"{paper.title} {paper.abstract}"])
         if status.must_be_stored:
             self._known.mark(hashes, self._writer.manifest.rows + len(self._pending))
             self._pending.append(PendingRow(paper, hashes, status))

@@ -14,6 +14,7 @@ from sciprism.errors import InputError
 from sciprism.index import lexical, reciprocal_rank_fusion, vector_searches
 from sciprism.index.boolean_query import parse_query, select
 from sciprism.papers.cleaning import is_blank
+from sciprism.papers.languages import count_other_languages
 from sciprism.papers.records import Paper
 from sciprism.store import Filter, StoredCollection
 from sciprism.store.paper_lookup import find_copies, find_paper
@@ -52,6 +53,7 @@ def search(
     check_queries(queries, k, mode)
     if encoder is not None:
         collection.check_encoder(encoder)
+        check_languages(encoder, queries, mode)
     k = min(k, max(1, collection.rows))
     mask = collection.mask(filter)
     rankings: list[Ranking] = []
@@ -133,6 +135,14 @@ def check_queries(queries: Sequence[str], k: int, mode: str) -> None:
             _ = mode == "lexical" and parse_query(query)
         except InputError as error:
             raise InputError(f"query {number}: {error}") from None
+
+
+def check_languages(encoder: Encoder, queries: Sequence[str], mode: str) -> None:
+    """Warn of queries in a language that the model does not know, where their vectors count."""
+    from sciprism.encoders.languages import warn_of_other_languages
+
+    if mode != "lexical" and (others := count_other_languages(queries)):
+        warn_of_other_languages(encoder, others, len(queries), "queries")
 
 
 def _check_count(k: int) -> None:
