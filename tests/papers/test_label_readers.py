@@ -438,6 +438,29 @@ def test_table_columns_of_languages_brackets_and_notations(folder: Path):
     assert finnish == ["rakkolevä", "levä"]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "r.csv",
+            "id,name,synonyms,definition,codes\n1,tide,NA; ebb,N/A,-\n2,NA,,,\n3,n/a,,,\nNA,Namibia,null,None,nan\n",
+        ),
+        (
+            "r.jsonl",
+            '{"id": "1", "name": "tide", "synonyms": ["NA", "ebb"], "definition": "null", "codes": ["-"]}\n'
+            '{"id": "2", "name": "NaN"}\n{"id": "3", "name": "-"}\n{"id": "NA", "name": "Namibia"}\n',
+        ),
+        ("r.txt", "1\ttide\tNA\tebb\r\n2\tNA\r\n3\tNone\r\nNA\tNamibia\r\n"),
+    ],
+)
+def test_values_that_mean_none_are_no_names(folder: Path, name: str, text: str):
+    path, report = folder / name, ReadReport()
+    path.write_text(text, newline="")
+    labels = [Label(id="1", name="tide", synonyms=("ebb",)), Label(id="NA", name="Namibia")]
+    assert list(read_labels(path, skip_bad=True, report=report)) == labels
+    assert [item.reason for item in report.skipped] == ["no name", "no name"]
+
+
 def test_table_without_header_says_so(folder: Path):
     path = folder / "bare.csv"
     path.write_text("1,tide\n2,ebb\n")

@@ -231,15 +231,16 @@ def clean_paper(paper: Paper) -> Paper:
 
 
 def clean_label(label: Label) -> Label:
-    """Clean every text of a label."""
+    """Clean every text of a label; one that says that there is no value becomes empty. Ids stay: NA is Namibia."""
+    name, definition = clean_text(label.name), clean_text(label.definition)
     return replace(
         label,
         id=clean_name(label.id),
-        name=clean_text(label.name),
-        synonyms=_clean_all(label.synonyms),
-        definition=clean_text(label.definition),
+        name="" if is_missing(name) else name,
+        synonyms=tuple(text for text in _clean_all(label.synonyms) if not is_missing(text)),
+        definition="" if is_missing(definition) else definition,
         broader=tuple(filter(None, map(clean_name, label.broader))),
-        codes=tuple(filter(None, map(clean_name, label.codes))),
+        codes=tuple(code for code in map(clean_name, label.codes) if not is_missing(code)),
     )
 
 

@@ -113,3 +113,8 @@ def test_names_of_several_labels_are_not_unknown():
     rows, report = resolve_tags(PAPERS, [["Mercury", "<p>", "X"], ["MERCURY"]], Vocabulary(labels))
     assert rows == [[0, 2], []] and not report.unknown and report.untagged == 1
     assert report.to_json()["ambiguous"] == {"Mercury": 1, "MERCURY": 1} and report.homonyms["Mercury"] == ["p", "e"]
+
+
+def test_a_broader_label_that_means_none_is_not_missed():
+    labels = [Label(id="a", name="x", broader=("NA",)), Label(id="b", name="y", broader=("gone",))]
+    assert Vocabulary(labels).notes == ["1 broader labels are not in the vocabulary; they are ignored"]

@@ -10,7 +10,7 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 
 from sciprism.errors import InputError
-from sciprism.papers.cleaning import clean_name
+from sciprism.papers.cleaning import clean_name, is_missing
 from sciprism.papers.readers.vocabularies import bare_uri
 from sciprism.papers.records import Label
 from sciprism.uses.tagging.name_matches import stems_of
@@ -126,7 +126,7 @@ class Vocabulary:
     def _link(self, labels: Sequence[Label]) -> list[list[int]]:
         """Return the parents of each label; links that lead nowhere or in a circle are noted and left out."""
         parents = [[self.rows[id] for id in label.broader if id in self.rows] for label in labels]
-        lost = sum(id not in self.rows for label in labels for id in label.broader)
+        lost = sum(id not in self.rows and not is_missing(id) for label in labels for id in label.broader)
         if lost:
             self.notes.append(f"{lost:,} broader labels are not in the vocabulary; they are ignored")
         while True:
