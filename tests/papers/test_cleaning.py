@@ -151,11 +151,26 @@ def test_a_placeholder_is_no_id_of_a_paper(value: str) -> None:
     assert clean_paper(Paper(id="0", title="Tides")).id == "0"  # a row's number
 
 
+@pytest.mark.parametrize(
+    ("system", "value", "id"),
+    [
+        ("pmid", "0031000001", "31000001"),
+        ("pmid", "31000001.0", "31000001"),
+        ("pmid", "3.1E+07", ""),  # Excel rounded it
+        ("arxiv", "704.0001", "0704.0001"),
+        ("arxiv", "1512.0338", "1512.03380"),
+        ("arxiv", "1412.0338", "1412.0338"),
+        ("doi", "10/abcd", "10/abcd"),
+        ("openalex", "https://openalex.org/works/w12", "W12"),
+    ],
+)
+def test_numbers_that_tables_changed(system: str, value: str, id: str) -> None:
+    assert clean_paper(Paper(id="a", title="T", ids={system: value})).ids.get(system, "") == id
+
+
 def test_numbers_that_became_floats() -> None:
-    ids = {"pmid": "31000001.0", "openalex": "https://openalex.org/W12", "pmcid": "3.1E+07"}
-    paper = clean_paper(Paper(id="12.0", title="T", ids=ids, references=("13.0",)))
+    paper = clean_paper(Paper(id="12.0", title="T", references=("13.0",)))
     assert (paper.id, paper.references) == ("12", ("13",))
-    assert paper.ids == {"pmid": "31000001", "openalex": "W12"}  # Excel rounded the third
 
 
 def test_titles_and_names_are_text() -> None:

@@ -61,6 +61,8 @@ TWO = ("Ann Alder", "Bo Birch")
         ("Alder, A.\n and Birch, B.\n", ("A. Alder", "B. Birch")),
         ("Alder, Ann; Birch, Bo and Cedar, Cy", (*TWO, "Cy Cedar")),
         ("Alder, Ann and others", ("Ann Alder",)),
+        ("A Alder, B Birch, …", ("A Alder", "B Birch")),
+        ("ALDER, ANN AND BIRCH, BO", ("ANN ALDER", "BO BIRCH")),
         ("Alder A", ("A Alder",)),
         ("ALDER A;BIRCH BC", ("A ALDER", "BC BIRCH")),
         ("Alder, Ann, Jr.", ("Ann Alder Jr.",)),

@@ -17,8 +17,8 @@ _INITIALS_LAST = re.compile(rf"(.*[^\W\d_]{{2}}\.?)\s({_INITIALS})")
 # Notes of Zotero hold variables without a field of their own as "PMID: 123".
 _NOTED = re.compile(r"^\s*(DOI|PMID|PMCID|arXiv|ISBN)\s*:\s*(\S*\d\S*)", re.IGNORECASE | re.MULTILINE)
 _BRACKETED = re.compile(r"\[([^\[\]\"]*,[^\[\]\"]*)\]|\{([^{}\"]*,[^{}\"]*)\}")
-_AND = re.compile(r",?\s+(?:and|&)\s+(?![^{]*\})")
-_OTHERS = re.compile(r",?\s+(?:and others|et al\.?)$")
+_AND = re.compile(r",?\s+(?:and|AND|&)\s+(?![^{]*\})")
+_OTHERS = re.compile(r",?\s*(?:\s(?:and others|et al\.?)|…|\.\.\.)$")
 _SUFFIX = re.compile(r"(?:[JS]r\.?|I{1,3}|IV)")
 _ORGANISATION = re.compile(r"\b(?:of|for|the|on|in)\b")  # in lower case as in The Office of ...
 

@@ -66,21 +66,24 @@ _NO_ABSTRACT = re.compile(
 )  # Scopus and others
 _PASSES = 4  # for markup inside entities inside markup
 
-MISSING_VALUES = frozenset(["NA", "N/A", "n/a", "#N/A", "<NA>", "nan", "NaN", "NaT"])
-"""What R, Excel and pandas write for a missing value: as spelt here no title, and no name of a person."""
-_MISSING_TEXTS = MISSING_VALUES | {"None", "null", "NULL"}
+_MISSING = r"NA N/A n/a #N/A <NA> nan NaN NaT \N (null) #REF! #VALUE! #NAME? #DIV/0! #NULL! #NUM!"
+MISSING_VALUES = frozenset(_MISSING.split())
+"""What R, pandas, databases and Excel write for a missing value: as spelt here no title, and no name of a person."""
+_MISSING_TEXTS = MISSING_VALUES | {"None", "none", "null", "NULL", "nil", "na", "n.a.", "N.A."}
 _MISSING_WORDS = """
 na nan nat null none nil nill nodoi nopmid noid notavailable notapplicable notfound unavailable unassigned undefined
 unknown missing tba tbc tbd doi pmid pmcid arxiv url httpsdoiorg httpdxdoiorg httpdoiorg
 """
 _PLACEHOLDERS = frozenset(["", *_MISSING_WORDS.split()])  # compared without case, spaces and punctuation
 _FLOAT = re.compile(r"(\d+)\.0+")  # pandas, of numbers in a column where some are missing
+_ARXIV_FLOAT = re.compile(r"(\d{3,4})\.(\d{1,5})")  # 704.0001 and 1512.0338 were 0704.0001 and 1512.03380
 _ROUNDED = re.compile(r"\d[.,]?\d*e\+?\d+", re.IGNORECASE)  # Excel: 3.1E+07
 _TEMPLATE_DOI = re.compile(r"10\.[\d.]+/[xn0.*-]{4,}")  # as in 10.1145/nnnnnnn.nnnnnnn
 
 _DOI = re.compile(r"10\.\d{3,9}(?:\.\d+)*/[^\s?]+")
 _OTHER_DOI = re.compile(r"10(?:\.\d+)?/[^\s?]+")  # a short one such as 10/abc, or of an unusual registrant
-_NUMBERED = ("doi", "pmid", "pmcid", "arxiv", "openalex", "isbn")
+_NUMBERED = frozenset(["doi", "pmid", "pmcid", "arxiv", "openalex", "isbn", "mag"])
+_DIGIT, _NOT_ZERO = re.compile("[1-9]"), re.compile(r"[^\W0_]")
 _OPENALEX = re.compile(r"(?:.*openalex\.org/(?:works/)?)?(W\d+)/?", re.IGNORECASE)
 _ARXIV = re.compile(
     r"(?:.*arxiv\.org/(?:abs|pdf|html)/|\s*arxiv:\s*|\s*)(?P<id>\d{4}\.\d{4,5}|[a-z-]+(?:\.[a-z]{2})?/\d{7})"
@@ -175,7 +178,7 @@ def _fold_characters(characters: re.Match[str]) -> str:
 
 def is_placeholder(text: str) -> bool:
     """Return whether an identifier says only that there is none: `NA`, `n/a`, `None`, `-`, `unknown`, `doi:` ..."""
-    return "".join(filter(str.isalnum, text.casefold())) in _PLACEHOLDERS
+    return text in MISSING_VALUES or "".join(filter(str.isalnum, text.casefold())) in _PLACEHOLDERS
 
 
 def is_missing(cell: str, *, title: bool = False) -> bool:
@@ -186,8 +189,11 @@ def is_missing(cell: str, *, title: bool = False) -> bool:
 def clean_id(text: str) -> str:
     """Clean an identifier; a placeholder becomes empty, and the number 12.0 becomes 12."""
     text = clean_name(text)
-    number = _FLOAT.fullmatch(text)
-    return number[1] if number else "" if is_placeholder(text) else text
+    if text[-1:] in "123456789":  # as in most of millions of references; no placeholder has a digit
+        return text
+    if number := _FLOAT.fullmatch(text):
+        return number[1]
+    return "" if is_placeholder(text) else text
 
 
 def clean_abstract(text: str) -> str:
@@ -268,20 +274,24 @@ def _clean_ids(paper: Paper) -> dict[str, str]:
 
 
 def _normalise_id(system: str, value: str) -> str:
-    """Return the id in a text; empty if there is none. No id is 0, and all but Semantic Scholar's have digits."""
+    """Return the id in a text; empty if there is none. No id is 0, and those of some systems always have digits."""
     if system == "url":
         resolved = re.fullmatch(r"https?://(?:dx\.)?doi\.org/(.*)", value)
         return "" if resolved and is_placeholder(resolved[1]) else value
-    if not re.search("[1-9]" if system in _NUMBERED else r"[^\W0_]", value):
+    if (_DIGIT if system in _NUMBERED else _NOT_ZERO).search(value) is None:
         return ""
     if system == "doi":
         other = None if _DOI.search(value) else _OTHER_DOI.search(value)
         return other[0].lower() if other else normalise_doi(value)
     if system in ("pmid", "pmcid"):
         number = None if _ROUNDED.search(value) else re.search(r"\d+", value)
-        return "" if number is None else number[0] if system == "pmid" else f"PMC{number[0]}"
+        digits = number[0].lstrip("0") if number else ""
+        return f"PMC{digits}" if digits and system == "pmcid" else digits
     if system == "openalex" and (work := _OPENALEX.fullmatch(value)):
         return work[1].upper()
+    if system == "arxiv" and (parts := _ARXIV_FLOAT.fullmatch(value)):
+        month = parts[1].zfill(4)
+        value = f"{month}.{parts[2].ljust(5 if month > '1412' else 4, '0')}"
     return (system == "arxiv" and normalise_arxiv(value)) or value
 
 

@@ -51,7 +51,10 @@ def parse_printed_list(text: str) -> list[str] | None:
             return None
         values = [ast.literal_eval(item) for item in _QUOTED.findall(text)]
     items = [values] if isinstance(values, Mapping) else values
-    return list(dict.fromkeys(filter(None, map(_name_item, items))))
+    try:
+        return list(dict.fromkeys(filter(None, map(_name_item, items))))
+    except RecursionError:
+        return None
 
 
 def _name_item(item: Any) -> str:

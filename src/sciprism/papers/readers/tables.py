@@ -54,10 +54,11 @@ PAPER_HEADERS = {
     "ut corduid internalid itemid eppiid refid",
     "title": "title articletitle documenttitle papertitle itemtitle primarytitle titles ti t1",
     "abstract": "abstract abstractnote abstracttext summary summaries ab n2",
-    "authors": "authorfullnames authorsfullnames authors author authornames contributors creators creator af au a1",
+    "authors": "authorfullnames authorsfullnames authors author authornames contributors creators creator "
+    "authorshipsauthordisplayname af au a1",
     "venue": "venue journal sourcetitle publicationtitle journaltitle journalbook pubtitle containertitle booktitle "
-    "conference conferencetitle conferencename hostvenuedisplayname anthologytitle parenttitle publication source "
-    "journalref so jo jf t2",
+    "conference conferencetitle conferencename hostvenuedisplayname anthologytitle parenttitle "
+    "primarylocationsourcedisplayname publication source journalref so jo jf t2",
     "year": "year publicationyear publishedyear pubyear py publicationdate datepublished dateofpublication coverdate "
     "published publishtime pubdate date issued y1",
     "fields": "fields field fieldsofstudy fieldsofresearch fieldsofresearchanzsrc2020 foranzsrccategories subjects "
@@ -206,7 +207,7 @@ def build_paper(text: Callable[[str], str], name_joint: str = "", keyword_joint:
     return Paper(
         id=work[1].upper() if work else text("id"),
         title=_unlist(text("title")),
-        abstract=text("abstract"),
+        abstract=_unlist(text("abstract"), " "),
         authors=split_names(authors, name_joint),
         venue=_unlist(text("venue")),
         year=find_year(text("year")),
@@ -220,10 +221,10 @@ def build_paper(text: Callable[[str], str], name_joint: str = "", keyword_joint:
     )
 
 
-def _unlist(text: str) -> str:
-    """Return the first item of a printed list, as Crossref's titles are, or the name of an object; else the text."""
+def _unlist(text: str, joint: str = "") -> str:
+    """Return the first item of a printed list, as Crossref's titles are, or all with a joint; else the text."""
     items = parse_printed_list(text) if text[:2] in ("['", '["', "{'", '{"') else None
-    return text if items is None else "".join(items[:1])
+    return text if items is None else joint.join(items if joint else items[:1])
 
 
 @paper_readers.reader(
