@@ -65,3 +65,8 @@ def test_a_line_in_another_form_than_the_tags_is_text(read, form: str) -> None:
     assert [(paper.title, paper.year) for paper in papers] == [("One", 1999), ("Two", 2000)]
     assert "binding RNA" in papers[0].abstract and papers[0].abstract.endswith("dependent")
     assert report.files[0].note == "not papers: 1 other line"
+
+
+def test_where_no_text_is_indented_other_words_than_tags_are_text(read) -> None:
+    papers, _ = read("flat.nbib", "PMID- 1\nTI  - One\nAB  - We saw\nHER2- and\nATP - dependent cells\nDP  - 1999\n")
+    assert (papers[0].abstract, papers[0].year) == ("We saw HER2- and ATP - dependent cells", 1999)

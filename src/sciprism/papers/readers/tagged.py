@@ -15,6 +15,10 @@ from sciprism.papers.records import Paper
 Fields = dict[str, list[str]]
 """Tag -> its values."""
 
+Match = Callable[[str], re.Match[str] | None]
+"""Finds `tag` and `value` of a line; None of a text."""
+
+_INDENTED = re.compile(r"^ {2,}\S", re.MULTILINE)
 _OTHER_LINE = "other line"  # of no record: a search strategy, the number of a record
 
 
@@ -22,12 +26,12 @@ _OTHER_LINE = "other line"  # of no record: a search strategy, the number of a r
 class _Syntax:
     """How a format writes records.
 
-    match: finds `tag` and `value` of a line. extend: adds a line without a tag to the values of the tag before; returns
-    whether further lines may. first: the tag that begins a record. titles: other tags are a record of their own where
-    one of these is among them. outside: tags outside of records. ends_at_empty_line: records without `first` do.
+    extend: adds a line without a tag to the values of the tag before; returns whether further lines may. first: the tag
+    that begins a record. titles: other tags are a record of their own where one of these is among them. outside: tags
+    outside of records. ends_at_empty_line: records without `first` do.
     """
 
-    match: Callable[[str], re.Match[str] | None]
+    match: Match
     extend: Callable[[str, list[str], str], bool]
     first: str
     titles: tuple[str, ...]
@@ -70,6 +74,14 @@ def _read_blocks(file: InputFile, syntax: _Syntax) -> Iterator[Fields]:
         fields.setdefault(last, []).append((tagged["value"] or "").strip())
     if fields:
         yield fields
+
+
+def _limit_tags(match: Match, names: str, file: InputFile) -> Match:
+    """Return `match`, of known tags alone where the file does not indent texts that go on: "MR images" may be one."""
+    tags = frozenset(names.split())
+    if _INDENTED.search(file.head()):
+        return match
+    return lambda line: tagged if (tagged := match(line)) and tagged["tag"] in tags else None
 
 
 def _first(fields: Fields, *tags: str) -> str:
@@ -257,6 +269,12 @@ def _build_enw_paper(fields: Fields) -> Paper:
 # ---- MEDLINE ----
 
 _NBIB_LINE = re.compile(r"(?P<tag>[A-Z][A-Z0-9]{1,3})(?P<gap> {0,2})-(?P<space> ?)(?P<value>.*)")
+_NBIB_NAMES = """
+AB AD AID AU AUID BTI CDAT CDT CI CIN CN COI COIS CON CP CRDT CRF CRI CTDT CTI CY DA DCOM DDIN DEP DP DRDT DRIN EA ECF
+ECI ED EDAT EFR EIN EN FAU FED FIR FPS GN GR IP IR IRAD IS ISBN JID JT LA LID LR MH MHDA MID NM OAB OABL OCI OID ORI OT
+OTO OWN PB PG PHST PL PMC PMCR PMID PRIN PROF PS PST PT PUBM RF RIN RN ROF RPF RPI RRF RRI SB SFM SI SO SPIN STAT TA TI
+TT UIN UOF UPIN UOV VI VTI
+"""
 _NBIB_WIDTH = 4  # of a tag with the spaces before its dash
 _NBIB_TITLES = ("TI", "BTI", "TT", "CTI")
 _CITATION = re.compile(r"^PMID ?- ?\d", re.MULTILINE)
@@ -270,7 +288,7 @@ _CITATION = re.compile(r"^PMID ?- ?\d", re.MULTILINE)
 )
 def read_nbib(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each PMID to the next; the id is the PMID."""
-    syntax = _Syntax(_NbibTags().match, _extend_nbib, "PMID", _NBIB_TITLES)
+    syntax = _Syntax(_limit_tags(_NbibTags().match, _NBIB_NAMES, file), _extend_nbib, "PMID", _NBIB_TITLES)
     return map(_build_nbib_paper, _read_fields(file, syntax))
 
 
@@ -334,8 +352,6 @@ _WOS_NAMES = """
 FN VR PT AU AF BA BF CA GP BE TI SO SE BS LA DT CT CY CL SP HO DE ID AB C1 C3 RP EM RI OI FU FX CR NR TC Z9 U1 U2 PU PI
 PA SN EI BN J9 JI PD PY VL IS SI PN SU MA BP EP AR DI DL D2 EA EY PG P2 WC WE SC GA PM UT OA HP HC DA ER EF
 """
-_WOS_TAGS = frozenset(_WOS_NAMES.split())
-_WOS_INDENT = re.compile(r"^ {2,3}\S", re.MULTILINE)
 _WOS_START = re.compile(r"^FN (?:Clarivate|Thomson|ISI|Web of)|^PT [A-Z]\n(?:.*\n){0,400}?(?:TI|SO|UT) ", re.MULTILINE)
 _CITED_DOI = re.compile(r"\bDOI \[?(10\.[^\s,\]]+)")
 
@@ -348,14 +364,9 @@ _CITED_DOI = re.compile(r"\bDOI \[?(10\.[^\s,\]]+)")
 )
 def read_web_of_science(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each PT to the next or to ER; the id is Web of Science's own."""
-    indents = _WOS_INDENT.search(file.head()) is not None
-
-    def match(line: str) -> re.Match[str] | None:
-        tagged = _WOS_LINE.match(line)  # where no line is indented, "MR images" may go on with a text
-        return tagged if tagged and (indents or tagged["tag"] in _WOS_TAGS) else None
-
     outside = ("ER", "FN", "VR", "EF")  # the end of a record, and tags of the file
-    return map(_build_wos_paper, _read_fields(file, _Syntax(match, _extend_wos, "PT", ("TI",), outside)))
+    syntax = _Syntax(_limit_tags(_WOS_LINE.match, _WOS_NAMES, file), _extend_wos, "PT", ("TI",), outside)
+    return map(_build_wos_paper, _read_fields(file, syntax))
 
 
 def _extend_wos(tag: str, values: list[str], line: str) -> bool:
