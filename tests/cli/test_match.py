@@ -123,6 +123,15 @@ def test_a_refusal_is_one_line_and_writes_nothing(command, more, words):
     assert not Path("out").exists() and Path("submissions.jsonl").read_text() == before
 
 
+@pytest.mark.parametrize("name", ["pairs.conflicts.csv", "pairs.details.json", "pairs.audit.json"])
+def test_a_file_of_a_person_next_to_the_output_is_not_replaced(command, name):
+    Path("out").mkdir()
+    Path("out", name).write_text("my notes\n")
+    status, _, err = command(*BASE)
+    assert status == 2 and f"out/{name} would be written together with out/pairs.csv, and exists" in err
+    assert Path("out", name).read_text() == "my notes\n" and len(list(Path("out").iterdir())) == 1
+
+
 def test_a_failed_run_leaves_the_earlier_files(command):
     assert command(*BASE)[0] == 0
     before = Path("out/pairs.csv").read_text()

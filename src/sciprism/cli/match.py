@@ -79,12 +79,13 @@ def assign(
     Example: sciprism match assign submissions.jsonl --reviewers profiles/ -o assignments.csv --max-papers 4
     """
     from sciprism.uses.matching import match as assign_reviewers
-    from sciprism.uses.matching.result import list_companions
+    from sciprism.uses.matching.result import check_companions, list_companions
 
     if conflicts != "all":
         settings = replace(settings, conflicts=() if conflicts == "none" else split_names(conflicts))
     written = filter(None, (output, scores_out, *list_companions(output)))
     check_outputs(written, [*submissions, reviewers, *files.listed()])
+    check_companions(output)
     if output.suffix.lower() not in (".csv", ".json", ""):
         raise InputError(f"{output}: end its name in .csv, or in .json for OpenReview's form")
     with ProgressDisplay("reading") as progress:
@@ -145,7 +146,7 @@ def _print_facts(matching: Matching, written: dict[str, str], unchecked: dict[st
         ),
         "bids on conflicts": f"{counts['bids above 0 on forbidden pairs']:,}, which are ignored; see the audit",
         "without abstract": f"{counts['submissions without abstract']:,} submissions, scored by title alone",
-        "without papers": ", ".join(audit["reviewers without papers"][:5]),
+        "without papers": _describe_some(audit["reviewers without papers"], counts["reviewers without papers"]),
         "listed again": f"{versions:,} versions of papers of one reviewer, counted once" if versions else "",
         "mean score": f"{result['mean score']:.4f}",
         "worst submission": _describe_worst(result),
@@ -196,6 +197,11 @@ def _describe_worst(result: dict[str, Any]) -> str:
     bound = result.get("worst submission, upper bound")
     text = f"{result['worst submission']:.4f}"
     return text if bound is None else f"{text}; no assignment exceeds {bound:.4f}"
+
+
+def _describe_some(ids: list[str], count: int) -> str:
+    """Return "12 reviewers: r1, r2 ..."."""
+    return f"{count:,} reviewers: {', '.join(ids[:5])}{' ...' if count > 5 else ''}" if count else ""
 
 
 def _describe_dropped(dropped: dict[str, Any]) -> Iterator[str]:
@@ -298,6 +304,7 @@ def _print_pairs(title: str, pairs: Sequence[ExplainedPair]) -> None:
     width = table_width()
     for pair in pairs:
         score = f"{pair.pair.score:.4f}, rank {pair.rank} of {pair.considered}" if pair.pair else "no score"
-        print(f"    {pair.reviewer}  {score}; has {pair.load} of {pair.most} submissions")
+        name = f" ({pair.name})" if pair.name not in ("", pair.reviewer) else ""
+        print(f"    {pair.reviewer}{name}  {score}; has {pair.load} of {pair.most} submissions")
         for text in filter(None, (pair.absence, pair.reason)):
             print("\n".join(wrap(text, width, initial_indent=" " * 8, subsequent_indent=" " * 8)))

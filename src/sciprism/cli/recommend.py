@@ -111,7 +111,8 @@ def _print(recommended: Recommendations, files: list[Path]) -> None:
     print_table(["interest of the library"], ["papers", "recommended"], rows)
     left_out = {f"that the library has (by {reason})": count for reason, count in counts.owned.items()}
     left_out |= {"unwanted": counts.unwanted, "repeated": counts.repeated, "skipped": counts.skipped}
-    print(f"{counts.library:,} papers of the library, {counts.new:,} new papers")
+    again = f" ({counts.library_versions:,} of them versions of others, which count once)"
+    print(f"{counts.library:,} papers of the library{again * bool(counts.library_versions)}, {counts.new:,} new papers")
     if any(left_out.values()):
         print(f"left out: {join_counts(left_out)}")
         _print_left_out(recommended.left_out, files)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -88,6 +88,32 @@ def find_duplicates(papers: Iterable[Paper], *, near_duplicates: float | None = 
     for paper in papers:
         finder.add(paper)
     return finder.find()
+
+
+def find_versions(papers: Sequence[Paper]) -> list[list[int]]:
+    """Return the positions of each paper's versions in the list of one person: preprint, article, import, copies.
+
+    Duplicates are versions, and so are records of one title that nothing tells apart, whatever their years. Of each
+    paper, the first version with an abstract comes first, if any has one.
+    """
+    groups = {position: [position] for position in range(len(papers))}  # a list is shared by all of its positions
+
+    def link(one: int, other: int) -> None:
+        if groups[one] is not (joined := groups[other]):
+            groups[one] += joined
+            groups.update(dict.fromkeys(joined, groups[one]))
+
+    for duplicates in find_duplicates(papers).groups:
+        for position in duplicates.positions[1:]:
+            link(duplicates.positions[0], position)
+    by_title: dict[int, list[tuple[int, PaperIdentity]]] = defaultdict(list)
+    for position, identity in enumerate(map(identify, papers)):
+        if identity.title and not identity.generic:
+            same = (first for first, other in by_title[identity.title] if is_same_paper(other, identity))
+            link(next(same, position), position)
+            by_title[identity.title].append((position, identity))
+    distinct = {min(group): group for group in groups.values()}
+    return [sorted(group, key=lambda row: (not papers[row].abstract, row)) for _, group in sorted(distinct.items())]
 
 
 class DuplicateFinder:

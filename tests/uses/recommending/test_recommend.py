@@ -134,6 +134,17 @@ def test_owned_papers_are_left_out_and_counted_by_reason() -> None:
     assert everything.hits == () and everything.counts.owned == {"id": len(LIBRARY)}
 
 
+def test_versions_of_a_paper_of_the_library_count_once() -> None:
+    first = replace(GENES[0], title="Guides that edit the genes of mice")
+    once = [*HALOS[:4], first]
+    imported = replace(first, id="import", title=first.title.upper(), abstract="", year=2001)
+    printed = replace(first, id="printed", abstract=f"{first.abstract} Data are open.", year=2015)
+    found, plain = run([imported, *once, printed]), run(once)
+    assert {hit.id: hit.score for hit in found.hits} == pytest.approx({hit.id: hit.score for hit in plain.hits})
+    assert (found.counts.library, found.counts.library_versions, plain.counts.library_versions) == (7, 2, 0)
+    assert run([*once, printed], [printed]).counts.owned, "a version of the library is known"
+
+
 def test_copies_among_the_new_papers_are_shown_once() -> None:
     found = run(new=[*NEW, replace(NEW[0]), replace(NEW[1], id="again")])
     assert sorted(ids(found)) == sorted(paper.id for paper in NEW) and found.counts.repeated == 2

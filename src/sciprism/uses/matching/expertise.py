@@ -5,7 +5,6 @@ All submissions and reviewers are scored in blocks: no matrix of all pairs is he
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,8 +14,7 @@ from torch import Tensor
 
 from sciprism.arrays import Doubles, Floats, Rows, inner_products
 from sciprism.index.exact import normalize_for
-from sciprism.papers.duplicates import find_duplicates
-from sciprism.papers.identity import PaperIdentity, identify, is_same_paper
+from sciprism.papers.duplicates import find_versions
 from sciprism.papers.records import Paper
 from sciprism.uses.matching.persons import NameIndex
 from sciprism.uses.matching.reviewers import Reviewer, ReviewerIndex
@@ -83,31 +81,10 @@ def build_profiles(
 
 
 def join_versions(papers: Sequence[Paper]) -> Iterator[Paper]:
-    """Yield each paper of one person once, however many versions of it are listed: preprint, article, import.
-
-    The first version with an abstract stands for all, with the latest year. Duplicates are versions, and so is what has
-    one title and no identifier that tells it apart, whatever its year.
-    """
-    versions = {position: [position] for position in range(len(papers))}  # shared by all of a group
-
-    def link(one: int, other: int) -> None:
-        if versions[one] is not (joined := versions[other]):
-            versions[one] += joined
-            versions.update(dict.fromkeys(joined, versions[one]))
-
-    for group in find_duplicates(papers).groups:
-        for position in group.positions[1:]:
-            link(group.positions[0], position)
-    by_title: dict[int, list[tuple[int, PaperIdentity]]] = defaultdict(list)
-    for position, identity in enumerate(map(identify, papers)):
-        for first, other in by_title[identity.title]:
-            if is_same_paper(other, identity):
-                link(first, position)
-        by_title[identity.title].append((position, identity))
-    for positions in {min(group): sorted(group) for group in versions.values()}.values():
-        group_papers = [papers[position] for position in positions]
-        fullest = next((paper for paper in group_papers if paper.abstract), group_papers[0])
-        years = [paper.year for paper in group_papers if paper.year is not None]
+    """Yield each paper of one person once, in its first version with an abstract and with the latest year."""
+    for versions in find_versions(papers):
+        years = [year for position in versions if (year := papers[position].year) is not None]
+        fullest = papers[versions[0]]
         yield replace(fullest, year=max(years)) if years else fullest
 
 

@@ -25,6 +25,7 @@ class ExplainedPair:
     """
 
     reviewer: str
+    name: str
     pair: AssignedPair | None
     rank: int
     considered: int
@@ -43,7 +44,14 @@ class ExplainedPair:
         """Return the pair as JSON values."""
         scored = {"score": self.pair.score, "bid": self.pair.bid, "rank": self.rank} if self.pair else {}
         counts = {"considered": self.considered, "load": self.load, "most": self.most}
-        return {"reviewer": self.reviewer, **scored, **counts, "reason": self.reason, "absence": self.absence}
+        return {
+            "reviewer": self.reviewer,
+            "name": self.name,
+            **scored,
+            **counts,
+            "reason": self.reason,
+            "absence": self.absence,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +147,7 @@ class FinishedAssignment:
         person, scores = self.people[number], self._scores[row]
         explained = ExplainedPair(
             reviewer=person["id"],
+            name=person["name"],
             pair=self._build_pair(row, number),
             rank=1 + sum(values[2] > scores[number][2] for values in scores.values()) if number in scores else 0,
             considered=len(scores),

@@ -109,6 +109,7 @@ def _render_submission(finished: FinishedAssignment, explained: ExplainedSubmiss
     def rows(pairs: Iterable[ExplainedPair]) -> Iterator[list[Cell]]:
         for pair in pairs:
             link = _link("../reviewers/", names[finished.find_reviewer(pair.reviewer)], pair.reviewer)
+            link += f" {escape(pair.name)}" if pair.name not in ("", pair.reviewer) else ""
             why = "<br>".join(escape(text) for text in (pair.reason, pair.absence) if text)
             score, bid = (pair.pair.score, pair.pair.bid) if pair.pair else (None, 0.0)
             rank = f"{pair.rank} of {pair.considered}" if pair.rank else ""

@@ -14,7 +14,7 @@ import numpy as np
 
 from sciprism.arrays import Rows
 from sciprism.errors import InputError
-from sciprism.files import sha256, write_json
+from sciprism.files import check_companion, sha256, write_json
 from sciprism.uses.matching.assignment import SolvedAssignment
 from sciprism.uses.matching.inputs import MatchInputs
 from sciprism.uses.matching.pair_files import write_rows
@@ -118,9 +118,11 @@ class Matching:
         """Write the assignment as CSV or JSON (by suffix), next to it conflicts, details and audit; return the latter.
 
         bare: three columns without header, as OpenReview takes them. JSON is OpenReview's: submission -> reviewers.
+        Raises InputError where a file next to it would replace one that no earlier assignment wrote.
         """
         path = Path(path)
         conflicts, details, audit = list_companions(path)
+        check_companions(path)
         if path.suffix == ".json":
             by_paper = {
                 paper: [{"user": p.reviewer, "aggregate_score": p.value, "reason": p.reason} for p in pairs]
@@ -158,6 +160,17 @@ def list_companions(assignment: Path) -> tuple[Path, Path, Path]:
     stem = assignment.stem
     conflicts, details, audit = f"{stem}.conflicts.csv", f"{stem}.details.json", f"{stem}.audit.json"
     return assignment.with_name(conflicts), assignment.with_name(details), assignment.with_name(audit)
+
+
+def check_companions(assignment: Path) -> None:
+    """Raise InputError where a file next to an assignment would replace one that no earlier assignment wrote."""
+    beginnings = (
+        ",".join(CONFLICT_HEADER),
+        '{"schema": "sciprism.match-details/',
+        '{\n "schema": "sciprism.match-audit/',
+    )
+    for path, beginning in zip(list_companions(assignment), beginnings, strict=True):
+        check_companion(path, assignment, beginning)
 
 
 def build_details(

@@ -61,15 +61,22 @@ class Candidate:
 class CandidatePool:
     """The best new papers so far: memory depends on the length of the list, not on how many are read.
 
-    own: the papers of the library, in the rows of the profile. unwanted: those that are not to be shown. counts: of
-    new papers, which are counted here. left_out: those that are not recommended because they are known.
+    own: the papers of the library, in the rows of the profile; versions: further records of them. unwanted: those that
+    are not to be shown. counts: of new papers, which are counted here. left_out: those that are not recommended because
+    they are known.
     """
 
     def __init__(
-        self, profile: LibraryProfile, own: Sequence[Paper], unwanted: Sequence[Paper], k: int, counts: RecommendCounts
+        self,
+        profile: LibraryProfile,
+        own: Sequence[Paper],
+        unwanted: Sequence[Paper],
+        k: int,
+        counts: RecommendCounts,
+        versions: Sequence[Paper] = (),
     ) -> None:
         self.profile, self.own, self.counts = profile, own, counts
-        self._owned, self._unwanted = OwnedPapers(own), OwnedPapers(unwanted)
+        self._owned, self._unwanted = OwnedPapers([*own, *versions]), OwnedPapers(unwanted)
         size = max(RETAINED, PER_RESULT * k)
         self.left_out: list[LeftOut] = []
         self._overall = _Best(size)

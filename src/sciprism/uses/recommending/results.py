@@ -80,10 +80,12 @@ class RecommendCounts:
     """How many papers there were. owned: new papers that the library has, by what shows it (`doi`, `title` ...).
 
     Near-duplicates and repeated papers, which are copies of a new one, are counted among the best new papers alone.
-    skipped: records that could not be used, of all inputs. encoded: papers without a stored vector.
+    skipped: records that could not be used, of all inputs. encoded: papers without a stored vector. library_versions:
+    further records of papers of the library, which count once.
     """
 
     library: int = 0
+    library_versions: int = 0
     library_without_abstract: int = 0
     unwanted_given: int = 0
     new: int = 0

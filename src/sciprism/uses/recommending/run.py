@@ -10,6 +10,7 @@ import numpy as np
 
 from sciprism.arrays import Floats, normalize_rows
 from sciprism.errors import InputError
+from sciprism.papers.duplicates import find_versions
 from sciprism.papers.records import Paper
 from sciprism.uses.rankings import describe_paper
 from sciprism.uses.recommending.candidates import CandidatePool, list_years
@@ -57,15 +58,15 @@ def recommend(
     inputs = _open_inputs({"library": library, "new": new, "unwanted": unwanted}, reading or FileReading())
     sources = [source for part in inputs.values() for source in part]
     space = SharedSpace([source.stored for source in sources if isinstance(source, CollectionSource)], model)
-    owned, vectors, titles_only = _read_all(inputs["library"], space, "reading the library", progress)
-    if not owned:
-        raise InputError("the library has no papers; name a file or a collection of papers that you have")
+    own, versions, vectors, titles_only = _read_library(inputs["library"], space, progress)
     disliked, disliked_vectors, _ = _read_all(inputs["unwanted"], space, "reading unwanted papers", progress)
-    counts = RecommendCounts(library=len(owned), library_without_abstract=titles_only, unwanted_given=len(disliked))
+    library = len(own) + len(versions)
+    counts = RecommendCounts(library=library, library_without_abstract=titles_only, unwanted_given=len(disliked))
+    counts.library_versions = len(versions)
     groups = find_interests(vectors, settings.interests)
-    interests = describe_interests(owned, vectors, groups)
+    interests = describe_interests(own, vectors, groups)
     profile = LibraryProfile(vectors, groups, disliked_vectors, settings)
-    pool = CandidatePool(profile, owned, disliked, settings.k, counts)
+    pool = CandidatePool(profile, own, disliked, settings.k, counts, versions)
     total = _count(inputs["new"])
     for block in (block for source in inputs["new"] for block in source.blocks(space.encode)):
         pool.add(block)
@@ -84,6 +85,22 @@ def _open_inputs(inputs: dict[str, PaperInput], reading: FileReading) -> dict[st
     if len(piped) > 1:
         raise InputError(f"{' and '.join(piped)} are both standard input, which can be read once; name a file")
     return opened
+
+
+def _read_library(
+    sources: Sequence[PaperSource], space: SharedSpace, progress: OnProgress
+) -> tuple[list[Paper], list[Paper], Floats, int]:
+    """Return each own paper once, further versions of them, the vectors of the former, and how many lack an abstract.
+
+    Raises InputError for a library without papers.
+    """
+    papers, vectors, without_abstract = _read_all(sources, space, "reading the library", progress)
+    if not papers:
+        raise InputError("the library has no papers; name a file or a collection of papers that you have")
+    groups = find_versions(papers)
+    rows = [group[0] for group in groups]
+    versions = [papers[row] for group in groups for row in group[1:]]
+    return [papers[row] for row in rows], versions, vectors[rows], without_abstract
 
 
 def _read_all(
