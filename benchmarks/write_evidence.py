@@ -46,7 +46,8 @@ def main() -> None:
         suites = {claims[id].data for id in records if claims[id].paper == paper and claims[id].questions}
         named = reproductions[paper].suites if paper in reproductions else {}
         stand_ins = {group: title for name in suites for group, title in named[name].stand_ins.items()}
-        if draw_claims(found, folder / f"claims-{paper}.svg", stand_ins):
+        texts = {claim.id: claim.text for claim in claims.values()}
+        if draw_claims(found, folder / f"claims-{paper}.svg", stand_ins, texts):
             pictures[paper] = f"pictures/claims-{paper}.svg"
     choice = format_choice(args.results, folder / "methods.svg")
     page = format_page(claims, records, settings, reproductions, choice=choice, pictures=pictures)

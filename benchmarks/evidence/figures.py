@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import matplotlib
@@ -14,7 +16,6 @@ matplotlib.rcParams |= {"svg.hashsalt": "sciprism", "svg.fonttype": "none", "fon
 
 from matplotlib import pyplot as plt  # noqa: E402
 from matplotlib.lines import Line2D  # noqa: E402
-from matplotlib.transforms import Bbox  # noqa: E402
 
 from evidence.records import UNITS, ClaimFinding, ClaimRecord  # noqa: E402
 
@@ -31,30 +32,66 @@ COSTS = {"adapter-fusion": "bert-base"}
 """Method -> the run of results/formats.json that measured it, where it is not the first that has it."""
 
 
-def draw_claims(records: Sequence[ClaimRecord], path: Path, stand_ins: Mapping[str, str]) -> bool:
-    """Draw the differences that decide some claims, in points or per cent, with the paper's figure as a line.
+PAPER_COLOR = "#2166ac"
+HEAD_WIDTH = 84
+"""Characters of a line of a claim's statement."""
 
-    stand_ins: the paper's group -> what is tested in its place. Return whether there is one to draw.
+
+def draw_claims(
+    records: Sequence[ClaimRecord], path: Path, stand_ins: Mapping[str, str], texts: Mapping[str, str]
+) -> bool:
+    """Draw the differences that decide some claims, in points or per cent, with the paper's figure as a bar.
+
+    stand_ins: the paper's group -> what is tested in its place. texts: claim -> its statement, above its differences.
+    Return whether there is one to draw.
     """
-    rows = [(record.claim, each) for record in records for each in record.findings if _is_drawn(each)]
-    if not rows:
+    drawn = {record.claim: [each for each in record.findings if _is_drawn(each)] for record in records}
+    drawn = {claim: findings for claim, findings in drawn.items() if findings}
+    if not drawn:
         return False
-    figure, axes = plt.subplots(figsize=(7, 0.6 + 0.19 * len(rows)))
-    for place, (_, finding) in enumerate(rows):
-        color, factor = COLORS[finding.verdict], UNITS[finding.unit]
-        axes.plot([factor * finding.low, factor * finding.high], [place, place], color=color, linewidth=1.5)
-        axes.plot(factor * finding.value, place, "o", color=color, markersize=4)
-        if finding.figure is not None and not finding.no_room:
-            axes.plot([factor * finding.figure] * 2, [place - 0.4, place + 0.4], color="#2166ac", linewidth=1.5)
+    heads = {claim: fill(f"{claim}: {texts[claim]}", HEAD_WIDTH) for claim in drawn}
+    count = sum(heads[claim].count("\n") + 1 + len(findings) for claim, findings in drawn.items())
+    figure, axes = plt.subplots(figsize=(6.5, 0.8 + 0.19 * count))
     axes.axvline(0, color="black", linewidth=0.5)
-    axes.set_yticks(range(len(rows)), [f"{claim}  {_name_finding(finding.name, stand_ins)}" for claim, finding in rows])
-    axes.set_ylim(len(rows) - 0.4, -0.6)  # the first on top
-    axes.set_xlabel("difference (points, or % where the paper has these), interval that decides; blue: the paper")
-    names = dict.fromkeys(finding.verdict for _, finding in rows)
-    handles = [Line2D([], [], color=COLORS[name], marker="o", markersize=4, label=name) for name in names]
-    axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+    names: dict[int, str] = {}
+    place = 0
+    for claim, findings in drawn.items():
+        height = heads[claim].count("\n") + 1
+        axes.axhspan(place - 0.5, place + height - 0.5, color="#eeeeee", zorder=2.4)  # above lines, below the frame
+        middle, inside = place + height / 2 - 0.5, axes.get_yaxis_transform()
+        axes.text(0.01, middle, heads[claim], transform=inside, va="center", fontsize=7.5, zorder=3)
+        for row, finding in enumerate(findings, place + height):
+            _draw_finding(axes, row, finding)
+            names[row] = _name_finding(finding.name, stand_ins)
+        place += height + len(findings)
+    axes.set_yticks([*names], [*names.values()])
+    axes.set_ylim(count - 0.4, -0.5)  # the first on top
+    axes.set_xlabel("difference in points, or in % where the paper has these")
+    _add_legend(axes, [*chain.from_iterable(drawn.values())])
     _save(figure, path)
     return True
+
+
+def _add_legend(axes: Any, findings: Sequence[ClaimFinding]) -> None:
+    verdicts = dict.fromkeys(finding.verdict for finding in findings)
+    handles = [Line2D([], [], color=COLORS[name], marker="o", markersize=4, label=name) for name in verdicts]
+    if any(map(_has_figure, findings)):
+        bar = {"color": PAPER_COLOR, "marker": "|", "markersize": 8, "linestyle": ""}
+        handles.append(Line2D([], [], **bar, label="the paper's figure"))
+    title = "ours, with the interval that decides"
+    axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, ncols=3, title=title)
+
+
+def _draw_finding(axes: Any, row: int, finding: ClaimFinding) -> None:
+    color, factor = COLORS[finding.verdict], UNITS[finding.unit]
+    axes.plot([factor * finding.low, factor * finding.high], [row, row], color=color, linewidth=1.5)
+    axes.plot(factor * finding.value, row, "o", color=color, markersize=4)
+    if _has_figure(finding):
+        axes.plot([factor * (finding.figure or 0)] * 2, [row - 0.4, row + 0.4], color=PAPER_COLOR, linewidth=1.5)
+
+
+def _has_figure(finding: ClaimFinding) -> bool:
+    return finding.figure is not None and not finding.no_room
 
 
 def _name_finding(name: str, stand_ins: Mapping[str, str]) -> str:
@@ -68,47 +105,38 @@ def _is_drawn(finding: ClaimFinding) -> bool:
 
 
 def draw_cost(quality: Mapping[str, tuple[float, float, float]], costs: Mapping[str, float], path: Path) -> None:
-    """Draw methods by the cost of a paper in all formats and their difference to the untouched encoder.
+    """Draw a row for each method: its difference to the untouched encoder, and the cost of a paper in all formats.
 
-    quality: method -> difference and its interval, in points. costs: method -> times one plain pass.
+    quality: method -> difference and its interval, in points; in brackets if it is not tested. costs: method -> times
+    one plain pass.
     """
-    figure, axes = plt.subplots(figsize=(6, 3.8))
-    drawn = {method: found for method, found in quality.items() if method in costs}
-    for method, (value, low, high) in drawn.items():
-        limits = [[value - low], [high - value]]
-        axes.errorbar(costs[method], value, limits, fmt="o", color="#2166ac", markersize=4, elinewidth=0.8, capsize=3)
-    axes.axhline(0, color="black", linewidth=0.5)
-    axes.set_xlabel("cost of a paper with all four formats, times one plain pass")
-    axes.set_ylabel("points above the untouched encoder, all tasks")
-    axes.margins(x=0.1, y=0.15)
-    figure.draw_without_rendering()  # sets the limits of the axes
-    taken = [_find_box(axes, costs[method], low, high) for method, (_, low, high) in drawn.items()]
-    for method, (value, *_) in sorted(drawn.items(), key=lambda each: costs[each[0]]):
-        taken.append(_label(axes, method, (costs[method], value), taken))
+    drawn = sorted((method for method in quality if method in costs), key=lambda method: (costs[method], method))
+    sides = {"sharey": True, "width_ratios": (3, 2), "figsize": (7, 0.8 + 0.24 * len(drawn))}
+    figure, (left, right) = plt.subplots(1, 2, layout="constrained", **sides)
+    for row, method in enumerate(drawn):
+        value, low, high = quality[method]
+        face = "white" if method.startswith("(") else PAPER_COLOR
+        left.plot([low, high], [row, row], color=PAPER_COLOR, linewidth=1.5, zorder=1)
+        left.plot(value, row, "o", color=PAPER_COLOR, markerfacecolor=face, markersize=5)
+        right.barh(row, costs[method], color="#bdbdbd", height=0.6)
+        right.annotate(f"{costs[method]:.1f}", (costs[method], row), (3, 0), textcoords="offset points", va="center")
+    left.axvline(0, color="black", linewidth=0.5)
+    left.set_yticks(range(len(drawn)), drawn)
+    left.set_ylim(len(drawn) - 0.5, -0.5)  # the cheapest on top
+    left.set_xlabel("points above the untouched encoder, all tasks")
+    right.set_xlabel("cost of a paper with all four formats,\ntimes one plain pass")
+    right.margins(x=0.15)
+    names = {
+        "tested, with 95% interval": PAPER_COLOR,
+        "(in brackets) not tested: no dev score above the start": "white",
+    }
+    handles = [
+        Line2D([], [], color=PAPER_COLOR, marker="o", markerfacecolor=face, markersize=5, label=name)
+        for name, face in names.items()
+        if face != "white" or any(method.startswith("(") for method in drawn)
+    ]
+    figure.legend(handles=handles, loc="outside upper left", frameon=False, ncols=2)
     _save(figure, path)
-
-
-PLACES = tuple(((5 * sign, up), side) for up in (3, -9, 14, -20) for sign, side in ((1, "left"), (-1, "right")))
-"""Of a label from its point, in typographic points, and which of its ends is there."""
-
-
-def _find_box(axes: Any, place: float, low: float, high: float) -> Bbox:
-    """Return the box of an interval at a place of the horizontal axis, with its caps."""
-    (left, bottom), (right, top) = axes.transData.transform([(place, low), (place, high)])
-    return Bbox([[left - 4, bottom], [right + 4, top]])
-
-
-def _label(axes: Any, text: str, point: tuple[float, float], taken: Sequence[Bbox]) -> Bbox:
-    """Write a label at the first place inside the axes without an interval or a label; return its box."""
-    frame = axes.get_window_extent()
-    for offset, side in PLACES:
-        label = axes.annotate(text, point, xytext=offset, textcoords="offset points", ha=side)
-        box: Bbox = label.get_window_extent()
-        if frame.x0 < box.x0 and box.x1 < frame.x1 and not any(box.overlaps(other) for other in taken):
-            return box
-        label.remove()
-    last: Bbox = axes.annotate(text, point, xytext=PLACES[0][0], textcoords="offset points").get_window_extent()
-    return last
 
 
 def _save(figure: Any, path: Path) -> None:

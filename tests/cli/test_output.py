@@ -9,7 +9,7 @@ import typer
 
 from build_commands import run
 from sciprism.cli.main import app
-from sciprism.cli.output import SCHEMAS
+from sciprism.cli.output import SCHEMAS, print_table
 
 MODEL = "sciprism-small"
 PAPERS = [
@@ -72,6 +72,15 @@ def test_a_document_begins_with_its_schema(command):
         assert status == 0, (name, err)
         first, value = next(iter(json.loads(out).items()))
         assert (first, value) == ("schema", schema_of.get(name) or schema_of[name.partition(" ")[0]])
+
+
+def test_a_wide_table_has_heads_of_several_lines_before_it_continues(capsys):
+    numbers = [f"{name}: {part}" for name in ("cite", "co-cite", "class") for part in ("val", "test")]
+    rows = [["economics-and-social-science", *map(str, range(len(numbers)))]]
+    print_table(["field"], numbers, rows)
+    first, second, row = (line.split() for line in capsys.readouterr().out.splitlines() if line.strip())
+    assert first == [name.partition(" ")[0] for name in numbers] and second == ["field", *["val", "test"] * 3]
+    assert row == rows[0]
 
 
 def test_an_error_is_one_json_object_with_the_same_status(command):

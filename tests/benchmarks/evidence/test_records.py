@@ -303,3 +303,21 @@ def test_a_claim_is_decided_on_the_data_that_it_names(tmp_path):
     assert {each["view"] for each in found} == {"multi-scidocs-fields"}
     for claim in claims.values():
         assert not claim.questions or claim.data in reproductions[claim.paper].suites
+
+
+def test_pictures_name_claims_and_methods_and_have_legends(tmp_path):
+    pytest.importorskip("matplotlib")
+    from evidence.figures import draw_claims, draw_cost
+
+    finding = ClaimFinding(
+        name="a above b, x", value=0.02, low=0.01, high=0.03, verdict="held", view="open", figure=0.04
+    )
+    record = ClaimRecord(claim="Z1", verdict="held", findings=(finding,))
+    assert draw_claims([record], tmp_path / "claims.svg", {"x": "open x"}, {"Z1": "A is above B"})
+    drawn = (tmp_path / "claims.svg").read_text()
+    assert all(f">{text}<" in drawn for text in ("Z1: A is above B", "a above b, open x", "held", "the paper's figure"))
+    draw_cost(
+        {"(prefixes)": (1.0, 0.5, 1.5), "codes": (0.9, 0.5, 1.5)}, {"(prefixes)": 3.2, "codes": 3.2}, tmp_path / "m.svg"
+    )
+    drawn = (tmp_path / "m.svg").read_text()
+    assert ">(prefixes)<" in drawn and "(in brackets) not tested" in drawn
