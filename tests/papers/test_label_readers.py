@@ -265,6 +265,11 @@ CONCEPT = {
     "skos:broader": {"@id": f"{SHORE}b"},
 }
 CONTEXT = {"skos": "http://www.w3.org/2004/02/skos/core#"}
+QUADS = [
+    "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://www.w3.org/2004/02/skos/core#Concept>",
+    '<http://www.w3.org/2004/02/skos/core#prefLabel> "tide"@en',
+    f"<http://www.w3.org/2004/02/skos/core#broader> <{SHORE}b>",
+]
 XML_ROOT = """<RDF xmlns="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 xmlns:k="http://www.w3.org/2004/02/skos/core#"><k:Concept r:about="http://example.org/shore/a">
 <k:prefLabel xml:lang="en-GB">tide</k:prefLabel><k:broader r:resource="http://example.org/shore/b"/></k:Concept></RDF>"""
@@ -279,6 +284,8 @@ TURTLE += '  k:prefLabel "tide"@EN ; k:broader <b> .\n'
         ("base.ttl", TURTLE),
         ("crlf.ttl", b"\xef\xbb\xbf" + TURTLE.replace("\n", "\r\n").encode()),
         ("a.jsonld", json.dumps({"@context": CONTEXT, "@graph": [CONCEPT]})),
+        ("a.trig", TURTLE.replace("<a>", "<g> { <a>").replace("<b> .", "<b> . }")),
+        ("a.nq", "".join(f"<{SHORE}a> {rest} <{SHORE}g> .\n" for rest in QUADS)),
         ("a.json", json.dumps({"@context": CONTEXT, **CONCEPT})),
         ("named.jsonld", json.dumps({"@context": CONTEXT, "@id": f"{SHORE}graph", "@graph": [CONCEPT]})),
     ],
@@ -426,7 +433,7 @@ def test_annif_vocabularies_without_header(folder: Path, ends: str, mark: str, l
 def test_table_columns_of_languages_brackets_and_notations(folder: Path):
     path, report = folder / "languages.csv", ReadReport()
     path.write_text(
-        "uri,notation,label_fi,label_en,altLabel@en,altLabel (fi),name_id\n"
+        "uri,notation,label_fi,skos:prefLabel@en,altLabel@en,altLabel (fi),name_id\n"
         "<http://x/1>,1.2,rakkolevä,wrack,bladder wrack; black tang,levä,7\nhttp://x/2,,levä,,seaweed,merilevä,8\n"
     )
     assert list(read_labels(path, report=report)) == [

@@ -100,7 +100,7 @@ def test_tables_that_cannot_be_used(tmp_path: Path, text: str, message: str):
 
 def test_rows_that_are_not_used_are_counted(tmp_path: Path):
     path, dropped = tmp_path / "t.csv", DropReport()
-    path.write_text("paper,uri,verdict\na,<x>,yes\n,y,yes\na,,no\na,z,\nb,x,no\n")
+    path.write_text("paper,uri,verdict\na,<x>,yes\n,y,yes\na,,no\na,z,NA\nb,x,no\n")
     assert read_judgements(path, dropped) == [Judgement("a", "x", True), Judgement("b", "x", False)]
     assert str(dropped) == "row without a paper or a tag 2, row without a verdict 1"
     dropped = DropReport()

@@ -1,4 +1,4 @@
-"""SKOS vocabularies in RDF/XML, Turtle, N-Triples or JSON-LD; labels also by SKOS-XL.
+"""SKOS vocabularies in RDF/XML, JSON-LD, Turtle or one of its family; labels also by SKOS-XL.
 
 The whole graph is held in memory. Ids are the concepts' IRIs. Names are in English or the chosen language, where a
 concept has one; hidden labels are synonyms too. Deprecated concepts are left out and counted.
@@ -35,6 +35,7 @@ _RDF = re.compile(r"<rdf:RDF\b|w3\.org/2004/02/skos/core#|^\s*@?prefix\s+skos:",
 _XML = re.compile(r"\s*<(\?xml|!DOCTYPE|!--|([\w.-]+:)?RDF\b)")
 _BASE = "http://relative.invalid/"  # rdflib would put the working folder before relative IRIs
 _JSON = re.compile(r"\s*(\{|\[\s*[{\]])")
+_STYLES = {".nt": "nt", ".nq": "nquads", ".trig": "trig"}  # of Turtle's family; the others are Turtle
 _ISO = "http://purl.org/iso25964/skos-thes#"  # ISO 25964's refinements of skos:broader and skos:narrower
 _ISO_KINDS = ("Generic", "Instantial", "Partitive")
 _MAX_ENTITY_CHARS = 300  # vocabularies abbreviate IRIs by entities
@@ -43,7 +44,7 @@ _MAX_ENTITY_CHARS = 300  # vocabularies abbreviate IRIs by entities
 @label_readers.reader(
     "skos",
     "SKOS vocabularies in RDF/XML, Turtle, N-Triples or JSON-LD",
-    (".rdf", ".ttl", ".nt", ".n3", ".jsonld", ".skos", ".xml", ".owl"),
+    (".rdf", ".ttl", ".nt", ".n3", ".jsonld", ".trig", ".nq", ".skos", ".xml", ".owl"),
     patterns=(_RDF,),
 )
 def read_skos(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRecord]:
@@ -54,6 +55,10 @@ def read_skos(file: InputFile, options: ReadOptions) -> Iterator[Label | BadReco
         raise MissingExtraError("labels", f"reading the vocabulary {file.path}") from None
     graph = rdflib.Graph()
     fault = _parse_graph(graph, file)
+    for named in rdflib.Dataset(store=graph.store).graphs():  # JSON-LD, TriG and N-Quads may name graphs
+        if named.identifier != graph.identifier:
+            for triple in list(named):
+                graph.add(triple)
     concepts = _Concepts(graph, normalise_language(options.language) or "en")
     number = 0
     for number, label in enumerate(concepts.build_labels(), 1):
@@ -67,7 +72,6 @@ def _parse_graph(graph: Graph, file: InputFile) -> tuple[int | None, str] | None
     """Fill the graph; return the line and the reason of a fault."""
     from xml.sax import SAXException, SAXParseException
 
-    from rdflib import Dataset
     from rdflib.exceptions import Error
 
     try:
@@ -77,16 +81,14 @@ def _parse_graph(graph: Graph, file: InputFile) -> tuple[int | None, str] | None
                     data = stream.read()
                 _refuse_entity_bombs(data)
                 graph.parse(io.BytesIO(data), format="xml", publicID=_BASE)
-            elif _JSON.match(file.head()):
-                text = "".join(file.chunks())
-                _refuse_remote_contexts(json.loads(text))
-                graph.parse(data=text, format="json-ld", publicID=_BASE)
-                for named in Dataset(store=graph.store).graphs():  # the file may name graphs: their triples are one
-                    for triple in list(named):
-                        graph.add(triple)
             else:
-                style = "nt" if file.name.endswith(".nt") else "turtle"
-                graph.parse(data="".join(file.chunks()), format=style, publicID=_BASE)
+                text = "".join(file.chunks())
+                if _JSON.match(file.head()):
+                    _refuse_remote_contexts(json.loads(text))
+                    style = "json-ld"
+                else:
+                    style = next((name for suffix, name in _STYLES.items() if file.name.endswith(suffix)), "turtle")
+                graph.parse(data=text, format=style, publicID=_BASE)
     except InputError:  # the file cannot be read at all
         raise
     # What rdflib raises for malformed content, its own bugs included, as found by random changes to files.

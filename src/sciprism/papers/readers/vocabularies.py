@@ -30,6 +30,7 @@ _HEADERS = {
 _TEXTS = ("name", "synonyms", "definition")
 """Fields whose columns may name a language."""
 _OF_LANGUAGE = re.compile(r"(.+?)[\s_@.:(-]+(?!id\b|nr\b)([a-z]{2}(?:[-_][a-z0-9]{2,8})*)\)?", re.IGNORECASE)
+_PREFIX = re.compile(r"(?:skos|rdfs|dct|dcterms):", re.IGNORECASE)
 _URI = r"(?:<[^<>\s]+>|\w+://\S+|urn:\S+)"
 _ANNIF = re.compile(rf"\A(?:\s*{_URI}[^\S\n]*\n)*\s*{_URI}\t(?!\s*<)[^\t\n]+(?:\t[^\t\n]*)?(?:\n|\Z)", re.IGNORECASE)
 _MAPLE = re.compile(r"\A(?:[A-Z]?\d+\t[^\t\n]+(?:\t[^\t\n]*)*(?:\n|$))+")
@@ -77,9 +78,10 @@ def _list_columns(headers: Sequence[str], language: str = "en") -> Columns:
     for field, known in ((field, names.split()) for field, names in _HEADERS.items()):
         ranked = []
         for number, header in enumerate(headers):
-            tagged = _OF_LANGUAGE.fullmatch(header.strip()) if field in _TEXTS else None
-            if normalise_header(header) in known:
-                ranked.append((untagged, known.index(normalise_header(header)), "", number))
+            plain = _PREFIX.sub("", header.strip())
+            tagged = _OF_LANGUAGE.fullmatch(plain) if field in _TEXTS else None
+            if (base := normalise_header(plain)) in known:
+                ranked.append((untagged, known.index(base), "", number))
             elif tagged and (base := normalise_header(tagged[1])) in known:
                 tag = normalise_language(tagged[2])
                 ranked.append((rank_language(tag, language), known.index(base), tag, number))

@@ -14,7 +14,7 @@ from typing import Any
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import write_lines
-from sciprism.papers.cleaning import clean_id
+from sciprism.papers.cleaning import MISSING_VALUES, clean_id
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.readers.vocabularies import bare_uri
 from sciprism.papers.records import Paper
@@ -139,7 +139,7 @@ def _read_table(path: Path, dropped: DropReport, *, judged: bool) -> Iterator[tu
             raise InputError(f"{place}: {fault}")
         text = cell_getter(cells, columns)
         paper = clean_id(text("paper"))
-        verdict = text("verdict").strip().casefold()
+        verdict = "" if text("verdict") in MISSING_VALUES else text("verdict").casefold()
         if verdict not in _YES | _NO | {""}:
             raise InputError(f"{place}: the verdict {text('verdict')!r} is neither yes nor no")
         if judged and not verdict:
