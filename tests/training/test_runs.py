@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import warnings
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from sciprism import Encoder
 from sciprism.encoders.ensemble import Ensemble
 from sciprism.encoders.export import export
 from sciprism.encoders.provenance import untrained_stage
+from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError, RunFailedError, UntrainedStageWarning
 from sciprism.files import lock_folder
 from sciprism.papers.records import Paper
@@ -303,6 +305,47 @@ def test_a_half_way_model_has_a_dev_score_of_its_own(dev_recipe, tmp_path):
     assert model.provenance["step"] > 0 and max(row["dev"] for row in rows) > rows[0]["dev"]
     assert model.provenance["dev"] == rows[0]["dev"] == model.provenance["untouched"], "all the way back"
     assert "after interpolation or whitening" in notes[-1] and "the untouched model is as good on dev" in notes[-1]
+
+
+def test_a_linear_adapter_reads_each_text_once_and_resumes_the_same(dev_recipe, tmp_path, monkeypatch):
+    read, run = [], Transformer.forward
+    monkeypatch.setattr(
+        Transformer, "forward", lambda self, batch, *rest: read.append(batch) or run(self, batch, *rest)
+    )
+    changes = ["stages.0.method=linear-adapter", "stages.0.optimizer.lr=1e-2", "stages.0.steps=60"]
+    recipe = read_recipe(dev_recipe, [*DEV, *changes, "stages.0.evaluation.every=60"])
+    whole = run_recipe(recipe, tmp_path / "whole", device="cpu")
+    texts = Counter(
+        (batch.ids.numpy().tobytes(), batch.ids.is_inference()) for batch in read if len(batch.lengths) == 1
+    )
+    assert len(texts) > 100 and max(texts.values()) < 5, (
+        "once in training; evaluations and self-checks read on their own"
+    )
+
+    def stop(report):
+        if report.step == 13:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_recipe(recipe, tmp_path / "run", device="cpu", hooks=Hooks(on_step=stop))
+    again = run_recipe(recipe, tmp_path / "run", device="cpu")
+    assert (again / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+    assert Encoder.load(again).provenance["step"] == 60
+
+
+def test_the_recipe_of_citations_begins_as_the_backbone_and_goes_half_of_the_way(dev_recipe, tmp_path, tiny_encoder):
+    shutil.copy(write_source(tmp_path / "train.jsonl", 100, seed=3), tmp_path / "dev.jsonl")  # so that dev surely rises
+    changes = [f"model.backbone={tmp_path / 'backbone'}", "model.max_length=32", "stages.citations.evaluation.every=2"]
+    changes.append("stages.citations.optimizer.lr=1e-2")
+    recipe = read_recipe(Path("laptop/citations"), changes, sources=tmp_path)
+    model = run_recipe(recipe, tmp_path / "run", device="cpu")
+    rows = [json.loads(line) for line in (tmp_path / "run/citations/metrics.jsonl").read_text().splitlines()]
+    start = next(row for row in rows if "dev" in row)
+    assert start["step"] == 0 and start["dev_scores"] == start["untouched_scores"]
+    best, half = (load_file(folder / "model.safetensors") for folder in (tmp_path / "run/citations/best", model))
+    changed = [name for name in best if not torch.equal(best[name], half[name])]
+    assert changed and all("beside.proximity" in name and torch.equal(half[name], best[name] / 2) for name in changed)
+    assert Encoder.load(model).settings.pooling == tiny_encoder.settings.pooling == "mean"
 
 
 def test_the_curve_shows_the_untouched_model_and_names_its_metric(dev_recipe, tmp_path, monkeypatch):

@@ -37,6 +37,7 @@ def build_encoder(recipe: Recipe, stage: Stage, models: Models, processes: Proce
             )
         encoder.truncate_to(length)
     encoder.model.gradient_checkpointing = stage.gradient_checkpointing
+    encoder.method.remember_texts()
     for name, parameter in encoder.model.named_parameters():
         of_method = encoder.method.owns_parameter(name)
         chosen = {"all": True, "method": of_method, "heads": False}[stage.train]

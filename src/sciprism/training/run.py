@@ -70,7 +70,7 @@ def _train_stage(plan: Plan, stage_plan: StagePlan, hooks: Hooks) -> None:
         provenance = _write_model(plan.recipe, loop, start_weights)
         plot_curves(folder, {name: learner.metric for learner, name, _ in loop.dev.examples})
         write_checksums(folder.folder)  # of the metrics and their plot, which no longer change
-        if reason := state.stop_reason(stage.evaluation):
+        if loop.step < loop.steps and (reason := state.stop_reason(stage.evaluation)):
             hooks.on_message(f"{stage.name}: stops after step {loop.step:,} of {loop.steps:,}: {reason}")
         line = f"{stage.name}: {loop.step:,} steps, {state.examples:,} examples"
         if folder.best.exists():

@@ -7,6 +7,7 @@ from sciprism.encoders.methods import (  # noqa: F401 - registered by their impo
     experts,
     facets,
     instruction,
+    linear_adapter,
     pals,
     prefix,
     prism,

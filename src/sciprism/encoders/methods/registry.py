@@ -50,6 +50,9 @@ class Method:
     def initialize(self, model: Transformer, tokenizer: Tokenizer) -> None:
         """Set the weights that a new model derives from its backbone's."""
 
+    def remember_texts(self) -> None:
+        """Read each text once from now on, where all that depends on it is frozen, as a training repeats texts."""
+
     def route(self, format: Format, role: Role) -> str:
         """Name the modules that a text passes through; equal routes give equal vectors."""
         return "all"
