@@ -240,6 +240,7 @@ REPLIES = {
         "doe2001",
         {"config": {"label": "BetterBibTeX JSON"}, "collections": COLLECTIONS, "items": [ITEM]},
     ),
+    "BioASQ": ("jsonl", "7", {"articles": [{"abstractText": "A", "pmid": "7", "title": "T", "meshMajor": ["Light"]}]}),
     "DataCite, one": (
         "datacite",
         "doi:10.5555/a",

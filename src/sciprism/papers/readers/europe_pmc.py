@@ -14,7 +14,7 @@ from sciprism.papers.json_rows import JsonLayout, JsonObject, first_text, get_fi
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 
-_KEYS = re.compile(r'"(?:resultList|citationList|referenceList|authorString|abstractText)"\s*:')
+_KEYS = re.compile(r'"(?:resultList|citationList|referenceList|authorString)"\s*:')
 _REPLY = JsonLayout(("result", "citation", "reference"), containers=("resultList", "citationList", "referenceList"))
 
 

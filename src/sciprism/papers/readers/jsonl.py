@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sciprism.papers.bibliographic_fields import split_keywords, split_names
-from sciprism.papers.json_rows import JsonObject, get_first, get_path, list_texts, parse_year
+from sciprism.papers.json_rows import JsonLayout, JsonObject, get_first, get_path, list_texts, parse_year
 from sciprism.papers.readers.registry import KEYED_RECORDS, paper_readers, without
 from sciprism.papers.records import ID_SYSTEMS, Paper
 
@@ -23,14 +23,17 @@ _BEIR = (re.compile(r'"_id"\s*:'), re.compile(r'"text"\s*:'))
 _OTHER_FORMATS = without(
     r'"(_id|abstract_inverted_index|referenced_works|authorships|paperId|corpusid|externalIds|outCitations'
     r"|authors_parsed|update_date|container-title|issued|invitations?|tcdate|itemType|message-type|recommendedPapers"
-    r'|authorString|abstractText|resultList)"\s*:|"content"\s*:\s*\{|"titles"\s*:\s*\['
+    r'|authorString|resultList)"\s*:|"content"\s*:\s*\{|"titles"\s*:\s*\['
     r'|"id"\s*:\s*"https://openalex\.org/W'
     rf"|{KEYED_RECORDS}"
 )
 
 
 @paper_readers.json_objects(
-    "jsonl", "Papers as `Paper.to_json` writes them, and JSON of others with similar keys", (_ID, _TEXT, _OTHER_FORMATS)
+    "jsonl",
+    "Papers as `Paper.to_json` writes them, and JSON of others with similar keys",
+    (_ID, _TEXT, _OTHER_FORMATS),
+    layout=JsonLayout(("results", "items", "data", "articles", "papers", "records")),
 )
 def _build_paper(row: JsonObject) -> Paper:
     ids = row.get("ids")
@@ -50,12 +53,12 @@ def _build_paper(row: JsonObject) -> Paper:
         {
             "id": number,
             "title": row.get("title"),
-            "abstract": get_first(row, "abstract", "text"),
+            "abstract": get_first(row, "abstract", "text", "abstractText"),
             "authors": _parse_list(get_first(row, "authors", "author"), split_names),
             "venue": get_first(row, "venue", "journal"),
             "year": parse_year(get_first(row, *_YEARS)),
             "fields": _parse_list(get_first(row, "fields", "field")) + _parse_list(row.get("categories")),
-            "keywords": _parse_list(get_first(row, "keywords", "mesh")),
+            "keywords": _parse_list(get_first(row, "keywords", "mesh", "meshMajor")),
             "references": _parse_list(row.get("references")),
             "ids": {system: value for system, value in {**listed, **(ids or {})}.items() if value},
         }
