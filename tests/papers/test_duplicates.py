@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sciprism.errors import InputError
 from sciprism.papers.duplicates import DuplicateFinder, MinHashSignatures, find_duplicates
+from sciprism.papers.read import read_papers
 from sciprism.papers.records import Paper
 
 LONG = "On the measurement of the velocity of light in moving water"
@@ -212,3 +213,22 @@ def test_changed_copies_are_found_among_real_abstracts():
     copied = sum(any(name.endswith(" copy") for name in group.ids) for group in found.groups)
     assert copied >= 0.95 * len(copies)
     assert len(found.groups) - copied <= 10
+
+
+@pytest.mark.parametrize(
+    ("name", "record"),
+    [
+        ("a.bib", "@article{{k{n}, title={{{title}}}, doi={{n/a}}, pmid={{0}}}}\n"),
+        ("a.ris", "TY  - JOUR\nTI  - {title}\nDO  - NA\nER  - \n"),
+        ("a.nbib", "PMID- {n}\nTI  - {title}\nLID - nan [doi]\nPMC - 0\n\n"),
+        ("a.csl.json", '{{"id": "k{n}", "type": "article-journal", "title": "{title}", "DOI": "None", "PMID": "-"}}\n'),
+        ("a.jsonl", '{{"id": "k{n}", "title": "{title}", "doi": "null", "ids": {{"pmid": "0.0"}}}}\n'),
+    ],
+)
+def test_identifiers_that_mean_none_make_no_duplicates(tmp_path, name, record):
+    titles = ("Sleep and memory in night nurses", "Naps in pilots of cargo planes")
+    text = "".join(record.format(n=n, title=title) for n, title in enumerate(titles, 1))
+    (tmp_path / name).write_text(text)
+    papers = list(read_papers(tmp_path / name))
+    assert [set(paper.ids) - {"pmid"} for paper in papers] == [set(), set()]
+    assert find_duplicates(papers).groups == () and papers[0].id != papers[1].id

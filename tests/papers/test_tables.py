@@ -58,6 +58,12 @@ PLAIN = st.text(alphabet="abcXYZäß漢019 .,:;|\"\t\n'!", min_size=1, max_size=
             'T,"Doe J., Roe R.",Nature,1 May 2001,,sleep,1',
         ),  # Embase
         ("Item ID,Title,Parent Title,Year,Authors,Abstract", "1,T,Nature,2001,Doe J; Roe R;,A"),  # EPPI Reviewer
+        (
+            "Item Title,Publication Title,Item DOI,Authors,Publication Year,URL,paper id",
+            "T,Nature,,J DoeR Roe,2001,,1",
+        ),  # Springer Link
+        ("Identifier,Author,Title,Journal,Year", '1,"Doe, J & Roe, R",T,Nature,2001'),  # JabRef
+        ("openalex_id,title,authors,venue,year", "1,T,\"[Author('J Doe'), Author('R Roe')]\",Nature,2001"),
         ("cord_uid,title,doi,publish_time,authors,journal", '1,T,,2001-05-01,"Doe, J; Roe, R",Nature'),
         ("id,title,authors,venue,year", "1,T,\"['J Doe', 'R Roe']\",Nature,2001.0"),  # pandas
         ("id,title,authors,venue,year,date", "1,T,J Doe; R Roe,Nature,NA,2001-01-01"),
@@ -119,6 +125,11 @@ def test_a_column_shows_how_its_cells_join_values(read) -> None:
     assert papers[0].authors == ("Ann Alder", "Bo Birch") and papers[0].keywords == ("a", "b")
     papers, _ = read("joined.csv", "\n".join(["id,title,author,keywords", *rows, '3,T,"Elm, Eve",f;g']))
     assert papers[0].authors == ("Bo Birch Ann Alder",) and papers[0].keywords == ("a and b",)
+
+
+def test_names_that_springer_glues(read) -> None:
+    papers, _ = read("s.csv", "Item Title,Item DOI,Authors\nT,,Ann McBethJörg ÅlderBo (Bob) BirchEve LeRoy\n")
+    assert papers[0].authors == ("Ann McBeth", "Jörg Ålder", "Bo (Bob) Birch", "Eve LeRoy")
 
 
 def test_lists_that_pandas_printed(read) -> None:

@@ -51,7 +51,7 @@ RowBuilder = Callable[[Sequence[str]], Paper | Deletion]
 # Our fields and their normalised headers, the best first.
 PAPER_HEADERS = {
     "id": "id key citationkey paperid articleid recordid documentid publicationid lensid eid uniquewosid utuniquewosid "
-    "ut corduid internalid itemid eppiid refid",
+    "ut corduid internalid itemid eppiid refid identifier openalexid",
     "title": "title articletitle documenttitle papertitle itemtitle primarytitle titles ti t1",
     "abstract": "abstract abstractnote abstracttext summary summaries ab n2",
     "authors": "authorfullnames authorsfullnames authors author authornames contributors creators creator "
@@ -105,6 +105,9 @@ FLATTENED = {
 _SAMPLE_ROWS = 200
 """Rows that show how a column joins its names and keywords."""
 _AUTHOR_NUMBER = re.compile(r"\s*\(\d+\)")  # Scopus: "Smith, John (57000000000); ..."
+# Springer Link writes "Ann AlderBo Birch", and has McBeth and LeRoy too.
+_GLUED = re.compile(r"(?<=[^\W\d_A-ZÀ-Þ])(?<!\bMc)(?<!\bMac)(?<!\b[DL][aeiu])(?=[A-ZÀ-Þ])")
+_SPRINGER = frozenset(["itemtitle", "itemdoi"])
 _NO_AUTHOR = re.compile(r"\[no author name available\]", re.IGNORECASE)  # Scopus
 _ZIP = b"PK\x03\x04"
 _WORKBOOK = re.compile(r"\A(?:\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1|PK\x03\x04[\s\S]*?(?:xl/|opendocument\.spreadsheet))")
@@ -160,7 +163,8 @@ def find_row_builder(
     file.unread_columns = list_unread_headers(headers, columns)
     titles = columns.get("title", ())
     names, keywords = (_list_cells(sample, columns.get(field, ())) for field in ("authors", "keywords"))
-    joints = find_name_joint(names), find_keyword_joint(keywords)
+    glued = set(map(normalise_header, headers)) >= _SPRINGER
+    joints = "glued" if glued else find_name_joint(names), find_keyword_joint(keywords)
 
     def build_row(cells: Sequence[str]) -> Paper:
         filled = ["" if is_missing(cell.strip(), title=n in titles) else cell for n, cell in enumerate(cells)]
@@ -199,8 +203,12 @@ def guess_paper_columns(headers: Sequence[str]) -> dict[str, Sequence[int]]:
 
 
 def build_paper(text: Callable[[str], str], name_joint: str = "", keyword_joint: str = "") -> Paper:
-    """Build the paper of one row. text: returns the text of a field's cell. The joints are those of `split_names`."""
+    """Build the paper of one row. text: returns the text of a field's cell.
+
+    The joints are those of `split_names` and `split_keywords`; names without any are "glued".
+    """
     authors = _NO_AUTHOR.sub("", _AUTHOR_NUMBER.sub("", text("authors")))
+    authors = _GLUED.sub("; ", authors) if name_joint == "glued" else authors
     work = _OPENALEX_ID.fullmatch(text("id"))
     ids = {system: text(system) for system in ID_SYSTEMS if text(system)}
     fields = split_list(text("fields"))
