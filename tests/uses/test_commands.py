@@ -241,6 +241,9 @@ def test_other_languages_are_counted(tmp_path: Path, collection: Path, monkeypat
     assert find_warnings(several, "embed", "-", "-o", tmp_path / "d", stdin=lines([GERMAN])) == []
     [message] = find_warnings("", "search", collection, "-q", "dna", "-q", "die Bildung von Wolken im Winter")
     assert message.startswith("1 of 2 queries are not in English (a guess: German 1), and the card of fake states no")
+    (tmp_path / "eis.jsonl").write_text(lines([GERMAN]))
+    [message] = find_warnings(english, "similar", collection, "--to", tmp_path / "eis.jsonl")
+    assert message.startswith("1 of 1 papers are not in English")
     assert find_warnings(english, "search", collection, "Zur Not", "--json") == []
 
 
@@ -311,6 +314,7 @@ def test_similar_takes_a_doi_a_beginning_of_an_id_and_a_file(tmp_path: Path, loa
     [near] = hits("p7", "--no-why")
     for name in ("10.1000/7", "https://doi.org/10.1000/7", "doi:10.1000/7", "TITLE 7 of  topic 7", "p7"):
         assert hits(name) == [near], name
+    assert hits("ＴＩＴＬＥ 7 of topic 7") == [near], "as it looks"
     new = Paper(id="new", title="Another title of topic 7", abstract="Effect2 grows with number7.", year=1990)
     copy = replace(papers[7], id="of-another-file")
     (tmp_path / "new.jsonl").write_text(lines([new, copy]))

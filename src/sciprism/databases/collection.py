@@ -108,7 +108,7 @@ class RemoteCollection(Searchable):
         check_queries(queries, k, mode)
         if encoder is not None:
             self.record.encoder.check(encoder, self.address)
-            check_languages(encoder, queries, mode)
+            check_languages(encoder, [] if mode == "lexical" else queries, "queries")
         elif mode != "lexical" or why:
             raise InputError(f"a search of mode {mode} {'with reasons ' if why else ''}needs an encoder")
         chosen = build_row_filter(self._database, self.address.name, self.address, self.record, filter)

@@ -12,7 +12,7 @@ import numpy as np
 
 from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
-from sciprism.papers.cleaning import normalise_doi
+from sciprism.papers.cleaning import fold_text, normalise_doi
 from sciprism.papers.identity import PaperIdentity, identify, is_same_paper, may_share_source
 from sciprism.papers.records import Paper
 from sciprism.registry import rank_similar
@@ -176,7 +176,7 @@ def _iterate_names(collection: StoredCollection) -> Iterator[tuple[list[str], li
 
 
 def _fold(title: str) -> str:
-    return " ".join(title.casefold().split())
+    return " ".join(fold_text(title).split())
 
 
 def check_filter(collection: StoredCollection, filter: Filter) -> None:

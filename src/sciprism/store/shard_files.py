@@ -18,7 +18,7 @@ from sciprism.arrays import Floats
 from sciprism.checksums import BLOCK, BlockChecks, Bytes, CheckedFile
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.papers.bibliographic_fields import has_name, normalize
-from sciprism.papers.cleaning import is_blank
+from sciprism.papers.cleaning import clean_name, is_blank
 from sciprism.papers.records import Paper, Place
 
 if TYPE_CHECKING:
@@ -280,9 +280,11 @@ class Filter:
             passes &= years <= (self.year_to if self.year_to is not None else years)
         if self.venue:
             venues = pc.utf8_lower(column("venue"))
-            passes &= pc.match_substring(venues, self.venue.lower()).to_numpy(zero_copy_only=False)
+            passes &= pc.match_substring(venues, clean_name(self.venue).lower()).to_numpy(zero_copy_only=False)
         if self.field:
-            passes &= _any_item(column("fields"), lambda names: pc.equal(pc.utf8_lower(names), self.field.lower()))
+            passes &= _any_item(
+                column("fields"), lambda names: pc.equal(pc.utf8_lower(names), clean_name(self.field).lower())
+            )
         if self.author:
             passes &= _any_item(column("authors"), self._match_authors)
         return passes

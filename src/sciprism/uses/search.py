@@ -53,7 +53,7 @@ def search(
     check_queries(queries, k, mode)
     if encoder is not None:
         collection.check_encoder(encoder)
-        check_languages(encoder, queries, mode)
+        check_languages(encoder, [] if mode == "lexical" else queries, "queries")
     k = min(k, max(1, collection.rows))
     mask = collection.mask(filter)
     rankings: list[Ranking] = []
@@ -137,12 +137,12 @@ def check_queries(queries: Sequence[str], k: int, mode: str) -> None:
             raise InputError(f"query {number}: {error}") from None
 
 
-def check_languages(encoder: Encoder, queries: Sequence[str], mode: str) -> None:
-    """Warn of queries in a language that the model does not know, where their vectors count."""
+def check_languages(encoder: Encoder, texts: Sequence[str], what: str) -> None:
+    """Warn of texts in a language that the model does not know. what: they are, such as "queries"."""
     from sciprism.encoders.languages import warn_of_other_languages
 
-    if mode != "lexical" and (others := count_other_languages(queries)):
-        warn_of_other_languages(encoder, others, len(queries), "queries")
+    if others := count_other_languages(texts):
+        warn_of_other_languages(encoder, others, len(texts), what)
 
 
 def _check_count(k: int) -> None:
@@ -272,6 +272,7 @@ def similar_to_papers(
         if is_blank(f"{paper.title}{paper.abstract}"):
             place = f"{paper.place}: " if paper.place else ""
             raise InputError(f"{place}paper {paper.id!r} has no title and no abstract; there is nothing to compare")
+    check_languages(encoder, [f"{paper.title} {paper.abstract}" for paper in papers], "papers")
     space = choose_paper_space(collection)
     format = cast("Format", collection.manifest.spaces[space].formats[0])
     mask = collection.mask(filter)
