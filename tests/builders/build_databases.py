@@ -54,6 +54,7 @@ def random_papers(count: int, *, first: int = 0, edition: int = 0) -> list[Paper
         words = [f"word{i}" for i in (rng.zipf(1.3, 25 + number) % 900)]  # lengths differ, so that lexical scores do
         cut = 3 + number % 19
         title, abstract = " ".join(words[:cut]), " ".join(words[cut:-1]) + f". The end {number} of {words[-1]}."
+        abstract += " Thin NO₂ ﬁlms 图像" * (number % 5 == 1)
         papers.append(
             Paper(
                 id=f"paper/{number}",

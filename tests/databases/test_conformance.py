@@ -29,8 +29,14 @@ from sciprism.uses.rankings import Ranking
 from sciprism.uses.search import search
 
 PAPERS = 70
-QUERIES = ["word3 word17 word20 word3", "word5", "word9 the word40 word2 word77 zebra", "zebra"]
-BOOLEAN_QUERIES = ["word1 AND word5 NOT word2", '"word1 word1" OR "the end 7 of"', '"word1 word2" NOT word3', "word5"]
+QUERIES = ["word3 word17 word20 word3", "word5", "word9 the word40 word2 word77 zebra", "zebra", "ｎｏ2 图"]
+BOOLEAN_QUERIES = [
+    '"thin no2 films" NOT word1',
+    "word1 AND word5 NOT word2",
+    '"word1 word1" OR "the end 7 of"',
+    '"word1 word2" NOT word3',
+    "word5",
+]
 MODES = ("exact", "approximate", "lexical", "hybrid")
 WIRES = {"qdrant": serve_qdrant, "milvus": serve_milvus}
 PLACES = [

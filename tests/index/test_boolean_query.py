@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from fake_encoder import FakeEncoder
 from sciprism.errors import InputError
 from sciprism.index import lexical
-from sciprism.index.boolean_query import parse_query
+from sciprism.index.boolean_query import parse_query, select
 from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, Filter, StoredCollection, embed
 from sciprism.uses.search import search
@@ -117,6 +118,19 @@ def test_a_filter_holds(collection: StoredCollection, tmp_path: Path) -> None:
 def test_a_malformed_query_says_where(collection: StoredCollection, query: str, message: str) -> None:
     with pytest.raises(InputError, match=f"^query 2: .*{message}"):
         search(collection, None, ["ice", query], mode="lexical", why=False)
+
+
+def test_a_limit_that_hides_papers_is_said() -> None:
+    query = parse_query('"sea ice"')
+    assert query is not None
+
+    def read(items: Sequence[int]) -> list[Paper]:
+        return [Paper(id=str(item), title="Sea ice" if item % 90 == 89 else "Ice of the sea") for item in items]
+
+    assert select(query, 4, range, read) == [89, 179, 269, 359]
+    assert select(query, 4, lambda depth: range(min(depth, 300)), read) == [89, 179, 269]
+    with pytest.raises(InputError, match=r"of the 300 papers that share most words .* 3 pass"):
+        select(query, 4, range, read, 300)
 
 
 def test_random_queries_pass_what_the_words_of_the_papers_say(tmp_path: Path) -> None:
