@@ -20,8 +20,8 @@ CEILINGS = {  # command: (files, returns); returns vary with threads and progres
     "search": (34, 80),
     "evaluate": (60, 210),
     "tag": (50, 122),
-    "match": (56, 138),
-    "recommend": (49, 110),
+    "match": (58, 165),
+    "recommend": (50, 110),
     "prepare": (26, 70),
 }
 OPTIONS = {

@@ -12,8 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sciprism.arrays import Doubles, Floats, Rows, inner_products
-from sciprism.index.exact import normalize_for
+from sciprism.arrays import Doubles, Floats, Rows, inner_products, normalize_rows
 from sciprism.papers.duplicates import find_versions
 from sciprism.papers.records import Paper
 from sciprism.uses.matching.persons import NameIndex
@@ -132,7 +131,7 @@ class ExpertiseScorer:
     def score_all(self, submissions: Floats) -> Floats:
         """Return the scores (b, reviewers) of a few submissions (b, d); NaN for reviewers without papers."""
         scores = np.full((len(submissions), len(self.profiles)), np.nan, np.float32)
-        left = torch.from_numpy(normalize_for(submissions, "cosine"))
+        left = torch.from_numpy(normalize_rows(submissions))
         for start in range(0, len(left), SUBMISSIONS):
             part = left[start : start + SUBMISSIONS]
             for block in self._blocks:
@@ -156,8 +155,8 @@ class ExpertiseScorer:
     def similarities(self, submissions: Floats, reviewer: int) -> Doubles:
         """Return the weighted cosines (b, p) of submissions (b, d) with each of a reviewer's papers."""
         part = self.profiles.of(reviewer)
-        papers = normalize_for(self.vectors[self.profiles.rows[part]], "cosine").astype(np.float64)
-        cosines: Doubles = normalize_for(submissions, "cosine").astype(np.float64) @ papers.T
+        papers = normalize_rows(self.vectors[self.profiles.rows[part]]).astype(np.float64)
+        cosines: Doubles = normalize_rows(submissions).astype(np.float64) @ papers.T
         return cosines * self.profiles.weights[part]
 
     def _build_blocks(self) -> Iterator[_ReviewerBlock]:
@@ -176,7 +175,7 @@ class ExpertiseScorer:
         sizes, starts = self.profiles.sizes[reviewers], self.profiles.starts[reviewers]
         counts = [int(np.searchsorted(-sizes, -j, "left")) for j in range(int(sizes[0]))]
         places = np.concatenate([starts[:count] + j for j, count in enumerate(counts)])
-        vectors = normalize_for(self.vectors[self.profiles.rows[places]], "cosine")
+        vectors = normalize_rows(self.vectors[self.profiles.rows[places]])
         return _ReviewerBlock(reviewers, counts, torch.from_numpy(vectors * self.profiles.weights[places, None]))
 
     def _score_block(self, submissions: Tensor, block: _ReviewerBlock) -> Tensor:
