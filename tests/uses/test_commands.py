@@ -286,7 +286,9 @@ def test_similar_prints_a_ranked_list(collection: Path, loaded: list[str | None]
     )
     for name in ("seeds.ris", "./seeds", "old seeds.json.gz"):
         message = error_of(run("similar", collection, "--to", name))
-        assert message.startswith(f"{name}: no such file, and ") and "the nearest" in message
+        assert message.startswith(f"{name}: no such file, and ") and message.endswith(
+            "has no paper of that id or title"
+        )
 
 
 def test_hits_say_where_the_paper_is(tmp_path: Path) -> None:

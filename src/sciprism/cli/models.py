@@ -88,6 +88,8 @@ def _readable(key: str, value: Any) -> str:
         return "; ".join(f"{what}: {_origin(part)}" for what, part in value.items()) or "unknown"
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "none"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_origin(part)}" for name, part in value.items()) or "none"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
@@ -97,6 +99,8 @@ def _by_role(spaces: dict[str, str]) -> str:
 
 
 def _origin(value: Any) -> str:
+    if isinstance(value, list):
+        return " ".join(map(str, value))
     if not isinstance(value, dict):
         return str(value)
     if "from" in value:

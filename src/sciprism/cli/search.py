@@ -203,8 +203,8 @@ def _read_given_papers(collection: StoredCollection, to: str) -> list[Paper]:
     if _FILE_NAME.search(to):
         try:
             find_paper(collection, to)
-        except InputError as error:
-            raise InputError(f"{to}: no such file, and {error}") from None
+        except InputError:
+            raise InputError(f"{to}: no such file, and {collection.folder} has no paper of that id or title") from None
     return []
 
 
