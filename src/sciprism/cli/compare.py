@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.options import AsJson
+from sciprism.cli.options import AsJson, check_outputs
 from sciprism.cli.output import print_json
 from sciprism.errors import InputError
 
@@ -43,6 +43,8 @@ def compare(
     from sciprism.evaluation.suites import suites
 
     output_format = _choose_format(output, output_format, as_json)
+    if output and output.suffix == ".json":  # results are such files: a report among them would be one, or replace one
+        check_outputs([output], results)
     systems = group_by_system(read_stored_results(results))
     names = [system.name for system in systems]
     if baseline and baseline not in names:

@@ -204,6 +204,16 @@ def check_outputs(outputs: Iterable[Path], inputs: Iterable[str | Path]) -> None
                 raise InputError(f"{output} is also read, as {name}; name another file to write")
 
 
+def check_output_folder(folder: Path, inputs: Iterable[str | Path | None]) -> None:
+    """Raise InputError for a folder to write in which a file lies that the command reads: it could be replaced."""
+    from sciprism.papers.input_paths import find_local_paths
+
+    for name in inputs:
+        for path in find_local_paths(name) if name else ():
+            if folder.resolve() in path.resolve().parents:
+                raise InputError(f"{path} is read, and lies in {folder}, where files are written; name another folder")
+
+
 @contextmanager
 def open_abstracts(files: Sequence[str] | None, missing: str = "title") -> Iterator[AbstractCompletion]:
     """Read the files of abstracts, and yield what joins them to papers."""

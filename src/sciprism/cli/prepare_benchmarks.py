@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sciprism.cli.options import AsJson, Edges, OutputFolder, ScorePrecision, Seed, exact_precision
+from sciprism.cli.options import AsJson, Edges, OutputFolder, ScorePrecision, Seed, check_output_folder, exact_precision
 from sciprism.cli.output import print_preparation
 from sciprism.cli.prepare_training import Fields, Shards
 
@@ -58,6 +58,7 @@ def ir(
     """
     from sciprism.prepare.ir import RetrievalSettings, prepare_ir
 
+    check_output_folder(out, [questions, *papers])
     settings = RetrievalSettings(distractors=distractors, dev=dev, split_by=split_by, seed=seed)  # type: ignore[arg-type]
     print_preparation(prepare_ir(questions, papers, out, settings), as_json)
 

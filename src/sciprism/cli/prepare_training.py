@@ -18,6 +18,7 @@ from sciprism.cli.options import (
     OutputFolder,
     Seed,
     Workers,
+    check_output_folder,
     folder_or_none,
     split_names,
 )
@@ -120,6 +121,7 @@ def citations(
     from sciprism.prepare.samplers.triplets import GIVEN
     from sciprism.prepare.sources.citation_corpus import CitationSources
 
+    check_output_folder(out, [*files, edges, link_strengths, triplets])
     sources = CitationSources(files=tuple(files), edges=edges, link_strengths=link_strengths, triplets=triplets)
     sources = replace(sources, fields=tuple(field or ()), shards=tuple(shard or ()), exclude=tuple(exclude or ()))
     options, held = parse_settings(sampler := GIVEN if triplets else sampler, option or ()), cast("HoldOut", hold_out)
@@ -156,6 +158,7 @@ def pairs(
     from sciprism.prepare.filters import Filters
     from sciprism.prepare.pairs import PairSettings, prepare_pairs
 
+    check_output_folder(out, [*files, edges])
     filters = Filters(exclude=tuple(exclude or ()), data=folder_or_none(data))
     names = tuple(dict.fromkeys(split_names(shapes)))
     settings = PairSettings(shapes=names, edges=edges, dev=dev, seed=seed, filters=filters)
@@ -226,6 +229,7 @@ def text(
     retained = split_names(languages), split_names(licences)
     filters = Filters(*retained, tuple(exclude or ()), folder_or_none(data))
     inputs = parse_sources(sources, weight or (), kind or (), columns or ())
+    check_output_folder(out, (path for source in inputs for path in source.paths))
     print_preparation(prepare_text(out, inputs, settings, filters), as_json)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.options import AsJson, OutputFolder
+from sciprism.cli.options import AsJson, OutputFolder, check_output_folder
 from sciprism.cli.output import print_json, print_skip_counts, print_table
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def train(
     """
     from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
 
+    check_output_folder(out, files)
     texts = (text for path in files for text in read_texts(path))
     learned = learn_vocabulary(texts, vocab_size=vocab_size, lowercase=not cased, min_frequency=min_frequency)
     save_vocabulary(learned, out)

@@ -75,9 +75,12 @@ def learn_vocabulary(
 def save_vocabulary(tokenizer: Tokenizer, folder: Path, *, max_length: int = 512) -> None:
     """Write `tokenizer.json` and `tokenizer_config.json`, which transformers opens too.
 
-    max_length: tokens of a text; INDUS's files lack it, and their model fails beyond 512.
+    max_length: tokens of a text; INDUS's files lack it, and their model fails beyond 512. Raises InputError for a
+    folder of other things, such as a model.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    if others := sorted({path.name for path in folder.iterdir()} - {"tokenizer.json", "tokenizer_config.json"}):
+        raise InputError(f"{folder} holds {others[0]}, and is no folder of a tokenizer alone; name another folder")
     tokenizer.save(str(folder / "tokenizer.json"))
     ends = {"bos_token": FIRST_TOKENS[0], "eos_token": FIRST_TOKENS[2]}
     config = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": max_length, **ends}

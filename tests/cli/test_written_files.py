@@ -1,0 +1,124 @@
+"""No command writes over what it reads, or over a file of a person that was not named: a walk over all that write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+
+from build_commands import run
+from fake_encoder import FakeEncoder, some_papers
+from sciprism.cli.main import app
+from sciprism.encoders.encoder import Encoder
+from sciprism.papers import read_papers
+from sciprism.store import embed
+
+MINE = "mine\n"
+TOGETHER = [
+    # command, and the files that it writes together with the named one
+    ("export in/vecs -o out/all.npy", ["all.csv"]),
+    ("recommend --library in/a.jsonl --new in/b.jsonl -o out/r.csv", ["r-left-out.csv"]),
+    ("recommend --library in/a.jsonl --new in/b.jsonl -o out/r", ["r.csv", "r.jsonl", "r.bib", "r-left-out.csv"]),
+    (
+        "match assign in/a.jsonl --reviewers in/profiles -o out/a.csv",
+        ["a.conflicts.csv", "a.details.json", "a.audit.json"],
+    ),
+    ("embed in/a.jsonl -o out", ["notes.txt"]),
+    ("tag train in/a.jsonl --vocabulary in/labels.csv -o out", ["notes.txt"]),
+    ("tokenizer train in/a.jsonl -o out --vocab-size 300", ["model.safetensors"]),
+    ("export sciprism-small -o out", ["config.json"]),
+]
+OVER_INPUT = [
+    "embed in/a.jsonl -o in/a.jsonl",
+    "export in/vecs -o in/a.csv",
+    "export in/vecs -o in/a.npy",
+    "recommend --library in/a.jsonl --new in/b.jsonl -o in/b.jsonl",
+    "recommend --library in/a.jsonl --new in/b.jsonl -o in/b",
+    "recommend --library in/a.jsonl --new in/c-left-out.csv -o in/c.csv",
+    "match assign in/a.jsonl --reviewers in/profiles -o in/a.json --scores-out in/a.jsonl",
+    "match assign in/a.jsonl --reviewers in/profiles -o in/profiles/a.csv",
+    "tag suggest in/a.jsonl --vocabulary in/labels.csv -o in/labels.csv",
+    "tag train in/a.jsonl --vocabulary in/labels.csv -o in",
+    "prepare citations in/a.jsonl -o in",
+    "prepare pairs in/a.jsonl -o in",
+    "prepare text a=in/a.jsonl -o in --vocab-size 300",
+    "prepare ir in/a.jsonl in/b.jsonl -o in --distractors 1",
+    "tokenizer train in/a.jsonl -o in --vocab-size 300",
+    "compare in -o in/results.json",
+]
+NOTHING_ELSE = {
+    "reproduce": "writes one named file, and results into its own folder",
+    "train": "refuses a folder that holds something and no run",
+    "evaluate": "writes files that are named by model and task, with a checksum, into the folder of results",
+    "results pack": "writes files that are named by suite into the named folder",
+    "match report": "refuses a folder that holds something",
+    "tag feedback": "writes a tagger as `tag train` does",
+    "prepare open": "reads data sets of SCIPRISM_DATA",
+    "prepare patients": "reads data sets of SCIPRISM_DATA",
+    "prepare scirepeval": "reads data sets of SCIPRISM_DATA",
+    "prepare scimult": "reads the published folder",
+    "prepare s2and-mini": "reads the published folder",
+    "prepare multi-scidocs": "writes multi-scidocs/ and multi-scidocs.json into the named folder",
+    "prepare lexical": "writes a model folder, which must be new",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with inputs of all commands, where no model may be loaded: refusals come before the work."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Encoder, "load", lambda *_, **__: FakeEncoder())
+    Path("in/profiles").mkdir(parents=True)
+    Path("out").mkdir()
+    rows = "".join(json.dumps(paper.to_json()) + "\n" for paper in some_papers(3))
+    for name in ("a.jsonl", "b.jsonl", "profiles/r.jsonl"):
+        Path("in", name).write_text(rows)
+    for name in ("a.csv", "labels.csv", "c-left-out.csv", "results.json"):
+        Path("in", name).write_text("id,name,title\na,halos,Halos\n")
+    embed(read_papers("in/a.csv"), FakeEncoder(), "in/vecs")  # type: ignore[arg-type]
+    return tmp_path
+
+
+def read_files(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != ".lock"}
+
+
+@pytest.mark.parametrize(("words", "names"), TOGETHER, ids=[words for words, _ in TOGETHER])
+def test_a_file_that_was_not_named_stays(folder, monkeypatch, capsys, words: str, names: list[str]) -> None:
+    for name in names:
+        (folder / "out" / name).write_text(MINE)
+        before = read_files(folder)
+        status, _, err = run(monkeypatch, capsys, *words.split())
+        assert status == 2 and read_files(folder) == before, err
+        assert "name" in err, "the message says what to do"
+        (folder / "out" / name).unlink()
+
+
+@pytest.mark.parametrize("words", OVER_INPUT)
+def test_what_is_read_stays(folder, monkeypatch, capsys, words: str) -> None:
+    before = read_files(folder)
+    status, _, err = run(monkeypatch, capsys, *words.split())
+    assert status == 2 and read_files(folder) == before, err
+
+
+def list_writing_commands(group: typer.core.TyperGroup, name: str = "") -> Iterator[str]:
+    """Yield the commands with an option for what they write."""
+    for word, command in group.commands.items():
+        full = f"{name} {word}".strip()
+        if hasattr(command, "commands"):
+            yield from list_writing_commands(command, full)
+        elif any("-o" in parameter.opts for parameter in command.params):
+            yield full
+
+
+def test_every_command_that_writes_is_tried() -> None:
+    tried = [words for words, _ in TOGETHER] + OVER_INPUT
+    missing = {
+        name
+        for name in list_writing_commands(typer.main.get_command(app))
+        if name not in NOTHING_ELSE and not any(words.startswith(f"{name} ") for words in tried)
+    }
+    assert not missing
