@@ -136,7 +136,7 @@ def test_what_cannot_be_checked_is_said():
     [
         (("r1", "r2"), "profiles have no names"),
         (("~Ann_Lee1", "Bo_Fen"), None),
-        (("~Ann_Lee1", "r2"), "for 2 of 4 pairs: 1 profile (r2) have no names"),
+        (("~Ann_Lee1", "r2"), "for 2 of 4 pairs: 1 profile without names (r2)"),
         (("x17", "r2"), "profiles have no names"),  # an author's id is another system's
     ],
 )

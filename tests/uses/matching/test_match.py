@@ -247,7 +247,7 @@ def test_conflicts_are_read_from_openreview_notes_and_a_table_of_authors(files):
     found = assign(submissions="notes.json")
     assert found.audit["conflicts"] == {"author": 1} and as_pairs(found) != [("n1", "~stars1")]
     Path("people.csv").write_text("id,email\n~stars1,s@mit.edu\n~genes1,g@eth.ch\n~words1,w@x.org\n")
-    Path("authors.csv").write_text("paper,name,email\ns-stars,Ann,a@csail.mit.edu\ns-stars,Bob,b@gmail.com\n")
+    Path("authors.csv").write_text("Paper,name,email\ns-stars,Ann,a@csail.mit.edu\nS-Stars,Bob,b@gmail.com\n")
     found = assign("people.csv", reviewer_papers=(Path("profiles"),), authors="authors.csv")
     assert found.audit["conflicts"] == {"domain": 1}
     found.write("out.csv")
@@ -267,6 +267,8 @@ def test_conflicts_are_read_from_openreview_notes_and_a_table_of_authors(files):
         ("~Ann_Alder1.jsonl", {"authors": ["Alder, Ann B."]}),
         ("Alder, Ann.jsonl", {"authors": ["A. Alder"]}),
         ("ann.alder@x.org.jsonl", {"authors": [{"name": "Ann Ålder", "affiliation": "X"}]}),
+        ("Ann_Alder.jsonl", {"authors": ["Bo Fen Ann Alder"]}),  # how a table's "Ann Alder, Bo Fen" is read
+        ("Ann_Alder.jsonl", {"authors": ["Ann Alder Bo Fen"]}),
         ("ann@x.org.jsonl", {"authors": [{"name": "A", "email": "Ann@X.org"}]}),
         ("reviewer7.jsonl", {"author_ids": "Reviewer7; r8"}),
         (f"~{unicodedata.normalize('NFD', 'Zoë')}_Fox1.jsonl", {"authorids": ["~Zoë_Fox1"]}),

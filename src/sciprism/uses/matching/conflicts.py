@@ -127,17 +127,16 @@ def _explain_unchecked(given: ConflictInput, kind: str) -> str:
     counts, others = Counter(papers), Counter(people)
     pairs = sum(n * m for ours, n in counts.items() for theirs, m in others.items() if not ours & theirs)
     of_papers, of_people = (Evidence().union(*items) for items in (papers, people))
+    needed = _NEEDED[kind]
     if not of_papers:
-        return f"the submissions {_ABSENT[kind]}"
-    missing = f"have no {' or '.join(sorted(of_papers))}"
+        return f"the submissions {'name' if needed == 'authors' else 'have'} no {needed}"
+    missing = " or ".join(sorted(of_papers))
     if not of_papers & of_people:
-        return f"profiles {missing}"
+        return f"profiles have no {missing}"
     reviewers = [r.id for r, known in zip(given.reviewers, people, strict=True) if not known & of_papers]
     submissions = [s.id for s, known in zip(given.submissions, papers, strict=True) if not known & of_people]
-    parts = [f"{count(len(reviewers), 'profile')} ({name_some(reviewers)}) {missing}"] if reviewers else []
-    parts += (
-        [f"{count(len(submissions), 'submission')} ({name_some(submissions)}) {_ABSENT[kind]}"] if submissions else []
-    )
+    lists = (("profile", reviewers, missing), ("submission", submissions, needed))
+    parts = [f"{count(len(ids), noun)} without {word} ({name_some(ids)})" for noun, ids, word in lists if ids]
     text = "; ".join(parts) or "the one has a name, the other an address"
     return f"for {pairs:,} of {len(papers) * len(people):,} pairs: {text}" if pairs else ""
 
@@ -175,8 +174,21 @@ def _list_author_evidence(
 
 
 def _list_authors(paper: Paper, details: Authorship) -> tuple[str, ...]:
-    """Return all names of the authors: those listed, and those in ids."""
-    return tuple(dict.fromkeys((*paper.authors, *details.names, *filter(None, map(name_in_id, details.ids)))))
+    """Return all names of the authors: those listed, and those in ids.
+
+    A table's `Ann Lee, Bob Poe` was read as one name, family name first; it stands for two as well.
+    """
+    listed = [(author, *_halve(author)) for author in paper.authors]
+    names = (*(name for some in listed for name in some), *details.names, *map(name_in_id, details.ids))
+    return tuple(dict.fromkeys(filter(None, names)))
+
+
+def _halve(author: str) -> tuple[str, ...]:
+    """Return the two whole names that four capitalised words may be, else nothing."""
+    words = author.split()
+    if len(words) != 4 or not all(word[0].isupper() and len(word.strip(".")) > 1 for word in words):
+        return ()
+    return " ".join(words[:2]), " ".join(words[2:])
 
 
 def list_emails(reviewer: Reviewer) -> tuple[str, ...]:
@@ -213,13 +225,14 @@ def _find_authors(given: ConflictInput) -> Found:
         identified: set[int] = set()
         for text in dict.fromkeys((*details.ids, *details.emails)):
             if not text.startswith("@"):
-                numbers = index.ids.find_all(text) | index.others.find_all(text)
+                numbers = (index.ids.find_all(text) | index.others.find_all(text)) - identified
                 identified |= numbers
                 yield from ((row, number, f"{text} is an author") for number in sorted(numbers))
         for author in _list_authors(paper, details):
             for number in sorted(index.names.find(author) - identified):
                 person = given.reviewers[number]
                 if not _are_namesakes(details.ids, (person.id, *person.aliases)):
+                    identified.add(number)
                     yield row, number, f"an author is named {author}"
 
 
@@ -313,13 +326,14 @@ _EVIDENCE: Mapping[str, tuple[str, Callable[[Paper, Authorship], object], Callab
     "own-paper": ("papers", lambda paper, _: paper.title, lambda person: person.papers),
 }
 """Kind of conflict -> what is needed, of whom."""
-_ABSENT = {
-    "author": "name no authors",
-    "coauthor": "name no authors",
-    "domain": "have no e-mail addresses",
-    "institution": "have no institutions",
-    "own-paper": "have no titles",
+_NEEDED = {
+    "author": "authors",
+    "coauthor": "authors",
+    "domain": "e-mail addresses",
+    "institution": "institutions",
+    "own-paper": "titles",
 }
+"""Kind of conflict -> what submissions need."""
 
 
 MIN_RATIO = 90.0

@@ -187,10 +187,16 @@ def _read_submissions(
         if (other := first.setdefault(paper.id, paper)) is not paper:
             places = f" ({other.place} and {paper.place})" if paper.place else ""
             raise InputError(f"two submissions have the id {paper.id!r}{places}; ids must be distinct")
-    authorships = read_authorships([*paths, *([authors] if authors else [])])
-    if authors is not None and not first.keys() & read_authorships([authors]).keys():
-        raise InputError(f"{authors} names authors of none of the submissions; its column paper holds their ids")
-    return papers, [authorships.get(paper.id, NO_AUTHORSHIP) for paper in papers]
+    index, of_paper = IdIndex(first), [NO_AUTHORSHIP] * len(papers)
+    for path in (*paths, *([authors] if authors else [])):
+        found = [
+            (row, details) for id, details in read_authorships([path]).items() if (row := index.find(id)) is not None
+        ]
+        for row, details in found:
+            of_paper[row] = of_paper[row].join(details)
+        if path == authors and not found:
+            raise InputError(f"{authors} names authors of none of the submissions; its column paper holds their ids")
+    return papers, of_paper
 
 
 def _check_reviewers(reviewers: Sequence[Reviewer]) -> list[Reviewer]:
