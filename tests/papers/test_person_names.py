@@ -79,6 +79,7 @@ TWO = ("Ann Alder", "Bo Birch")
         ("[{'name': 'Ann Alder', 'authorId': '1'}, {'name': 'Bo Birch'}]", TWO),
         ("[{'given': 'Ann', 'family': 'Alder'}, {'author': {'display_name': 'Bo Birch'}}]", TWO),
         ("[['Alder', 'Ann', ''], ['Birch', 'Bo', '']]", TWO),
+        ("['Alder, Ann; Birch, Bo']", TWO),
         ("[nan, 'Ann Alder']", ("Ann Alder",)),
         ("[]", ()),
     ],

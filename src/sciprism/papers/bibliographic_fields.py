@@ -48,9 +48,13 @@ def find_noted_ids(note: str) -> dict[str, str]:
     return ids
 
 
+def _parse_list(text: str) -> list[str] | None:
+    return parse_printed_list(text) if text.rstrip().endswith(("]", ")", "}")) else None
+
+
 def split_list(text: str, separators: str = ";|\n") -> tuple[str, ...]:
     """Return the distinct items of a list in one text, printed by a program or separated, without empty ones."""
-    if (printed := parse_printed_list(text)) is not None:
+    if (printed := _parse_list(text)) is not None:
         return tuple(printed)
     if bracketed := _BRACKETED.fullmatch(text.strip()):
         text, separators = bracketed[1] or bracketed[2], separators + ","
@@ -64,7 +68,7 @@ def _strip_all(items: Iterable[str]) -> tuple[str, ...]:
 def split_keywords(text: str, joined_by: str = "") -> tuple[str, ...]:
     """Split keywords at semicolons, bars and line ends, else at `joined_by`, else at commas."""
     items = split_list(text)
-    if len(items) != 1 or parse_printed_list(text) is not None:
+    if len(items) != 1 or _parse_list(text) is not None:
         return items
     return _strip_all(text.split(joined_by)) if joined_by and joined_by in text else split_list(text, ",;|\n")
 
@@ -75,8 +79,10 @@ def split_names(text: str, joined_by: str = "") -> tuple[str, ...]:
     " and " separates names of persons. A comma separates authors only where each part is a whole name
     (`A Einstein, B Podolsky, N Rosen`) or `joined_by` is one; else it separates the last name from the given ones.
     """
-    if (printed := parse_printed_list(text)) is not None:
+    printed = _parse_list(text)
+    if printed is not None and len(printed) != 1:
         return tuple(map(reorder_name, printed))
+    text = printed[0] if printed else text
     bare = text.strip().strip("[]")
     listed = _strip_all(re.split(r"[;|\n]", bare))
     items = _strip_all(_OTHERS.sub("", item.removeprefix("and ")) for item in listed)
