@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from sciprism.errors import InputError
 from sciprism.papers.identity import (
+    MAX_WORKS,
     MIN_TEXT_WORDS,
     WORD_PATTERN,
     PaperIdentity,
+    find_equal_runs,
     hash_text,
     identify,
     is_same_paper,
@@ -28,7 +30,6 @@ from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper, Place
 MAX_SAME_TITLE = 1000  # a title of more papers is generic
 SHINGLE_WORDS = 3
 HASH_COUNT = 128  # standard error of a similarity of 0.8: 0.035
-MAX_WORKS = 100  # papers of one id that further ones are compared with
 BATCH_WORDS = 1 << 16  # a batch fits a core's cache
 NEIGHBOURS = 8  # papers compared with each one in a bucket
 HASHES = ("registrant", "title", "part", "numbers", "abstract", "details", "authors")
@@ -314,17 +315,6 @@ def _find_bucket_pairs(band: NDArray[np.uint16]) -> Iterator[tuple[NDArray[np.in
             return
         for block in np.array_split(equal, 1 + len(equal) // 65536):
             yield order[block], order[block + step]
-
-
-def find_equal_runs(column: array[int]) -> Iterator[list[int]]:
-    """Yield the ascending positions of every key that occurs more than once."""
-    keys = np.frombuffer(column, dtype=np.uint64)
-    order = np.argsort(keys, kind="stable")
-    order = order[keys[order] != 0]
-    starts = np.flatnonzero(np.diff(keys[order], prepend=np.uint64(0)))
-    lengths = np.diff(starts, append=len(order))
-    for start, length in zip(starts[lengths > 1].tolist(), lengths[lengths > 1].tolist(), strict=True):
-        yield order[start : start + length].tolist()
 
 
 class _Groups:

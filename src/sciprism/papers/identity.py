@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from array import array
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
+
+import numpy as np
 
 from sciprism.papers.cleaning import normalise_arxiv, normalise_doi
 from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper
@@ -24,6 +28,7 @@ MIN_TEXT_WORDS = 30  # shorter texts are too similar by chance, and often notice
 # Chinese and Japanese have no spaces between words: each character counts as a word.
 WORD_PATTERN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
 MIN_TITLE_WORDS = 5  # shorter titles need the same author and year
+MAX_WORKS = 100  # papers of one id that further ones are compared with
 MAX_YEARS_APART = 5
 """Years between a preprint and its article, where the first authors agree."""
 
@@ -236,6 +241,17 @@ def hash_first_author(paper: Paper) -> int:
         if len(word) > 1 or not word.isascii():
             bits |= 1 << (hash_text(word) % 64)
     return bits
+
+
+def find_equal_runs(column: array[int]) -> Iterator[list[int]]:
+    """Yield the ascending positions of every key that occurs more than once."""
+    keys = np.frombuffer(column, dtype=np.uint64)
+    order = np.argsort(keys, kind="stable")
+    order = order[keys[order] != 0]
+    starts = np.flatnonzero(np.diff(keys[order], prepend=np.uint64(0)))
+    lengths = np.diff(starts, append=len(order))
+    for start, length in zip(starts[lengths > 1].tolist(), lengths[lengths > 1].tolist(), strict=True):
+        yield order[start : start + length].tolist()
 
 
 def _find_numbers(title: str) -> tuple[str, str]:

@@ -7,8 +7,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from sciprism.papers.duplicates import MAX_WORKS, find_equal_runs
-from sciprism.papers.identity import PaperIdentity, hash_text, identify, is_same_paper, list_ids, normalise_words
+from sciprism.papers.identity import (
+    MAX_WORKS,
+    PaperIdentity,
+    find_equal_runs,
+    hash_text,
+    identify,
+    is_same_paper,
+    list_ids,
+    normalise_words,
+)
 from sciprism.papers.records import Deletion, Paper
 
 SYSTEMS = ("doi", "pmid", "pmcid", "arxiv")
