@@ -58,9 +58,13 @@ _EMPTY_NOUNS = """
 approach article author case condition data effect example method model paper performance problem research result review
 study system technique time type user way work year
 """
+_OTHER_LANGUAGES = """
+als auf aus bei das dem den der des die ein eine einem einen einer eines für mit nach oder und vom von zum zur über
+aux avec dans des les par pour sur une con del las los para por una degli dei della delle gli nel nella per das dos uma
+"""
 EMPTY_NOUNS = frozenset(_EMPTY_NOUNS.split())
 """Nouns that say nothing of a subject; what is before them may be an adjective."""
-STOP_WORDS = EMPTY_NOUNS | frozenset(_STOP_WORDS.split())
+STOP_WORDS = EMPTY_NOUNS | frozenset((_STOP_WORDS + _OTHER_LANGUAGES).split())
 GOES_ON = EMPTY_NOUNS | {"and", "or", "&", ",", "/"}
 """What may follow an adjective."""
 _GENERIC = """
@@ -283,7 +287,7 @@ class _Phrases:
     """The phrases of some papers that may be names. of_titles: of their titles; of_texts: of abstracts too."""
 
     def __init__(self, papers: Sequence[Paper]) -> None:
-        titles = [_TOKEN.findall(paper.title) for paper in papers]
+        titles = [_TOKEN.findall(paper.title.lower() if paper.title.isupper() else paper.title) for paper in papers]
         abstracts = [_TOKEN.findall(paper.abstract) for paper in papers]
         self._read_roles((*titles, *abstracts))
         self.of_titles = [self._list_phrases(title) for title in titles]
