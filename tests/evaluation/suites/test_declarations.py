@@ -99,7 +99,7 @@ def test_plain_means(name, count):
     suite = suites[name]
     assert numbers(suite, found(suite, "Average")) == count
     whole = [row for row in suite.published if len(row.scores) == count + 1]
-    assert whole
+    assert bool(whole) == (name != "multi-scidocs"), "whose data are made of other papers than the published numbers"
     for row in whole:
         *cells, printed_mean = row.scores.values()
         assert mean(cells) == pytest.approx(printed_mean, abs=0.55 if name == "beir" else 0.06), row.name
