@@ -224,7 +224,7 @@ def solve_all(task: AssignmentTask) -> tuple[dict[str, SolvedAssignment], dict[s
         def run() -> SolvedAssignment:
             rows, numbers = find_assignment(task.required, order)
             scores = task.source.score(rows, numbers)
-            return SolvedAssignment(type(pairs)(rows, numbers, scores), scores, pairs, 0.0)
+            return SolvedAssignment(type(pairs)(rows, numbers, scores), scores, pairs, pairs.scores, 0.0)
 
         return run
 

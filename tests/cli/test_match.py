@@ -159,6 +159,14 @@ def test_an_assignment_is_explained(command):
     assert sorted(ranks) == [1, 2, 3, 4]
 
 
+def test_the_scores_of_the_best_pairs_are_stored(command, monkeypatch):
+    monkeypatch.setattr("sciprism.uses.matching.result.MAX_SCORES", 1)
+    assert command(*BASE)[0] == 0
+    details = json.loads(Path("out/pairs.details.json").read_text())["submissions"][0]
+    assert details["considered"] == 4 and len(details["scores"]) == 2 == len(details["assigned"])
+    assert "of 4 reviewers considered" in command("match", "explain", "s0", "r3", "-a", "out/pairs.csv")[1]
+
+
 def write_bids(rows):
     Path("bids.csv").write_text(f"{rows}\n")
     return "bids.csv"
@@ -172,7 +180,7 @@ def write_bids(rows):
         ("s0,r1", "r0", "would gain 0."),
         ("s0,r1", "r0", "over r1, but has room: a lock,"),
         ("", "r2", "may not review it: forbidden: constraints.csv, line 1"),
-        ("", "r3", "is not among the 2 reviewers that were considered"),
+        ("", "r3", "is not among the 2 best of 2 reviewers considered"),
     ],
 )
 def test_why_and_why_not_is_told_of_a_pair(command, change, reviewer, words):

@@ -150,7 +150,7 @@ class FinishedAssignment:
             name=person["name"],
             pair=self._build_pair(row, number),
             rank=1 + sum(values[2] > scores[number][2] for values in scores.values()) if number in scores else 0,
-            considered=len(scores),
+            considered=self._stored[row]["considered"],
             load=len(self.loads[number]) + person["earlier"],
             most=person["most"] + person["earlier"],
         )
@@ -185,8 +185,9 @@ class FinishedAssignment:
         values = {other: self._value(row, other) for other in self.assigned[row]}
         lowest = min(values, key=lambda other: values[other], default=-1)
         if explained.pair is None:
-            least = min((scores[2] for scores in self._scores[row].values()), default=0.0)
-            return f"is not among the {explained.considered:,} reviewers that were considered (lowest {least:.4f})"
+            scores = [scores[2] for scores in self._scores[row].values()]
+            least = f" (lowest {min(scores):.4f})" if scores else ""
+            return f"is not among the {len(scores):,} best of {explained.considered:,} reviewers considered{least}"
         value = explained.pair.value
         if values and value <= values[lowest]:
             return f"is below its reviewers, the lowest of whom is {self.reviewers[lowest]} ({values[lowest]:.4f})"

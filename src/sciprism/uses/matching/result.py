@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 NEXT = 3
 """Next candidates of a submission whose papers the details name."""
+MAX_SCORES = 200
+"""Pairs of a submission, the best, whose scores the details hold; the assigned ones always."""
 HEADER = ("paper_id", "reviewer_id", "score", "bid", "reason")
 CONFLICT_HEADER = ("paper_id", "reviewer_id", "kind", "reason")
 WORST = 5
@@ -182,15 +184,20 @@ def build_details(
 ) -> dict[str, Any]:
     """Return what explains an assignment: limits of reviewers, scores of all pairs considered, the next candidates.
 
-    Reviewers and submissions are numbers, from 0. scores: of each submission reviewer, score, bid and value.
+    Reviewers and submissions are numbers, from 0. considered: reviewers of a submission; scores: reviewer, score, bid
+    and value of the best.
     """
     table = solved.all
     bids = inputs.stated.bids.look_up(table.papers, table.reviewers, required.shape[1])
     order = np.lexsort((-solved.all_values, table.papers))
-    following = _find_next(solved, order, required.shape)
+    is_assigned = np.isin(table.keys(required.shape[1]), solved.pairs.keys(required.shape[1]))
+    following = _take_first(table.papers, order[~is_assigned[order]], NEXT)
+    order = order[np.isin(order, _take_first(table.papers, order, MAX_SCORES)) | is_assigned[order]]
     near = source.explain(table.papers[following], table.reviewers[following])
+    counts = np.bincount(table.papers, minlength=required.shape[0]).tolist()
     submissions: list[dict[str, Any]] = [
-        {"id": paper.id, "title": paper.title, "assigned": [], "next": [], "scores": []} for paper in inputs.submissions
+        {"id": paper.id, "title": paper.title, "considered": count, "assigned": [], "next": [], "scores": []}
+        for paper, count in zip(inputs.submissions, counts, strict=True)
     ]
     rows, numbers = solved.pairs.papers.tolist(), solved.pairs.reviewers.tolist()
     for row, number, pair in zip(rows, numbers, assigned, strict=True):
@@ -210,14 +217,11 @@ def build_details(
     }
 
 
-def _find_next(solved: SolvedAssignment, order: Rows, shape: tuple[int, int]) -> Rows:
-    """Return of each submission the first pairs in an order that are not assigned."""
-    is_assigned = np.isin(solved.all.keys(shape[1]), solved.pairs.keys(shape[1]))
-    others = order[~is_assigned[order]]
-    papers = solved.all.papers[others]
-    starts = np.searchsorted(papers, np.arange(shape[0]))
-    following: Rows = others[np.arange(len(others)) - starts[papers] < NEXT]
-    return following
+def _take_first(papers: Rows, order: Rows, count: int) -> Rows:
+    """Return of each submission its first pairs in an order, which is by submission. papers: of each pair."""
+    ordered = papers[order]
+    first: Rows = order[np.arange(len(order)) - np.searchsorted(ordered, ordered) < count]
+    return first
 
 
 def _describe_reviewers(inputs: MatchInputs, required: Requirements) -> list[dict[str, Any]]:
