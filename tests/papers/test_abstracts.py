@@ -129,3 +129,16 @@ def test_no_abstract_is_replaced_or_invented(tmp_path_factory, known, asked) -> 
             assert any(each.abstract == after.abstract and share_a_key(each, before) for each in known)
     joined, missing = completion.report.joined.total(), sum(len(ids) for ids in completion.report.missing.ids.values())
     assert joined + missing == sum(not paper.abstract for paper in asked)
+
+
+def test_a_yearly_review_gets_no_abstract_of_another_year(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    title = "The year in harbour tides: ports and beyond"
+    rows = f'doi,title,year,abstract\n10.5555/tides.2020,"{title}",2020,Of 2020.\n'
+    ids = ("10.5555/tides.2021", "10.5555/tides.2020", "10.48550/arXiv.2001.00001")
+    papers = [Paper(id=f"{n}", title=title, year=2020, ids={"doi": doi}) for n, doi in enumerate(ids)]
+    abstracts, completion = join(rows, *papers)
+    assert abstracts == ["", "Of 2020.", "Of 2020."], "a preprint may have the article's"
+    assert completion.report.missing.to_json() == {
+        "an identifier tells it apart from the paper there": {"count": 1, "first": ["0"]}
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -13,12 +14,14 @@ from typing import Any, Self, TypeVar
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.papers.identity import GENERIC_TITLES, hash_text, normalise_words
+from sciprism.papers.identity import GENERIC_TITLES, hash_text, identify, normalise_words
 from sciprism.papers.input_file import ReadOptions
 from sciprism.papers.input_paths import Paths
 from sciprism.papers.read import FileReport, ReadReport, read_papers
 from sciprism.papers.records import PAPER_ID_SYSTEMS, Deletion, Paper
 
+_Row = tuple[int, int | None, str, str]
+"""Title's hash, year, abstract, and the paper as JSON."""
 Record = TypeVar("Record", Paper, Paper | Deletion)
 
 MISSING_ABSTRACT = ("title", "skip", "fail")
@@ -29,10 +32,12 @@ MAX_YEARS_APART = 2
 _BATCH = 10_000
 _MAX_CANDIDATES = 100
 _TABLES = """
-CREATE TABLE abstracts (row INTEGER PRIMARY KEY, title INTEGER, year INTEGER, abstract TEXT);
+CREATE TABLE abstracts (row INTEGER PRIMARY KEY, title INTEGER, year INTEGER, abstract TEXT, record TEXT);
 CREATE TABLE keys (key INTEGER, row INTEGER);
 """
-_FIND = f"SELECT title, year, abstract FROM keys JOIN abstracts USING (row) WHERE key = ? LIMIT {_MAX_CANDIDATES}"
+_FIND = (
+    f"SELECT title, year, abstract, record FROM keys JOIN abstracts USING (row) WHERE key = ? LIMIT {_MAX_CANDIDATES}"
+)
 
 
 @dataclass(slots=True)
@@ -89,19 +94,22 @@ class AbstractIndex:
         """Return the abstract of a paper and by what it was found; else "" and why there is none.
 
         An id counts only where the titles agree, as ids of different files may be equal by chance; a title only
-        where the years are near and it has one abstract.
+        where the years are near and it has one abstract; both only where no identifier tells the papers apart.
         """
         reason = "not in the file of abstracts"
         title = _hash_title(paper)
         for by, key in _list_keys(paper):
             rows = self._database.execute(_FIND, [key]).fetchall()
+            if by in ("id", "title") and rows:
+                rows = [row for row in rows if not identify(paper).apart(identify(_read_record(row)))]
+                reason = reason if rows else "an identifier tells it apart from the paper there"
             if by == "id" and rows:
                 rows = [row for row in rows if not (title and row[0]) or row[0] == title]
                 reason = reason if rows else "its id has another title there"
             elif by == "title" and rows:
                 rows = _choose_years(rows, paper.year)
                 reason = "its title has several abstracts there" if rows else "its title is of another year there"
-                rows = rows if len({abstract for _, _, abstract in rows}) == 1 else []
+                rows = rows if len({row[2] for row in rows}) == 1 else []
             if rows:
                 return rows[0][2], by
         return "", reason
@@ -111,8 +119,9 @@ class AbstractIndex:
         with closing(self._database.cursor()) as cursor:
             for paper in papers:
                 if paper.abstract:
-                    row = (count, _hash_title(paper), paper.year, paper.abstract)
-                    cursor.execute("INSERT INTO abstracts VALUES (?, ?, ?, ?)", row)
+                    record = json.dumps(replace(paper, abstract="", references=()).to_json())
+                    row = (count, _hash_title(paper), paper.year, paper.abstract, record)
+                    cursor.execute("INSERT INTO abstracts VALUES (?, ?, ?, ?, ?)", row)
                     cursor.executemany("INSERT INTO keys VALUES (?, ?)", [(key, count) for _, key in _list_keys(paper)])
                     count += 1
                     if count % _BATCH == 0:
@@ -183,7 +192,11 @@ def _hash(text: str) -> int:
     return hash_text(text) - 2**63  # SQLite's integers have a sign
 
 
-def _choose_years(rows: list[tuple[int, int | None, str]], year: int | None) -> list[tuple[int, int | None, str]]:
+def _read_record(row: _Row) -> Paper:
+    return Paper.from_json(json.loads(row[3]))
+
+
+def _choose_years(rows: list[_Row], year: int | None) -> list[_Row]:
     """Return the rows of a paper's year, else those of a near or unknown one."""
     same = [row for row in rows if row[1] == year]
     near = [row for row in rows if year is None or row[1] is None or abs(row[1] - year) <= MAX_YEARS_APART]
