@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError
-from sciprism.papers.duplicates import DuplicateFinder, MinHashSignatures, find_duplicates
+from sciprism.papers.duplicates import DuplicateFinder, MinHashSignatures, find_duplicates, find_versions
 from sciprism.papers.read import read_papers
 from sciprism.papers.records import Paper
 
@@ -232,3 +232,22 @@ def test_identifiers_that_mean_none_make_no_duplicates(tmp_path, name, record):
     papers = list(read_papers(tmp_path / name))
     assert [set(paper.ids) - {"pmid"} for paper in papers] == [set(), set()]
     assert find_duplicates(papers).groups == () and papers[0].id != papers[1].id
+
+
+ABSTRACT = "Marshes of two coasts were cored to one metre, " * 4
+
+
+@pytest.mark.parametrize(
+    ("papers", "versions"),
+    [
+        ([{"title": "Marshes", "year": 2018}, {"title": "MARSHES.", "year": 2024, "abstract": "x"}], [[1, 0]]),
+        ([{"title": "Marshes", "abstract": ABSTRACT}, {"title": "Coasts", "abstract": ABSTRACT}], [[0, 1]]),
+        ([{"title": "Marshes, part I", "abstract": "x"}, {"title": "Marshes, part II"}], [[0], [1]]),
+        ([{"title": "Annual report of a marsh", "year": year} for year in (2018, 2019)], [[0], [1]]),
+        ([{"title": "Marshes", "ids": {"doi": f"10.1234/{n}"}} for n in range(2)], [[0], [1]]),
+        ([{"title": "Marshes", "ids": {"doi": doi}} for doi in ("10.48550/arXiv.2001.00001", "10.1234/1")], [[0, 1]]),
+        ([{"title": "Editorial", "year": 2018, "abstract": str(n)} for n in range(2)], [[0], [1]]),
+    ],
+)
+def test_versions_in_the_list_of_one_person_are_found_whatever_their_years(papers, versions):
+    assert find_versions([Paper(id=str(n), **fields) for n, fields in enumerate(papers)]) == versions

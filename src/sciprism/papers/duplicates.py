@@ -94,8 +94,8 @@ def find_duplicates(papers: Iterable[Paper], *, near_duplicates: float | None = 
 def find_versions(papers: Sequence[Paper]) -> list[list[int]]:
     """Return the positions of each paper's versions in the list of one person: preprint, article, import, copies.
 
-    Duplicates are versions, and so are records of one title that nothing tells apart, whatever their years. Of each
-    paper, the first version with an abstract comes first, if any has one.
+    Duplicates are versions, and so are records of one title or abstract that nothing tells apart, whatever their years.
+    Of each paper, the first version with an abstract comes first, if any has one.
     """
     groups = {position: [position] for position in range(len(papers))}  # a list is shared by all of its positions
 
@@ -107,12 +107,12 @@ def find_versions(papers: Sequence[Paper]) -> list[list[int]]:
     for duplicates in find_duplicates(papers).groups:
         for position in duplicates.positions[1:]:
             link(duplicates.positions[0], position)
-    by_title: dict[int, list[tuple[int, PaperIdentity]]] = defaultdict(list)
+    by_text: dict[int, list[tuple[int, PaperIdentity]]] = defaultdict(list)
     for position, identity in enumerate(map(identify, papers)):
-        if identity.title and not identity.generic:
-            same = (first for first, other in by_title[identity.title] if is_same_paper(other, identity))
+        for key in filter(None, (0 if identity.generic else identity.title, identity.abstract)):
+            same = (first for first, other in by_text[key] if not other.apart(identity))
             link(next(same, position), position)
-            by_title[identity.title].append((position, identity))
+            by_text[key].append((position, identity))
     distinct = {min(group): group for group in groups.values()}
     return [sorted(group, key=lambda row: (not papers[row].abstract, row)) for _, group in sorted(distinct.items())]
 

@@ -447,6 +447,12 @@ def test_a_wrong_table_of_reviewers_is_named(files, table, words):
     assert words in str(error.value)
 
 
+def test_reviewers_in_a_file_of_another_kind_are_refused(files):
+    Path("people.xlsx").write_bytes(b"PK")
+    with pytest.raises(InputError, match=r"people.xlsx: not a table \(.csv, .tsv\) or JSON"):
+        assign("people.xlsx")
+
+
 def test_nothing_is_lost_where_texts_are_missing(files):
     write("submissions.jsonl", [{"id": "bare", "title": "stars"}, {"id": "none"}, paper("s-genes", "genes")])
     with pytest.raises(InputError, match="no title and no abstract"):

@@ -39,14 +39,15 @@ _PROVIDERS = frozenset(
 _OF_STRANGERS = """
 me.com mac.com pm.me duck.com hey.com mailbox.org mailfence.com riseup.net disroot.org runbox.com qq.com 163.com 126.com
 139.com yeah.net sina.com sina.cn sohu.com tom.com 21cn.com aliyun.com 189.cn naver.com daum.net nate.com web.de
-t-online.de freenet.de arcor.de online.de orange.fr wanadoo.fr free.fr laposte.net sfr.fr neuf.fr bbox.fr libero.it
-virgilio.it alice.it tiscali.it tin.it terra.com.br uol.com.br bol.com.br telefonica.net terra.es sapo.pt btinternet.com
+t-online.de freenet.de arcor.de online.de orange.fr free.fr laposte.net sfr.fr neuf.fr bbox.fr libero.it
+virgilio.it alice.it tin.it terra.com.br uol.com.br bol.com.br telefonica.net terra.es sapo.pt btinternet.com
 ntlworld.com sky.com talktalk.net virginmedia.com comcast.net verizon.net att.net sbcglobal.net bellsouth.net cox.net
 charter.net earthlink.net shaw.ca rogers.com sympatico.ca videotron.ca bigpond.com bigpond.net.au optusnet.com.au
 xtra.co.nz telenet.be skynet.be ziggo.nl planet.nl home.nl xs4all.nl hetnet.nl bluewin.ch hispeed.ch chello.at aon.at
-telia.com online.no seznam.cz centrum.cz post.cz wp.pl o2.pl onet.pl op.pl interia.pl rambler.ru list.ru bk.ru inbox.ru
+telia.com online.no seznam.cz centrum.cz post.cz wp.pl o2.pl onet.pl op.pl interia.pl rambler.ru list.ru bk.ru
 ya.ru ukr.net i.ua abv.bg sify.com walla.co.il mynet.com nifty.com biglobe.ne.jp ocn.ne.jp so-net.ne.jp docomo.ne.jp
-ezweb.ne.jp softbank.ne.jp ieee.org acm.org computer.org
+ezweb.ne.jp softbank.ne.jp btopenworld.com blueyonder.co.uk club-internet.fr netcologne.de appleid.com
+ieee.org acm.org computer.org
 """
 FREE_MAIL = frozenset(_OF_STRANGERS.split())
 """Other domains that strangers share: of mail and internet providers, and of societies for their members."""

@@ -119,7 +119,11 @@ def read_records(path: Path) -> Iterator[Record]:
     if not path.exists():
         raise InputError(f"{path}: no such file")
     file = InputFile(path)
-    if file.name.removesuffix(".gz").endswith(_TABLES):
+    if not file.name.removesuffix(".gz").lower().endswith((*_TABLES, *_JSON)):
+        raise InputError(
+            f"{path}: not a table (.csv, .tsv) or JSON (.json, .jsonl) by its name; save it as one of them"
+        )
+    if file.name.removesuffix(".gz").lower().endswith(_TABLES):
         yield from _read_table(file)
         return
     for number, line, value, reason in read_json_values(file, JsonLayout(("notes", "reviewers", "profiles"))):
