@@ -19,6 +19,7 @@ from sciprism.cli.output import (
     print_json,
     print_skipped,
     print_table,
+    table_width,
 )
 from sciprism.errors import InterruptedRunError
 from sciprism.uses.recommending.settings import RecommendSettings
@@ -134,7 +135,7 @@ def _print_left_out(left_out: Sequence[LeftOut], files: list[Path]) -> None:
     where = f"in {name_left_out(files[0])}" if files else "with --json, or in a file with -o"
     for paper in left_out[:SHOWN]:
         place = places.get(paper.reason, f"is in the library as [{{}}] (by {paper.reason})").format(paper.copy_of)
-        title = shorten(paper.title or "(no title)", MAX_NEAR, placeholder=" …")
+        title = shorten(paper.title or "(no title)", table_width() - 2, placeholder=" …")
         print(f"  {title}\n    [{paper.id}] {place}")
     if len(left_out) > SHOWN:
         print(f"  and {len(left_out) - SHOWN:,} more; all {where}")
