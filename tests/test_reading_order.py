@@ -18,11 +18,11 @@ CEILINGS = {  # command: (files, returns); returns vary with threads and progres
     "inspect": (23, 47),
     "embed": (47, 131),
     "search": (34, 80),
-    "evaluate": (60, 210),
+    "evaluate": (61, 210),
     "tag": (50, 122),
     "match": (58, 165),
     "recommend": (50, 110),
-    "prepare": (26, 70),
+    "prepare": (27, 75),
 }
 OPTIONS = {
     "inspect": f"{LANDMARKS}/landmarks.bib",

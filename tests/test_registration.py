@@ -19,7 +19,7 @@ from sciprism.evaluation.task import protocols
 from sciprism.index import vector_searches
 from sciprism.metrics.rankings import ranking_metrics
 from sciprism.papers.readers.registry import label_readers, paper_readers
-from sciprism.prepare.samplers.triplets import samplers
+from sciprism.prepare.citations import samplers
 from sciprism.training.learners.learner import learners
 
 REGISTRIES = {

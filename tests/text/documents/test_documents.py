@@ -46,7 +46,7 @@ ADS = {
     "abstract": "We spin.",
     "body": "It spun.",
     "doi": ["10.1/X"],
-    "identifier": ["arXiv:0101.001"],
+    "identifier": ["arXiv:0101.0010"],
 }
 CMR = {
     "meta": {"concept-id": "C1-X"},
@@ -136,7 +136,7 @@ def test_records_of_ads_and_cmr(tmp_path):
     lines = json.dumps(ADS) + "\n[1]\n" + json.dumps(ADS | {"bibcode": "2002B", "title": None, "body": None})
     found, dropped = read(put(tmp_path / "ads.jsonl", lines))
     assert [each.text for each in found] == ["Spin of 2\n\nWe spin.\n\nIt spun.", "We spin."]
-    assert found[0].paper.ids == {"doi": "10.1/x", "arxiv": "0101.001"}
+    assert found[0].paper.ids == {"doi": "10.1/x", "arxiv": "0101.0010"}
     assert dropped == {"record that cannot be read": 1}
     answer = {"responseHeader": {}, "response": {"numFound": 1, "docs": [ADS]}}
     assert read(put(tmp_path / "ads.json", json.dumps(answer)))[0][0].id == "2001A"
