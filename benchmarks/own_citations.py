@@ -187,10 +187,11 @@ def measure(name: str, args: argparse.Namespace, data: Path) -> Mapping[str, Any
             **describe(trained[-1], untouched),
         }
         print(name, seed, runs[str(seed)], flush=True)
+    training = json.loads((folder / "triplets" / "citations.json").read_text("utf-8"))["train"]
     return {
         "visible": visible,
         "papers": len(collection.papers),
-        "training": json.loads((folder / "triplets" / "citations.json").read_text("utf-8"))["train"],
+        "training": {key: training[key] for key in ("queries", "pairs", "sha256")},
         "untouched": describe(untouched),
         "trained": describe(average(trained), untouched),
         "seeds": runs,
