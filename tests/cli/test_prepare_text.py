@@ -136,7 +136,7 @@ def test_what_is_left_out_is_counted_by_reason(tmp_path, monkeypatch, capsys):
         "no text": 1,
         "empty file": 1,
     }
-    assert "r: dropped: " in printed and "other language 2" in printed
+    assert "r: dropped:" in printed and "other language 2" in printed
     assert prepare(monkeypatch, capsys, tmp_path / "out", *words, "--near-duplicates", 0)[0] == 0
     assert facts(tmp_path / "out")["r"]["retained"] == 2
 

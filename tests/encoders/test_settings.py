@@ -76,7 +76,7 @@ def test_embed_takes_auto_and_records_it(features, recorded, processor, model, t
     processor(features)
     for name, words in (("papers", "Dark matter"), ("more", "The gene")):
         (tmp_path / f"{name}.jsonl").write_text(f'{{"id": "{name}", "title": "{words}"}}\n')
-    command = ("embed", "-o", tmp_path / "vectors", "--model", model)
+    command = ("embed", "-v", "-o", tmp_path / "vectors", "--model", model)
     status, _, said = run(monkeypatch, capsys, *command, tmp_path / "papers.jsonl")
     assert (status, "no instructions" in said) == (0, False)
     assert ("bfloat16" in said) == (recorded is not None)

@@ -156,7 +156,8 @@ def test_wrong_requests_are_refused(tmp_path):
 
 
 def test_the_command_prints_a_row_for_each_source(data_root, tmp_path):
-    result = CliRunner().invoke(app, ["prepare", "open", "-o", str(tmp_path), "--data", str(data_root.folder)])
+    words = ["prepare", "open", "-o", str(tmp_path), "--data", str(data_root.folder)]
+    result = CliRunner().invoke(app, words, env={"COLUMNS": "100"})
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
     assert lines[0].split() == ["source", "format", "query", "candidate", "queries", "pairs", "hard", "dev"]

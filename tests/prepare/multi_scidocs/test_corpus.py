@@ -24,7 +24,7 @@ def counts(dropped):
 
 
 def test_dirty_papers_and_references_are_counted(benchmark):
-    benchmark.paper("a", "a", "b", "unknown", "bare", "nowhere")
+    benchmark.paper("a", "a", "b", "elsewhere", "bare", "nowhere")
     benchmark.paper("b", "a", "c")
     benchmark.paper("c", "d")
     benchmark.paper("d", "b")  # b -> c -> d -> b
