@@ -101,7 +101,8 @@ class AbstractIndex:
         for by, key in _list_keys(paper):
             rows = self._database.execute(_FIND, [key]).fetchall()
             if by in ("id", "title") and rows:
-                rows = [row for row in rows if not identify(paper).apart(identify(_read_record(row)))]
+                identity = identify(paper)
+                rows = [row for row in rows if not identity.apart(identify(Paper.from_json(json.loads(row[3]))))]
                 reason = reason if rows else "an identifier tells it apart from the paper there"
             if by == "id" and rows:
                 rows = [row for row in rows if not (title and row[0]) or row[0] == title]
@@ -190,10 +191,6 @@ def _normalise_title(paper: Paper) -> str:
 
 def _hash(text: str) -> int:
     return hash_text(text) - 2**63  # SQLite's integers have a sign
-
-
-def _read_record(row: _Row) -> Paper:
-    return Paper.from_json(json.loads(row[3]))
 
 
 def _choose_years(rows: list[_Row], year: int | None) -> list[_Row]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -61,6 +61,11 @@ def split_list(text: str, separators: str = ";|\n") -> tuple[str, ...]:
     return _strip_all(re.split(f"[{re.escape(separators)}]", text))
 
 
+def split_all(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the distinct items of several lists, each in one text."""
+    return tuple(dict.fromkeys(item for text in texts for item in split_list(text)))
+
+
 def _strip_all(items: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, (item.strip() for item in items))))
 
@@ -93,20 +98,18 @@ def split_names(text: str, joined_by: str = "") -> tuple[str, ...]:
     return tuple(item.strip("{}") if item.startswith("{") else reorder_name(item) for item in items)
 
 
-def find_name_joint(cells: Iterable[str]) -> str:
+def find_name_joint(cells: Sequence[str]) -> str:
     """Return "," where the authors in the cells of a column are whole names between commas, else ""."""
-    filled = list(filter(None, cells))
-    parts = [[part.strip() for part in cell.split(",")] for cell in filled if "," in cell]
-    other = any(re.search(r"[;|\n\[{]| and ", cell) for cell in filled)
+    parts = [[part.strip() for part in cell.split(",")] for cell in cells if "," in cell]
+    other = any(re.search(r"[;|\n\[{]| and ", cell) for cell in cells)
     whole = all(" " in part for names in parts for part in names)
     return "," if whole and not other and any(len(names) > 2 for names in parts) else ""
 
 
-def find_keyword_joint(cells: Iterable[str]) -> str:
+def find_keyword_joint(cells: Sequence[str]) -> str:
     """Return " and " where it joins the keywords in the cells of a column, as in tables of synthesisr, else ""."""
-    filled = list(filter(None, cells))
-    other = any(re.search(r"[;|\n,]", cell) for cell in filled)
-    return " and " if not other and any(cell.count(" and ") > 1 for cell in filled) else ""
+    other = any(re.search(r"[;|\n,]", cell) for cell in cells)
+    return " and " if not other and any(cell.count(" and ") > 1 for cell in cells) else ""
 
 
 def _split_joined_names(text: str, *, alone: bool, at_commas: bool) -> list[str]:

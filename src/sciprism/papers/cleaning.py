@@ -61,9 +61,8 @@ _HEADING = re.compile(
     r"(?=(?:We|The|This|These|In|An?|Our|Here|It|To|There|Recent|Background|Objectives?|Purpose|Aims?"
     r"|Introduction|Motivation|Context|Methods|Summary)\b))(?=\S)"
 )
-_NO_ABSTRACT = re.compile(
-    r"\[?(?:there is )?no abstract(?: is)?(?: available)?[.\]]*", re.IGNORECASE
-)  # Scopus and others
+# Scopus and others:
+_NO_ABSTRACT = re.compile(r"\[?(?:there is )?no abstract(?: is)?(?: available)?[.\]]*", re.IGNORECASE)
 _PASSES = 4  # for markup inside entities inside markup
 
 _MISSING = r"NA N/A n/a #N/A <NA> nan NaN NaT \N (null) #REF! #VALUE! #NAME? #DIV/0! #NULL! #NUM!"
@@ -91,10 +90,8 @@ _ARXIV = re.compile(
     re.IGNORECASE,
 )
 
-_COMBINING_MARKS = (
-    "\u0300\u0301\u0302\u0303\u0308\u0304\u0307\u0306\u030c\u030b\u0327\u0328\u030a\u0323\u0331\u030f\u0361"
-)
-_COMBINING = dict(zip("`'^~\"=.uvHckrdbGt", _COMBINING_MARKS, strict=True))
+_MARKS = "\u0300\u0301\u0302\u0303\u0308\u0304\u0307\u0306\u030c\u030b\u0327\u0328\u030a\u0323\u0331\u030f\u0361"
+_COMBINING = dict(zip("`'^~\"=.uvHckrdbGt", _MARKS, strict=True))
 _ACCENT = re.compile(
     r"\\(?P<mark>[`'^~\"=.]\s*|[uvHckrdbGt](?![A-Za-z])\s*)"
     r"(?:\{\s*\\?(?P<braced>[^\W\d_])(?P<rest>[^\W\d_]?)\s*\}"
@@ -125,10 +122,9 @@ displaystyle textstyle limits nolimits left right big Big bigg Bigg bigl bigr Bi
 tiny scriptsize footnotesize small normalsize large Large boldmath unboldmath
 noindent centering protect relax today
 """
-_SPACING = "par item quad qquad xspace newline linebreak"
 _LETTERS = "o O l L i j ss ae AE oe OE aa AA dh DH th TH dj DJ ng NG"
 _SILENT = frozenset(_SETTING.split())
-_SPACES = frozenset(_SPACING.split())
+_SPACES = frozenset(["par", "item", "quad", "qquad", "xspace", "newline", "linebreak"])
 _IN_WORDS = frozenset(_LETTERS.split())
 _MARKUP = re.compile(r"[\\{}~$]|--|``|''")
 

@@ -160,13 +160,11 @@ class DuplicateFinder:
     def find(self) -> Duplicates:
         """Group all papers added so far."""
         same_ids, clashes = self._same_ids()
-        links: dict[str, Iterable[tuple[int, int]]] = {"id": same_ids}
+        groups = _Groups(self)
+        groups.link("id", same_ids)
         for system in PAPER_ID_SYSTEMS:
             runs = find_equal_runs(self._keys[system])
-            links[system] = ((run[0], position) for run in runs for position in run[1:])
-        groups = _Groups(self)
-        for reason, pairs in links.items():
-            groups.link(reason, pairs)
+            groups.link(system, ((run[0], position) for run in runs for position in run[1:]))
         groups.link("title", self._same_titles(), check=self._tell_apart)
         if self._near_duplicates is not None:
             groups.link("text", self._texts.pairs(self._near_duplicates), check=self._tell_apart)
@@ -187,8 +185,7 @@ class DuplicateFinder:
                 else:
                     links.append((same, position))
             if len(works) > 1:
-                places = tuple(map(self._place, works))
-                clashes.append(IdClash(self._ids[run[0]], tuple(works), places))
+                clashes.append(IdClash(self._ids[run[0]], tuple(works), tuple(map(self._place, works))))
         return links, sorted(clashes, key=lambda clash: clash.positions)
 
     def identity(self, position: int) -> PaperIdentity:

@@ -47,10 +47,8 @@ _VERSION = re.compile(
 )
 _ARXIV_DOI = "10.48550/arxiv."
 
-_PART_WORDS = frozenset(
-    {"part", "pt", "section", "chapter", "volume", "vol", "book", "paper", "study", "report", "series", "phase"}
-    | {"number", "no", "nr", "teil", "partie"}
-)
+_PARTS = "part pt section chapter volume vol book paper study report series phase number no nr teil partie"
+_PART_WORDS = frozenset(_PARTS.split())
 _CARDINALS = "one two three four five six seven eight nine ten eleven twelve"
 _COUNTS = frozenset(_CARDINALS.split())
 """Words that count something, unless they follow a part word."""

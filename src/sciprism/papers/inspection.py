@@ -65,10 +65,7 @@ class PaperInspection:
         row = asdict(self)
         row["years"] = {str(year): count for year, count in self.years.items()}
         row["not_english"] = self.not_english
-        row["other_languages"] = [
-            {"id": paper.id, "language": paper.language, "title": paper.title, "place": str(paper.place or "")}
-            for paper in self.other_languages
-        ]
+        row["other_languages"] = [paper._asdict() | {"place": str(paper.place or "")} for paper in self.other_languages]
         row["duplicates"] = {
             "surplus": self.duplicates.surplus,
             "reasons": self.duplicates.reasons(),

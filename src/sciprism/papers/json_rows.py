@@ -196,7 +196,8 @@ class _JsonStream:
         keys: set[str] = set()
         while (char := self._peek()) != end:
             if not char:
-                yield self._fail(f"the file ends before its {'list' if end == ']' else 'object'} is closed")
+                reason = f"the file ends before its {'list' if end == ']' else 'object'} is closed"
+                yield next(self._number), self._line, None, reason
                 return
             if char == ",":
                 self._advance(self._position + 1)
@@ -264,9 +265,6 @@ class _JsonStream:
             keys.update(value)
         yield number, line, (key, value) if keyed else value, ""
         return True
-
-    def _fail(self, reason: str) -> JsonValue:
-        return next(self._number), self._line, None, reason
 
     def _key(self) -> Any:
         """Decode and skip the key that begins here, and its colon."""

@@ -37,23 +37,16 @@ is are can does
 """
 _IN_NAMES = "die in ein den bei de la le un et el en van op te as do no per pour si be al são"
 _ENGLISH, _IN_ENGLISH = frozenset(_FREQUENT.split()), frozenset(_IN_NAMES.split())
-_ENDINGS = {
-    "German": r"ungen|ung|keiten|keit|heiten|heit|schaft|schaften|ität|ischen?|ischer|isches|lichen?|licher",
-    "French": r"iques?|ités?|eux|euse|elles?|ées?|aux|aires?|eurs?|isme|ements?",
-    "Spanish": r"ción|ciones|sión|dad|dades|mientos?|ic[oa]s?|ador|aje",
-    "Portuguese": r"ção|ções|são|dades?|mentos?|ic[oa]s?|agem|ência|ância",
-    "Italian": r"zion[ei]|ità|ment[oi]|ic[oai]|iche|aggio",
-}
-_ACCENTS = {
-    "German": "äöüß",
-    "French": "àâçèéêëîïôùûœ",
-    "Spanish": "áéíóúñü",
-    "Portuguese": "áàâãçéêíóôõú",
-    "Italian": "àèéìòù",
+_ENDINGS_AND_ACCENTS = {
+    "German": ("ungen|ung|keiten|keit|heiten|heit|schaft|schaften|ität|ischen?|ischer|isches|lichen?|licher", "äöüß"),
+    "French": ("iques?|ités?|eux|euse|elles?|ées?|aux|aires?|eurs?|isme|ements?", "àâçèéêëîïôùûœ"),
+    "Spanish": ("ción|ciones|sión|dad|dades|mientos?|ic[oa]s?|ador|aje", "áéíóúñü"),
+    "Portuguese": ("ção|ções|são|dades?|mentos?|ic[oa]s?|agem|ência|ância", "áàâãçéêíóôõú"),
+    "Italian": ("zion[ei]|ità|ment[oi]|ic[oai]|iche|aggio", "àèéìòù"),
 }
 _SIGNS = {
-    name: (re.compile(rf".{{3,}}(?:{endings})"), re.compile(f".*[{_ACCENTS[name]}].*"))
-    for name, endings in _ENDINGS.items()
+    name: (re.compile(f".{{3,}}(?:{endings})"), re.compile(f".*[{accents}].*"))
+    for name, (endings, accents) in _ENDINGS_AND_ACCENTS.items()
 }
 _MIN_TITLE_WORDS, _MIN_EVIDENCE = 3, 1.5
 _SCRIPTS = {

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import islice
 
 from sciprism.papers.identity import (
@@ -87,17 +88,17 @@ class MergedRecords:
 
     def collect(self, records: Iterable[Paper | Deletion]) -> None:
         """Read all records again, and merge those of one paper."""
-        members: dict[int, list[tuple[int, Paper]]] = {}
+        members: dict[int, dict[int, Paper]] = {}
         for position, paper in enumerate(record for record in records if isinstance(record, Paper)):
             if position in self._groups:
-                members.setdefault(self._groups[position], []).append((position, paper))
+                members.setdefault(self._groups[position], {})[position] = paper
         for group in members.values():
-            for cluster in _cluster(group):
-                if len(cluster) > 1:
-                    (first, paper), *others = cluster
-                    self._merged[first] = merge_records([paper, *(other for _, other in others)])
-                    self._absorbed.update(position for position, _ in others)
-                    self.papers.append(_describe(self._merged[first], [paper for _, paper in cluster]))
+            for first, *others in _cluster(group):
+                if others:
+                    papers = [group[position] for position in (first, *others)]
+                    self._merged[first] = merge_records(papers)
+                    self._absorbed.update(others)
+                    self.papers.append(_describe(self._merged[first], papers))
 
     def merge(self, records: Iterable[Paper | Deletion]) -> Iterator[Paper | Deletion]:
         """Yield the records of the input, those of one paper as one."""
@@ -153,18 +154,18 @@ def _show(one: object, other: object) -> tuple[str, str]:
     return cut(texts[0]) + ",", cut(texts[1])
 
 
-def _cluster(group: list[tuple[int, Paper]]) -> list[list[tuple[int, Paper]]]:
+def _cluster(group: Mapping[int, Paper]) -> list[list[int]]:
     """Divide records that share ids into those of one paper."""
-    clusters: list[list[tuple[int, Paper]]] = []
-    identities = {position: identify(paper) for position, paper in group}
-    for position, paper in group:
+    clusters: list[list[int]] = []
+    identities = {position: identify(paper) for position, paper in group.items()}
+    for position, paper in group.items():
         for cluster in islice(clusters, MAX_WORKS):
-            related = [_relate(identities[position], paper, identities[member], record) for member, record in cluster]
+            related = [_relate(identities[position], paper, identities[member], group[member]) for member in cluster]
             if any(related) and None not in related:
-                cluster.append((position, paper))
+                cluster.append(position)
                 break
         else:
-            clusters.append([(position, paper)])
+            clusters.append([position])
     return clusters
 
 
@@ -187,11 +188,7 @@ def _contradict(paper: Paper, other: Paper) -> bool:
 
 
 def _find_fullest(records: Sequence[Paper]) -> Paper:
-    fullest = records[0]
-    for record in records[1:]:
-        if _is_fuller(record, fullest):
-            fullest = record
-    return fullest
+    return reduce(lambda fullest, record: record if _is_fuller(record, fullest) else fullest, records)
 
 
 def _is_fuller(paper: Paper, other: Paper) -> bool:
@@ -203,7 +200,6 @@ def _is_fuller(paper: Paper, other: Paper) -> bool:
 
 
 def _describe(merged: Paper, records: Sequence[Paper]) -> MergedPaper:
-    """Return what a merged paper is made of."""
     fullest = _find_fullest(records)
     filled = tuple(name for name in FIELDS if getattr(merged, name) and not getattr(fullest, name))
     places = tuple(str(paper.place or "") for paper in records)

@@ -6,23 +6,15 @@ import ast
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
 _PRINTED = re.compile(r"[\[({].*[\])}]|(?:c|list|set|array|Index|Series)\(.*\)|character\(0\)", re.DOTALL)
 _ONLY_QUOTED = re.compile(r"(?:[\w.]+\(|\0|[\s,\[\](){}]|nan\b|None\b|NA\b|\w+=\w+|\.\.\.|0)*")  # and what is around it
 _ARRAY_TYPE = re.compile(r",\s*(?:dtype|length|name)=[^\[]*\)$")
-_NAME_KEYS = (
-    "display_name",
-    "name",
-    "full_name",
-    "fullname",
-    "literal",
-    "author",
-    "raw_author_name",
-    "keyword",
-    "term",
-)
+_NAMES = "display_name name full_name fullname literal author raw_author_name keyword term"
+_NAME_KEYS = tuple(_NAMES.split())
 _NAN = re.compile(r"(?<=[\s\[{:,])nan(?=[\s\]},])")
 
 
@@ -36,14 +28,8 @@ def parse_printed_list(text: str) -> list[str] | None:
     if not _PRINTED.fullmatch(text):
         return None
     bare = _QUOTED.sub("\0", text)
-    values: Any = None
-    if not re.search("\0\\s*\0", bare):  # Python would join such neighbours into one text
-        for parse in (json.loads, ast.literal_eval):
-            try:
-                values = parse(text)
-                break
-            except (ValueError, SyntaxError, RecursionError, MemoryError):
-                continue
+    # Python would join neighbouring texts into one.
+    values = None if re.search("\0\\s*\0", bare) else _parse_literal(text)
     if isinstance(values, str | int | float):
         return None  # it was in brackets
     if values is None:
@@ -70,13 +56,17 @@ def _name_item(item: Any) -> str:
 def parse_cell(text: str) -> Any:
     """Return the list or object that a cell holds, in JSON or as Python prints it, else its text; None if empty."""
     if text[:1] in ("[", "{"):
-        for written in (text, _NAN.sub("None", text)):
-            for parse in (json.loads, ast.literal_eval):
-                try:
-                    return parse(written)
-                except (ValueError, SyntaxError, RecursionError, MemoryError):
-                    continue
+        value = _parse_literal(text)
+        return (_parse_literal(_NAN.sub("None", text)) or text) if value is None else value
     return text or None
+
+
+def _parse_literal(text: str) -> Any:
+    """Return the value that a text has in JSON or in Python; None if it has none."""
+    for parse in (json.loads, ast.literal_eval):
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            return parse(text)
+    return None
 
 
 def nest_columns(row: Mapping[str, Any], lists: Collection[str] = (), maps: Collection[str] = ()) -> Mapping[str, Any]:

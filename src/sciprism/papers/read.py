@@ -283,7 +283,6 @@ class _RecordStream(Generic[Record]):
         return BadRecord(place.record or 0, place.line, fault) if fault else record
 
     def _explain_unknown(self, file: InputFile) -> str:
-        """Return that a file is in no known format."""
         names = ", ".join(f"{name} ({' '.join(self.formats[name].suffixes)})" for name in sorted(self.formats))
         root = _XML_ROOT.match(file.head())
         element = f" (XML of <{root[1]}>)" if root else ""

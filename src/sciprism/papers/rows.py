@@ -180,12 +180,6 @@ def find_nearest_header(headers: Sequence[str], names: str) -> str:
     return best if scores.get(best, 0.0) >= _MIN_SIMILARITY else ""
 
 
-def list_unread_headers(headers: Sequence[str], columns: Columns) -> tuple[str, ...]:
-    """Return the headers of the columns that hold no known field."""
-    read = {column for numbers in columns.values() for column in numbers}
-    return tuple(header for column, header in enumerate(headers) if header and column not in read)
-
-
 def cell_getter(cells: Sequence[str], columns: Columns) -> Callable[[str], str]:
     """Return a function of a field that gives the text of its cell, empty where there is none."""
 

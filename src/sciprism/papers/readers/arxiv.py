@@ -36,10 +36,6 @@ def _find_withdrawal(row: JsonObject) -> str:
 def _build_record(row: JsonObject) -> Paper | Deletion:
     if _find_withdrawal(row) and not str(row.get("abstract") or "").strip() and row.get("id"):
         return Deletion(str(row["id"]))
-    return _build_paper(row)
-
-
-def _build_paper(row: JsonObject) -> Paper:
     number = row.get("id")
     dois = str(get_first(row, "doi") or "").split()
     versions = row.get("versions")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-from sciprism.papers.bibliographic_fields import find_year, is_medline, reorder_name, split_list
+from sciprism.papers.bibliographic_fields import find_year, is_medline, reorder_name, split_all
 from sciprism.papers.cleaning import normalise_doi
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import paper_readers
@@ -15,11 +15,7 @@ from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
 
 _XML = re.compile(r"<xml\b[^>]*>\s*<records\b|<records>\s*<record>\s*<(?:database|source-app|rec-number|ref-type)\b")
 _XML_VENUES = (
-    "titles/secondary-title",
-    "periodical/full-title",
-    "alt-periodical/full-title",
-    "titles/alt-title",
-    "publisher",
+    *("titles/secondary-title", "periodical/full-title", "alt-periodical/full-title", "titles/alt-title", "publisher"),
 )
 _XML_DATES = ("dates/year", "dates/pub-dates/date")
 
@@ -46,9 +42,7 @@ def _build_xml_paper(record: Element) -> Paper:
         authors=tuple(dict.fromkeys(map(reorder_name, authors))),
         venue=next((venue for venue in venues if venue and venue != title), ""),
         year=next(filter(None, (find_year(text_of(record, path)) for path in _XML_DATES)), None),
-        keywords=tuple(
-            dict.fromkeys(word for text in texts_of(record, "keywords/keyword") for word in split_list(text))
-        ),
+        keywords=split_all(texts_of(record, "keywords/keyword")),
         ids=ids,
     )
 

@@ -24,12 +24,12 @@ _REPLY = JsonLayout(("result", "citation", "reference"), containers=("resultList
 def _build_paper(row: JsonObject) -> Paper:
     medical = first_text(row.get("source")) == "MED"
     number = first_text(row.get("id"))
+    headings, words = get_path(row, "meshHeadingList", "meshHeading"), get_path(row, "keywordList", "keyword")
     ids = {
         "doi": first_text(row.get("doi")),
         "pmid": first_text(row.get("pmid")) or (number if medical else ""),
         "pmcid": first_text(row.get("pmcid")),
     }
-    headings = get_path(row, "meshHeadingList", "meshHeading")
     return Paper(
         id=number,
         title=first_text(row.get("title")),
@@ -39,9 +39,7 @@ def _build_paper(row: JsonObject) -> Paper:
         or first_text(get_first(row, "journalTitle", "journalAbbreviation", "publicationTitle"))
         or first_text(get_path(row, "bookOrReportDetails", "publisher")),
         year=parse_year(get_first(row, "pubYear", "firstPublicationDate")),
-        keywords=list_texts(
-            [*list_texts(headings, "descriptorName"), *list_texts(get_path(row, "keywordList", "keyword"))]
-        ),
+        keywords=list_texts([*list_texts(headings, "descriptorName"), *list_texts(words)]),
         ids={system: value for system, value in ids.items() if value},
     )
 

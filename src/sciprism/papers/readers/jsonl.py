@@ -73,11 +73,7 @@ def _parse_list(value: Any, split: Callable[[str], tuple[str, ...]] = split_keyw
 def _build_beir_paper(row: JsonObject) -> Paper:
     about = row.get("metadata")
     about = about if isinstance(about, dict) else {}
-    ids = {
-        "doi": get_first(about, "doi"),
-        "pmid": get_first(about, "pmid", "pubmed_id"),
-        "url": get_first(about, "url"),
-    }
+    ids = {"doi": about.get("doi"), "pmid": get_first(about, "pmid", "pubmed_id"), "url": about.get("url")}
     return Paper.from_json(
         {
             "id": get_path(row, "_id"),

@@ -32,31 +32,28 @@ def _build_paper(row: JsonObject) -> Paper:
     number = _shorten(get_path(row, "id") or get_path(row, "ids", "openalex"))
     ids = {
         "openalex": number,
-        "doi": get_first(row, "doi") or get_path(row, "ids", "doi"),
+        "doi": row.get("doi") or get_path(row, "ids", "doi"),
         **{system: _shorten(get_path(row, "ids", system)) for system in ("pmid", "pmcid", "mag")},
     }
-    people = _as_list(row, "authorships")
+    names = [
+        get_path(person, "author", "display_name") or get_path(person, "raw_author_name")
+        for person in _as_list(row, "authorships")
+    ]
     fields, narrower = _fields(row)
+    words = list_texts(_as_list(row, "keywords"), "display_name", "keyword")
+    headings = list_texts(_as_list(row, "mesh"), "descriptor_name")
     return Paper.from_json(
         {
             "id": number,
             "title": get_first(row, "title", "display_name"),
             "abstract": _build_abstract(row.get("abstract_inverted_index")) or row.get("abstract"),
-            "authors": list_texts(
-                [get_path(person, "author", "display_name") or get_path(person, "raw_author_name") for person in people]
-            ),
+            "authors": list_texts(names),
             "venue": get_path(row, "primary_location", "source", "display_name")
             or get_path(row, "host_venue", "display_name")
             or get_path(row, "primary_location", "raw_source_name"),
             "year": parse_year(get_first(row, "publication_year", "publication_date")),
             "fields": fields,
-            "keywords": list_texts(
-                [
-                    *list_texts(_as_list(row, "keywords"), "display_name", "keyword"),
-                    *list_texts(_as_list(row, "mesh"), "descriptor_name"),
-                    *narrower,
-                ]
-            ),
+            "keywords": list_texts([*words, *headings, *narrower]),
             "references": list_texts([_shorten(work) for work in _as_list(row, "referenced_works")]),
             "ids": {system: value for system, value in ids.items() if value},
         }

@@ -20,7 +20,7 @@ from sciprism.papers.division import BLOCK_RECORDS
 from sciprism.papers.input_file import NOT_WANTED, BadRecord, FilePath, InputFile, ReadOptions, copy_file
 from sciprism.papers.json_rows import MAX_REASON_CHARS, JsonObject
 from sciprism.papers.printed_values import parse_cell
-from sciprism.papers.readers.registry import paper_readers
+from sciprism.papers.readers.registry import build_record, paper_readers
 from sciprism.papers.readers.tables import TEXTS, find_row_builder
 from sciprism.papers.records import Deletion, Paper
 from sciprism.papers.remote.objects import RemoteObject
@@ -65,7 +65,7 @@ def read_parquet(file: InputFile, options: ReadOptions) -> Iterator[Paper | Dele
                 for row in batch.to_pylist():
                     number += 1
                     row |= folders | {name: dict(row[name]) for name in maps if row[name] is not None}
-                    yield _build(build, row, number)
+                    yield build_record(build, {name: _to_json(name, cell) for name, cell in row.items()}, number, file)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, InputError):
             raise
@@ -130,13 +130,6 @@ def _find_json_builder(names: list[str]) -> PaperBuilder | None:
 def _find_table_builder(file: InputFile, names: list[str], options: ReadOptions) -> PaperBuilder:
     build = find_row_builder(file, names, options)
     return lambda row: build([_write_cell(row.get(name)) for name in names])
-
-
-def _build(build: PaperBuilder, row: dict[str, Any], number: int) -> Paper | Deletion | BadRecord:
-    try:
-        return build({name: _to_json(name, value) for name, value in row.items()})
-    except ValueError as error:
-        return BadRecord(number, None, str(error)[:MAX_REASON_CHARS])
 
 
 def _to_json(name: str, value: Any) -> Any:

@@ -16,14 +16,10 @@ from sciprism.papers.records import Deletion, Paper
 from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
 
 _XML = re.compile(r"<Pubmed(Book)?Article(Set)?\b")
-_DATES = (
-    "Journal/JournalIssue/PubDate/Year",
-    "Journal/JournalIssue/PubDate/MedlineDate",  # "1998 Dec-1999 Jan", "Spring 2000"
-    "Book/PubDate/Year",
-    "Book/PubDate/MedlineDate",
-    "ArticleDate/Year",
-    "ContributionDate/Year",
-)
+_ISSUES = ("Journal/JournalIssue/PubDate", "Book/PubDate")
+# A MedlineDate is such as "1998 Dec-1999 Jan", "Spring 2000".
+_DATES = [f"{issue}/{date}" for issue in _ISSUES for date in ("Year", "MedlineDate")]
+_DATES += ["ArticleDate/Year", "ContributionDate/Year"]
 _CITED = "Reference/ArticleIdList/ArticleId[@IdType='pubmed']"
 _LATER_VERSION = re.compile(r"(?!1$)[1-9]\d{0,2}", re.ASCII)
 _DELETIONS = ("DeleteCitation", "DeleteDocument")

@@ -122,12 +122,20 @@ def read_objects(
             if file.wanted and not file.wanted(number):
                 yield NOT_WANTED
                 continue
-            try:
-                if reason or not isinstance(item, dict):
-                    raise ValueError(reason or f"{item!r} is not an object")
-                record = build(item)
-                if find_notice and (notice := find_notice(item)):
-                    file.noticed[notice] += 1
-                yield record
-            except ValueError as error:
-                yield BadRecord(number, line, str(error)[:MAX_REASON_CHARS])
+            if reason or not isinstance(item, dict):
+                yield BadRecord(number, line, (reason or f"{item!r} is not an object")[:MAX_REASON_CHARS])
+                continue
+            record = build_record(build, item, number, file)
+            if find_notice and not isinstance(record, BadRecord) and (notice := find_notice(item)):
+                file.noticed[notice] += 1
+            yield record
+
+
+def build_record(
+    build: Callable[[Any], Record | Deletion], row: Any, number: int, file: InputFile
+) -> Record | Deletion | BadRecord:
+    """Return the record that `build` makes of the row of this number, or the reason where it raises ValueError."""
+    try:
+        return build(row)
+    except ValueError as error:
+        return BadRecord(number, file.record_line, str(error)[:MAX_REASON_CHARS])

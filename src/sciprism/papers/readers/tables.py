@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from difflib import get_close_matches
+from functools import reduce
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -28,16 +29,14 @@ from sciprism.papers.bibliographic_fields import (
 )
 from sciprism.papers.cleaning import is_missing
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
-from sciprism.papers.json_rows import MAX_REASON_CHARS
 from sciprism.papers.printed_values import parse_cell, parse_printed_list
-from sciprism.papers.readers.registry import paper_readers
+from sciprism.papers.readers.registry import build_record, paper_readers
 from sciprism.papers.records import ID_SYSTEMS, Deletion, Paper
 from sciprism.papers.rows import (
     cell_getter,
     detect_layout,
     find_columns,
     guess_columns,
-    list_unread_headers,
     normalise_header,
     read_rows,
     sample_rows,
@@ -45,8 +44,6 @@ from sciprism.papers.rows import (
 
 if TYPE_CHECKING:
     from python_calamine import CalamineWorkbook
-
-RowBuilder = Callable[[Sequence[str]], Paper | Deletion]
 
 # Our fields and their normalised headers, the best first.
 PAPER_HEADERS = {
@@ -135,18 +132,17 @@ def read_table(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deleti
     Raises InputError for a table without a title (`options.required_column`).
     """
     layout = detect_layout(file.head(), guess_paper_columns)
-    known = guess_columns(layout.headers, known_headers(layout.headers))
-    if options.required_column == "abstract" and "abstract" not in known:
+    if options.required_column == "abstract" and "abstract" not in guess_paper_columns(layout.headers):
         listed = ", ".join(filter(None, layout.headers))
         raise InputError(f"{file.path}: no column holds the abstract; columns: {listed}; rename one to abstract")
     build = find_row_builder(file, layout.headers, options, sample_rows(file.head(), layout, _SAMPLE_ROWS))
     for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
-        yield BadRecord(number, file.record_line, fault) if fault else _build(build, cells, number, file)
+        yield BadRecord(number, file.record_line, fault) if fault else build_record(build, cells, number, file)
 
 
 def find_row_builder(
     file: InputFile, headers: Sequence[str], options: ReadOptions, sample: Sequence[Sequence[str]] = ()
-) -> RowBuilder:
+) -> Callable[[Sequence[str]], Paper | Deletion]:
     """Return a function that builds the paper of a row's cells; says in `file` which columns it does not read.
 
     sample: rows that show how the cells of a column join several values.
@@ -160,7 +156,8 @@ def find_row_builder(
     columns = find_columns(
         file.path, headers, known_headers(headers), chosen=options.columns, required=options.required_column
     )
-    file.unread_columns = list_unread_headers(headers, columns)
+    read_columns = {column for numbers in columns.values() for column in numbers}
+    file.unread_columns = tuple(header for n, header in enumerate(headers) if header and n not in read_columns)
     titles = columns.get("title", ())
     names, keywords = (_list_cells(sample, columns.get(field, ())) for field in ("authors", "keywords"))
     glued = set(map(normalise_header, headers)) >= _SPRINGER
@@ -171,13 +168,6 @@ def find_row_builder(
         return build_paper(cell_getter(filled, columns), *joints)
 
     return build_row
-
-
-def _build(build: RowBuilder, cells: Sequence[str], number: int, file: InputFile) -> Paper | Deletion | BadRecord:
-    try:
-        return build(cells)
-    except ValueError as error:
-        return BadRecord(number, file.record_line, str(error)[:MAX_REASON_CHARS])
 
 
 def _list_cells(rows: Sequence[Sequence[str]], columns: Sequence[int]) -> list[str]:
@@ -191,8 +181,7 @@ def _parse_cells(headers: Sequence[str], cells: Sequence[str]) -> dict[str, Any]
 
 def known_headers(headers: Sequence[str]) -> Mapping[str, str]:
     """Return the known headers of each field; in tables of Web of Science and bibliometrix ID means keywords."""
-    web_of_science = {"ti", "so"} <= set(map(normalise_header, headers))
-    if not web_of_science:
+    if not {"ti", "so"} <= set(map(normalise_header, headers)):
         return PAPER_HEADERS
     return PAPER_HEADERS | {"id": PAPER_HEADERS["id"].removeprefix("id "), "more_keywords": "id"}
 
@@ -267,7 +256,7 @@ def read_workbook(file: InputFile, options: ReadOptions) -> Iterator[Paper | Del
     for number, cells in enumerate(chain(sample, texts), start + 2):
         if any(cells):
             file.record_line = number
-            yield _build(build, cells, number, file)
+            yield build_record(build, cells, number, file)
 
 
 def _check_size(content: io.BytesIO) -> None:
@@ -281,19 +270,13 @@ def _check_size(content: io.BytesIO) -> None:
             if name.startswith("xl/worksheets/"):
                 with archive.open(name) as sheet:
                     size = _SIZE.search(sheet.read(1 << 12))
-                if size and _column_number(size[1]) * int(size[2]) > _MAX_CELLS:
+                columns = reduce(lambda number, letter: 26 * number + letter - 64, size[1], 0) if size else 0
+                if size and columns * int(size[2]) > _MAX_CELLS:
                     where = f"{size[1].decode()}{size[2].decode()}"
                     raise InputError(
                         f"{name} extends to cell {where}; delete the cells beyond the table, or save it as CSV"
                     )
     content.seek(0)
-
-
-def _column_number(letters: bytes) -> int:
-    number = 0
-    for letter in letters:
-        number = 26 * number + letter - 64
-    return number
 
 
 def _find_table(workbook: CalamineWorkbook, file: InputFile, options: ReadOptions) -> tuple[list[list[Any]], int]:
@@ -310,8 +293,7 @@ def _find_table(workbook: CalamineWorkbook, file: InputFile, options: ReadOption
         rows = list(sheet.iter_rows()) if sheet.height else []
         for position, row in enumerate(islice(rows, _MAX_HEADER_ROW)):
             headers = [_text(cell) for cell in row]
-            named = title in map(normalise_header, headers) if title else "title" in guess_paper_columns(headers)
-            if named:
+            if title in map(normalise_header, headers) if title else "title" in guess_paper_columns(headers):
                 others = (other for other in names if other != name and not file.part)
                 file.unread_sheets = tuple(other for other in others if workbook.get_sheet_by_name(other).height)
                 return rows, position

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from sciprism.papers.bibliographic_fields import find_year, is_medline, reorder_name, split_list
+from sciprism.papers.bibliographic_fields import find_year, is_medline, reorder_name, split_all, split_list
 from sciprism.papers.cleaning import normalise_doi
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import paper_readers
@@ -89,11 +89,6 @@ def _first(fields: Fields, *tags: str) -> str:
     return next((value for tag in tags for value in fields.get(tag, ()) if value), "")
 
 
-def _split_all(texts: list[str]) -> tuple[str, ...]:
-    """Return the distinct keywords in some lists."""
-    return tuple(dict.fromkeys(word for text in texts for word in split_list(text)))
-
-
 # ---- RIS ----
 
 # The standard has two spaces before the dash. With fewer spaces only these tags are read: "IV - results" is text.
@@ -113,6 +108,7 @@ _MEDLINE = re.compile(r"^PMID\s*- ", re.MULTILINE)
 _VENUES = ("JF", "T2", "JO", "BT", "JA", "J1", "J2", "C3", "PB")
 _TITLES = ("TI", "T1", "CT", "BT", "TT", "ST")
 _PARAGRAPHS = ("AB", "N2", "N1")
+_RIS_DOI = re.compile(r"\s*(?:doi\b|10\.|https?://(?:dx\.)?doi\.org/)", re.IGNORECASE)
 
 
 def _is_ris(head: str) -> bool:
@@ -186,28 +182,23 @@ def _build_ris_paper(fields: Fields) -> Paper:
         authors=tuple(dict.fromkeys(map(reorder_name, filter(None, authors or editors)))),
         venue=_first(fields, *(tag for tag in _VENUES if tag != title_tag)),
         year=next((year for tag in ("PY", "Y1", "DA") if (year := find_year(_first(fields, tag)))), None),
-        keywords=_split_all(fields.get("KW", [])),
+        keywords=split_all(fields.get("KW", [])),
         ids=ids,
     )
 
 
 def _collect_ris_ids(fields: Fields) -> dict[str, str]:
-    ids: dict[str, str] = {}
-    for tag in ("DO", "M3", "L3", "N1", "UR", "L2"):
-        for value in fields.get(tag, ()):
-            marked = tag == "DO" or re.match(r"\s*(?:doi\b|10\.|https?://(?:dx\.)?doi\.org/)", value, re.IGNORECASE)
-            if marked and "10." in value:
-                ids.setdefault("doi", value)
-    if url := _first(fields, "UR"):
-        ids["url"] = url
-    if (isbn := _first(fields, "SN")) and _first(fields, "TY") in ("BOOK", "EBOOK", "EDBOOK", "WHOLE"):
-        ids["isbn"] = isbn
-    accession = _first(fields, "AN")
-    if accession.isdigit() and is_medline(_first(fields, "DB"), _first(fields, "DP")):
-        ids["pmid"] = accession
-    if (pmcid := _first(fields, "C2")).startswith("PMC"):
-        ids["pmcid"] = pmcid
-    return ids
+    values = [(tag, value) for tag in ("DO", "M3", "L3", "N1", "UR", "L2") for value in fields.get(tag, ())]
+    dois = (value for tag, value in values if "10." in value and (tag == "DO" or _RIS_DOI.match(value)))
+    accession, pmcid = _first(fields, "AN"), _first(fields, "C2")
+    ids = {
+        "doi": next(dois, ""),
+        "url": _first(fields, "UR"),
+        "isbn": _first(fields, "SN") if _first(fields, "TY") in ("BOOK", "EBOOK", "EDBOOK", "WHOLE") else "",
+        "pmid": accession if accession.isdigit() and is_medline(_first(fields, "DB"), _first(fields, "DP")) else "",
+        "pmcid": pmcid if pmcid.startswith("PMC") else "",
+    }
+    return {system: value for system, value in ids.items() if value}
 
 
 # ---- EndNote's tagged text ----
@@ -261,7 +252,7 @@ def _build_enw_paper(fields: Fields) -> Paper:
         authors=tuple(dict.fromkeys(reorder_name(name.rstrip(",")) for name in authors if name.rstrip(","))),
         venue=next((venue for tag in "JBSI" if (venue := _first(fields, tag)) and venue != title), ""),
         year=find_year(_first(fields, "D")) or find_year(_first(fields, "8")),
-        keywords=_split_all(fields.get("K", [])),
+        keywords=split_all(fields.get("K", [])),
         ids={system: value for system, value in ids.items() if value},
     )
 
@@ -392,7 +383,7 @@ def _build_wos_paper(fields: Fields) -> Paper:
         venue=join("SO") or join("SE"),
         year=find_year(_first(fields, "PY")) or find_year(_first(fields, "EA")),
         fields=split_list(join("WC") or join("SC")),
-        keywords=_split_all([join("DE"), join("ID")]),
+        keywords=split_all([join("DE"), join("ID")]),
         references=tuple(dict.fromkeys(f"doi:{normalise_doi(doi)}" for doi in cited)),
         ids={system: value for system, value in ids.items() if value},
     )

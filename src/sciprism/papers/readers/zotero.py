@@ -29,8 +29,8 @@ _TABLES = {
     *("items", "itemTypes", "itemData", "itemDataValues", "fields", "creators", "creatorTypes", "itemCreators", "tags"),
     *("itemTags", "collections", "collectionItems", "deletedItems", "libraries", "groups"),
 }
-# Names that Zotero's items have in all its formats.
 NO_PAPERS = ("attachment", "note", "annotation")
+"""Kinds of items that are no papers, in all formats of Zotero."""
 _ITEMS = """
 SELECT itemID, key, typeName, libraryID, itemID IN (SELECT itemID FROM deletedItems)
 FROM items LEFT JOIN itemTypes USING (itemTypeID) ORDER BY itemID
@@ -45,14 +45,16 @@ JOIN creators USING (creatorID) JOIN creatorTypes USING (creatorTypeID) WHERE it
 _TAGS = "SELECT name FROM itemTags JOIN tags USING (tagID) WHERE itemID = ? ORDER BY name"
 _MEMBERSHIPS = "SELECT collectionID FROM collectionItems WHERE itemID = ? ORDER BY collectionID"
 # Each kind of item has its own field of these names; the best first.
-TITLES = ("title", "caseName", "nameOfAct", "subject")
-VENUES = (
+_TITLES = ("title", "caseName", "nameOfAct", "subject")
+_VENUES = (
     *("publicationTitle", "proceedingsTitle", "bookTitle", "encyclopediaTitle", "dictionaryTitle", "conferenceName"),
     *("blogTitle", "websiteTitle", "forumTitle", "programTitle", "repository", "university", "institution"),
     *("series", "reporter", "publisher"),
 )
-DATES = ("date", "dateDecided", "dateEnacted", "issueDate", "filingDate")
-NUMBERS = ("archiveID", "number", "reportNumber")  # "arXiv:1706.03762" of a preprint
+_DATES = ("date", "dateDecided", "dateEnacted", "issueDate", "filingDate")
+_NUMBERS = ("archiveID", "number", "reportNumber")  # "arXiv:1706.03762" of a preprint
+FIELDS = (*_TITLES, *_VENUES, *_DATES, *_NUMBERS, "abstractNote", "DOI", "ISBN", "url", "extra")
+"""Zotero's fields that are read."""
 MAX_LISTED = 40
 """Names that a message lists."""
 
@@ -112,8 +114,13 @@ def _read_items(database: sqlite3.Connection, file: InputFile) -> Iterator[Paper
             file.omitted["deleted item" if deleted else kind] += 1
             continue
         number += 1
-        names = [collections.names[place] for place in memberships if place in collections.names]
-        paper = _build_paper(database, item, str(key or ""), names)
+        paper = build_item(
+            str(key or ""),
+            {str(name): _text(value) for name, value in database.execute(_FIELDS, (item,))},
+            creators=database.execute(_CREATORS, (item,)),
+            tags=filter(None, map(_text, _column(database, _TAGS, item))),
+            collections=[collections.names[place] for place in memberships if place in collections.names],
+        )
         if paper.title or paper.abstract:
             yield paper
         else:
@@ -122,32 +129,38 @@ def _read_items(database: sqlite3.Connection, file: InputFile) -> Iterator[Paper
             )
 
 
-def _build_paper(database: sqlite3.Connection, item: int, key: str, collections: list[str]) -> Paper:
-    fields = {str(name): _text(value) for name, value in database.execute(_FIELDS, (item,))}
-    noted = find_noted_ids(fields.get("extra", ""))
-    number = next((fields[name] for name in NUMBERS if fields.get(name, "").lower().startswith("arxiv:")), "")
+def build_item(
+    id: str,
+    fields: Mapping[str, str],
+    *,
+    creators: Iterable[tuple[Any, Any, Any]],
+    tags: Iterable[str],
+    collections: Iterable[str] = (),
+) -> Paper:
+    """Build the paper of an item. fields: by Zotero's names. creators: kind, given and last name of each."""
+    number = next((fields[name] for name in _NUMBERS if fields.get(name, "").lower().startswith("arxiv:")), "")
     ids = {"doi": fields.get("DOI"), "isbn": fields.get("ISBN"), "url": fields.get("url"), "arxiv": number}
     return Paper(
-        id=key,
-        title=_first(fields, TITLES),
+        id=id,
+        title=_first(fields, _TITLES),
         abstract=fields.get("abstractNote", ""),
-        authors=name_authors(database.execute(_CREATORS, (item,))),
-        venue=_first(fields, VENUES),
-        year=find_year(_first(fields, DATES)),
+        authors=_name_authors(creators),
+        venue=_first(fields, _VENUES),
+        year=find_year(_first(fields, _DATES)),
         fields=tuple(collections),
-        keywords=tuple(filter(None, map(_text, _column(database, _TAGS, item)))),
-        ids=noted | {system: value for system, value in ids.items() if value},
+        keywords=tuple(tags),
+        ids=find_noted_ids(fields.get("extra", "")) | {system: value for system, value in ids.items() if value},
     )
 
 
-def name_authors(creators: Iterable[tuple[Any, Any, Any]]) -> tuple[str, ...]:
+def _name_authors(creators: Iterable[tuple[Any, Any, Any]]) -> tuple[str, ...]:
     """Return the authors, else those of the first kind of creator (editors, inventors ...)."""
     people = [(kind, " ".join(filter(None, (_text(given), _text(last))))) for kind, given, last in creators]
     chosen = "author" if any(kind == "author" for kind, _ in people) else next((kind for kind, _ in people), "")
     return tuple(name for kind, name in people if kind == chosen and name)
 
 
-def _first(fields: dict[str, str], names: Iterable[str]) -> str:
+def _first(fields: Mapping[str, str], names: Iterable[str]) -> str:
     return next((fields[name] for name in names if fields.get(name)), "")
 
 

@@ -7,12 +7,13 @@ no papers. Of an API's reply collections are keys without names, and are not rea
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
-from sciprism.papers.bibliographic_fields import find_noted_ids, find_year
+from sciprism.papers.bibliographic_fields import find_year
 from sciprism.papers.json_rows import JsonLayout, JsonObject, first_text, get_first, get_path, list_texts
 from sciprism.papers.readers.registry import paper_readers
-from sciprism.papers.readers.zotero import DATES, NO_PAPERS, NUMBERS, TITLES, VENUES, name_authors
+from sciprism.papers.readers.zotero import FIELDS, NO_PAPERS, build_item
 from sciprism.papers.records import Paper
 
 _KEYS = re.compile(r'"itemType"\s*:|"label"\s*:\s*"BetterBibTeX JSON"')
@@ -35,22 +36,14 @@ def _find_omission(item: Any) -> str:
 )
 def _build_paper(item: JsonObject) -> Paper:
     row = _fields(item)
-    noted = row.get("extra")
-    number = next((text for key in NUMBERS if (text := first_text(row.get(key))).lower().startswith("arxiv:")), "")
-    ids = {"doi": row.get("DOI"), "isbn": row.get("ISBN"), "url": row.get("url"), "arxiv": number}
     people = row.get("creators")
-    return Paper(
-        id=first_text(get_first(item, "key") if "data" in item else get_first(item, *_BETTER_BIBTEX_IDS)),
-        title=first_text(get_first(row, *TITLES)),
-        abstract=first_text(row.get("abstractNote")),
-        authors=name_authors(map(_parse_creator, people if isinstance(people, list) else ())),
-        venue=first_text(get_first(row, *VENUES)),
-        year=find_year(first_text(get_first(row, *DATES)))
-        or find_year(first_text(get_path(item, "meta", "parsedDate"))),
-        keywords=list_texts(row.get("tags"), "tag"),
-        ids=(find_noted_ids(noted) if isinstance(noted, str) else {})
-        | {system: text for system, value in ids.items() if (text := first_text(value))},
+    paper = build_item(
+        first_text(get_first(item, "key") if "data" in item else get_first(item, *_BETTER_BIBTEX_IDS)),
+        {name: first_text(row.get(name)) for name in FIELDS},
+        creators=map(_parse_creator, people if isinstance(people, list) else ()),
+        tags=list_texts(row.get("tags"), "tag"),
     )
+    return replace(paper, year=paper.year or find_year(first_text(get_path(item, "meta", "parsedDate"))))
 
 
 def _fields(item: Any) -> JsonObject:
