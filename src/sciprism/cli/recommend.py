@@ -75,10 +75,6 @@ def recommend(
         results.check_companions(output)
     recommended = _rank(inputs, settings, model, reading)
     files = results.write_recommendations(recommended, output) if output is not None else []
-    _report(recommended, inputs, files, as_json)
-
-
-def _report(recommended: Recommendations, inputs: dict[str, list[str]], files: list[Path], as_json: bool) -> None:
     print_skipped(recommended.skipped, recommended.counts.skipped)
     if as_json:
         print_json("sciprism.recommend/1", inputs | {"output": list(map(str, files))} | recommended.to_json())
@@ -94,11 +90,13 @@ def _rank(inputs: dict[str, list[str]], settings: RecommendSettings, model: str,
     files = FileReading(reading.build(), reading.skip_bad, reading.reader)
     try:
         with ProgressDisplay("reading", "papers") as display:
-
-            def show(work: str, done: int, total: int | None) -> None:
-                display.show(work, "papers", done, total)
-
-            return rank(**inputs, settings=settings, model=model, reading=files, progress=show)
+            return rank(
+                **inputs,
+                settings=settings,
+                model=model,
+                reading=files,
+                progress=lambda work, done, total: display.show(work, "papers", done, total),
+            )
     except KeyboardInterrupt:
         message = "nothing was written; vectors computed so far are cached, and the same command continues"
         raise InterruptedRunError(message) from None

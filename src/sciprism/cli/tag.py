@@ -17,7 +17,6 @@ from sciprism.cli.options import AsJson, DefaultCommandGroup, Reading, Seed, che
 from sciprism.cli.output import ProgressDisplay, plain_console, print_facts, print_json, print_table
 from sciprism.cli.tag_inputs import (
     LabelChoice,
-    TaggedPapersInput,
     TaggerChoice,
     TagPlaces,
     VocabularyFiles,
@@ -86,7 +85,7 @@ def suggest(
     file_format = _check_output(output, format, inputs) if output is not None else ""
     choice = labels.build(limit, threshold)
     vectors = open_vectors(model, source.tagger, [papers])
-    similar = TaggedPapersInput(name=tagged, reading=Reading(skip_bad=reading.skip_bad), tags_in=tags_in)
+    similar = partial(TagPlaces(tags_in=tags_in).read, tagged, Reading(skip_bad=reading.skip_bad))
     opened, unused = source.open(vectors, similar if tagged else None)
     if unused is not None:
         opened.facts["tags"] = unused.to_json()
@@ -126,7 +125,7 @@ def train(
         raise InputError("name the vocabulary with --vocabulary FILE")
     labels, notes = vocabulary.read()
     vectors = open_vectors(model, None, [papers])
-    data, report = tags.of(papers, reading).read(labels, vectors)
+    data, report = tags.read(papers, reading, labels, vectors)
     with ProgressDisplay("training", "papers", len(data.papers)) as display:
         label_vectors = vectors.encode_labels(labels.labels)
         learned = fit(
@@ -207,7 +206,7 @@ def report(
     choice = LabelChoice().build(limit, threshold)
     vectors = open_vectors(model, source.tagger, [papers])
     opened, _ = source.open(vectors)
-    data, read = tags.of(papers, reading).read(opened.vocabulary, vectors)
+    data, read = tags.read(papers, reading, opened.vocabulary, vectors)
     with ProgressDisplay("tagging", "papers", len(data.papers)) as display:
         blocks = opened.suggest(data.papers, data.vectors, choice)
         suggested = list(display.count(paper for block in blocks for paper in block))
@@ -349,4 +348,4 @@ def _suggest(tagger: Tagger, read: PaperBlocks, choice: TagChoice) -> Iterator[t
 def _describe(tagger: Tagger, choice: TagChoice) -> dict[str, object]:
     threshold = tagger.weighing.threshold if choice.threshold is None else choice.threshold
     facts = {"labels": len(tagger.vocabulary), "trained": tagger.training is not None, "threshold": threshold}
-    return facts | {name: tagger.facts[name] for name in ("tags",) if name in tagger.facts}
+    return facts | ({"tags": tagger.facts["tags"]} if "tags" in tagger.facts else {})

@@ -68,7 +68,11 @@ class TaggerChoice(VocabularyFiles):
         if tagged and self.tagger is not None:
             raise InputError("--tagged goes with --vocabulary; a tagger knows the papers it was trained on")
 
-    def open(self, vectors: TagVectors, tagged: TaggedPapersInput | None = None) -> tuple[Tagger, TagReport | None]:
+    def open(
+        self,
+        vectors: TagVectors,
+        read_tagged: Callable[[Vocabulary, TagVectors], tuple[TaggedPapers, TagReport]] | None = None,
+    ) -> tuple[Tagger, TagReport | None]:
         """Read the trained tagger, or build one from the vocabulary, with similar tagged papers if there are any.
 
         Return the report on these too.
@@ -79,7 +83,7 @@ class TaggerChoice(VocabularyFiles):
         if self.tagger is not None:
             return load_tagger(self.tagger), None
         labels, _ = self.read()
-        data, report = tagged.read(labels, vectors) if tagged is not None else (None, None)
+        data, report = read_tagged(labels, vectors) if read_tagged is not None else (None, None)
         with ProgressDisplay("encoding", "labels", len(labels)) as display:
             label_vectors = vectors.encode_labels(labels.labels, lambda done, _: display.update(done))
         return build_zero_shot(labels, label_vectors, tagged=data), report
@@ -203,32 +207,22 @@ class TagPlaces:
         if self.tags_in not in ("keywords", "fields"):
             raise InputError(f"--tags-in {self.tags_in!r} is not keywords or fields")
 
-    def of(self, name: str, reading: Reading) -> TaggedPapersInput:
-        """Return the tagged papers of a file, folder or collection."""
-        return TaggedPapersInput(tags=self.tags, tags_in=self.tags_in, name=name, reading=reading)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TaggedPapersInput(TagPlaces):
-    """Tagged papers: a file, folder or collection, how it is read, and where the tags are."""
-
-    name: str
-    reading: Reading
-
-    def read(self, vocabulary: Vocabulary, vectors: TagVectors) -> tuple[TaggedPapers, TagReport]:
-        """Read papers with tags of a vocabulary; those without a known tag are left out and counted."""
+    def read(
+        self, name: str, reading: Reading, vocabulary: Vocabulary, vectors: TagVectors
+    ) -> tuple[TaggedPapers, TagReport]:
+        """Read the papers of a file, folder or collection; those without a known tag are left out and counted."""
         from sciprism.drop_report import DropReport
         from sciprism.uses.tagging.annif import is_annif_corpus, read_annif_corpus
         from sciprism.uses.tagging.tag_files import read_tag_table, resolve_tags
         from sciprism.uses.tagging.tagged_papers import TaggedPapers, TagMatrix
 
-        path, dropped, table = Path(self.name), DropReport(), dict[str, list[str]]()
+        path, dropped, table = Path(name), DropReport(), dict[str, list[str]]()
         where = f"--tags {self.tags}" if self.tags else f"the field {self.tags_in} (--tags-in)"
-        if self.tags is None and not self.reading.reader and is_annif_corpus(path):
-            papers, named = read_annif_corpus(path, dropped=dropped, skip_bad=self.reading.skip_bad)
+        if self.tags is None and not reading.reader and is_annif_corpus(path):
+            papers, named = read_annif_corpus(path, dropped=dropped, skip_bad=reading.skip_bad)
             rows, where = encode_papers(papers, vectors), "its subjects"
         else:
-            papers, rows = read_papers_with_vectors(self.name, self.reading, vectors)
+            papers, rows = read_papers_with_vectors(name, reading, vectors)
             if self.tags is not None:
                 table = read_tag_table(self.tags, dropped)
                 named = [table.pop(paper.id, []) for paper in papers]
@@ -238,12 +232,12 @@ class TaggedPapersInput(TagPlaces):
         report.unused = len(table)
         usable = [number for number, labels in enumerate(rows_of_tags) if labels]
         if not usable:
-            examples = ", ".join(repr(name) for name, _ in report.unknown.most_common(3))
+            examples = ", ".join(repr(tag) for tag, _ in report.unknown.most_common(3))
             lacking = f"; not in the vocabulary: {examples}" if examples else ""
             several = ", ".join(map(repr, [*report.homonyms][:3]))
             lacking += f"; names of several labels: {several}" if several else ""
             raise InputError(
-                f"{self.name}: no paper has a tag of the vocabulary in {where}{lacking or '; there are no tags'}"
+                f"{name}: no paper has a tag of the vocabulary in {where}{lacking or '; there are no tags'}"
             )
         matrix = TagMatrix.build((rows_of_tags[number] for number in usable), len(vocabulary))
         return TaggedPapers([papers[number] for number in usable], rows[usable], matrix), report

@@ -128,6 +128,12 @@ def guess_columns(headers: Sequence[str], known_headers: Mapping[str, str]) -> d
     return {field: numbers for field, numbers in columns.items() if numbers}
 
 
+def detect_columns(head: str, known_headers: Mapping[str, str]) -> tuple[TableLayout, dict[str, Sequence[int]]]:
+    """Return how a table is written and the columns of known fields, as `guess_columns`, by the head of the file."""
+    layout = detect_layout(head, lambda headers: guess_columns(headers, known_headers))
+    return layout, guess_columns(layout.headers, known_headers)
+
+
 def find_columns(
     path: FilePath,
     headers: Sequence[str],

@@ -108,12 +108,9 @@ def _find_neighbours(stored: StoredCollection, space: str, count: int) -> Callab
             [(ids[numbers[other]], float(score)) for other, score in zip(*lines, strict=True) if other != row][:count]
             for row, *lines in zip(rows, near, scores, strict=True)
         ]
-        columns = (
-            pa.array([[id for id, _ in pairs] for pairs in nearest], pa.list_(pa.string())),
-            pa.array([[n for _, n in pairs] for pairs in nearest], pa.list_(pa.float32())),
-        )
-        for name, column in zip(NEIGHBOURS, columns, strict=True):
-            table = table.append_column(name, column)
+        for place, (name, kind) in enumerate(zip(NEIGHBOURS, (pa.string(), pa.float32()), strict=True)):
+            values = [[pair[place] for pair in pairs] for pairs in nearest]
+            table = table.append_column(name, pa.array(values, pa.list_(kind)))
         return table
 
     return add

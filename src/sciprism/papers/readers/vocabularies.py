@@ -56,14 +56,10 @@ def _build_label(row: JsonObject) -> Label:
 @label_readers.json_objects("micol", "Labels of the MICoL release", (re.compile(r'"label"\s*:'), _MICOL))
 def _build_micol_label(row: JsonObject) -> Label:
     """Build the label of an object whose first name is the label's."""
-    name, *synonyms = [*list_texts(row.get("name")), ""]
+    names = list_texts(row.get("name"))
+    synonyms, definition = names[1:], row.get("definition")
     return Label.from_json(
-        {
-            "id": row.get("label"),
-            "name": name,
-            "synonyms": list(filter(None, synonyms)),
-            "definition": row.get("definition"),
-        }
+        {"id": row.get("label"), "name": "".join(names[:1]), "synonyms": synonyms, "definition": definition}
     )
 
 
@@ -127,11 +123,10 @@ def read_label_table(file: InputFile, options: ReadOptions) -> Iterator[Label | 
 
 def _build_table_label(cells: Sequence[str], columns: Columns, language: str, others: Counter[str]) -> Label:
     """Build the label of a row. others: counts names of other languages."""
-    texts = {
-        field: [(tag, cells[number].strip()) for tag, number in numbers if number < len(cells)]
+    filled = {
+        field: [(tag, text) for tag, number in numbers if number < len(cells) and (text := cells[number].strip())]
         for field, numbers in columns.items()
     }
-    filled = {field: [(tag, text) for tag, text in items if text] for field, items in texts.items()}
 
     def first(field: str) -> tuple[str, str]:
         return next(iter(filled.get(field, ())), ("", ""))
@@ -210,6 +205,7 @@ def read_maple(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRec
 
 
 _MESH = re.compile(r"<DescriptorRecord(Set)?\b")
+_TREE_NUMBER = re.compile(r"[A-Z]\d\d(?:\.\d{3})*")
 
 
 @label_readers.reader(
@@ -224,18 +220,24 @@ def read_mesh(file: InputFile, options: ReadOptions) -> Iterator[Label | BadReco
     Tree numbers give a descriptor's broader ones, which may follow later; one that is not in the file is dropped. So
     all labels (some 30,000, not the XML) are held until the file has been read.
     """
-    labels = [
+    items = [
         record if isinstance(record, BadRecord) else _build_mesh_label(record, number)
         for number, record in enumerate(read_xml_records(file, ("DescriptorRecord",)), 1)
     ]
-    owners = {code: item.id for item in labels if isinstance(item, Label) for code in item.codes}
-    for item in labels:
-        if isinstance(item, BadRecord):
-            yield item
-        else:  # one level up in the tree: C04.588 for C04.588.322
-            parents = (code.rpartition(".")[0] for code in item.codes)
-            broader = dict.fromkeys(owners[code] for code in parents if code in owners)
-            yield replace(item, broader=tuple(broader))
+    linked = iter(link_tree_numbers([item for item in items if isinstance(item, Label)]))
+    for item in items:
+        yield item if isinstance(item, BadRecord) else next(linked)
+
+
+def link_tree_numbers(labels: Sequence[Label]) -> list[Label]:
+    """Return labels with those one level up in MeSH's tree as the broader ones: C04.588 for C04.588.322."""
+    owners = {code: label.id for label in labels for code in label.codes if _TREE_NUMBER.fullmatch(code)}
+
+    def list_above(label: Label) -> tuple[str, ...]:
+        above = (code.rpartition(".")[0] for code in label.codes if code in owners)
+        return tuple(dict.fromkeys(owners[code] for code in above if code in owners))
+
+    return [replace(label, broader=list_above(label)) for label in labels]
 
 
 def _build_mesh_label(record: Element, number: int) -> Label | BadRecord:

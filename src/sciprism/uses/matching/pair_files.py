@@ -18,7 +18,7 @@ from sciprism.errors import InputError
 from sciprism.files import write_atomically
 from sciprism.papers.cleaning import clean_id
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.rows import TableLayout, cell_getter, detect_layout, guess_columns, read_rows
+from sciprism.papers.rows import TableLayout, cell_getter, detect_columns, read_rows
 
 BIDS = {
     "very high": 1.0,
@@ -164,8 +164,7 @@ def read_pair_rows(path: Path) -> Iterator[tuple[str, str, str, str]]:
         yield from _read_assignment(path)
         return
     file = InputFile(path)
-    layout = detect_layout(file.head(), lambda headers: guess_columns(headers, _HEADERS))
-    columns = guess_columns(layout.headers, _HEADERS)
+    layout, columns = detect_columns(file.head(), _HEADERS)
     if not columns:  # no header line
         columns = {"submission": [0], "reviewer": [1], "value": [2]}
         layout = TableLayout((), layout.delimiter, 1)

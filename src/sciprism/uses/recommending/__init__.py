@@ -10,19 +10,12 @@ if TYPE_CHECKING:
 
 __all__ = ["NearPaper", "RecommendCounts", "RecommendSettings", "Recommendation", "Recommendations", "recommend"]
 
-_MODULES = {
-    "NearPaper": "results",
-    "RecommendCounts": "results",
-    "RecommendSettings": "settings",
-    "Recommendation": "results",
-    "Recommendations": "results",
-    "recommend": "run",
-}
-"""Public name -> its module in the package: settings are read without loading what uses them."""
+_MODULES = {"RecommendSettings": "settings", "recommend": "run"}
+"""Public name -> its module, else results: settings are read without loading what uses them."""
 
 
 def __getattr__(name: str) -> Any:
     """Import the public names on first use."""
-    if name in _MODULES:
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    if name in __all__:
+        return getattr(import_module(f"{__name__}.{_MODULES.get(name, 'results')}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -22,10 +22,10 @@ from sciprism.papers.identity import (
     may_share_source,
     normalise_words,
 )
-from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper
+from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
 from sciprism.uses.recommending.paper_sources import PaperBlock
-from sciprism.uses.recommending.profile import LibraryProfile, Relevance
+from sciprism.uses.recommending.profile import LibraryProfile
 from sciprism.uses.recommending.results import NEAR_COPY, REPEATED, UNWANTED, LeftOut, RecommendCounts
 
 RETAINED = 300
@@ -91,8 +91,7 @@ class CandidatePool:
         papers = [block.papers[i] for i in new]
         vectors = normalize_rows(block.vectors[new])
         relevance = self.profile.score(vectors, list_years(papers))
-        inside = [best.floor for best in self._inside]
-        floors = np.array(inside)[relevance.interest] if new else np.empty(0)
+        floors = np.array([best.floor for best in self._inside])[relevance.interest]
         good = (relevance.overall > self._overall.floor) | (relevance.inside > floors)
         for place in np.flatnonzero(good).tolist():
             row = block.rows[new[place]] if block.stored is not None else -1
@@ -101,8 +100,10 @@ class CandidatePool:
             nearest = self.own[relevance.own[place]]
             if relevance.nearest[place] >= NEAR_COSINE and is_near_copy(candidate.complete(), nearest):
                 self._leave_out_owned(candidate.paper, NEAR_COPY, nearest)
-            else:
-                self._retain(candidate, relevance, place)
+                continue
+            self._overall.add(float(relevance.overall[place]), candidate)
+            if relevance.fits[place]:
+                self._inside[relevance.interest[place]].add(float(relevance.inside[place]), candidate)
 
     def list_best(self) -> list[Candidate]:
         """Return the retained papers, each once, in the order read; count the others, and order the counts."""
@@ -133,11 +134,6 @@ class CandidatePool:
 
     def _leave_out(self, paper: Paper, reason: str, copy: Paper) -> None:
         self.left_out.append(LeftOut(paper.id, paper.title, paper.year, find_doi(paper), reason, copy.id, copy.title))
-
-    def _retain(self, candidate: Candidate, relevance: Relevance, place: int) -> None:
-        self._overall.add(float(relevance.overall[place]), candidate)
-        if relevance.fits[place]:
-            self._inside[relevance.interest[place]].add(float(relevance.inside[place]), candidate)
 
 
 class _Best:
@@ -191,11 +187,8 @@ class OwnedPapers:
         for kind, key in _list_keys(paper):
             for other, own in self._by_key.get((kind, key), ()):
                 identity = identity or identify(paper)
-                if (
-                    kind in PAPER_ID_SYSTEMS
-                    or (kind == "id" and is_same_paper(identity, other))
-                    or (kind == "title" and is_same_title(identity, other))
-                ):
+                is_copy = {"id": is_same_paper, "title": is_same_title}.get(kind)  # ids of other systems are enough
+                if is_copy is None or is_copy(identity, other):
                     return kind, own
         return None
 
@@ -210,7 +203,10 @@ def is_near_copy(paper: Paper, other: Paper) -> bool:
         return False
     texts = [normalise_words(text.abstract) for text in (paper, other)]
     if min(map(len, texts)) >= MIN_TEXT_WORDS:
-        return _jaccard(*map(_find_shingles, texts)) >= MIN_SHARED_TEXT
+        one_text, other_text = (
+            set(zip(*(words[start:] for start in range(SHINGLE_WORDS)), strict=False)) for words in texts
+        )
+        return len(one_text & other_text) / len(one_text | other_text) >= MIN_SHARED_TEXT
     titles = [_find_content_words(text.title) for text in (paper, other)]
     return one.long and two.long and titles[0] == titles[1] and may_share_source(one, two)
 
@@ -227,11 +223,3 @@ def _list_keys(paper: Paper) -> list[tuple[str, str]]:
 def _find_content_words(title: str) -> set[str]:
     """Return the words of a title without those that a catalogue may change: articles, prepositions, plurals."""
     return {word.rstrip("s") for word in normalise_words(title)} - FUNCTION_WORDS
-
-
-def _find_shingles(words: list[str]) -> set[tuple[str, ...]]:
-    return set(zip(*(words[start:] for start in range(SHINGLE_WORDS)), strict=False))
-
-
-def _jaccard(one: set[tuple[str, ...]], other: set[tuple[str, ...]]) -> float:
-    return len(one & other) / len(one | other) if one or other else 0.0

@@ -132,13 +132,10 @@ def open_sources(papers: PaperInput, reading: FileReading, name: str = "input") 
     elif not isinstance(papers, Sequence) or not papers or isinstance(papers[0], Paper):
         given = cast("Iterable[Paper]", papers)  # no path is among them
         return [EncodedSource(lambda _: _check_papers(given, name), repeatable=isinstance(papers, Sequence))]
-    files: list[str] = []
-    sources: list[PaperSource] = []
-    for path in papers:
-        if is_collection(str(path)):
-            sources.append(CollectionSource(StoredCollection.open(str(path))))
-        else:
-            files.append(str(path))
+    paths = list(map(str, papers))
+    stored = [path for path in paths if is_collection(path)]
+    files = [path for path in paths if path not in stored]
+    sources: list[PaperSource] = [CollectionSource(StoredCollection.open(path)) for path in stored]
     if files:
         read = partial(read_papers, files, reader=reading.reader, options=reading.options)
         read()  # opens nothing, and names a missing file

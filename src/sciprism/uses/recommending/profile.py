@@ -16,8 +16,6 @@ CELLS = 1 << 22
 """Similarities in memory at once."""
 NO_YEAR = 0.5
 """What age counts for a paper without a year: as one of one half-life."""
-
-
 BEHIND = 0.5
 """Papers by which an interest must be behind its share before its next one is taken."""
 
@@ -76,7 +74,7 @@ class LibraryProfile:
         nearest = self._settings.neighbours
         inside = np.stack([mean_of_best(similarities[:, rows], nearest) for rows in self.members], axis=1)
         interest = inside.argmax(axis=1)
-        nearest_row = similarities.argmax(axis=1) if len(vectors) else np.empty(0, np.int64)
+        nearest_row = similarities.argmax(axis=1)
         rows = np.arange(len(vectors))
         own_similarity = np.asarray(similarities[rows, nearest_row], np.float64)
         unwanted = self.measure_unwanted(vectors)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,17 +53,16 @@ def recommend(
     default that of the collections, else the model that ships. Raises InputError where the library has no papers,
     collections do not compare, or a record cannot be used.
     """
-    settings, progress = settings or RecommendSettings(), progress or _show_nothing
+    settings, progress = settings or RecommendSettings(), progress or (lambda *_: None)
     inputs = _open_inputs({"library": library, "new": new, "unwanted": unwanted}, reading or FileReading())
     sources = [source for part in inputs.values() for source in part]
     space = SharedSpace([source.stored for source in sources if isinstance(source, CollectionSource)], model)
     own, versions, vectors, titles_only = _read_library(inputs["library"], space, progress)
     disliked, disliked_vectors, _ = _read_all(inputs["unwanted"], space, "reading unwanted papers", progress)
-    listed = len(own) + len(versions)
-    counts = RecommendCounts(library=listed, library_without_abstract=titles_only, unwanted_given=len(disliked))
-    counts.library_versions = len(versions)
+    counts = RecommendCounts(library=len(own) + len(versions), library_versions=len(versions))
+    counts.library_without_abstract, counts.unwanted_given = titles_only, len(disliked)
     groups = find_interests(vectors, settings.interests)
-    interests = describe_interests(own, vectors, groups)
+    interests = tuple(describe_interests(own, vectors, groups))
     profile = LibraryProfile(vectors, groups, disliked_vectors, settings)
     pool = CandidatePool(profile, own, disliked, settings.k, counts, versions)
     total = _count(inputs["new"])
@@ -74,8 +72,9 @@ def recommend(
     hits = tuple(_choose_hits(pool, interests, settings))  # counts what is repeated
     counts.skipped, counts.encoded = sum(source.skipped.skipped_count for source in sources), space.encoded
     skipped = tuple(str(record) for source in sources for record in source.skipped.skipped)
-    found = Recommendations(hits=hits, interests=tuple(interests), counts=counts, model=space.model, skipped=skipped)
-    return replace(found, left_out=tuple(pool.left_out))
+    return Recommendations(
+        hits=hits, interests=interests, counts=counts, model=space.model, skipped=skipped, left_out=tuple(pool.left_out)
+    )
 
 
 def _open_inputs(inputs: dict[str, PaperInput], reading: FileReading) -> dict[str, list[PaperSource]]:
@@ -155,7 +154,3 @@ def _find_reasons(pool: CandidatePool, vector: np.ndarray[tuple[int], np.dtype[n
     similarities = pool.profile.vectors.astype(np.float64) @ vector
     rows = np.argsort(-similarities, kind="stable")[:REASONS]
     return tuple(NearPaper(pool.own[row].id, pool.own[row].title, float(similarities[row])) for row in rows.tolist())
-
-
-def _show_nothing(work: str, done: int, total: int | None) -> None:
-    """Ignore progress."""

@@ -15,7 +15,7 @@ from sciprism.papers.input_file import InputFile
 from sciprism.papers.json_rows import read_json_values
 from sciprism.papers.readers.vocabularies import bare_uri
 from sciprism.papers.records import Paper
-from sciprism.papers.rows import Columns, cell_getter, detect_layout, guess_columns, read_rows
+from sciprism.papers.rows import cell_getter, detect_columns, read_rows
 
 _HEADERS = {"text": "text", "subjects": "subjecturis", "id": "documentid", "title": "title"}
 _KEYS = {"document_id", "text", "metadata", "subjects"}
@@ -79,7 +79,7 @@ def _find_reader(path: Path) -> Callable[[Path], Iterator[_Document]] | None:
     if _is_json_corpus(path):
         return _read_json
     head = InputFile(path).head()
-    if {"text", "subjects"} <= _guess_columns(detect_layout(head, _guess_columns).headers).keys():
+    if {"text", "subjects"} <= detect_columns(head, _HEADERS)[1].keys():
         return _read_table
     return _read_tsv if _TSV.match(head) else None
 
@@ -107,17 +107,12 @@ def _split_subjects(text: str) -> list[str]:
 
 def _read_table(path: Path) -> Iterator[_Document]:
     file = InputFile(path)
-    layout = detect_layout(file.head(), _guess_columns)
-    columns = _guess_columns(layout.headers)
+    layout, columns = detect_columns(file.head(), _HEADERS)
     for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
         cell = cell_getter(cells, columns)
         place = f"{path}, line {file.record_line}"
         subjects = _split_subjects(cell("subjects"))
         yield _Document(place, cell("id") or str(number), cell("title"), cell("text"), subjects, fault)
-
-
-def _guess_columns(headers: Sequence[str]) -> Columns:
-    return guess_columns(headers, _HEADERS)
 
 
 def _read_json(path: Path) -> Iterator[_Document]:

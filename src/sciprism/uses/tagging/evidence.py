@@ -174,11 +174,9 @@ class EvidenceCollector:
         named = np.zeros((len(matches), cosines.shape[1] + 1), np.float32)
         for owner, names in enumerate(matches):
             named[owner, list(names)] = 1
-        means, deviations = cosines.mean(dim=1).numpy(), cosines.std(dim=1).numpy()
-        above = (cosines.numpy()[owners, labels] - means[owners]) / np.maximum(deviations[owners], 1e-6)
         return dict(zip(FEATURES[:9], described.T, strict=True)) | {
             "rarity": self.side.rarity[labels],
-            "cosine above mean": above,
+            "cosine above mean": _standardize(cosines, owners, labels),
             "parent named": named[owners[:, None], self._up[labels]].max(axis=1),
             "child named": named[owners[:, None], self._down[labels]].max(axis=1),
         }
@@ -189,19 +187,23 @@ class EvidenceCollector:
         """Return the columns of fitted sources beyond their scores."""
         counts = sources.counts[labels]
         linear = torch.nn.functional.pad(scores["linear"], (0, 1)).numpy()  # a column for labels without parents
-        wide = scores["compatibility"]
-        means, deviations = wide.mean(dim=1).numpy(), wide.std(dim=1).numpy()
         rate = sources.name_rate[labels].astype(np.float32)
         named = (columns["in title"] + columns["in abstract"]) > 0
         return {
             "seen": (counts > 0).astype(np.float32),
             "log papers": np.log1p(counts).astype(np.float32),
-            "compatibility": (wide.numpy()[owners, labels] - means[owners]) / np.maximum(deviations[owners], 1e-6),
+            "compatibility": _standardize(scores["compatibility"], owners, labels),
             "name rate": rate,
             "named rate": rate * named,
             "parent linear": linear[owners[:, None], self._up[labels]].max(axis=1),
             "child linear": linear[owners[:, None], self._down[labels]].max(axis=1),
         }
+
+
+def _standardize(scores: torch.Tensor, owners: Rows, labels: Rows) -> Floats:
+    """Return the scores of candidates (c,), of all scores (b, labels), around the mean of each paper."""
+    means, deviations = scores.mean(dim=1).numpy(), scores.std(dim=1).numpy()
+    return np.asarray((scores.numpy()[owners, labels] - means[owners]) / np.maximum(deviations[owners], 1e-6))
 
 
 def _describe(match: Match) -> tuple[float, ...]:
@@ -226,8 +228,7 @@ def _rank(scores: torch.Tensor) -> Floats:
     ranks = torch.full(scores.shape, 2.0 * CANDIDATES)
     places = torch.arange(count, dtype=torch.float32).expand(len(scores), -1)
     ranks.scatter_(1, best.indices, torch.where(best.values > 0, places, 2.0 * CANDIDATES))
-    rank_of: Floats = ranks.numpy()
-    return rank_of
+    return np.asarray(ranks)
 
 
 def _choose(ranks: dict[str, Floats], matches: list[dict[int, Match]]) -> NDArray[np.bool_]:
@@ -242,8 +243,7 @@ def _choose_allowed(scores: dict[str, torch.Tensor], allowed: NDArray[np.bool_])
     """Mark the first of each source among the allowed labels (b, labels)."""
     barred = torch.from_numpy(~allowed)
     inside = [_rank(values.masked_fill(barred, -torch.inf)) < CANDIDATES for values in scores.values()]
-    chosen: NDArray[np.bool_] = np.logical_or.reduce(inside)
-    return chosen
+    return np.asarray(np.logical_or.reduce(inside))
 
 
 def _pad(links: Sequence[Sequence[int]]) -> Rows:

@@ -113,12 +113,11 @@ class NameMatcher:
     def find(self, title: str, abstract: str) -> dict[int, Match]:
         """Return the row of each label whose name is in a paper -> its matches."""
         titles, abstracts = split_words(title), split_words(abstract)
-        places = [*self._scan(title, titles, in_title=True), *self._scan(abstract, abstracts, in_title=False)]
         by_row: defaultdict[int, list[_Found]] = defaultdict(list)
-        for place in places:
+        for place in (*self._scan(title, titles, in_title=True), *self._scan(abstract, abstracts, in_title=False)):
             by_row[place.name.row].append(place)
         total = max(1, len(titles) + len(abstracts))
-        return {row: _describe(place, len(titles), total) for row, place in by_row.items()}
+        return {row: _describe(places, len(titles), total) for row, places in by_row.items()}
 
     def _scan(self, text: str, words: list[TextWord], *, in_title: bool) -> Iterator[_Found]:
         """Yield every name at every place; one inside a longer one is marked."""
@@ -149,9 +148,7 @@ def _derive_names(name: str) -> Iterator[str]:
     if plain and plain != name:
         yield plain
     parts = [part.strip() for part in plain.split(", ")]
-    if len(parts) == 2 and all(parts):
-        yield f"{parts[1]} {parts[0]}"
-    elif len(parts) > 2 and all(parts):
+    if len(parts) > 1 and all(parts):
         yield " ".join(reversed(parts))
 
 
@@ -161,24 +158,16 @@ def _is_too_short(stems: Iterable[str]) -> bool:
     return len(letters) == 1 and letters.isascii()
 
 
-def _describe(occurrences: list[_Found], title_words: int, total: int) -> Match:
-    best = min(
-        occurrences,
-        key=lambda occurrence: (
-            not occurrence.in_title,
-            occurrence.name.kind,
-            -len(occurrence.name.stems),
-            occurrence.start,
-        ),
-    )
-    places = [occurrence.start + (0 if occurrence.in_title else title_words) for occurrence in occurrences]
+def _describe(places: list[_Found], title_words: int, total: int) -> Match:
+    best = min(places, key=lambda place: (not place.in_title, place.name.kind, -len(place.name.stems), place.start))
+    title = sum(place.in_title for place in places)
     return Match(
-        kind=min(occurrence.name.kind for occurrence in occurrences),
-        title=sum(occurrence.in_title for occurrence in occurrences),
-        abstract=sum(not occurrence.in_title for occurrence in occurrences),
-        place=min(places) / total,
-        words=max(len(occurrence.name.stems) for occurrence in occurrences),
-        inside=all(occurrence.inside for occurrence in occurrences),
-        exact=any(occurrence.text.casefold() == occurrence.name.name for occurrence in occurrences),
+        kind=min(place.name.kind for place in places),
+        title=title,
+        abstract=len(places) - title,
+        place=min(place.start + (0 if place.in_title else title_words) for place in places) / total,
+        words=max(len(place.name.stems) for place in places),
+        inside=all(place.inside for place in places),
+        exact=any(place.text.casefold() == place.name.name for place in places),
         text=best.text,
     )

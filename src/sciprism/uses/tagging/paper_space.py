@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -79,13 +79,9 @@ class Terms:
         rows = np.array(terms, np.int64)
         weights = (1 + np.log(np.array(counts, np.float64))) * self.idf[rows]
         matrix = TermMatrix(np.array(starts, np.int64), rows, weights.astype(np.float32), len(self.columns))
-        return _normalize(matrix)
-
-
-def _normalize(matrix: TermMatrix) -> TermMatrix:
-    squares = np.bincount(matrix.owners(), np.square(matrix.weights, dtype=np.float64), len(matrix))
-    lengths = np.sqrt(squares).astype(np.float32)[matrix.owners()]
-    return TermMatrix(matrix.starts, matrix.terms, matrix.weights / lengths, matrix.width)
+        squares = np.bincount(matrix.owners(), np.square(matrix.weights, dtype=np.float64), len(matrix))
+        lengths = np.sqrt(squares).astype(np.float32)[matrix.owners()]
+        return replace(matrix, weights=matrix.weights / lengths)
 
 
 def truncated_svd(matrix: TermMatrix, dim: int, *, seed: int = 0, rounds: int = 1) -> Floats:
@@ -101,8 +97,7 @@ def truncated_svd(matrix: TermMatrix, dim: int, *, seed: int = 0, rounds: int = 
     values, turns = torch.linalg.eigh(small.T @ small)  # of its squares: cheaper than its own decomposition
     chosen = torch.arange(size - 1, size - 1 - dim, -1)
     lengths = values[chosen].clamp_min(1e-12).sqrt()
-    vectors: Floats = (small @ turns[:, chosen] / lengths).contiguous().numpy()
-    return vectors
+    return np.asarray((small @ turns[:, chosen] / lengths).contiguous())
 
 
 DIRECTIONS = 1024

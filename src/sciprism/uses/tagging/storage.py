@@ -92,12 +92,14 @@ def load_tagger(folder: Path) -> Tagger:
     data = TaggedPapers(papers, _full(values["vectors"]), tags, judged)
     learned_terms = Terms({term: number for number, term in enumerate(terms)}, values["idf"])
     space = PaperSpace(learned_terms, _full(values["directions"]), values["centre"])
-    sources = _build_sources(values, NearestPapers(space.locate(papers, data.vectors), tags))
+    near, counts = NearestPapers(space.locate(papers, data.vectors), tags), tags.counts()
+    linear, compatibility = _full(values["linear"]), _full(values["compatibility"])
+    sources = Sources(np.flatnonzero(counts), counts, linear, compatibility, near, values["name_rate"])
     return Tagger(
         vocabulary,
         _full(values["label_vectors"]),
         weighing,
-        near=sources.near,
+        near=near,
         space=space,
         sources=sources,
         encoder=facts["encoder"],
@@ -121,16 +123,8 @@ def _collect_arrays(tagger: Tagger, space: PaperSpace, sources: Sources, data: T
     }
 
 
-def _build_sources(values: dict[str, Any], near: NearestPapers) -> Sources:
-    counts = near.tags.counts()
-    seen = np.flatnonzero(counts)
-    linear, compatibility = _full(values["linear"]), _full(values["compatibility"])
-    return Sources(seen, counts, linear, compatibility, near, values["name_rate"])
-
-
 def _full(values: Any) -> Floats:
-    full: Floats = values.astype(np.float32)
-    return full
+    return np.asarray(values, np.float32)
 
 
 def _json_lines(records: Iterable[Label | Paper]) -> Iterable[str]:

@@ -18,7 +18,7 @@ from sciprism.papers.cleaning import MISSING_VALUES, clean_id
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.readers.vocabularies import bare_uri
 from sciprism.papers.records import Paper
-from sciprism.papers.rows import Columns, cell_getter, detect_layout, guess_columns, read_rows
+from sciprism.papers.rows import cell_getter, detect_columns, read_rows
 from sciprism.uses.tagging.suggestions import PaperTags
 from sciprism.uses.tagging.vocabulary import Vocabulary
 
@@ -65,7 +65,7 @@ class Judgement:
 
 
 def resolve_tags(
-    papers: Sequence[Paper], named: Iterable[Iterable[str]], vocabulary: Vocabulary, dropped: DropReport | None = None
+    papers: Sequence[object], named: Iterable[Iterable[str]], vocabulary: Vocabulary, dropped: DropReport | None = None
 ) -> tuple[list[list[int]], TagReport]:
     """Return the rows of each paper's tags, given by id, notation or name, and what could not be used.
 
@@ -116,19 +116,10 @@ def read_judgements(path: Path, dropped: DropReport | None = None) -> list[Judge
     return judgements
 
 
-def count_verdicts(path: Path) -> int:
-    """Return how many rows of a table have a verdict, whatever it says; 0 for a file that is no such table."""
-    file = InputFile(path)
-    layout = detect_layout(file.head(), _guess_columns)
-    columns = _guess_columns(layout.headers)
-    return sum(bool(cell_getter(cells, columns)("verdict")) for cells, _ in read_rows(file, layout))
-
-
 def _read_table(path: Path, dropped: DropReport, *, judged: bool) -> Iterator[tuple[str, Judgement]]:
     """Yield the place and the content of each row that has a paper and a tag, if judged also a verdict."""
     file = InputFile(path)
-    layout = detect_layout(file.head(), _guess_columns)
-    columns = _guess_columns(layout.headers)
+    layout, columns = detect_columns(file.head(), _HEADERS)
     for name, shown in {"paper": "paper", "tag": "uri", **({"verdict": "verdict"} if judged else {})}.items():
         if name not in columns:
             listed = ", ".join(filter(None, layout.headers))
@@ -148,10 +139,6 @@ def _read_table(path: Path, dropped: DropReport, *, judged: bool) -> Iterator[tu
             dropped.add("row without a paper or a tag", place)
         else:
             yield place, Judgement(paper, bare_uri(text("tag")), verdict not in _NO)
-
-
-def _guess_columns(headers: Sequence[str]) -> Columns:
-    return guess_columns(headers, _HEADERS)
 
 
 COLUMNS = ("paper", "title", "rank", "uri", "notation", "label", "probability", "why", "verdict")
@@ -174,7 +161,11 @@ def choose_format(output: Path, format: str) -> str:
 
 def check_verdicts(output: Path, format: str) -> None:
     """Raise InputError for a CSV of suggestions that a person has reviewed: writing it again would lose that."""
-    if format == "csv" and output.is_file() and (count := count_verdicts(output)):
+    if format != "csv" or not output.is_file():
+        return
+    file = InputFile(output)
+    layout, columns = detect_columns(file.head(), _HEADERS)
+    if count := sum(bool(cell_getter(cells, columns)("verdict")) for cells, _ in read_rows(file, layout)):
         raise InputError(
             f"{output} has {count:,} verdicts, which would be lost; `sciprism tag feedback` learns from them; "
             "name another file to write, or delete this one"

@@ -79,8 +79,7 @@ class TagMatrix:
         if not len(order):
             return np.zeros((self.labels, values.shape[1]), np.float32)
         papers = torch.from_numpy(self.owners()[order])
-        sums: Floats = embedding_bag(papers, torch.from_numpy(values), torch.from_numpy(starts), mode="sum").numpy()
-        return sums
+        return np.asarray(embedding_bag(papers, torch.from_numpy(values), torch.from_numpy(starts), mode="sum"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,5 +204,4 @@ def _name_rates(matches: list[dict[int, Match]], tags: TagMatrix) -> Doubles:
     named = np.bincount(rows, minlength=tags.labels)
     correct = np.bincount(rows, right, tags.labels)
     mean = correct.sum() / max(1, named.sum())
-    rates: Doubles = (correct + PRIOR_MATCHES * mean) / (named + PRIOR_MATCHES)
-    return rates
+    return np.asarray((correct + PRIOR_MATCHES * mean) / (named + PRIOR_MATCHES))

@@ -114,21 +114,13 @@ class Tagger:
         tags = []
         for rank, (row, probability, below) in enumerate(picked, 1):
             label = self.vocabulary.labels[row]
+            facts = {"uri": label.id, "notation": label.codes[0] if label.codes else "", "label": label.name}
             if below is not None:
                 why = ABOVE.format(name=self.vocabulary.labels[below].name)
             else:
                 match = evidence.matches[evidence.papers[places[row]]].get(row)
                 why = explain(evidence.features[places[row]], match, evidence.neighbours)
-            tags.append(
-                Tag(
-                    rank=rank,
-                    uri=label.id,
-                    notation=label.codes[0] if label.codes else "",
-                    label=label.name,
-                    probability=round(probability, 4),
-                    why=why,
-                )
-            )
+            tags.append(Tag(rank=rank, **facts, probability=round(probability, 4), why=why))
         return PaperTags(paper.id, paper.title, tuple(tags))
 
 

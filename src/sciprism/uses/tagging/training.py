@@ -15,7 +15,7 @@ from sciprism.uses.tagging.evidence import FEATURES, EvidenceCollector, LabelSid
 from sciprism.uses.tagging.name_matches import Match
 from sciprism.uses.tagging.paper_space import DIRECTIONS, PaperSpace
 from sciprism.uses.tagging.ranker import Calibration, Ranker, Weighing
-from sciprism.uses.tagging.tag_files import Judgement
+from sciprism.uses.tagging.tag_files import Judgement, TagReport, resolve_tags
 from sciprism.uses.tagging.tagged_papers import Sources, TaggedPapers, TagMatrix
 from sciprism.uses.tagging.tagger import Tagger, block_size
 from sciprism.uses.tagging.vocabulary import Vocabulary
@@ -30,6 +30,8 @@ CALIBRATION_SHARE = 0.15
 MIN_PAPERS = 20
 """Fewer tagged papers teach less than the names alone."""
 Progress = Callable[[int, int], None]
+Ranked = tuple[Rows, Floats, Floats]
+"""Of candidates their papers (c,), features (c, f), float16, and whether they are right (c,)."""
 Prepared = tuple[PaperSpace, Floats, list[dict[int, Match]]]
 """A space, the rows of the training papers in it, and the names found in each paper."""
 
@@ -42,18 +44,6 @@ class TrainingSettings:
     folds: int = FOLDS
     hidden_share: float = HIDDEN_SHARE
     seed: int = 0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RankedCandidates:
-    """Candidates of training papers by sources that did not see these papers' tags.
-
-    papers: (c,), which paper; features: (c, f), float16; right: (c,).
-    """
-
-    papers: Rows
-    features: Floats
-    right: Floats
 
 
 def train(
@@ -102,16 +92,13 @@ def rank_out_of_fold(
     prepared: Prepared,
     settings: TrainingSettings,
     progress: Progress | None = None,
-) -> RankedCandidates:
-    """Return candidates of each paper, or of a sample, by sources fitted on the other folds' papers.
-
-    prepared: the space, the rows of the papers in it, the names found in each.
-    """
+) -> Ranked:
+    """Return candidates of each paper, or of a sample, by sources fitted on the other folds' papers."""
     _, located, matches = prepared
     rng = np.random.default_rng(settings.seed)
     folds = rng.permutation(np.arange(len(data.papers)) % settings.folds)
     ranked = rng.permutation(len(data.papers))[:MAX_RANKED]
-    parts: list[tuple[Rows, Floats, Floats]] = []
+    parts: list[Ranked] = []
     done = 0
     for fold in range(settings.folds):
         inside, outside = np.flatnonzero(folds != fold), np.sort(ranked[folds[ranked] == fold])
@@ -124,13 +111,13 @@ def rank_out_of_fold(
             if progress is not None:
                 progress(done, len(ranked))
     papers, features, right = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return RankedCandidates(papers, features, right)
+    return papers, features, right
 
 
 def _rank_block(
     collector: EvidenceCollector, data: TaggedPapers, prepared: Prepared, sources: Sources, rows: Rows
-) -> tuple[Rows, Floats, Floats]:
-    """Return papers, features and outcomes of the candidates of some papers that were judged."""
+) -> Ranked:
+    """Return the candidates of some papers that were judged."""
     space, located, matches = prepared
     evidence = collector.collect(
         [data.papers[i] for i in rows],
@@ -146,20 +133,19 @@ def _rank_block(
     return papers[judged], evidence.features[judged].astype(np.float16), right[judged]
 
 
-def fit_weighing(ranked: RankedCandidates, data: TaggedPapers, *, seed: int = 0) -> Weighing:
+def fit_weighing(ranked: Ranked, data: TaggedPapers, *, seed: int = 0) -> Weighing:
     """Train the ranker; calibrate it, and choose the threshold of best F1, on papers that it does not see."""
     rng = np.random.default_rng(seed + 1)
-    held_out = rng.random(len(data.papers)) < CALIBRATION_SHARE
-    held = held_out[ranked.papers]
-    if held.all() or not held.any() or not ranked.right[~held].any() or not ranked.right[held].any():
+    papers, features, right = ranked
+    held = (rng.random(len(data.papers)) < CALIBRATION_SHARE)[papers]
+    if not right[~held].any() or not right[held].any():
         held = np.zeros(len(held), bool)  # too few papers to hold some out
-    ranker = Ranker.fit(ranked.features[~held].astype(np.float32), ranked.right[~held], range(len(FEATURES)), seed=seed)
+    ranker = Ranker.fit(features[~held].astype(np.float32), right[~held], range(len(FEATURES)), seed=seed)
     shown = held if held.any() else ~held
-    scores, right = ranker.score(ranked.features[shown].astype(np.float32)), ranked.right[shown].astype(np.float64)
-    calibration = Calibration.fit(scores, right)
-    papers = ranked.papers[shown]
-    totals = np.diff(data.tags.starts)[np.unique(papers)].sum()
-    return Weighing(ranker, calibration, choose_threshold(calibration.apply(scores), right, totals))
+    scores, outcomes = ranker.score(features[shown].astype(np.float32)), right[shown].astype(np.float64)
+    calibration = Calibration.fit(scores, outcomes)
+    totals = np.diff(data.tags.starts)[np.unique(papers[shown])].sum()
+    return Weighing(ranker, calibration, choose_threshold(calibration.apply(scores), outcomes, totals))
 
 
 def choose_threshold(probabilities: Doubles, right: Doubles, relevant: int) -> float:
@@ -216,7 +202,7 @@ def learn_from_feedback(
     data = tagger.training
     if data is None:
         raise InputError("this tagger was not trained; train one first with `sciprism tag train`")
-    verdicts, unknown, ambiguous = _resolve(tagger, judgements)
+    verdicts, report = _resolve(tagger, judgements)
     stored = {paper.id for paper in data.papers}
     given = {paper.id: row for row, paper in enumerate(papers)}
     missing = tuple(id for id in verdicts if id not in stored and id not in given)
@@ -229,7 +215,8 @@ def learn_from_feedback(
     learned.encoder = tagger.encoder
     accepted = sum(sum(labels.values()) for labels in usable.values())
     rejected = sum(map(len, usable.values())) - accepted
-    return learned, FeedbackReport(len(usable), accepted, rejected, unknown, ambiguous, missing)
+    unknown = tuple(report.unknown)
+    return learned, FeedbackReport(len(usable), accepted, rejected, unknown, report.homonyms, missing)
 
 
 def _add_verdicts(
@@ -256,22 +243,16 @@ def list_unknown_papers(tagger: Tagger, judgements: Sequence[Judgement]) -> set[
     return {judgement.paper for judgement in judgements} - stored
 
 
-def _resolve(
-    tagger: Tagger, judgements: Sequence[Judgement]
-) -> tuple[dict[str, dict[int, bool]], tuple[str, ...], dict[str, list[str]]]:
-    """Return paper -> label -> whether it is right, the tags that no label has, and those that several have.
+def _resolve(tagger: Tagger, judgements: Sequence[Judgement]) -> tuple[dict[str, dict[int, bool]], TagReport]:
+    """Return paper -> label -> whether it is right, and the tags that no label or several labels have.
 
     Raises InputError for a tag of a paper that was both accepted and rejected.
     """
     verdicts: defaultdict[str, dict[int, bool]] = defaultdict(dict)
-    unknown, ambiguous = dict[str, None](), dict[str, list[str]]()
-    for judgement in judgements:
-        rows = tagger.vocabulary.find_all(judgement.tag)
-        if not rows:
-            unknown[judgement.tag] = None
-        elif len(rows) > 1:
-            ambiguous[judgement.tag] = [tagger.vocabulary.labels[row].id for row in rows]
-        elif verdicts[judgement.paper].setdefault(rows[0], judgement.accepted) != judgement.accepted:
-            where = f"paper {judgement.paper}: the tag {judgement.tag}"
-            raise InputError(f"{where} is accepted in one row, rejected in another")
-    return {paper: labels for paper, labels in verdicts.items() if labels}, tuple(unknown), ambiguous
+    resolved, report = resolve_tags(judgements, ([judgement.tag] for judgement in judgements), tagger.vocabulary)
+    for judgement, rows in zip(judgements, resolved, strict=True):
+        for row in rows:
+            if verdicts[judgement.paper].setdefault(row, judgement.accepted) != judgement.accepted:
+                where = f"paper {judgement.paper}: the tag {judgement.tag}"
+                raise InputError(f"{where} is accepted in one row, rejected in another")
+    return verdicts, report

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -11,11 +10,10 @@ from graphlib import CycleError, TopologicalSorter
 
 from sciprism.errors import InputError
 from sciprism.papers.cleaning import clean_name, is_missing
-from sciprism.papers.readers.vocabularies import bare_uri
+from sciprism.papers.readers.vocabularies import bare_uri, link_tree_numbers
 from sciprism.papers.records import Label
 from sciprism.uses.tagging.name_matches import stems_of
 
-_TREE_NUMBER = re.compile(r"[A-Z]\d\d(?:\.\d{3})*")
 _MAX_SHOWN = 5
 
 
@@ -32,7 +30,8 @@ class Vocabulary:
             raise InputError("the vocabulary has no labels; name another file")
         self.rows = {label.id: row for row, label in enumerate(self.labels)}
         self.notes: list[str] = []
-        self.parents = self._link(_with_tree_parents(self.labels))
+        has_links = any(label.broader for label in self.labels)
+        self.parents = self._link(self.labels if has_links else link_tree_numbers(self.labels))
         self._note_homonyms()
 
     def __len__(self) -> int:
@@ -163,18 +162,6 @@ def _distinct(labels: Iterable[Label]) -> tuple[Label, ...]:
                 codes=tuple(dict.fromkeys((*first.codes, *label.codes))),
             )
     return tuple(by_id.values())
-
-
-def _with_tree_parents(labels: Sequence[Label]) -> Sequence[Label]:
-    """Return MeSH descriptors with the ones above them, where a file has tree numbers and no broader labels."""
-    if any(label.broader for label in labels):
-        return labels
-    owners = {code: label.id for label in labels for code in label.codes if _TREE_NUMBER.fullmatch(code)}
-    above = {label.id: [code.rpartition(".")[0] for code in label.codes if code in owners] for label in labels}
-    return [
-        replace(label, broader=tuple(dict.fromkeys(owners[code] for code in above[label.id] if code in owners)))
-        for label in labels
-    ]
 
 
 def _reach(row: int, links: Sequence[Sequence[int]]) -> set[int]:
