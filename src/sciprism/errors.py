@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 
-class SlowPrecisionWarning(UserWarning):
+class ShownWarning(UserWarning):
+    """Report what a user should know of a run; the command line prints the message alone."""
+
+
+class SlowPrecisionWarning(ShownWarning):
     """Report a precision that the device has no instructions for, and what it costs."""
 
 
-class UntrainedStageWarning(UserWarning):
+class UntrainedStageWarning(ShownWarning):
     """Report a stage of training whose model is its start, or no better on dev than the untouched backbone."""
 
 
-class EmptyTextWarning(UserWarning):
+class EmptyTextWarning(ShownWarning):
     """Report items without text that were encoded: how many, and which is the first."""
 
 
-class OtherLanguageWarning(UserWarning):
+class OtherLanguageWarning(ShownWarning):
     """Report texts in a language that the model does not know: how many, and which languages."""
 
 
@@ -49,13 +53,13 @@ class InterruptedRunError(KeyboardInterrupt):
     """Report an interruption and what the run had stored; the command line exits with 130."""
 
 
-class GuessedEncodingWarning(UserWarning):
+class GuessedEncodingWarning(ShownWarning):
     """Report a text file that is not UTF-8: how it was read, and how to say what it is."""
 
 
-class UnreadSheetsWarning(UserWarning):
+class UnreadSheetsWarning(ShownWarning):
     """Report a workbook of which one sheet was read: which, the others, and how to choose."""
 
 
-class DamagedCacheWarning(UserWarning):
+class DamagedCacheWarning(ShownWarning):
     """Report a cache's entry that was damaged and is made again."""

@@ -36,18 +36,7 @@ from sciprism.cli.tag import tag
 from sciprism.cli.tokenizer import tokenizer
 from sciprism.cli.train import train
 from sciprism.cli.verify import verify
-from sciprism.errors import (
-    DamagedCacheWarning,
-    EmptyTextWarning,
-    GuessedEncodingWarning,
-    InputError,
-    InterruptedRunError,
-    OtherLanguageWarning,
-    RunFailedError,
-    SlowPrecisionWarning,
-    UnreadSheetsWarning,
-    UntrainedStageWarning,
-)
+from sciprism.errors import InputError, InterruptedRunError, RunFailedError, ShownWarning
 from sciprism.files import FULL, REFUSED, explain_write_errors, flush_output, is_explained, name_os_error
 
 DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
@@ -181,22 +170,7 @@ app = typer.Typer(
 )
 
 
-USE = (
-    inspect,
-    embed,
-    merge,
-    status,
-    index,
-    search,
-    similar,
-    push,
-    recommend,
-    delete,
-    describe,
-    models,
-    export,
-    verify,
-)
+USE = (inspect, embed, merge, status, index, search, similar, push, recommend, delete, describe, models, export, verify)
 SCIENCE = (train, evaluate, compare, reproduce, overlap)
 STORED: dict[Callable[..., None], Stored] = {
     train: lambda options: _has(options["output"], "*/checkpoint", "*/model"),
@@ -281,18 +255,9 @@ def main() -> None:
 def _shorten_warnings() -> None:
     """Print warnings meant for people as one line, without the place in the code that gave them."""
     default = warnings.showwarning
-    ours = (
-        DamagedCacheWarning,
-        EmptyTextWarning,
-        GuessedEncodingWarning,
-        OtherLanguageWarning,
-        SlowPrecisionWarning,
-        UnreadSheetsWarning,
-        UntrainedStageWarning,
-    )
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-        if issubclass(category, ours):
+        if issubclass(category, ShownWarning):
             print(f"sciprism: {message}", file=sys.stderr)
         else:
             default(message, category, *place, **more)
