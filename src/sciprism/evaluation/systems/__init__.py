@@ -29,6 +29,8 @@ from sciprism.text.template import FIELDS, Item, Template
 _TEMPLATE = Template(separator=" ")
 Distance = Literal["encoder", "cosine", "dot", "euclidean", "cosine or dot"]
 """How vectors are compared. "encoder": as the encoder states; "cosine or dot": by dot products where it states them."""
+Excluded = Sequence[Rows] | None
+"""For each query the document rows that are not returned, None where all may be."""
 
 
 class NotServedError(Exception):
@@ -107,17 +109,9 @@ class System(Protocol):
         ...
 
     def top(
-        self,
-        queries: EncodingInput,
-        documents: EncodingInput,
-        k: int,
-        distance: Distance,
-        excluded: Sequence[Rows] | None,
+        self, queries: EncodingInput, documents: EncodingInput, k: int, distance: Distance, excluded: Excluded
     ) -> tuple[Floats, Rows]:
-        """Return scores and rows (m, k) of the k best documents per query, -inf and -1 where there are fewer.
-
-        excluded[i]: document rows that are not returned for query i.
-        """
+        """Return scores and rows (m, k) of the k best documents per query, -inf and -1 where there are fewer."""
         ...
 
 
@@ -148,7 +142,7 @@ class RankingSystem(NamedSystem):
 
     floor: float = -np.inf
 
-    def encode(self, texts: EncodingInput) -> Floats:  # noqa: ARG002
+    def encode(self, texts: EncodingInput) -> Floats:
         """Raise NotServedError."""
         raise NotServedError(f"{self.name} has no vectors")
 
@@ -157,22 +151,13 @@ class RankingSystem(NamedSystem):
         raise NotImplementedError
 
     def pool_scores(
-        self,
-        queries: EncodingInput,
-        candidates: EncodingInput,
-        pools: Sequence[Rows],
-        distance: Distance,  # noqa: ARG002
+        self, queries: EncodingInput, candidates: EncodingInput, pools: Sequence[Rows], distance: Distance
     ) -> list[Floats]:
         """Return the score of each candidate in each query's pool."""
         return [scores[pool] for scores, pool in zip(self.rank(queries, candidates), pools, strict=True)]
 
     def top(
-        self,
-        queries: EncodingInput,
-        documents: EncodingInput,
-        k: int,
-        distance: Distance,  # noqa: ARG002
-        excluded: Sequence[Rows] | None,
+        self, queries: EncodingInput, documents: EncodingInput, k: int, distance: Distance, excluded: Excluded
     ) -> tuple[Floats, Rows]:
         """Return scores and rows (m, k) of the documents with the k highest scores; ties go to the lower row."""
         rankings = self.rank(queries, documents)
@@ -184,7 +169,7 @@ class RankingSystem(NamedSystem):
 
 
 def _select_best(
-    rankings: Iterable[Floats], count: int, k: int, excluded: Sequence[Rows] | None, floor: float
+    rankings: Iterable[Floats], count: int, k: int, excluded: Excluded, floor: float
 ) -> tuple[Floats, Rows]:
     """Return scores and rows (count, k) of each ranking's k highest scores above a floor; ties go to the lower row."""
     best = np.full((count, k), -np.inf, np.float32)
@@ -245,12 +230,7 @@ class VectorSystem(NamedSystem):
         return [exact.similarity(query, right[pool], measure) for query, pool in zip(left, pools, strict=True)]
 
     def top(
-        self,
-        queries: EncodingInput,
-        documents: EncodingInput,
-        k: int,
-        distance: Distance,
-        excluded: Sequence[Rows] | None,
+        self, queries: EncodingInput, documents: EncodingInput, k: int, distance: Distance, excluded: Excluded
     ) -> tuple[Floats, Rows]:
         """Search all documents exactly; a query's ranking has none of its excluded rows."""
         if k > MAX_DOCUMENTS:
@@ -263,7 +243,7 @@ class VectorSystem(NamedSystem):
         return best
 
     def search(
-        self, left: Floats, right: Floats, k: int, distance: Distance, excluded: Sequence[Rows] | None
+        self, left: Floats, right: Floats, k: int, distance: Distance, excluded: Excluded
     ) -> tuple[Floats, Rows]:
         """Return scores and rows (m, k) of the nearest of the rows `right` for each row of `left`."""
         mask, spare = _shared_mask(excluded, len(right))
@@ -336,7 +316,7 @@ class DenseSystem(VectorSystem):
         return self._cached.encode_timed(texts.items, format=texts.format, role=texts.role, fields=texts.fields)
 
 
-def _shared_mask(excluded: Sequence[Rows] | None, count: int) -> tuple[NDArray[np.bool_] | None, int]:
+def _shared_mask(excluded: Excluded, count: int) -> tuple[NDArray[np.bool_] | None, int]:
     """Return a mask without the rows that all queries exclude, and the most other rows that one excludes."""
     if not excluded:
         return None, 0

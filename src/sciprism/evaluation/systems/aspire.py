@@ -23,7 +23,7 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.packing import pack, token_batches
 from sciprism.encoders.streaming import CPU_BUDGET, CUDA_BUDGET, run_batches
 from sciprism.errors import InputError
-from sciprism.evaluation.systems import Distance, EncodingInput, NotServedError, display_name
+from sciprism.evaluation.systems import Distance, EncodingInput, Excluded, NotServedError, display_name
 from sciprism.papers.records import Paper
 from sciprism.parallel import map_threads
 from sciprism.text.sentences import split_sentences
@@ -72,34 +72,24 @@ class AspireSystem:
             "fingerprint": self.fingerprint,
         }
 
-    def encode(self, texts: EncodingInput) -> Floats:  # noqa: ARG002 (the systems' signature)
+    def encode(self, texts: EncodingInput) -> Floats:
         """Raise NotServedError: a paper has a vector per sentence."""
         raise NotServedError("ASPIRE has a vector per sentence, none per paper")
 
     def top(
-        self,
-        queries: EncodingInput,  # noqa: ARG002
-        documents: EncodingInput,  # noqa: ARG002
-        k: int,  # noqa: ARG002
-        distance: Distance,  # noqa: ARG002
-        excluded: Sequence[Rows] | None,  # noqa: ARG002
+        self, queries: EncodingInput, documents: EncodingInput, k: int, distance: Distance, excluded: Excluded
     ) -> tuple[Floats, Rows]:
         """Raise NotServedError: pairs are compared one by one, which is for pools."""
         raise NotServedError("ASPIRE compares pairs of papers; it re-ranks pools and does not search a corpus")
 
     def pool_scores(
-        self,
-        queries: EncodingInput,
-        candidates: EncodingInput,
-        pools: Sequence[Rows],
-        distance: Distance,  # noqa: ARG002 (the distance of sentences is Euclidean)
+        self, queries: EncodingInput, candidates: EncodingInput, pools: Sequence[Rows], distance: Distance
     ) -> list[Floats]:
         """Return minus the distance of each candidate in each query's pool."""
         left = sentence_vectors(self.encoder, queries)
         right = sentence_vectors(self.encoder, candidates)
         return map_threads(
-            lambda number: _scores(left[number], [right[row] for row in pools[number]], self.match),
-            range(len(pools)),
+            lambda number: _scores(left[number], [right[row] for row in pools[number]], self.match), range(len(pools))
         )
 
 

@@ -49,7 +49,7 @@ class BM25System(RankingSystem):
         """Return its settings."""
         return {"name": self.name, **self._settings(), "fingerprint": self.fingerprint}
 
-    def encode(self, texts: EncodingInput) -> Floats:  # noqa: ARG002 (the systems' signature)
+    def encode(self, texts: EncodingInput) -> Floats:
         """Raise NotServedError: BM25 has no vectors."""
         raise NotServedError("BM25 has no vectors")
 

@@ -27,13 +27,7 @@ if TYPE_CHECKING:
 POOLINGS = {"cls": "cls", "mean": "mean", "last": "lasttoken", "max": "max"}
 """Our name of a pooling -> the library's."""
 LIBRARIES = ("sentence-transformers", "transformers")
-_VOLATILE_KEYS = (
-    "_name_or_path",
-    "transformers_version",
-    "torch_dtype",
-    "dtype",
-    "_attn_implementation_autoset",
-)
+_VOLATILE_KEYS = ("_name_or_path", "transformers_version", "torch_dtype", "dtype", "_attn_implementation_autoset")
 
 
 class BridgeEncoder:
@@ -110,11 +104,11 @@ class BridgeEncoder:
             "fingerprint": self.fingerprint,
         }
 
-    def space(self, format: Format = "proximity", role: Role = "paper") -> str:  # noqa: ARG002
+    def space(self, format: Format = "proximity", role: Role = "paper") -> str:
         """Return the one space: all its vectors compare."""
         return "all"
 
-    def path(self, format: Format = "proximity", role: Role = "paper") -> str:  # noqa: ARG002
+    def path(self, format: Format = "proximity", role: Role = "paper") -> str:
         """Return the name of its encoding path: one for all formats, and for roles of the same prompt."""
         prompt = self.template.prompts.get(role, "")
         return "all" + (f"|{prompt}" if prompt else "")
@@ -127,7 +121,7 @@ class BridgeEncoder:
         self,
         items: Sequence[Item],
         *,
-        format: Format = "proximity",  # noqa: ARG002
+        format: Format = "proximity",
         role: Role = "paper",
         fields: Sequence[str] = FIELDS,
     ) -> NDArray[np.float32]:
@@ -138,8 +132,7 @@ class BridgeEncoder:
         texts = [text.removeprefix(prompt) for text in self.texts(items, role, fields)]
         # The library adds the prompt: some poolings skip its tokens.
         vectors = np.asarray(
-            self.model.encode(texts, prompt=prompt, show_progress_bar=False, convert_to_numpy=True),
-            np.float32,
+            self.model.encode(texts, prompt=prompt, show_progress_bar=False, convert_to_numpy=True), np.float32
         )
         if not np.isfinite(vectors).all():
             raise InputError(f"{self.name} gives vectors that are not finite")

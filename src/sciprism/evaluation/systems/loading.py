@@ -60,11 +60,11 @@ class RandomEncoder:
             "fingerprint": self.fingerprint,
         }
 
-    def space(self, format: Format = "proximity", role: Role = "paper") -> str:  # noqa: ARG002
+    def space(self, format: Format = "proximity", role: Role = "paper") -> str:
         """Return the one space: all its vectors compare."""
         return "random"
 
-    def path(self, format: Format = "proximity", role: Role = "paper") -> str:  # noqa: ARG002
+    def path(self, format: Format = "proximity", role: Role = "paper") -> str:
         """Return the one path: a text's vector is the same in every format and role."""
         return "random"
 
@@ -76,7 +76,7 @@ class RandomEncoder:
         self,
         items: Sequence[Item],
         *,
-        format: Format = "proximity",  # noqa: ARG002
+        format: Format = "proximity",
         role: Role = "paper",
         fields: Sequence[str] = FIELDS,
     ) -> NDArray[np.float32]:
@@ -165,9 +165,5 @@ def load_encoder(name: str, options: SystemOptions) -> RandomEncoder | BridgeEnc
 
 def _load_own(name: str, options: SystemOptions) -> Encoder:
     return Encoder.load(
-        name,
-        pooling=options.pooling,
-        max_length=options.max_length,
-        precision=options.precision,
-        device=options.device,
+        name, pooling=options.pooling, max_length=options.max_length, precision=options.precision, device=options.device
     )

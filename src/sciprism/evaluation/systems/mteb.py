@@ -70,12 +70,7 @@ class MtebEncoder:
         return ModelMeta.create_empty(about)
 
     def encode(
-        self,
-        inputs: Iterable[Mapping[str, Any]],
-        *,
-        task_metadata: Any,
-        prompt_type: Any = None,
-        **_: Any,
+        self, inputs: Iterable[Mapping[str, Any]], *, task_metadata: Any, prompt_type: Any = None, **_: Any
     ) -> Floats:
         """Return one row per input, (n, dim), in their order.
 
