@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -180,18 +181,11 @@ def _fuse(
     """Fuse two rankings of each query by their ranks, as the local search; the databases' own fusions differ."""
     fused = []
     for pair in zip(by_meaning, by_words, strict=True):
-        rows = {row.key: row for ranking in pair for row in ranking}
-        numbers = {key: number for number, key in enumerate(rows)}
+        rows = list({row.key: row for ranking in pair for row in ranking}.values())
+        numbers = {row.key: number for number, row in enumerate(rows)}
         ranks = [np.array([[numbers[row.key] for row in ranking]], np.int64).reshape(1, -1) for ranking in pair]
-        keys = list(rows)
-        scores, best = reciprocal_rank_fusion(ranks, k)
-        fused.append(
-            [
-                FoundRow(keys[number], float(score), rows[keys[number]].paper)
-                for score, number in zip(scores[0], best[0], strict=True)
-                if number >= 0
-            ]
-        )
+        scores, best = (column[0] for column in reciprocal_rank_fusion(ranks, k))
+        fused.append([replace(rows[n], score=float(score)) for score, n in zip(scores, best, strict=True) if n >= 0])
     return fused
 
 

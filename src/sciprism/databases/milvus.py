@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -203,22 +204,19 @@ class _MilvusDatabase(VectorDatabase):
         parameters: dict[str, Any] = {"metric_type": METRICS[layout.distance]}
         if layout.approximate:
             parameters["params"] = {"ef": max(HNSW_SEARCH, 2 * k)}
-        euclidean = layout.distance == "euclidean"
-        return [
-            [FoundRow(key, -(max(score, 0.0) ** 0.5) if euclidean else score, paper) for key, score, paper in ranking]
-            for ranking in self._search(table, [query.tolist() for query in queries], VECTOR, k, filter, parameters)
-        ]
+        rankings = self._search(table, [query.tolist() for query in queries], VECTOR, k, filter, parameters)
+        if layout.distance == "euclidean":
+            return [[replace(row, score=-(max(row.score, 0.0) ** 0.5)) for row in rows] for rows in rankings]
+        return list(rankings)
 
     def _search_words(
         self, table: str, queries: Sequence[SparseVector], k: int, filter: RowFilter
     ) -> Iterator[list[FoundRow]]:
-        vectors = [_to_sparse(query) for query in queries]
-        rankings = self._search(table, vectors, WORDS, k, filter, {"metric_type": "IP"})
-        return ([FoundRow(*row) for row in rows] for rows in rankings)
+        return self._search(table, [_to_sparse(query) for query in queries], WORDS, k, filter, {"metric_type": "IP"})
 
     def _search(
         self, table: str, queries: list[Any], field: str, k: int, filter: RowFilter, parameters: dict[str, Any]
-    ) -> Iterator[list[tuple[int, float, str]]]:
+    ) -> Iterator[list[FoundRow]]:
         if not queries:
             return
         self._client.load_collection(table)
@@ -233,7 +231,7 @@ class _MilvusDatabase(VectorDatabase):
             timeout=TIMEOUT,
         )
         for hits in rankings:
-            yield [(int(hit["entity"]["key"]), float(hit["distance"]), hit["entity"]["paper"]) for hit in hits]
+            yield [FoundRow(int(hit["entity"]["key"]), float(hit["distance"]), hit["entity"]["paper"]) for hit in hits]
 
 
 def _explain(address: Address, error: Exception) -> InputError | RunFailedError:
