@@ -66,12 +66,7 @@ class ItemScores:
 
 
 def score_classes(
-    ids: Sequence[str],
-    gold: ArrayLike,
-    predicted: ArrayLike,
-    aggregate: str,
-    *,
-    labels: ArrayLike | None = None,
+    ids: Sequence[str], gold: ArrayLike, predicted: ArrayLike, aggregate: str, *, labels: ArrayLike | None = None
 ) -> ItemScores:
     """Return the scores of single labels (n,); aggregate: "accuracy", "f1_macro", "f1_micro", "f1_binary".
 
@@ -91,12 +86,7 @@ def score_classes(
 
 
 def score_label_sets(
-    ids: Sequence[str],
-    gold: ArrayLike,
-    predicted: ArrayLike,
-    aggregate: str,
-    *,
-    labels: Sequence[str] | None = None,
+    ids: Sequence[str], gold: ArrayLike, predicted: ArrayLike, aggregate: str, *, labels: Sequence[str] | None = None
 ) -> ItemScores:
     """Return the scores of label sets (n, c) of 0 and 1; aggregate: "accuracy", "f1_macro" or "f1_micro".
 
@@ -283,14 +273,6 @@ def _covariances(columns: Doubles, weights: Doubles) -> tuple[Doubles, Doubles, 
     return xx - mx * mx, yy - my * my, xy - mx * my
 
 
-def _kendall_tau(columns: Doubles, weights: Doubles) -> Doubles:
-    return weighted_kendall_tau(columns[:, 0], columns[:, 1], weights)
-
-
-def _spearman(columns: Doubles, weights: Doubles) -> Doubles:
-    return weighted_spearman(columns[:, 0], columns[:, 1], weights)
-
-
 def _divide(above: Doubles, below: Doubles) -> Doubles:
     """Divide elementwise; NaN where the divisor is 0."""
     quotient: Doubles = np.divide(above, below, out=np.full(above.shape, np.nan), where=below != 0)
@@ -308,15 +290,17 @@ aggregates.update(
         "f1_binary": Aggregate(partial(_f1, average="macro"), OUTCOMES, per_class=True),
         "b3": Aggregate(_b3, ("precision", "recall")),
         "b3_difference": Aggregate(
-            _b3_difference,
-            ("precision", "recall", "precision of the other", "recall of the other"),
-            bounds=(-1.0, 1.0),
+            _b3_difference, ("precision", "recall", "precision of the other", "recall of the other"), bounds=(-1.0, 1.0)
         ),
         "pearson": Aggregate(_pearson, NUMBERS, bounds=(-1.0, 1.0)),
         "pearson_or_zero": Aggregate(_pearson_or_zero, NUMBERS, bounds=(-1.0, 1.0)),
         "r2": Aggregate(_r2, NUMBERS, bounds=(-math.inf, math.inf)),
-        "kendall_tau": Aggregate(_kendall_tau, NUMBERS, bounds=(-1.0, 1.0)),
-        "spearman": Aggregate(_spearman, NUMBERS, bounds=(-1.0, 1.0)),
+        "kendall_tau": Aggregate(
+            lambda columns, weights: weighted_kendall_tau(*columns.T, weights), NUMBERS, bounds=(-1.0, 1.0)
+        ),
+        "spearman": Aggregate(
+            lambda columns, weights: weighted_spearman(*columns.T, weights), NUMBERS, bounds=(-1.0, 1.0)
+        ),
     }
 )
 

@@ -198,10 +198,7 @@ class ResultPack:
     def entries(self) -> dict[ResultKey, ScoredResult]:
         """Return every result with the item scores that there are."""
         return {
-            key: (
-                result,
-                {name: scores for name in result.metrics if (scores := self.item_scores(key, name))},
-            )
+            key: (result, {name: scores for name in result.metrics if (scores := self.item_scores(key, name))})
             for key, result in self.results.items()
         }
 

@@ -168,18 +168,12 @@ def _explain_rankings(metrics: Sequence[str], pools: Iterable[_Pool], query: str
 
 def _score(metrics: Sequence[str], pools: Sequence[_Pool], sign: int) -> dict[str, Any]:
     """Return the item scores of the candidates in the order of their grades, or (sign -1) against it."""
-    names = [[str(i) for i in range(len(pool.grades) + len(pool.absent))] for pool in pools]
+    judged = [{str(i): grade for i, grade in enumerate((*pool.grades, *pool.absent))} for pool in pools]
     return score_rankings(
         metrics,
         [str(i) for i in range(len(pools))],
-        ranked=[
-            (row_names[: len(pool.grades)], sign * np.array(pool.grades))
-            for row_names, pool in zip(names, pools, strict=True)
-        ],
-        judged=[
-            dict(zip(row_names, [*pool.grades, *pool.absent], strict=True))
-            for row_names, pool in zip(names, pools, strict=True)
-        ],
+        ranked=[([str(i) for i in range(len(pool.grades))], sign * np.array(pool.grades)) for pool in pools],
+        judged=judged,
     )
 
 

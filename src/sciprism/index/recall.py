@@ -157,11 +157,7 @@ def _fold(title: str) -> str:
 
 
 def choose_settings(
-    index: CandidateSearch,
-    groups: Sequence[QueryGroup],
-    wanted: float,
-    selector: Any,
-    on_tried: Callable[[int], None],
+    index: CandidateSearch, groups: Sequence[QueryGroup], wanted: float, selector: Any, on_tried: Callable[[int], None]
 ) -> Choice:
     """Return the cheapest settings whose recall is at least `wanted` in each group, by one standard error.
 

@@ -147,12 +147,6 @@ def add_errors(value: float, limits: Limits, errors: Sequence[tuple[float, int]]
     return add_limits([value, *(0.0 for _ in halves)], [limits, *((-half, half) for half in halves)])
 
 
-def find_mismatch(a: ScoreSample, b: ScoreSample, resampler: Resampler) -> str:
-    """Return why two samples cannot be compared item by item, or "" if they can."""
-    reasons = (resampler.unpaired(run, other, name) for (run, name), (other, _) in zip(a.parts, b.parts, strict=True))
-    return next(filter(None, reasons), "")
-
-
 def _sources(sample: ScoreSample) -> Iterator[tuple[object, ...]]:
     return ((run.folder, run.task, metric) for run, metric in sample.parts)
 
@@ -176,11 +170,7 @@ class SuiteScores:
     resampler: Resampler = field(default_factory=Resampler)
 
     def sample(
-        self,
-        scores: Sequence[TaskScore],
-        systems: SystemsOfTask,
-        variant: str = "",
-        weights: Sequence[float] = (),
+        self, scores: Sequence[TaskScore], systems: SystemsOfTask, variant: str = "", weights: Sequence[float] = ()
     ) -> ScoreSample | str:
         """Return the mean of some scores over a row's systems, or a word for why there is none."""
         tasks = self.suite.tasks_by_name()
@@ -203,6 +193,7 @@ class SuiteScores:
     def contrast(
         self, score: ScoreSample, base: ScoreSample, *, relative: bool = False, level: float = 0.95
     ) -> Estimate | str:
-        """Return the difference of two samples, or why they do not compare."""
-        reason = find_mismatch(score, base, self.resampler)
-        return reason or estimate_difference(score, base, relative=relative, level=level)
+        """Return the difference of two samples, or why they do not compare item by item."""
+        pairs = zip(score.parts, base.parts, strict=True)
+        reasons = (self.resampler.unpaired(run, other, name) for (run, name), (other, _) in pairs)
+        return next(filter(None, reasons), "") or estimate_difference(score, base, relative=relative, level=level)

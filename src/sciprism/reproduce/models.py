@@ -58,10 +58,7 @@ class InstructedEncoder:
 
     def describe(self) -> dict[str, Any]:
         """Return the model's description, with the instruction."""
-        return dict(self.encoder.describe()) | {
-            "instruction": self.instruction.text,
-            "fingerprint": self.fingerprint,
-        }
+        return dict(self.encoder.describe()) | {"instruction": self.instruction.text, "fingerprint": self.fingerprint}
 
     def space(self, format: Format, role: Role) -> str:
         """Return the encoder's space with the instruction appended: other instructions give other spaces."""

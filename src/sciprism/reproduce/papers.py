@@ -19,7 +19,7 @@ from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from shlex import quote
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
@@ -38,7 +38,9 @@ class Reproductions(Mapping[str, Reproduction]):
     """The papers whose tables can be reproduced, each read when it is first asked for."""
 
     def __getitem__(self, name: str) -> Reproduction:
-        return read_paper(name) if name in PAPERS else self._refuse(name)
+        if name not in PAPERS:
+            raise InputError(f"unknown paper to reproduce {name!r}; known: {', '.join(sorted(PAPERS))}")
+        return read_paper(name)
 
     def __contains__(self, name: object) -> bool:
         return name in PAPERS
@@ -48,9 +50,6 @@ class Reproductions(Mapping[str, Reproduction]):
 
     def __len__(self) -> int:
         return len(PAPERS)
-
-    def _refuse(self, name: str) -> NoReturn:
-        raise InputError(f"unknown paper to reproduce {name!r}; known: {', '.join(sorted(PAPERS))}")
 
 
 reproductions = Reproductions()

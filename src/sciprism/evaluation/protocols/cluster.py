@@ -94,10 +94,7 @@ class ClusterProtocol:
             "blocks": len(mentions.splits.test),
             "distances": cuts,
             "all": {name: estimate(items) for name, items in item_scores.items()},
-            "repeats": {
-                "b3": list(map(estimate, full)),
-                "b3 without embedding": list(map(estimate, without)),
-            },
+            "repeats": {"b3": list(map(estimate, full)), "b3 without embedding": list(map(estimate, without))},
             "models": models[0].describe(),
         }
         selected = {name: item_scores[name] for name in self.metrics}

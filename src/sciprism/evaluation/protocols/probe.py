@@ -29,15 +29,7 @@ from sciprism.probes.grid import SolverName
 from sciprism.probes.targets import stratified_folds
 
 Metric = Literal[
-    "f1_macro",
-    "f1_micro",
-    "f1_binary",
-    "accuracy",
-    "average_precision",
-    "kendall_tau",
-    "spearman",
-    "pearson",
-    "r2",
+    "f1_macro", "f1_micro", "f1_binary", "accuracy", "average_precision", "kendall_tau", "spearman", "pearson", "r2"
 ]
 OF_NUMBERS = ("kendall_tau", "spearman", "pearson", "r2")
 OF_GROUPS = ("f1_macro", "f1_binary", "average_precision")
@@ -148,9 +140,7 @@ def _few_name(metric: str, few: FewShot) -> str:
 class _Problem:
     """The vectors and targets of one task, and the details of fitting them."""
 
-    def __init__(
-        self, vectors: Floats, data: ProbeInput, settings: ProbeSettings, standardize_targets: bool = False
-    ) -> None:
+    def __init__(self, vectors: Floats, data: ProbeInput, settings: ProbeSettings, standardize_targets: bool) -> None:
         self.vectors, self.data, self.settings = vectors, data, settings
         self.standardize_targets = standardize_targets
         self.dropped = DropReport()
@@ -277,12 +267,7 @@ class _Problem:
         for number in range(len(subsets) - len(usable)):
             self.dropped.add(f"{few.size}-shot sample of one class only, left out", str(number))
         probes = fit_probes(
-            self.vectors,
-            self.targets,
-            usable,
-            loss=self.settings.loss,
-            cost=COST,
-            intercept=self.settings.intercept,
+            self.vectors, self.targets, usable, loss=self.settings.loss, cost=COST, intercept=self.settings.intercept
         )
         return [probe.predict(self.vectors[self.data.test]) for probe in probes]
 

@@ -35,13 +35,10 @@ from sciprism.evaluation.report.model import (
     to_difference,
     to_score,
 )
-from sciprism.evaluation.report.notes import build_notes, collect_remarks
+from sciprism.evaluation.report.notes import LineResults, build_notes, collect_remarks
 from sciprism.evaluation.report.text_tables import published_columns, show, terminal
 from sciprism.evaluation.results import TaskResult
 from sciprism.evaluation.task import Published, Suite
-
-LineResults = Sequence[tuple[ReportLine, list[LineResult]]]
-"""Lines with the result of each system."""
 
 
 def build_report(

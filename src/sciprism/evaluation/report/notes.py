@@ -14,6 +14,7 @@ NAMED = 8
 """Tasks that a note names; the tables show all."""
 
 LineResults = Sequence[tuple[ReportLine, list[LineResult]]]
+"""Lines with the result of each system."""
 
 
 def build_notes(

@@ -75,12 +75,10 @@ def _table(table: TextTable) -> str:
 
 def _cell(text: str) -> str:
     value, bracket, rest = text.partition(" [")
+    if not bracket:
+        return f"<td>{escape(text)}</td>"
     interval, _, mark = rest.partition("]")
-    return (
-        f"<td>{escape(value)}{escape(mark)} <small>[{escape(interval)}]</small></td>"
-        if bracket
-        else f"<td>{escape(text)}</td>"
-    )
+    return f"<td>{escape(value)}{escape(mark)} <small>[{escape(interval)}]</small></td>"
 
 
 COLOURS = 8

@@ -61,15 +61,13 @@ def fit_table(table: TextTable, width: int) -> Iterator[TextTable]:
 
 def _measure(table: TextTable, width: int) -> list[int]:
     """Return the width of each column with its gap; the names may take a quarter of all, and more for a long word."""
-    columns = list(zip(table.heads, *table.rows, strict=True))
-    longest = [max(len(line) for text in column for line in text.split("\n")) for column in columns]
-    whole = [max((len(word) for text in texts for word in text.split()), default=0) for texts in columns]
-    heads = [max(len(word) for word in (*head.split(), "")) for head in table.heads]
-    cells = [
-        max((len(line) for row in table.rows for line in row[i].split("\n")), default=0) for i in range(len(heads))
-    ]
-    names = max(whole[0], min(longest[0], LONGEST_NAME, max(width // 4, HEAD_WIDTH)))
-    return [GAP + names, *(GAP + max(pair) for pair in zip(heads[1:], cells[1:], strict=True))]
+
+    def longest(texts: Iterable[str], separator: str | None) -> int:
+        return max((len(part) for text in texts for part in text.split(separator)), default=0)
+
+    names, *columns = zip(table.heads, *table.rows, strict=True)
+    names_width = max(longest(names, None), min(longest(names, "\n"), LONGEST_NAME, max(width // 4, HEAD_WIDTH)))
+    return [GAP + names_width, *(GAP + max(longest([head], None), longest(cells, "\n")) for head, *cells in columns)]
 
 
 def _stack_intervals(table: TextTable) -> TextTable:
@@ -165,10 +163,7 @@ def _differences(title: str, report: Report, rows: Sequence[ReportRow]) -> Itera
             title,
             ("", *(report.systems[i] for i in others)),
             tuple(
-                (
-                    row_label(row),
-                    *(difference_text(d) if (d := row.cells[i].difference) else "-" for i in others),
-                )
+                (row_label(row), *(difference_text(d) if (d := row.cells[i].difference) else "-" for i in others))
                 for row in sorted(tested, key=lambda row: row.kind != "average")
             ),
         )

@@ -198,12 +198,7 @@ class TuningRun:
         self.modules = nn.ModuleDict({"model": encoder.model, "head": head})
 
     def train(
-        self,
-        examples: Sequence[TuningExample],
-        loss: TuningLoss,
-        setting: Hyperparameters,
-        tuning: Tuning,
-        seed: int,
+        self, examples: Sequence[TuningExample], loss: TuningLoss, setting: Hyperparameters, tuning: Tuning, seed: int
     ) -> int:
         """Train for all epochs; return the steps. Raises DivergedRunError where a loss is not finite."""
         settings = OptimizerSettings(lr=setting.rate, weight_decay=tuning.decay)
