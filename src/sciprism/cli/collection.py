@@ -42,7 +42,6 @@ def index(
 
     Example: sciprism index vecs/ --lexical
     """
-    from sciprism.errors import InputError
     from sciprism.files import lock_folder
     from sciprism.index import lexical as by_words
     from sciprism.index.approximate import BuildOptions
@@ -87,7 +86,6 @@ def _build_approximate(
 
 def _encode_titles(opened: StoredCollection, model: str) -> dict[str, TitleQueries]:
     """Return titles encoded as queries; none, with a message, where the collection's model is not there."""
-    from sciprism.errors import InputError
     from sciprism.uses.collection import load_encoder
     from sciprism.uses.search import encode_titles
 

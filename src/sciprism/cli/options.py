@@ -70,7 +70,7 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     Settings are dataclasses; their fields with a text are `name: Annotated[type, text, *flags] = default`.
     """
     parameters = inspect.signature(command, eval_str=True).parameters.values()
-    settings = {parameter.name: parameter.annotation for parameter in parameters if _is_settings(parameter.annotation)}
+    settings = {parameter.name: parameter.annotation for parameter in parameters if is_dataclass(parameter.annotation)}
     options = {name: list(list_options(kind)) for name, kind in settings.items()}
     shown = [option for parameter in parameters for option in options.get(parameter.name, [parameter])]
 
@@ -83,10 +83,6 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     vars(run)["__signature__"] = inspect.Signature([option.replace(kind=option.KEYWORD_ONLY) for option in shown])
     run.__annotations__ = {option.name: option.annotation for option in shown}
     return run
-
-
-def _is_settings(kind: Any) -> bool:
-    return is_dataclass(kind)
 
 
 def list_options(settings: type[Any]) -> Iterator[inspect.Parameter]:

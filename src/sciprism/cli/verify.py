@@ -12,6 +12,7 @@ import typer
 
 from sciprism.cli.options import AsJson
 from sciprism.cli.output import join_counts, print_json
+from sciprism.errors import InputError, RunFailedError
 
 if TYPE_CHECKING:
     from sciprism.checksums import FileState
@@ -39,7 +40,6 @@ def verify(
 
     Example: sciprism verify vecs/
     """
-    from sciprism.errors import RunFailedError
     from sciprism.files import LOCK_NAME
 
     kind = _find_kind(path)
@@ -61,7 +61,6 @@ def verify(
 
 def _find_kind(path: Path) -> str:
     """Return what a folder or a file holds. Raises InputError where that is nothing that sciprism writes."""
-    from sciprism.errors import InputError
     from sciprism.evaluation.stored_results import has_results
     from sciprism.store.manifest import MANIFEST_NAME, PLAN_NAME
     from sciprism.training.run_folder import METRICS, RECIPE
@@ -99,7 +98,6 @@ def _list_states(path: Path, kind: str) -> Iterator[FileState]:
 
 def _list_collection_states(path: Path) -> Iterator[FileState]:
     from sciprism.checksums import FileState, find_own_state
-    from sciprism.errors import InputError
     from sciprism.index.build_record import list_index_states
     from sciprism.store import StoredCollection
     from sciprism.store.manifest import MANIFEST_NAME, PLAN_NAME, read_manifest
