@@ -70,7 +70,7 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     Settings are dataclasses; their fields with a text are `name: Annotated[type, text, *flags] = default`.
     """
     parameters = inspect.signature(command, eval_str=True).parameters.values()
-    settings = {parameter.name: parameter.annotation for parameter in parameters if is_dataclass(parameter.annotation)}
+    settings: dict[str, Any] = {item.name: item.annotation for item in parameters if is_dataclass(item.annotation)}
     options = {name: list(list_options(kind)) for name, kind in settings.items()}
     shown = [option for parameter in parameters for option in options.get(parameter.name, [parameter])]
 

@@ -296,10 +296,14 @@ aggregates.update(
         "pearson_or_zero": Aggregate(_pearson_or_zero, NUMBERS, bounds=(-1.0, 1.0)),
         "r2": Aggregate(_r2, NUMBERS, bounds=(-math.inf, math.inf)),
         "kendall_tau": Aggregate(
-            lambda columns, weights: weighted_kendall_tau(*columns.T, weights), NUMBERS, bounds=(-1.0, 1.0)
+            lambda columns, weights: weighted_kendall_tau(columns[:, 0], columns[:, 1], weights),
+            NUMBERS,
+            bounds=(-1.0, 1.0),
         ),
         "spearman": Aggregate(
-            lambda columns, weights: weighted_spearman(*columns.T, weights), NUMBERS, bounds=(-1.0, 1.0)
+            lambda columns, weights: weighted_spearman(columns[:, 0], columns[:, 1], weights),
+            NUMBERS,
+            bounds=(-1.0, 1.0),
         ),
     }
 )
