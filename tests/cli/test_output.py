@@ -83,6 +83,18 @@ def test_a_wide_table_has_heads_of_several_lines_before_it_continues(capsys):
     assert row == rows[0]
 
 
+@pytest.mark.parametrize(
+    "words", [["citation"], ["arxiv-categories-all", "classification", "paper", "candidate"], ["w" * 90]]
+)
+@pytest.mark.parametrize("width", [3, 12, 30])
+def test_a_narrow_terminal_loses_no_column(words, width, capsys):
+    numbers = [f"{column}" * width for column in "123456789"]
+    print_table([f"head{n}" for n in range(len(words))], list("abcdefghi"), [[*words, *numbers]])
+    printed = capsys.readouterr().out
+    assert all(number in printed for number in numbers) and max(map(len, printed.splitlines())) <= 80
+    assert all("".join(words)[:5] in part for part in printed.split("\n\n") if part.strip())
+
+
 def test_an_error_is_one_json_object_with_the_same_status(command):
     for words in (["search", "nowhere", "x"], ["search"], ["search", "--no-such-option"]):
         plain, _, _ = command(*words)

@@ -109,16 +109,16 @@ def print_table(words: Sequence[str], numbers: Sequence[str], rows: Iterable[Ite
     from rich.table import Table
 
     console, cells = plain_console(), [list(row) for row in rows]
-    parts = _split_columns([[*words, *numbers], *cells], len(words), console.width)
+    columns = [[row[column] for row in cells if column < len(row)] for column in range(len(words) + len(numbers))]
+    least = _find_least_widths([*words, *numbers], columns, len(words), console.width)
+    parts = _split_columns([*words, *numbers], columns, least, console.width)
     if len(parts) > 1:
         numbers = [name.replace(" ", "\n") for name in numbers]
-        parts = _split_columns([[*words, *numbers], *cells], len(words), console.width)
+        parts = _split_columns([*words, *numbers], columns, least, console.width)
     for part in parts:
         table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0))
-        for column, name in enumerate(words):
-            texts = " ".join([name, *(row[column] for row in cells if column < len(row))])
-            longest = max(map(len, texts.split()), default=0)
-            table.add_column(name, overflow="fold", min_width=min(longest, console.width // 2))
+        for name, width in zip(words, least, strict=True):
+            table.add_column(name, overflow="fold", min_width=width)
         for column in part:
             table.add_column(numbers[column - len(words)], justify="right", no_wrap=True)
         for row in cells:
@@ -126,11 +126,26 @@ def print_table(words: Sequence[str], numbers: Sequence[str], rows: Iterable[Ite
         console.print(table, end="\n\n")
 
 
-def _split_columns(rows: Sequence[Sequence[str]], words: int, width: int) -> list[list[int]]:
+def _find_least_widths(heads: Sequence[str], columns: Sequence[Sequence[str]], words: int, width: int) -> list[int]:
+    """Return the least width of each column of words: its longest word, or an equal share if a number would be cut."""
+    uncut = [cells if column >= words else " ".join(cells).split() for column, cells in enumerate(columns)]
+    longest = [max(map(len, [*head.split(), *texts]), default=0) for head, texts in zip(heads, uncut, strict=True)]
+    room = width - max((size + GAP for size in longest[words:]), default=0)
+    if sum(longest[:words]) + GAP * (words - 1) <= room:
+        return longest[:words]
+    return [min(size, max(1, room // words - GAP)) for size in longest[:words]]
+
+
+def _split_columns(
+    heads: Sequence[str], columns: Sequence[Sequence[str]], least: Sequence[int], width: int
+) -> list[list[int]]:
     """Return the columns of numbers of each part of a table; words may take half of the width, and fold."""
-    columns = [[row[column] for row in rows if column < len(row)] for column in range(len(rows[0]))]
-    widths = [max(len(line) for cell in cells for line in cell.split("\n")) + GAP for cells in columns]
-    room = width + GAP - min(sum(widths[:words]), width // 2)
+    widths = [
+        max(len(line) for cell in (head, *cells) for line in cell.split("\n")) + GAP
+        for head, cells in zip(heads, columns, strict=True)
+    ]
+    words = len(least)
+    room = width + GAP - max(min(sum(widths[:words]), width // 2), sum(least) + GAP * words)
     parts: list[list[int]] = [[]]
     for column in range(words, len(widths)):
         if parts[-1] and sum(widths[other] for other in (*parts[-1], column)) > room:
