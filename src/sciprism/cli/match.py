@@ -119,22 +119,22 @@ def _print(matching: Matching, written: dict[str, str], as_json: bool) -> None:
 
     audit = matching.audit
     print_skipped(audit["skipped"], audit["counts"]["records skipped"])
-    unchecked = describe_unchecked(audit)
-    authors = "".join(f"author conflicts: {text}" for kind, text in unchecked.items() if kind == "author")
+    authors = describe_unchecked(audit).get("author")
     if as_json:
         print_json("sciprism.match/1", {**written, **matching.to_json()})
     else:
-        print(f"{authors}\n" if authors else "", end="")
-        _print_facts(matching, written, {kind: text for kind, text in unchecked.items() if kind != "author"})
+        print(f"author conflicts: {authors}\n" if authors else "", end="")
+        _print_facts(matching, written)
     if authors:
-        print(f"sciprism: {authors}", file=sys.stderr)
+        print(f"sciprism: author conflicts: {authors}", file=sys.stderr)
 
 
-def _print_facts(matching: Matching, written: dict[str, str], unchecked: dict[str, str]) -> None:
-    """Print what was found. unchecked: kinds of conflicts, and what was not checked."""
+def _print_facts(matching: Matching, written: dict[str, str]) -> None:
     audit = matching.audit
     counts, result = audit["counts"], audit["result"]
-    loads, versions = result["reviewers by load"], counts.get("papers listed in several versions", 0)
+    loads, versions = result["reviewers by load"], counts.get("papers listed in several versions")
+    ignored_bids, title_only = counts["bids above 0 on forbidden pairs"], counts["submissions without abstract"]
+    share = result.get("share of the highest sum")
     facts = {
         "submissions": f"{counts['submissions']:,}",
         "reviewers": f"{counts['reviewers']:,}; with submissions: "
@@ -142,24 +142,20 @@ def _print_facts(matching: Matching, written: dict[str, str], unchecked: dict[st
         "loads": _describe_loads(audit),
         "conflicts": ", ".join(f"{kind} {count:,}" for kind, count in audit["conflicts"].items()) or "none",
         "not checked": "\n".join(
-            f"{kind}: {text.removeprefix('not checked').strip(', ')}" for kind, text in unchecked.items()
+            f"{kind}: {why}" for kind, why in audit["conflicts not checked"].items() if kind != "author"
         ),
-        "bids on conflicts": f"{counts['bids above 0 on forbidden pairs']:,}, which are ignored; see the audit",
-        "without abstract": f"{counts['submissions without abstract']:,} submissions, scored by title alone",
+        "bids on conflicts": f"{ignored_bids:,}, which are ignored; see the audit" if ignored_bids else "",
+        "without abstract": f"{title_only:,} submissions, scored by title alone" if title_only else "",
         "without papers": _describe_some(audit["reviewers without papers"], counts["reviewers without papers"]),
         "listed again": f"{versions:,} versions of papers of one reviewer, counted once" if versions else "",
         "mean score": f"{result['mean score']:.4f}",
         "worst submission": _describe_worst(result),
-        "of the highest sum": f"{100 * result['share of the highest sum']:.1f} %"
-        if "share of the highest sum" in result
-        else "",
+        "of the highest sum": "" if share is None else f"{100 * share:.1f} %",
         "moved": _describe_moves(audit),
         "not used": "; ".join(_describe_dropped(audit["dropped"])),
         "written": ", ".join(written.values()),
     }
-    absent = set() if counts["bids above 0 on forbidden pairs"] else {"bids on conflicts"}
-    absent |= set() if counts["submissions without abstract"] else {"without abstract"}
-    print_facts({name: text for name, text in facts.items() if text and name not in absent})
+    print_facts({name: text for name, text in facts.items() if text})
     _print_worst(matching)
 
 
@@ -178,13 +174,13 @@ def _print_worst(matching: Matching) -> None:
 def _describe_loads(audit: dict[str, Any]) -> str:
     """Return "0 to 6, deviation 1.9; --balance evens them", or what balancing changed."""
     result = audit["result"]
-    before = result.get("before balancing")
-    parts = [_describe_spread(result["loads"])]
+    loads, before = result["loads"], result.get("before balancing")
+    more = ""
     if before:
-        parts.append(f"before --balance {_describe_spread(before['loads'])}, mean score {before['mean score']:.4f}")
-    elif result["loads"]["most"] - result["loads"]["least"] > 1 and audit["settings"]["objective"] != "perturbed":
-        parts.append("--balance evens them")
-    return "; ".join(parts)
+        more = f"; before --balance {_describe_spread(before['loads'])}, mean score {before['mean score']:.4f}"
+    elif loads["most"] - loads["least"] > 1 and audit["settings"]["objective"] != "perturbed":
+        more = "; --balance evens them"
+    return _describe_spread(loads) + more
 
 
 def _describe_spread(loads: dict[str, float]) -> str:
@@ -195,8 +191,7 @@ def _describe_spread(loads: dict[str, float]) -> str:
 
 def _describe_worst(result: dict[str, Any]) -> str:
     bound = result.get("worst submission, upper bound")
-    text = f"{result['worst submission']:.4f}"
-    return text if bound is None else f"{text}; no assignment exceeds {bound:.4f}"
+    return f"{result['worst submission']:.4f}" + ("" if bound is None else f"; no assignment exceeds {bound:.4f}")
 
 
 def _describe_some(ids: list[str], count: int) -> str:
@@ -286,13 +281,8 @@ def _find_assignment(path: Path | None) -> Path:
     """Return the named assignment, or the only one in this folder. Raises InputError for none or several."""
     if path is not None:
         return path
-    suffix = ".details.json"
-    found = [
-        file.with_name(file.name.removesuffix(suffix) + kind)
-        for file in sorted(Path().glob(f"*{suffix}"))
-        for kind in (".csv", ".json", "")
-        if file.with_name(file.name.removesuffix(suffix) + kind).is_file()
-    ]
+    stems = [file.name.removesuffix(".details.json") for file in Path().glob("*.details.json")]
+    found = [path for stem in stems for kind in (".csv", ".json", "") if (path := Path(stem + kind)).is_file()]
     if len(found) != 1:
         raise InputError(f"{len(found)} assignments in this folder; name one with --assignment")
     return found[0]

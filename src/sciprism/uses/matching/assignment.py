@@ -68,27 +68,33 @@ def solve_assignment(task: AssignmentTask, progress: MatchProgress) -> SolvedAss
     if settings.objective == "perturbed":
         return _perturb(task, pairs, values)
     program = AssignmentProgram(required, pairs)
-    if not len(task.stated.kept):
-        return _optimise(task, program, values)
-    return _keep(task, program, values)
+    if len(task.stated.kept):
+        return _keep(task, program, values)
+    best = program.solve(values)
+    return replace(_refine(task, program, values, best.chosen), best_sum=best.objective)
 
 
 def find_pairs(task: AssignmentTask, progress: MatchProgress) -> PairTable:
     """Return the candidates with all pairs that files name, and those of an assignment that is feasible."""
-    required, stated, source = task.required, task.stated, task.source
+    required, stated = task.required, task.stated
     papers, reviewers = required.shape
     progress.begin("scoring", "submissions", papers)
     per_paper = task.settings.candidates
     per_reviewer = min(papers, max(int(required.least.max()), -(-per_paper * papers // (2 * reviewers)), 1))
-    tables = [source.candidates(required, per_paper, per_reviewer, progress.update)]
+    tables = [task.source.candidates(required, per_paper, per_reviewer, progress.update)]
     named = (stated.bids.select(stated.bids.values > 0), stated.kept)
     for rows, numbers in (*((pairs.papers, pairs.reviewers) for pairs in named), required.locked):
-        allowed = ~required.forbidden.contain(rows, numbers)
-        tables.append(PairTable(rows[allowed], numbers[allowed], source.score(rows[allowed], numbers[allowed])))
+        tables.append(_score_allowed(task, rows, numbers))
     candidates = join_pairs(tables, reviewers)
     progress.begin("checking loads")
-    rows, numbers = find_assignment(required, candidates)
-    return join_pairs([candidates, PairTable(rows, numbers, source.score(rows, numbers))], reviewers)
+    return join_pairs([candidates, _score_allowed(task, *find_assignment(required, candidates))], reviewers)
+
+
+def _score_allowed(task: AssignmentTask, papers: Rows, reviewers: Rows) -> PairTable:
+    """Return those of some pairs that are not forbidden."""
+    allowed = ~task.required.forbidden.contain(papers, reviewers)
+    papers, reviewers = papers[allowed], reviewers[allowed]
+    return PairTable(papers, reviewers, task.source.score(papers, reviewers))
 
 
 def _satisfy_groups(task: AssignmentTask, pairs: PairTable) -> PairTable:
@@ -100,12 +106,8 @@ def _satisfy_groups(task: AssignmentTask, pairs: PairTable) -> PairTable:
     if not lacking:
         return pairs
     for columns, rows in _widen(required, lacking):
-        papers, reviewers = np.repeat(rows, len(columns)), np.tile(columns, len(rows))
-        allowed = ~required.forbidden.contain(papers, reviewers)
-        papers, reviewers = papers[allowed], reviewers[allowed]
-        pairs = join_pairs(
-            [pairs, PairTable(papers, reviewers, task.source.score(papers, reviewers))], required.shape[1]
-        )
+        added = _score_allowed(task, np.repeat(rows, len(columns)), np.tile(columns, len(rows)))
+        pairs = join_pairs([pairs, added], required.shape[1])
     lacking = AssignmentProgram(required, pairs).find_lacking()
     if lacking:
         raise InputError(explain_groups(required, lacking))
@@ -124,12 +126,6 @@ def _widen(required: Requirements, lacking: dict[str, list[int]]) -> Iterator[tu
         yield members, np.arange(papers) if few else np.array(lacking.get(group.name, []), np.int64)
 
 
-def _optimise(task: AssignmentTask, program: AssignmentProgram, values: Doubles) -> SolvedAssignment:
-    best = program.solve(values)
-    solved = _refine(task, program, values, best.chosen)
-    return replace(solved, best_sum=best.objective)
-
-
 def _refine(task: AssignmentTask, program: AssignmentProgram, values: Doubles, chosen: Mask) -> SolvedAssignment:
     """Return an assignment that begins with the highest sum, made fair and even where the settings say so."""
     bound, uneven = None, None
@@ -139,7 +135,7 @@ def _refine(task: AssignmentTask, program: AssignmentProgram, values: Doubles, c
         uneven = program.pairs.take(np.flatnonzero(chosen))
         earlier = task.stated.earlier_loads if len(task.stated.earlier_loads) else np.zeros(task.required.shape[1], int)
         chosen = even_loads(program, values, chosen, earlier)
-    return replace(_report(task, program.pairs, values, chosen, bound=bound), uneven=uneven)
+    return replace(_report(task, program.pairs, values, chosen), bound=bound, uneven=uneven)
 
 
 def _keep(task: AssignmentTask, program: AssignmentProgram, values: Doubles) -> SolvedAssignment:
@@ -170,19 +166,10 @@ def _perturb(task: AssignmentTask, pairs: PairTable, values: Doubles) -> SolvedA
         least=settings.quality * best,
         seed=settings.seed,
     )
-    solved = _report(task, pairs, values, chosen, best_sum=best)
-    return replace(solved, probabilities=probabilities[chosen])
+    return replace(_report(task, pairs, values, chosen), best_sum=best, probabilities=probabilities[chosen])
 
 
-def _report(
-    task: AssignmentTask,
-    pairs: PairTable,
-    values: Doubles,
-    chosen: Mask,
-    *,
-    bound: float | None = None,
-    best_sum: float | None = None,
-) -> SolvedAssignment:
+def _report(task: AssignmentTask, pairs: PairTable, values: Doubles, chosen: Mask) -> SolvedAssignment:
     worst = float(sum_by_paper(pairs, values, chosen, task.required.shape[0]).min())
     assigned: Rows = np.flatnonzero(chosen)
-    return SolvedAssignment(pairs.take(assigned), values[assigned], pairs, values, worst, bound, best_sum)
+    return SolvedAssignment(pairs.take(assigned), values[assigned], pairs, values, worst)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from rapidfuzz import fuzz
 
-from sciprism.errors import InputError
 from sciprism.papers.bibliographic_fields import normalize
 from sciprism.papers.identity import GENERIC_TITLES, normalise_words
 from sciprism.papers.records import Paper
@@ -17,24 +16,8 @@ from sciprism.uses.matching.feasibility import count, name_some
 from sciprism.uses.matching.persons import NUMBERED, NameIndex, find_addresses, fold_id, name_in_id, parse_person
 from sciprism.uses.matching.reviewers import Authorship, Reviewer, ReviewerIndex
 
-_PROVIDERS = frozenset(
-    [
-        "aol",
-        "gmx",
-        "icloud",
-        "live",
-        "msn",
-        "outlook",
-        "posteo",
-        "proton",
-        "tuta",
-        "tutanota",
-        "windowslive",
-        "yahoo",
-        "yandex",
-        "zoho",
-    ]
-)
+_WITH_MANY_ENDINGS = "aol gmx icloud live msn outlook posteo proton tuta tutanota windowslive yahoo yandex zoho"
+_PROVIDERS = frozenset(_WITH_MANY_ENDINGS.split())
 """Mail providers with addresses under many endings, such as yahoo.fr; those whose name ends in "mail" need no list."""
 _OF_STRANGERS = """
 me.com mac.com pm.me duck.com hey.com mailbox.org mailfence.com riseup.net disroot.org runbox.com qq.com 163.com 126.com
@@ -55,33 +38,11 @@ _UNBOUND = re.compile(
     r"(?:independent|freelance|private|self employed|unaffiliated|retired)(?: ?(?:research|scholar|scien).*)?"
 )
 """Names of domains and institutions of people without one."""
-_NO_INSTITUTION = frozenset(
-    ("", "none", "na", "n a", "null", "nan", "no affiliation", "self", "home", "unknown", "other")
-)
+_NO_INSTITUTION = ("", "none", "na", "n a", "null", "nan", "no affiliation", "self", "home", "unknown", "other")
 _ORGANISATIONS = frozenset(["ac", "edu", "gob", "gouv", "gov", "int", "mil"])
 """Endings of domains that only organisations have."""
-_SECOND_LEVEL = _ORGANISATIONS | frozenset(
-    [
-        "ad",
-        "co",
-        "com",
-        "cri",
-        "ernet",
-        "gc",
-        "go",
-        "gr",
-        "lg",
-        "ne",
-        "net",
-        "nhs",
-        "nic",
-        "or",
-        "org",
-        "re",
-        "res",
-        "sch",
-    ]
-)
+_OTHER_SECOND_LEVEL = "ad co com cri ernet gc go gr lg ne net nhs nic or org re res sch"
+_SECOND_LEVEL = _ORGANISATIONS.union(_OTHER_SECOND_LEVEL.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +68,6 @@ class ConflictInput:
 def find_conflicts(given: ConflictInput, kinds: Sequence[str]) -> Iterator[Conflict]:
     """Yield the conflicts of some kinds (`CONFLICT_KINDS`); a pair may have several."""
     for kind in kinds:
-        if kind not in CONFLICT_KINDS:
-            raise InputError(f"no kind of conflict {kind!r}; kinds: {', '.join(CONFLICT_KINDS)}, or none")
         for paper, reviewer, reason in CONFLICT_KINDS[kind](given):
             yield Conflict(paper, reviewer, kind, reason)
 
@@ -128,7 +87,7 @@ def _explain_unchecked(given: ConflictInput, kind: str) -> str:
     counts, others = Counter(papers), Counter(people)
     pairs = sum(n * m for ours, n in counts.items() for theirs, m in others.items() if not ours & theirs)
     of_papers, of_people = (Evidence().union(*items) for items in (papers, people))
-    needed = _NEEDED[kind]
+    needed = _NEEDED.get(kind) or _EVIDENCE[kind][0]
     if not of_papers:
         return f"the submissions {'name' if needed == 'authors' else 'have'} no {needed}"
     missing = " or ".join(sorted(of_papers))
@@ -327,14 +286,8 @@ _EVIDENCE: Mapping[str, tuple[str, Callable[[Paper, Authorship], object], Callab
     "own-paper": ("papers", lambda paper, _: paper.title, lambda person: person.papers),
 }
 """Kind of conflict -> what is needed, of whom."""
-_NEEDED = {
-    "author": "authors",
-    "coauthor": "authors",
-    "domain": "e-mail addresses",
-    "institution": "institutions",
-    "own-paper": "titles",
-}
-"""Kind of conflict -> what submissions need."""
+_NEEDED = {"author": "authors", "coauthor": "authors", "own-paper": "titles"}
+"""Kind of conflict -> what submissions need, where it is not what reviewers need."""
 
 
 MIN_RATIO = 90.0

@@ -46,6 +46,13 @@ class Profiles:
         """Return the number of papers of each reviewer."""
         return np.diff(self.starts)
 
+    def split_pairs(self, reviewers: Rows) -> Iterator[tuple[int, Rows]]:
+        """Yield each reviewer with papers, and the places of its pairs. reviewers: of each pair (p,)."""
+        order, sizes = np.argsort(reviewers, kind="stable"), self.sizes
+        for part in np.split(order, np.flatnonzero(np.diff(reviewers[order])) + 1):
+            if len(part) and sizes[reviewers[part[0]]]:
+                yield int(reviewers[part[0]]), part
+
     def of(self, reviewer: int) -> slice:
         """Return the part of `rows` and `weights` that is a reviewer's."""
         return slice(int(self.starts[reviewer]), int(self.starts[reviewer + 1]))
@@ -144,12 +151,8 @@ class ExpertiseScorer:
         submissions: (n, d). papers, reviewers: the row and the reviewer of each pair.
         """
         scores = np.full(len(papers), np.nan)
-        order = np.argsort(reviewers, kind="stable")
-        for part in np.split(order, np.flatnonzero(np.diff(reviewers[order])) + 1):
-            if len(part) and self.profiles.sizes[reviewers[part[0]]]:
-                scores[part] = self.scoring.reduce(
-                    self.similarities(submissions[papers[part]], int(reviewers[part[0]]))
-                )
+        for reviewer, part in self.profiles.split_pairs(reviewers):
+            scores[part] = self.scoring.reduce(self.similarities(submissions[papers[part]], reviewer))
         return scores
 
     def similarities(self, submissions: Floats, reviewer: int) -> Doubles:

@@ -44,14 +44,8 @@ class ExplainedPair:
         """Return the pair as JSON values."""
         scored = {"score": self.pair.score, "bid": self.pair.bid, "rank": self.rank} if self.pair else {}
         counts = {"considered": self.considered, "load": self.load, "most": self.most}
-        return {
-            "reviewer": self.reviewer,
-            "name": self.name,
-            **scored,
-            **counts,
-            "reason": self.reason,
-            "absence": self.absence,
-        }
+        texts = {"reason": self.reason, "absence": self.absence}
+        return {"reviewer": self.reviewer, "name": self.name, **scored, **counts, **texts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +93,7 @@ class FinishedAssignment:
         self.reviewers = [person["id"] for person in self.people]
         self._papers = IdIndex(self.submissions)
         self._index = ReviewerIndex(
-            [
-                Reviewer(id=p["id"], name=p["name"], emails=tuple(p["emails"]), aliases=tuple(p["aliases"]))
-                for p in self.people
-            ]
+            [Reviewer(**{name: person[name] for name in ("id", "name", "emails", "aliases")}) for person in self.people]
         )
         self._scores = [{number: values for number, *values in entry["scores"]} for entry in self._stored]
         pairs = {
@@ -214,8 +205,7 @@ def _read_details(path: Path) -> dict[str, Any]:
             raise ValueError(f"schema {content['schema']}")
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{details} does not hold the details of an assignment: {error!r}") from error
-    found: dict[str, Any] = content
-    return found
+    return dict(content)
 
 
 def _find(index: Finder, text: str, kind: str, where: str) -> int:

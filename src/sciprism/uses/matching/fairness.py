@@ -8,6 +8,7 @@ reviewer from another one, which takes a third reviewer, and so on, while none f
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 import numpy as np
 
@@ -42,27 +43,21 @@ def assign_fairly(program: AssignmentProgram, values: Doubles, start: Mask) -> t
             high = goal
         else:
             best, low = raised, float(sum_by_paper(pairs, values, raised, papers).min())
-    return _raise_sum(program, values, best, low), bound
+    return _serve_all(program, values, best, low, lambda fixed: program.solve(values, fixed=fixed).chosen), bound
 
 
 def even_loads(program: AssignmentProgram, values: Doubles, start: Mask, earlier: Integers) -> Mask:
     """Return an assignment with even loads, then a high sum, that serves no submission worse than `start` its worst.
 
     earlier: loads of earlier rounds (m,), which count. Reviewers of whom nothing is known get no more submissions than
-    they must. Submissions that would be served worse keep their reviewers, until none is left.
+    they must.
     """
-    pairs, papers = program.pairs, program.required.shape[0]
-    worst = float(sum_by_paper(pairs, values, start, papers).min())
+    pairs = program.pairs
+    worst = float(sum_by_paper(pairs, values, start, program.required.shape[0]).min())
     price = LOAD_PRICE * max(1e-3, float(np.ptp(values)))
     unknown = (pairs.scores == 0) & ~start
     charged = values - unknown * price * (2 * float(program.required.most.max() + earlier.max()) + 1)
-    held = np.zeros(papers, bool)
-    while True:
-        chosen = program.solve_evenly(charged, price, earlier, start & held[pairs.papers])
-        below = sum_by_paper(pairs, values, chosen, papers) < worst - SLACK
-        if not below.any():
-            return chosen
-        held |= below
+    return _serve_all(program, values, start, worst, lambda fixed: program.solve_evenly(charged, price, earlier, fixed))
 
 
 def sum_by_paper(pairs: PairTable, values: Doubles, chosen: Mask, papers: int) -> Doubles:
@@ -71,16 +66,18 @@ def sum_by_paper(pairs: PairTable, values: Doubles, chosen: Mask, papers: int) -
     return sums
 
 
-def _raise_sum(program: AssignmentProgram, values: Doubles, fair: Mask, worst: float) -> Mask:
-    """Return an assignment with a high sum in which no submission is served worse than `worst`.
+def _serve_all(
+    program: AssignmentProgram, values: Doubles, start: Mask, worst: float, solve: Callable[[Mask], Mask]
+) -> Mask:
+    """Return the best assignment that serves no submission worse than `worst`. solve: with some pairs fixed.
 
-    Submissions that the best sum serves worse keep their reviewers of the fair assignment, until none is left; each
-    programme is a network, so each solution is integral.
+    Submissions that would be served worse keep their reviewers of `start`, until none is left; each programme is a
+    network, so each solution is integral.
     """
     pairs, papers = program.pairs, program.required.shape[0]
     held = np.zeros(papers, bool)
     while True:
-        chosen = program.solve(values, fixed=fair & held[pairs.papers]).chosen
+        chosen = solve(start & held[pairs.papers])
         below = sum_by_paper(pairs, values, chosen, papers) < worst - SLACK
         if not below.any():
             return chosen

@@ -13,7 +13,7 @@ from sciprism.arrays import Floats
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import cache_folder
-from sciprism.papers.read import ReadReport, read_papers
+from sciprism.papers.read import ReadReport
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
 from sciprism.store.manifest import is_collection
@@ -28,6 +28,7 @@ from sciprism.uses.matching.reviewers import (
     Authorship,
     Reviewer,
     ReviewerIndex,
+    list_papers,
     read_authorships,
     read_reviewers,
 )
@@ -121,11 +122,11 @@ class MatchInputs:
                 "records skipped": self.report.skipped_count,
                 "forbidden pairs": len(self.forbidden.pairs),
                 "locked pairs": len(self.stated.locked),
-                "bids above 0 on forbidden pairs": self.forbidden.contradictions,
+                "bids above 0 on forbidden pairs": len(self.forbidden.contradicted),
             },
             "conflicts": self.forbidden.counts,
             "conflicts not checked": self.unchecked,
-            "contradicting bids": self.forbidden.contradicted,
+            "contradicting bids": self.forbidden.contradicted[:MAX_LISTED],
             "reviewers without papers": without_papers[:MAX_LISTED],
             "submissions without abstract": without_abstract[:MAX_LISTED],
             "dropped": self.dropped.to_json(),
@@ -175,10 +176,7 @@ def _read_submissions(
     paths = [item for item in given if isinstance(item, Path)]
     papers = [item for item in given if isinstance(item, Paper)]
     for path in paths:
-        if is_collection(path):
-            papers += (paper for part in iterate_papers(StoredCollection.open(path)) for paper in part)
-        else:
-            papers += read_papers(path, skip_bad=skip_bad, report=report)
+        papers += list_papers(path, skip_bad, report)
     if not papers:
         raise InputError("no submission to assign; name a file that holds papers")
     papers = [replace(paper, id=normalise_id(paper.id)) for paper in papers]

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from sciprism.files import write_atomically
 from sciprism.papers.cleaning import clean_id
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.rows import TableLayout, cell_getter, detect_columns, read_rows
+from sciprism.uses.matching.persons import IdIndex
+from sciprism.uses.matching.reviewers import ReviewerIndex
 
 BIDS = {
     "very high": 1.0,
@@ -59,6 +61,11 @@ class PairValues:
     def __len__(self) -> int:
         return len(self.values)
 
+    def places_by_pair(self) -> Iterator[tuple[tuple[int, int], str]]:
+        """Yield each pair, submission and reviewer, with its place."""
+        pairs = zip(self.papers.tolist(), self.reviewers.tolist(), strict=True)
+        return zip(pairs, self.places, strict=True)
+
     def look_up(self, papers: Rows, reviewers: Rows, count: int) -> Doubles:
         """Return the values of some pairs (n,), 0 of those without one. count: of all reviewers."""
         if not len(self):
@@ -79,16 +86,8 @@ class PairValues:
 NO_PAIRS = PairValues(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), [])
 
 
-class Finder(Protocol):
-    """Finds submissions or reviewers by what a file calls them."""
-
-    def find(self, text: str) -> int | None:
-        """Return the number of the one that is called so, None of none or several."""
-        ...
-
-    def find_all(self, text: str) -> set[int]:
-        """Return the numbers of all that may be called so."""
-        ...
+Finder = IdIndex | ReviewerIndex
+"""Finds submissions or reviewers by what a file calls them."""
 
 
 @dataclass(frozen=True, slots=True)

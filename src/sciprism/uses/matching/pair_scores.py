@@ -142,12 +142,9 @@ class VectorScores:
         """Return of each pair the reviewer's two nearest papers, by the cosine without weights."""
         nearest: list[tuple[ReviewerPaper, ...]] = [()] * len(papers)
         profiles = self.scorer.profiles
-        order = np.argsort(reviewers, kind="stable")
-        for part in np.split(order, np.flatnonzero(np.diff(reviewers[order])) + 1):
-            if not len(part) or not profiles.sizes[reviewers[part[0]]]:
-                continue
-            written = profiles.of(int(reviewers[part[0]]))
-            cosines = self.scorer.similarities(self.submissions[papers[part]], int(reviewers[part[0]]))
+        for reviewer, part in profiles.split_pairs(reviewers):
+            written = profiles.of(reviewer)
+            cosines = self.scorer.similarities(self.submissions[papers[part]], reviewer)
             cosines = cosines / np.maximum(profiles.weights[written], np.finfo(np.float32).tiny)
             for pair, row in zip(part.tolist(), cosines, strict=True):
                 best = np.argsort(-row, kind="stable")[:NEAREST]

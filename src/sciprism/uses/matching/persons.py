@@ -18,26 +18,8 @@ NUMBERED = re.compile(r"~(.*?)(\d+)")
 """An id of OpenReview: a name, and a number that tells its bearers apart."""
 _TITLES = frozenset(["dr", "prof", "professor", "mr", "mrs", "ms", "phd", "md", "msc", "jr", "sr", "ii", "iii"])
 """Words of names that belong to no name."""
-_ROLES = frozenset(
-    [
-        "author",
-        "authors",
-        "chair",
-        "committee",
-        "expert",
-        "id",
-        "member",
-        "paper",
-        "papers",
-        "pc",
-        "person",
-        "profile",
-        "referee",
-        "reviewer",
-        "rev",
-        "user",
-    ]
-)
+_IN_IDS = "author authors chair committee expert id member paper papers pc person profile referee reviewer rev user"
+_ROLES = frozenset(_IN_IDS.split())
 """Words of ids that are no names."""
 _INITIALS_LAST = re.compile(r"(.*[^\W\d_]{2}.*?)\s((?:[A-Z]\.?-?\s?){1,3})")
 _CAPITALS = re.compile(r"\b[A-Z]{2,3}\b")
@@ -69,12 +51,11 @@ def fold_id(text: str) -> str:
 
 def find_addresses(texts: Iterable[str]) -> tuple[str, ...]:
     """Return the e-mail addresses in some texts such as "Ann Lee <ann@x.org>*"; of "****@x.org" the domain alone."""
-    return tuple(address for text in texts for address in _find_addresses(text))
-
-
-def _find_addresses(text: str) -> list[str]:
-    masked = re.sub(r"\*+@", "@", text)
-    return [f"@{masked.rpartition('@')[2].strip()}"] if masked.strip().startswith("@") else _ADDRESS.findall(text)
+    addresses: list[str] = []
+    for text in texts:
+        masked = re.sub(r"\*+@", "@", text).strip()
+        addresses += [f"@{masked.rpartition('@')[2].strip()}"] if masked.startswith("@") else _ADDRESS.findall(text)
+    return tuple(addresses)
 
 
 class IdIndex:
@@ -210,7 +191,6 @@ class NameIndex:
 
     def __init__(self) -> None:
         self._names: dict[str, list[tuple[int, PersonName]]] = defaultdict(list)
-
         self.items: set[int] = set()
 
     def add(self, text: str, number: int, *, any_order: bool = False) -> None:

@@ -43,8 +43,7 @@ class AssignmentProgram:
     def __init__(self, required: Requirements, pairs: PairTable, *, copies: int = 1, upper: float = 1.0) -> None:
         self.required, self.pairs, self.copies = required, pairs, copies
         locked_papers, locked_reviewers = required.locked
-        keys = pairs.papers * required.shape[1] + pairs.reviewers
-        self.locked = np.isin(keys, locked_papers * required.shape[1] + locked_reviewers)
+        self.locked = np.isin(pairs.keys(required.shape[1]), locked_papers * required.shape[1] + locked_reviewers)
         self._upper = np.where(self.locked, 1.0, upper) / copies
 
     def solve(self, values: Doubles, *, fixed: Mask | None = None, relaxed: bool = False) -> ProgramSolution:

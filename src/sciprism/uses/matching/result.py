@@ -72,7 +72,7 @@ class AssignedPair:
             "score": self.score,
             "bid": self.bid,
             "reason": self.reason,
-            "papers": [{"title": p.title, "year": p.year, "cosine": p.cosine} for p in self.papers],
+            "papers": list(map(asdict, self.papers)),
             **probability,
         }
 
@@ -157,21 +157,22 @@ class Matching:
             yield row[:3] if bare else row
 
 
-def list_companions(assignment: Path) -> tuple[Path, Path, Path]:
+_COMPANIONS = {
+    ".conflicts.csv": ",".join(CONFLICT_HEADER),
+    ".details.json": '{"schema": "sciprism.match-details/',
+    ".audit.json": '{\n "schema": "sciprism.match-audit/',
+}
+"""Ends of the names of files next to an assignment -> how these begin."""
+
+
+def list_companions(assignment: Path) -> list[Path]:
     """Return the files next to an assignment: its conflicts, details and audit."""
-    stem = assignment.stem
-    conflicts, details, audit = f"{stem}.conflicts.csv", f"{stem}.details.json", f"{stem}.audit.json"
-    return assignment.with_name(conflicts), assignment.with_name(details), assignment.with_name(audit)
+    return [assignment.with_name(assignment.stem + end) for end in _COMPANIONS]
 
 
 def check_companions(assignment: Path) -> None:
     """Raise InputError where a file next to an assignment would replace one that no earlier assignment wrote."""
-    beginnings = (
-        ",".join(CONFLICT_HEADER),
-        '{"schema": "sciprism.match-details/',
-        '{\n "schema": "sciprism.match-audit/',
-    )
-    for path, beginning in zip(list_companions(assignment), beginnings, strict=True):
+    for path, beginning in zip(list_companions(assignment), _COMPANIONS.values(), strict=True):
         check_companion(path, assignment, beginning)
 
 
@@ -262,9 +263,7 @@ def build_audit(
     encoder: None where scores were given. files: hashed, of folders each file. inputs: counts of what was read.
     """
     hashed = (file for path in files for file in (sorted(path.rglob("*")) if path.is_dir() else [path]))
-    used = None
-    if encoder is not None:
-        used = {"name": str(getattr(encoder, "name", "")), "fingerprint": encoder.fingerprint}
+    used = None if encoder is None else {"name": str(getattr(encoder, "name", "")), "fingerprint": encoder.fingerprint}
     return {
         "schema": "sciprism.match-audit/1",
         "versions": _list_versions(),

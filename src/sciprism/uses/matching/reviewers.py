@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -89,25 +90,22 @@ Record = tuple[str, dict[str, Any]]
 """Where a record is, and its values by normalised header."""
 _TABLES = (".csv", ".tsv", ".tab")
 _JSON = (".json", ".jsonl", ".ndjson")
+_SUFFIX = re.compile(
+    r"(?<=.)(\.(csl\.json|jsonl?|ndjson|csv|tsv|bib|ris|xml|nbib|enw|txt))?(\.gz)?\Z", re.IGNORECASE | re.DOTALL
+)
+"""Of a file of papers."""
 _SUBMISSION_KEYS = ("id", "paperid", "paper", "submission", "submissionid", "note", "forum")
 _AUTHOR_KEYS = {
-    "names": ("name", "fullname", "author", "authorname"),
-    "ids": ("authorids", "authorid", "authorprofiles", "authororcids", "orcids", "orcid"),
-    "emails": ("emails", "email", "authoremails", "authoremail", "authorsemails", "primarycontactauthoremail"),
-    "institutions": (
-        "institutions",
-        "institution",
-        "authorinstitutions",
-        "affiliations",
-        "affiliation",
-        "organization",
-    ),
+    "names": "name fullname author authorname",
+    "ids": "authorids authorid authorprofiles authororcids orcids orcid",
+    "emails": "emails email authoremails authoremail authorsemails primarycontactauthoremail",
+    "institutions": "institutions institution authorinstitutions affiliations affiliation organization",
 }
 _PERSON_KEYS = {
-    "names": ("name", "fullname", "preferredname", "displayname"),
-    "ids": ("id", "username", "authorid", "profileid", "orcid"),
-    "emails": ("emails", "email", "emailaddress", "mail", "preferredemail"),
-    "institutions": ("institutions", "institution", "affiliations", "affiliation", "organisation", "organization"),
+    "names": "name fullname preferredname displayname",
+    "ids": "id username authorid profileid orcid",
+    "emails": "emails email emailaddress mail preferredemail",
+    "institutions": "institutions institution affiliations affiliation organisation organization",
 }
 """What an object of one author, or one name of a profile, may hold."""
 _GIVEN = ("firstname", "givenname", "givennames", "given", "first", "forename")
@@ -119,11 +117,12 @@ def read_records(path: Path) -> Iterator[Record]:
     if not path.exists():
         raise InputError(f"{path}: no such file")
     file = InputFile(path)
-    if not file.name.removesuffix(".gz").lower().endswith((*_TABLES, *_JSON)):
+    name = path.name.lower().removesuffix(".gz")
+    if not name.endswith((*_TABLES, *_JSON)):
         raise InputError(
             f"{path}: not a table (.csv, .tsv) or JSON (.json, .jsonl) by its name; save it as one of them"
         )
-    if file.name.removesuffix(".gz").lower().endswith(_TABLES):
+    if name.endswith(_TABLES):
         yield from _read_table(file)
         return
     for number, line, value, reason in read_json_values(file, JsonLayout(("notes", "reviewers", "profiles"))):
@@ -150,8 +149,7 @@ def read_authorships(paths: Iterable[Path]) -> dict[str, Authorship]:
     """
     authorships: dict[str, Authorship] = {}
     for path in paths:
-        name = path.name.removesuffix(".gz")
-        if not path.is_file() or not name.endswith((*_TABLES, *_JSON)):
+        if not path.is_file() or not path.name.lower().removesuffix(".gz").endswith((*_TABLES, *_JSON)):
             continue
         for where, record in read_records(path):
             if (id := get_first(record, *_SUBMISSION_KEYS)) is None:
@@ -169,9 +167,9 @@ def read_authorships(paths: Iterable[Path]) -> dict[str, Authorship]:
     return authorships
 
 
-def _read_person(record: Mapping[str, Any], keys: Mapping[str, Sequence[str]]) -> Authorship:
+def _read_person(record: Mapping[str, Any], keys: Mapping[str, str]) -> Authorship:
     """Return what a record says of one person, or of several in lists."""
-    texts = {field: read_texts(get_first(record, *names)) for field, names in keys.items()}
+    texts = {field: read_texts(get_first(record, *names.split())) for field, names in keys.items()}
     parts = [str(get_first(record, *names) or "") for names in (_GIVEN, _FAMILY)]
     whole = (" ".join(parts),) if all(parts) else ()
     return Authorship(
@@ -203,9 +201,9 @@ def _flatten(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _PERSON_COLUMNS = _PERSON_KEYS | {
-    "names": (*_PERSON_KEYS["names"], "reviewername"),
-    "ids": ("id", "reviewerid", "reviewer", "profileid", "userid", "user", "username", "openreviewid"),
-    "emails": (*_PERSON_KEYS["emails"], "revieweremail"),
+    "names": f"{_PERSON_KEYS['names']} reviewername",
+    "ids": "id reviewerid reviewer profileid userid user username openreviewid",
+    "emails": f"{_PERSON_KEYS['emails']} revieweremail",
 }
 _ALIASES = (("openreviewid", "openreview", "openreviewprofile"), ("orcid", "orcidid"), ("aliases", "othernames"))
 _COLUMNS = {
@@ -213,11 +211,7 @@ _COLUMNS = {
     "most": ("max", "maxpapers", "maxload", "maximum", "quota", "load", "customload"),
     "papers": ("papers", "paperids", "publications"),
 }
-_KNOWN = {
-    key
-    for keys in (*_PERSON_COLUMNS.values(), *_COLUMNS.values(), *_ALIASES, _GIVEN, _FAMILY, ("names",))
-    for key in keys
-}
+_KNOWN = {"names", *" ".join(_PERSON_COLUMNS.values()).split()}.union(*_COLUMNS.values(), *_ALIASES, _GIVEN, _FAMILY)
 
 
 def read_reviewers(
@@ -260,16 +254,16 @@ def reviewer_id(path: Path) -> str:
 
     Ids such as ~Ann_Lee1 may hold dots, so only known suffixes go.
     """
-    name = path.name
-    for suffix in (".gz", *_SUFFIXES):
-        if name.lower().endswith(suffix) and len(name) > len(suffix):
-            name = name[: -len(suffix)]
-            if suffix != ".gz":
-                break
-    return normalise_id(name)
+    return normalise_id(_SUFFIX.sub("", path.name))
 
 
-_SUFFIXES = (".csl.json", ".jsonl", ".json", ".ndjson", ".csv", ".tsv", ".bib", ".ris", ".xml", ".nbib", ".enw", ".txt")
+def list_papers(path: Path, skip_bad: bool, report: ReadReport) -> Iterator[Paper]:
+    """Yield the papers of a collection or a paper file."""
+    if not is_collection(path):
+        yield from read_papers(path, skip_bad=skip_bad, report=report)
+        return
+    for part in iterate_papers(StoredCollection.open(path)):
+        yield from part
 
 
 class _PaperSource:
@@ -280,13 +274,10 @@ class _PaperSource:
         self.papers: dict[str, Paper] = {}
         self.named = ", ".join(map(str, paths))
         for path in paths:
-            if is_collection(path):
-                for part in iterate_papers(StoredCollection.open(path)):
-                    self.papers.update({paper.id: paper for paper in part})
-            elif path.is_dir():
+            if path.is_dir() and not is_collection(path):
                 self.folder.update(_read_folder(path, skip_bad, report))
             else:
-                self.papers.update({paper.id: paper for paper in read_papers(path, skip_bad=skip_bad, report=report)})
+                self.papers.update((paper.id, paper) for paper in list_papers(path, skip_bad, report))
 
     def find(self, where: str, id: str, listed: Any) -> Iterator[Paper]:
         """Yield a reviewer's papers. listed: what the record says of them: ids, or objects with titles."""

@@ -16,9 +16,6 @@ from sciprism.uses.matching.pair_files import BIDS, CONSTRAINTS, NO_PAIRS, PairR
 from sciprism.uses.matching.problem import ForbiddenPairs
 from sciprism.uses.matching.settings import MatchFiles
 
-MAX_LISTED = 50
-"""Contradictions that are listed; all are counted."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StatedPairs:
@@ -99,20 +96,18 @@ def _as_pairs(places: dict[tuple[int, int], str]) -> PairValues:
 class ForbiddenReport:
     """All forbidden pairs, counts of their kinds, and the bids above 0 on them, which are ignored.
 
-    reasons: of each pair, by submission and reviewer.
-    contradicted: the first of these bids, each with the reason; contradictions: how many there are.
+    reasons: of each pair, by submission and reviewer. contradicted: these bids, each with the reason.
     """
 
     pairs: ForbiddenPairs
     counts: dict[str, int]
     contradicted: list[str]
-    contradictions: int
     reasons: dict[tuple[int, int], str]
 
 
 def drop_allowed(stated: StatedPairs, conflicts: Iterable[Conflict]) -> list[Conflict]:
     """Return the conflicts without those on pairs that a file allows."""
-    allowed = set(zip(stated.allowed.papers.tolist(), stated.allowed.reviewers.tolist(), strict=True))
+    allowed = {pair for pair, _ in stated.allowed.places_by_pair()}
     return [conflict for conflict in conflicts if (conflict.paper, conflict.reviewer) not in allowed]
 
 
@@ -124,36 +119,29 @@ def join_forbidden(
     conflicts: without those on pairs that a file allows (`drop_allowed`). Raises InputError for a locked pair that is
     forbidden. A bid above 0 on a forbidden pair is ignored, and listed with the reason.
     """
-    papers, reviewers = ids
-    shape = (len(papers), len(reviewers))
-    reasons: dict[int, str] = {}
+    reasons: dict[tuple[int, int], str] = {}
     counts = Counter(conflict.kind for conflict in conflicts)
     for conflict in conflicts:
-        reasons.setdefault(conflict.paper * shape[1] + conflict.reviewer, f"{conflict.kind}: {conflict.reason}")
+        reasons.setdefault((conflict.paper, conflict.reviewer), f"{conflict.kind}: {conflict.reason}")
     for kind, given in (("forbidden", stated.forbidden), ("earlier round", stated.earlier)):
-        keys = (given.papers * shape[1] + given.reviewers).tolist()
-        counts[kind] += len(keys)
-        for key, place in zip(keys, given.places, strict=True):
-            reasons[key] = f"{kind}: {place}"
+        counts[kind] += len(given)
+        reasons |= {pair: f"{kind}: {place}" for pair, place in given.places_by_pair()}
     if wrong := _find_contradictions(stated.locked, "is locked to", reasons, ids):
         raise InputError(
             f"{name_some(wrong[:3])}; remove the lock, or the conflict if it is none ({len(wrong)} in all)"
         )
     wrong = _find_contradictions(stated.bids.select(stated.bids.values > 0), "bids on", reasons, ids)
-    forbidden = np.fromiter(reasons, np.int64, len(reasons))
-    pairs = ForbiddenPairs(*np.divmod(forbidden, max(1, shape[1])), shape)
-    by_pair = {divmod(key, shape[1]): reason for key, reason in reasons.items()}
-    return ForbiddenReport(pairs, {k: n for k, n in counts.items() if n}, wrong[:MAX_LISTED], len(wrong), by_pair)
+    papers, reviewers = np.array(list(reasons), np.int64).reshape(-1, 2).T
+    pairs = ForbiddenPairs(papers, reviewers, (len(ids[0]), len(ids[1])))
+    return ForbiddenReport(pairs, {k: n for k, n in counts.items() if n}, wrong, reasons)
 
 
 def _find_contradictions(
-    pairs: PairValues, what: str, reasons: dict[int, str], ids: tuple[list[str], list[str]]
+    pairs: PairValues, what: str, reasons: dict[tuple[int, int], str], ids: tuple[list[str], list[str]]
 ) -> list[str]:
     """Return of each stated pair that is forbidden who does what, and why it is forbidden."""
-    papers, reviewers = ids
-    keys = (pairs.papers * len(reviewers) + pairs.reviewers).tolist()
     return [
-        f"{place}: {reviewers[key % len(reviewers)]} {what} {papers[key // len(reviewers)]}, but {reasons[key]}"
-        for key, place in zip(keys, pairs.places, strict=True)
-        if key in reasons
+        f"{place}: {ids[1][pair[1]]} {what} {ids[0][pair[0]]}, but {reasons[pair]}"
+        for pair, place in pairs.places_by_pair()
+        if pair in reasons
     ]
