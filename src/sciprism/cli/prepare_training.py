@@ -328,7 +328,6 @@ def scirepeval(
 
     Example: sciprism prepare scirepeval tasks_config.json -o sources --data scirepeval/
     """
-    from sciprism.errors import InputError
     from sciprism.prepare.scirepeval.training_sources import SourceSettings, prepare_scirepeval
     from sciprism.prepare.sources.user_corpus import UserPapers
 

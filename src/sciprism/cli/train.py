@@ -230,14 +230,13 @@ def show_training(recipe: Recipe, data: Path | None) -> AbstractContextManager[H
 
     @contextmanager
     def show() -> Iterator[Hooks]:
-        with display if os.environ.get("RANK", "0") == "0" else nullcontext():  # once, of several processes
+        with display if _is_first() else nullcontext():
             yield Hooks(evaluate=evaluate, on_step=on_step, on_message=on_message)
 
     return show()
 
 
 def _find_task(name: str) -> SelectedTasks:
-    """Find a task by `suite/task`."""
     from sciprism.evaluation.run import select_tasks
 
     (selected,) = select_tasks(name)

@@ -172,6 +172,7 @@ class OpenDataSet:
 
 ICLR_2018 = (("venue", "ICLR"), ("year", 2018))  # the one conference with reviews of many rejected papers
 BY_FILE, BY_FIELD, TEST = (file_name_rule,), (split_field_rule,), (constant_rule("test"),)
+ENTITIES = ("bc5cdr", "ncbi_disease", "bc2gm", "jnlpba", "ebmnlp_pico", "anatem", "bionlp13cg", "bionlp11id", "craft")
 OPEN_DATA_SETS = (
     # Split by year; the hash adds test papers of every year, to predict the year.
     OpenDataSet("arxiv_multidomain", (split_field_rule, hash_rule(0.04, 0.01))),
@@ -180,9 +181,7 @@ OPEN_DATA_SETS = (
     OpenDataSet("author_disambiguation_robotics", BY_FIELD, read_mention_paper),
     # Test sets only: all their documents are candidates of the same ranking.
     OpenDataSet("citegraph_acl", TEST),
-    OpenDataSet("ir_cacm", TEST, files="corpus.jsonl.gz"),
-    OpenDataSet("ir_cranfield", TEST, files="corpus.jsonl.gz"),
-    OpenDataSet("ir_npl", TEST, files="corpus.jsonl.gz"),
+    *(OpenDataSet(name, TEST, files="corpus.jsonl.gz") for name in ("ir_cacm", "ir_cranfield", "ir_npl")),
     OpenDataSet("ir_scifact", TEST, build_paper_reader("s2"), files="corpus.jsonl.gz"),
     OpenDataSet("ir_csfcube", TEST, build_paper_reader("s2"), files="corpus.jsonl.gz"),
     OpenDataSet("reviewer_goldstandard", TEST, build_paper_reader("sha"), files="papers.jsonl.gz"),
@@ -198,15 +197,7 @@ OPEN_DATA_SETS = (
     OpenDataSet("cls_citation_intent", BY_FILE, read_sentences),
     OpenDataSet("cls_scicite", BY_FILE, read_sentences),
     OpenDataSet("scirepeval_samples", (constant_rule("train"),), read_nested_papers),
-    OpenDataSet("ner_bc5cdr", BY_FILE, read_sentences),
-    OpenDataSet("ner_ncbi_disease", BY_FILE, read_sentences),
-    OpenDataSet("ner_bc2gm", BY_FILE, read_sentences),
-    OpenDataSet("ner_jnlpba", BY_FILE, read_sentences),
-    OpenDataSet("ner_ebmnlp_pico", BY_FILE, read_sentences),
-    OpenDataSet("ner_anatem", BY_FILE, read_sentences),
-    OpenDataSet("ner_bionlp13cg", BY_FILE, read_sentences),
-    OpenDataSet("ner_bionlp11id", BY_FILE, read_sentences),
-    OpenDataSet("ner_craft", BY_FILE, read_sentences),
+    *(OpenDataSet(f"ner_{name}", BY_FILE, read_sentences) for name in ENTITIES),
     OpenDataSet("ie_climate", BY_FIELD, build_paper_reader("sha")),
     OpenDataSet("ie_planetary_lpsc", BY_FIELD),
     OpenDataSet("re_chemprot", BY_FILE, read_sentences),

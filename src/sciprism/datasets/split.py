@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import unicodedata
 import warnings
 from array import array
 from collections import Counter
@@ -28,9 +27,10 @@ from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.open_data import DOI, OPEN_DATA_BY_NAME, OPEN_DATA_SETS, PARTS, UNNAMED, Part, Record
 from sciprism.errors import DamagedCacheWarning
 from sciprism.files import cache_folder
-from sciprism.papers import duplicates
-from sciprism.papers.identity import GENERIC_TITLES, MIN_TITLE_WORDS, WORD_PATTERN
+from sciprism.papers import identity
+from sciprism.papers.identity import GENERIC_TITLES, MIN_TITLE_WORDS, normalise_words
 from sciprism.papers.records import Paper
+from sciprism.seeding import random_bits
 
 OPENING_WORDS = 8
 """Words of the abstract that complete a title too short to identify a paper."""
@@ -38,7 +38,6 @@ MAX_CHARACTERS = 500
 """Characters of a title, or of a text without one, that are compared."""
 _SYSTEM_ID = re.compile(r"(doi|pmid|pmcid|arxiv|s2|openalex|sha):(.+)", re.IGNORECASE)
 _ARXIV_VERSION = re.compile(r"v\d+$")
-_MARKS = {code: " " for code in range(128) if not chr(code).isalnum()}
 
 
 def list_paper_keys(paper: Paper, data: str = "") -> list[str]:
@@ -56,20 +55,13 @@ def list_paper_keys(paper: Paper, data: str = "") -> list[str]:
     for system, value in systems:
         name = value.lower()
         keys.append(f"{system}:{_ARXIV_VERSION.sub('', name) if system == 'arxiv' else name}")
-    words = _normalize_words((paper.title or paper.abstract)[:MAX_CHARACTERS])
+    words = normalise_words((paper.title or paper.abstract)[:MAX_CHARACTERS])
     joined = "".join(words)
     if len(words) >= MIN_TITLE_WORDS:
         keys.append(f"title:{joined}")
     elif words and paper.abstract and joined not in GENERIC_TITLES:
-        keys.append(f"title:{joined} {''.join(_normalize_words(paper.abstract[:MAX_CHARACTERS])[:OPENING_WORDS])}")
+        keys.append(f"title:{joined} {''.join(normalise_words(paper.abstract[:MAX_CHARACTERS])[:OPENING_WORDS])}")
     return keys
-
-
-def _normalize_words(text: str) -> list[str]:
-    if text.isascii():  # the same result, three times faster
-        return text.lower().translate(_MARKS).split()
-    text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
-    return WORD_PATTERN.findall(text.casefold())
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +100,14 @@ class SplitTable:
 
     def part(self, *keys: str) -> Part | None:
         """Return the part of the paper with any of these keys (`list_paper_keys`); None if none is known."""
-        ranks = [self.codes[key] & 3 for key in map(_hash, keys) if key in self.codes]
+        ranks = [self.codes[key] & 3 for key in map(random_bits, keys) if key in self.codes]
         return PARTS[max(ranks)] if ranks else None
 
     def tests_of(self, *keys: str) -> tuple[str, ...]:
         """Return the data sets whose test part has the paper with any of these keys (`list_paper_keys`)."""
         bits = 0
         for key in keys:
-            bits |= self.codes.get(_hash(key), 0) >> 2
+            bits |= self.codes.get(random_bits(key), 0) >> 2
         return tuple(data for bit, data in enumerate(self.tests) if bits >> bit & 1)
 
 
@@ -130,7 +122,7 @@ class _PaperUnion:
 
     def add(self, keys: Iterable[str], part: int, bit: int) -> int:
         """Add a paper and return its node."""
-        hashes = [_hash(key) for key in keys]
+        hashes = [random_bits(key) for key in keys]
         roots = {self._root(self.nodes[key]) for key in hashes if key in self.nodes}
         node = min(roots, default=len(self.parents))
         if not roots:
@@ -160,10 +152,6 @@ class _PaperUnion:
         while (parent := self.parents[node]) != node:
             self.parents[node] = node = self.parents[parent]
         return node
-
-
-def _hash(key: str) -> int:
-    return int.from_bytes(blake2b(key.encode("utf-8", "replace"), digest_size=8).digest())
 
 
 def _count_parts(union: _PaperUnion, nodes: array[int], parts: bytearray) -> Counter[str]:
@@ -211,7 +199,7 @@ def _write_cache(table: SplitTable, path: Path) -> None:
 
 def _hash_files(folder: Path | None) -> str:
     """Return a hash of the rules and of all data files by name, size and time."""
-    rules = (Path(__file__), Path(open_data.__file__), Path(duplicates.__file__))
+    rules = (Path(__file__), Path(open_data.__file__), Path(identity.__file__))
     state = [path.read_text("utf-8") for path in rules]
     for source in OPEN_DATA_SETS:
         if _exists(folder, source.data):

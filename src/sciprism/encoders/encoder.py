@@ -142,15 +142,8 @@ class Encoder(Model):
         seeded by `seed`. InputError where the method cannot start from the folder's model, or the options do
         not fit it.
         """
-        changes = {
-            "method": method,
-            "options": options,
-            "pooling": pooling,
-            "max_length": max_length,
-            "distance": distance,
-            "normalize": normalize,
-            "template": template,
-        }
+        changes: dict[str, Any] = {"method": method, "options": options, "pooling": pooling, "max_length": max_length}
+        changes |= {"distance": distance, "normalize": normalize, "template": template}
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             encoder = cls.__new__(cls)

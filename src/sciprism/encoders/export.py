@@ -256,7 +256,6 @@ class SciprismModule(nn.Module):
 
 
 def _write_config(folder: Path, format: Format, search_format: Format) -> None:
-    """Write the file that states the formats of a folder's module."""
     config = {"format": format, "search_format": search_format}
     (folder / CONFIG).write_text(json.dumps(config) + "\n", encoding="utf-8")
 

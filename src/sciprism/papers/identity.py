@@ -26,6 +26,7 @@ response retraction review summary tableofcontents title titlepage untitled
 GENERIC_TITLES = frozenset(_GENERIC_TITLES.split())
 MIN_TEXT_WORDS = 30  # shorter texts are too similar by chance, and often notices
 # Chinese and Japanese have no spaces between words: each character counts as a word.
+_MARKS = {code: " " for code in range(128) if not chr(code).isalnum()}
 WORD_PATTERN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
 MIN_TITLE_WORDS = 5  # shorter titles need the same author and year
 MAX_WORKS = 100  # papers of one id that further ones are compared with
@@ -219,8 +220,9 @@ def may_share_source(one: PaperIdentity, other: PaperIdentity, *, short: bool = 
 
 def normalise_words(text: str) -> list[str]:
     """Return the words of a text without case, accents or punctuation."""
-    if not text.isascii():
-        text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    if text.isascii():  # the same result, three times faster
+        return text.lower().translate(_MARKS).split()
+    text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
     return WORD_PATTERN.findall(text.casefold())
 
 

@@ -139,7 +139,6 @@ class DistractorSampler:
                 yield paper
 
     def _sample(self) -> set[int]:
-        """Return the hashes of the sampled abstracts."""
         lowest: list[int] = []  # a heap of negated hashes: the highest of the lowest comes first
         sampled: set[int] = set()
         for paper in self.papers():

@@ -308,11 +308,9 @@ class _Citations:
         reader = PaperReader(dropped=dropped)
         sources = CitationSources(files=tuple(files), edges=settings.edges, reader=reader)
         drop_reason = settings.filters.load_check()
-
-        def drop_reason_of(paper: Paper) -> str:
-            return drop_reason(build_document(paper))
-
-        self._corpus = build_corpus(sources, path, drop_reason_of, dropped, sources.read_edges())
+        self._corpus = build_corpus(
+            sources, path, lambda paper: drop_reason(build_document(paper)), dropped, sources.read_edges()
+        )
         self._papers = PaperLookup(path)
         for place in reader.unreadable():
             dropped.add(NOT_READ, place)

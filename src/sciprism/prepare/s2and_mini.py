@@ -93,7 +93,6 @@ def _write_source(
 
 
 def _prefix_ids(source: str, rows: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Prefix the ids of signatures and clusters with the source's name."""
     prefixed = {}
     for name, row in rows.items():
         prefixed[f"{source}_{name}"] = member_row = row | {key: f"{source}_{name}"}

@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
-from hashlib import blake2b
 from heapq import heappop, heappush
 from importlib.metadata import version
 from math import floor
@@ -29,7 +28,7 @@ from sciprism.files import lock_folder, write_json
 from sciprism.papers.duplicates import MinHashSignatures
 from sciprism.prepare.filters import Filters
 from sciprism.prepare.preparation import CountTable, Preparation, check_dev_share
-from sciprism.seeding import random_fraction
+from sciprism.seeding import random_bits, random_fraction
 from sciprism.text.documents.document import document_readers, read_documents
 from sciprism.text.sentences import SentencePacker, encode_documents
 from sciprism.text.token_shards import MIXTURE, TokenShardWriter, TokenSourceCounts, find_end_ids
@@ -113,8 +112,7 @@ def filter_source(source: TextSource, filters: Filters, file: Path) -> FilteredS
                     dropped.add(reason, document.id)
                     continue
                 spool.write(json.dumps([document.id, document.text], ensure_ascii=False) + "\n")
-                plain = " ".join(document.text.casefold().split()).encode("utf-8", "replace")
-                keys.append(int.from_bytes(blake2b(plain, digest_size=8).digest()))
+                keys.append(random_bits(" ".join(document.text.casefold().split())))
                 sizes.append(min(len(document.text), 2**32 - 1))
     retained = np.ones(len(keys), np.bool_)
     return FilteredSource(

@@ -239,7 +239,6 @@ class StoredCollection:
             yield shard, positions, rows[positions] - self._offsets[shard]
 
     def _checks_of(self, path: Path) -> BlockChecks:
-        """Return the checksums of a file's blocks."""
         name = path.relative_to(self.folder).as_posix()
         if name not in self._checks:
             self._checks[name] = BlockChecks(path, self._files[name].blocks, self._remedy)

@@ -174,8 +174,10 @@ class _EmbeddingRun:
             self._store()
         report, before = self.report, self._writer.manifest
         stored = StoredCollection(self._folder, before)
-        deleted = self._known.find_unseen(np.frombuffer(self._deleted, np.uint64)) if self._deleted else _NO_ROWS
-        gone = np.setdiff1d(self._known.unseen_rows(self._kept), deleted) if self._rules.prune else _NO_ROWS
+        deleted = self._known.find_unseen(np.array(self._deleted, np.uint64))
+        gone = _NO_ROWS
+        if self._rules.prune:
+            gone = np.setdiff1d(self._known.find_unseen(np.array([*self._kept], np.uint64), others=True), deleted)
         if len(gone) and not report.unchanged + report.changed + report.updated:
             raise InputError(
                 f"the input has none of the {len(gone):,} papers of {self._folder}, and none was deleted: is it the "
@@ -260,7 +262,6 @@ class _EmbeddingRun:
         return merge_records([paper, known_paper])
 
     def _known_paper(self, row: int) -> Paper:
-        """Return the paper of a row that is stored or pending."""
         pending = row - self._writer.manifest.rows
         if pending >= 0:
             return self._pending[pending].paper

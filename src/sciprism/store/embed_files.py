@@ -117,7 +117,7 @@ def embed_files(
     last = _find_last_records(source, report.read, progress) if corrections else None
     read: Read = (lambda report: last.select(source.read(report))) if last else source.read
     merged = MergedRecords()
-    total = _count_papers(source, read, report.read, completion, last or merged, progress)
+    total = _count_papers(source, read, report.read, completion, last, merged, progress)
     if prune:
         _refuse_gaps(source, report.read)
     if last:
@@ -154,11 +154,11 @@ def _count_papers(
     read: Read,
     report: ReadReport,
     completion: AbstractCompletion,
-    selection: LastRecords | MergedRecords,
+    last: LastRecords | None,
+    merged: MergedRecords,
     progress: FilesProgress,
 ) -> int | None:
     """Count the papers that will be stored, None of a pipe; InputError for what would be one later."""
-    last = selection if isinstance(selection, LastRecords) else None
     if last and not completion.fails:
         return last.papers
     if source.is_piped:
@@ -167,11 +167,11 @@ def _count_papers(
     papers = enumerate((record for record in records if isinstance(record, Paper)), 1)
     total = 0
     for total, paper in enumerate(_show(papers, progress, "papers"), 1):  # noqa: B007
-        if isinstance(selection, MergedRecords):
-            selection.add(paper)
-    if isinstance(selection, MergedRecords) and selection.find_repeated() and not report.deletions:
-        selection.collect(completion.complete(read(ReadReport())))
-        total -= selection.absorbed
+        if not last:
+            merged.add(paper)
+    if merged.find_repeated() and not report.deletions:
+        merged.collect(completion.complete(read(ReadReport())))
+        total -= merged.absorbed
     if last is None and report.deletions:
         first = next(file.path for file in report.files if file.deletions)
         raise InputError(

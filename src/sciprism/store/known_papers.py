@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Literal
@@ -134,25 +133,16 @@ class KnownPapers:
         lasting = ~np.isin(self._entries["row"], deleted)
         self._ids, self._entries = self._ids[lasting], self._entries[lasting]
 
-    def unseen_rows(self, retained: Collection[int]) -> NDArray[np.int64]:
-        """Return the rows of stored papers that are not in the input, ascending.
-
-        retained: hashes of ids whose rows are left out.
-        """
-        gone = ~self._entries["seen"] & ~np.isin(self._ids, np.fromiter(retained, np.uint64, len(retained)))
-        rows: NDArray[np.int64] = np.sort(self._entries["row"][gone]).astype(np.int64)
+    def find_unseen(self, ids: NDArray[np.uint64], *, others: bool = False) -> NDArray[np.int64]:
+        """Return the rows of stored papers that the input lacks, ascending; with these hashes of ids, or others."""
+        chosen = np.isin(self._ids, ids, invert=others) & ~self._entries["seen"]
+        rows: NDArray[np.int64] = np.sort(self._entries["row"][chosen]).astype(np.int64)
         return rows
 
     def is_seen(self, id: int) -> bool:
         """Return whether the input had a paper of this hash of an id."""
         entry = self._find(id)
         return entry is not None and bool(entry["seen"])
-
-    def find_unseen(self, ids: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Return the rows of stored papers with these hashes of ids that are not in the input, ascending."""
-        chosen = np.isin(self._ids, ids) & ~self._entries["seen"]
-        rows: NDArray[np.int64] = np.sort(self._entries["row"][chosen]).astype(np.int64)
-        return rows
 
     def compare(self, hashes: PaperHashes) -> PaperStatus:
         """Compare a paper of the input with the known one of its id."""

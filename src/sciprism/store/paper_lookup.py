@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from textwrap import shorten
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,9 +17,6 @@ from sciprism.papers.records import Paper
 from sciprism.registry import rank_similar
 from sciprism.store.collection import StoredCollection
 from sciprism.store.shard_files import Filter
-
-if TYPE_CHECKING:
-    from sciprism.store.collection import StoredCollection
 
 READ_ROWS = 4096
 """Papers that are read at once."""
@@ -205,7 +201,6 @@ def _passes(collection: StoredCollection, filter: Filter) -> bool:
 
 
 def _list_values(collection: StoredCollection, column: str) -> str:
-    """List the most frequent values of a column."""
     counts: Counter[str] = Counter()
     for (values,) in collection.columns(column):
         for value in values:

@@ -185,8 +185,7 @@ def build_schema() -> pa.Schema:
     columns = [(name, kinds.get(name, pa.string())) for name in FIELDS]
     hashes = [(name, pa.uint64()) for name in ("id_hash", "text_hash", "record_hash")]
     place = [(name, pa.type_for_alias(kind)) for name, kind in PLACE.items()]
-    merged = [(MERGED, pa.list_(pa.string()))]
-    return pa.schema([*columns, ("missing_abstract", pa.bool_()), *hashes, *place, *merged])
+    return pa.schema([*columns, ("missing_abstract", pa.bool_()), *hashes, *place, (MERGED, pa.list_(pa.string()))])
 
 
 def has_no_abstract(paper: Paper) -> bool:
@@ -282,9 +281,8 @@ class Filter:
             venues = pc.utf8_lower(column("venue"))
             passes &= pc.match_substring(venues, clean_name(self.venue).lower()).to_numpy(zero_copy_only=False)
         if self.field:
-            passes &= _any_item(
-                column("fields"), lambda names: pc.equal(pc.utf8_lower(names), clean_name(self.field).lower())
-            )
+            folded = clean_name(self.field).lower()
+            passes &= _any_item(column("fields"), lambda names: pc.equal(pc.utf8_lower(names), folded))
         if self.author:
             passes &= _any_item(column("authors"), self._match_authors)
         return passes

@@ -98,7 +98,6 @@ def _find_encoder(plan: Plan, stage: StagePlan) -> tuple[Encoder | None, str]:
 
 
 def _count_tokens(encoder: Encoder, learner: Learner, batch: Batch) -> int:
-    """Return the tokens that a step over a batch reads."""
     if batch.blocks:
         return sum(map(len, batch.blocks))
     texts = [text for items, role in learner.select_texts(batch) for text in encoder.texts(items, role)]

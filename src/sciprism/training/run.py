@@ -52,7 +52,6 @@ def train(plan: Plan, hooks: Hooks | None = None) -> Path:
 
 
 def _train_stage(plan: Plan, stage_plan: StagePlan, hooks: Hooks) -> None:
-    """Train one stage of a plan and write its model."""
     stage, folder, processes = stage_plan.stage, stage_plan.folder, plan.processes
     encoder = plan.encoders.pop(stage.name, None)
     if encoder is None:

@@ -64,20 +64,9 @@ COMPACT = "model.int8.safetensors"
 """Weights of a quarter of the size: int8 matrices, one scale per row. Other libraries ignore a file of this name."""
 SCALE = ".scale"
 MAX_INT8 = 127
-OTHER_WEIGHTS = {
-    ".safetensors": "safetensors",
-    ".bin": "PyTorch",
-    ".pt": "PyTorch",
-    ".pth": "PyTorch",
-    ".ckpt": "a checkpoint",
-    ".h5": "Keras",
-    ".msgpack": "Flax",
-    ".ot": "Rust",
-    ".onnx": "ONNX",
-    ".gguf": "llama.cpp",
-    ".tflite": "TensorFlow Lite",
-    ".index": "TensorFlow",
-}
+OTHER_WEIGHTS = {".safetensors": "safetensors", ".ckpt": "a checkpoint", ".h5": "Keras", ".msgpack": "Flax"}
+OTHER_WEIGHTS |= {".ot": "Rust", ".onnx": "ONNX", ".gguf": "llama.cpp", ".index": "TensorFlow"}
+OTHER_WEIGHTS |= {".tflite": "TensorFlow Lite", **dict.fromkeys((".bin", ".pt", ".pth"), "PyTorch")}
 """Suffix of files with weights -> whose."""
 MAX_LISTED = 8
 ANCHOR = "embeddings.word_embeddings.weight"

@@ -254,7 +254,6 @@ def verify_selfcheck(folder: Path, encode_all: EncodeAll, tokenize: Tokenize, pr
 
 
 def _compare(folder: Path, format: Format, stored: Any, vector: Floats, tolerance: float) -> None:
-    """Raise InputError where a vector is not the stored one."""
     try:
         expected = np.asarray(stored, dtype=np.float32).reshape(-1)
     except (TypeError, ValueError) as error:

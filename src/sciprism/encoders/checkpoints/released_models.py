@@ -106,12 +106,7 @@ SPECTER2, REFRESHED = (
 )
 SCIREPEVAL = AdapterFamily(
     "malteos/scincl",
-    {
-        "classification": ("allenai/scirepeval_adapters_clf",),
-        "regression": ("allenai/scirepeval_adapters_rgn",),
-        "proximity": ("allenai/scirepeval_adapters_prx",),
-        "search": ("allenai/scirepeval_adapters_qry",),
-    },
+    {format: (f"allenai/scirepeval_adapters_{code.strip('[]').lower()}",) for format, code in CODES.items()},
 )
 # an adapter's name -> its one format; a family's name -> all four
 RELEASED_MODELS = {

@@ -294,7 +294,6 @@ class PrismMethod(PerFormat):
 
 
 def _zero_linear(hidden: int) -> Linear:
-    """Return a linear map whose output is zero."""
     linear = Linear(hidden, hidden)
     nn.init.zeros_(linear.weight)
     nn.init.zeros_(linear.bias)

@@ -183,7 +183,6 @@ def write_chemistry_mesh(context: SciMultPrepareContext) -> PreparedDataSet:
 
 
 def _write_mag_field(context: SciMultPrepareContext, *, name: str) -> PreparedDataSet:
-    """Write the files of a field of MAPLE over its own labels."""
     labels = read_mag_labels(context, name)
     return _write_fine(context, name, name, labels, labels)
 
@@ -248,7 +247,6 @@ def _write_coarse(
     labels = [Label(id=str(number), name=text) for number, text in enumerate(names)]
 
     def rows() -> Iterator[dict[str, Any]]:
-        """Yield the papers with the numbers of their classes."""
         for identifier, item, target in zip(data.ids, data.items, data.targets, strict=True):
             if not str(target).isdecimal() or int(str(target)) >= len(names):
                 raise InputError(f"{context.raw}/scidocs/{classes}: paper {identifier}: unknown class {target!r}")

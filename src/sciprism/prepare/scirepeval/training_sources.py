@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -143,10 +142,9 @@ def declare_year(name: str, corpus: UserCorpus) -> TrainingSource:
     counted = sample_log_citations(corpus.papers, corpus.counts, Sampling(), year=year) if year else ()
     labels = [float(example.answers[0]) for example in counted]
     factor = fmean(labels) if any(labels) else 1.0
-    scale = partial(sample_scaled_years, first=span[0], last=span[1], factor=factor)
 
     def build(part: Part, sampling: Sampling) -> Iterator[Example]:
-        return scale(corpus.papers_of(part), sampling)
+        return sample_scaled_years(corpus.papers_of(part), sampling, first=span[0], last=span[1], factor=factor)
 
     return _declare(name, "regression", build, facts={"first": span[0], "last": span[1], "factor": factor})
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -15,6 +14,7 @@ from sciprism.objectives.contrastive import in_batch_contrastive
 from sciprism.objectives.facets import facet_contrast
 from sciprism.objectives.four_sum import four_sum_contrastive
 from sciprism.objectives.triplet import triplet_margin
+from sciprism.seeding import random_bits
 from sciprism.text.template import Item
 from sciprism.training.batches import Batch
 from sciprism.training.examples import Example, item_key
@@ -95,8 +95,7 @@ class ContrastLearner(PairLearner):
 
 def _item_id(item: Item) -> int:
     """Return a number above 0 that identifies an item."""
-    digest = blake2b(item_key(item).encode("utf-8", "replace"), digest_size=8).digest()
-    return 1 + (int.from_bytes(digest) >> 2)
+    return 1 + (random_bits(item_key(item)) >> 2)
 
 
 class FourSumSettings(NamedTable):

@@ -199,15 +199,9 @@ def _parse_offset(offset: str, name: str, dropped: DropReport) -> Span:
 
 
 HALLMARKS = (
-    "activating invasion and metastasis",
-    "avoiding immune destruction",
-    "cellular energetics",
-    "enabling replicative immortality",
-    "evading growth suppressors",
-    "genomic instability and mutation",
-    "inducing angiogenesis",
-    "resisting cell death",
-    "sustaining proliferative signaling",
+    *("activating invasion and metastasis", "avoiding immune destruction", "cellular energetics"),
+    *("enabling replicative immortality", "evading growth suppressors", "genomic instability and mutation"),
+    *("inducing angiogenesis", "resisting cell death", "sustaining proliferative signaling"),
     "tumor promoting inflammation",
 )
 """In the order of BLURB's label columns."""
@@ -247,7 +241,6 @@ def _read_abstracts(data_root: DataRoot, path: Path, dropped: DropReport) -> Ite
 
 
 def _join_sentences(data_root: DataRoot, path: Path) -> Iterator[LabelledText]:
-    """Yield the abstracts of a table of sentences."""
     rows = read_records(data_root, path, ("label", "sentence", "id"))
     for name, group in groupby(rows, key=lambda row: row.id.rpartition("_")[0] or row.id):
         sentences = list(group)
