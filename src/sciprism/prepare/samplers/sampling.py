@@ -159,9 +159,10 @@ def check_numbers(sampler: object) -> None:
     sampler: a dataclass; its fields of type int, but the seed, are counts.
     """
     for option in fields(sampler):  # type: ignore[arg-type]
-        if option.type not in ("int", "float", "int | float"):
+        kind = getattr(option.type, "__name__", str(option.type))
+        if kind not in ("int", "float", "int | float"):
             continue
-        name, value, whole = option.name, getattr(sampler, option.name), option.type == "int"
+        name, value, whole = option.name, getattr(sampler, option.name), kind == "int"
         number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
         if not number or not isfinite(value):
             raise InputError(f"{name} is {value!r}, not a {'whole ' * whole}number")
