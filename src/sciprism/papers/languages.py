@@ -62,7 +62,7 @@ _SCRIPTS = {
     "Latin script": "a-zà-öø-ɏḀ-ỿ",
 }
 _LETTERS = {name: re.compile(f"[{ranges}]") for name, ranges in _SCRIPTS.items()}
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD, _ASCII_WORD = re.compile(r"[^\W\d_]+"), re.compile("[a-z]+")
 _SAMPLE_CHARS = 600  # more hardly changes a guess
 _MIN_COMMON_WORDS = 3
 ENGLISH_OR_UNCLEAR = ("English", "Latin script", "none")
@@ -97,7 +97,7 @@ def count_other_languages(texts: Iterable[str]) -> Counter[str]:
 
 
 def _latin_language(sample: str) -> str:
-    words = _WORD.findall(sample)
+    words = (_ASCII_WORD if sample.isascii() else _WORD).findall(sample)
     if not words:
         return "none"
     counts = Counter(name for word in words for name in _LANGUAGES.get(word, ()))

@@ -222,7 +222,7 @@ class _EmbeddingRun:
         count = "duplicates" if status.kind == "duplicate" else status.kind
         setattr(self.report, count, getattr(self.report, count) + 1)
         if status.kind in ("new", "changed"):
-            self._other_languages += count_other_languages([f"{paper.title} {paper.abstract}"])
+            self._other_languages.update(count_other_languages([f"{paper.title} {paper.abstract}"]))
         if status.must_be_stored:
             self._known.mark(hashes, self._writer.manifest.rows + len(self._pending))
             self._pending.append(PendingRow(paper, hashes, status))
