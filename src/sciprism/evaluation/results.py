@@ -46,6 +46,8 @@ from sciprism.evaluation.task import Task
 from sciprism.files import sha256, write_atomically
 
 Status = Literal["done", "not served", "not here", "failed"]  # not here: the data of the task
+UNDONE: tuple[Status, ...] = ("failed", "not here", "not served")
+"""Statuses without a number, the gravest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,7 @@ from sciprism.evaluation.intervals import (
 )
 from sciprism.evaluation.report.lines import StoredResult
 from sciprism.evaluation.report.model import Resampler
-from sciprism.evaluation.results import seed_folder
+from sciprism.evaluation.results import UNDONE, seed_folder
 from sciprism.reproduce.result_folder import ResultFolder
 from sciprism.reproduce.table import GroupedSuite, TaskScore
 
@@ -181,8 +181,7 @@ class SuiteScores:
             task = tasks[score.task]
             names = [seed_folder(name, seed) for name in systems(score.task) for seed in range(task.seeds)]
             statuses = [self.results.status(name, task) for name in names] or ["not run"]
-            order = ("failed", "not here", "not served", "not run")
-            worst = next((word for word in order if word in statuses), "")
+            worst = next((status for status in (*UNDONE, "not run") if status in statuses), "")
             if worst:
                 return worst
             runs_by_score.append([run for name in names if (run := self.results.run(name, task))])

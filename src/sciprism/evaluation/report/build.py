@@ -37,7 +37,7 @@ from sciprism.evaluation.report.model import (
 )
 from sciprism.evaluation.report.notes import LineResults, build_notes, collect_remarks
 from sciprism.evaluation.report.text_tables import published_columns, show, terminal
-from sciprism.evaluation.results import TaskResult
+from sciprism.evaluation.results import UNDONE, TaskResult
 from sciprism.evaluation.task import Published, Suite
 
 
@@ -309,7 +309,7 @@ class Results(Sequence[TaskResult]):
         return sum(result.metrics[metric].value for result in results) / len(results)
 
     def _missing(self) -> Iterator[str]:
-        for status in ("failed", "not here", "not served"):
+        for status in UNDONE:
             if names := dict.fromkeys(result.task for result in self if result.status == status):
                 yield f"{', '.join(names)} {status}"
         for name, suite in self._suites.items():

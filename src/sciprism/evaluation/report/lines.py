@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from sciprism.evaluation import stored_results
-from sciprism.evaluation.results import TaskResult, explain_other_scoring
+from sciprism.evaluation.results import UNDONE, TaskResult, explain_other_scoring
 from sciprism.evaluation.task import Suite, Task
 
 TaskId = tuple[str, str]
@@ -54,8 +54,7 @@ class SystemResults:
     def status(self, task: TaskId) -> str:
         """Return done, failed, not here, not served, or not run; a task is done only if all its seeds are."""
         statuses = [run.result.status for run in self.runs.get(task, ())]
-        order = ("failed", "not here", "not served", "done")
-        return next((status for status in order if status in statuses), "not run")
+        return next((status for status in (*UNDONE, "done") if status in statuses), "not run")
 
 
 def read_stored_results(folders: Iterable[Path]) -> list[StoredResult]:
