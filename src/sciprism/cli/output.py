@@ -314,7 +314,7 @@ class ProgressDisplay:
             self._lines.join()
 
     def begin(self, work: str, unit: str = "", total: int | None = None) -> None:
-        """Show a new piece of work from zero, with a rate and a remaining time of its own."""
+        """Start another task: its count, rate and remaining time begin at zero."""
         self._work, self._unit, self._total = work, unit, total
         self._done, self._rated, self._facts = 0, 0, ""
         self._began = time.monotonic()

@@ -158,9 +158,9 @@ class VectorDatabase(ABC):
         self, table: str, queries: Sequence[SparseVector], k: int, filter: RowFilter
     ) -> list[list[FoundRow]]:
         """Return the k rows of the highest inner product with each query; rows without a common term are left out."""
-        asked = [number for number, query in enumerate(queries) if len(query.terms)]
-        best = self._search_words(table, [queries[number] for number in asked], k, filter)
-        rankings = dict(zip(asked, best, strict=True))
+        numbers = [number for number, query in enumerate(queries) if len(query.terms)]
+        best = self._search_words(table, [queries[number] for number in numbers], k, filter)
+        rankings = dict(zip(numbers, best, strict=True))
         return [rankings.get(number, []) for number in range(len(queries))]
 
     @abstractmethod

@@ -24,7 +24,7 @@ lettertotheeditor letterstotheeditor masthead news notitle obituary overview pan
 response retraction review summary tableofcontents title titlepage untitled
 """
 GENERIC_TITLES = frozenset(_GENERIC_TITLES.split())
-MIN_TEXT_WORDS = 30  # shorter texts are too similar by chance, and often notices
+MIN_TEXT_WORDS = 30  # shorter texts recur in different papers, and are often notices
 # Chinese and Japanese have no spaces between words: each character counts as a word.
 _MARKS = {code: " " for code in range(128) if not chr(code).isalnum()}
 WORD_PATTERN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")

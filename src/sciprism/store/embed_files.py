@@ -166,7 +166,8 @@ def _count_papers(
     records = completion.complete(read(ReadReport() if last else report))
     papers = enumerate((record for record in records if isinstance(record, Paper)), 1)
     total = 0
-    for total, paper in enumerate(_show(papers, progress, "papers"), 1):  # noqa: B007
+    for paper in _show(papers, progress, "papers"):
+        total += 1
         if not last:
             merged.add(paper)
     if merged.find_repeated() and not report.deletions:
