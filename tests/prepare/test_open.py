@@ -15,6 +15,7 @@ from sciprism.datasets.split import SplitTable, list_paper_keys, read_entries
 from sciprism.errors import InputError
 from sciprism.evaluation.suites import suites
 from sciprism.papers import Paper
+from sciprism.prepare import open as module
 from sciprism.prepare.filters import find_leaks
 from sciprism.prepare.open import ARXIV_FIELDS, KINDS, TRAINING_SETS, UNAVAILABLE_SETS, prepare_open
 from sciprism.training.examples import Example, read_examples
@@ -118,12 +119,17 @@ def test_no_set_of_a_kind_that_the_suite_keeps_out_of_train(data_root, tmp_path)
     assert not (tmp_path / "train" / "summaries.jsonl").exists()
 
 
-def test_files_are_the_same_for_any_workers_and_say_what_they_hold(data_root, tmp_path):
+def test_files_are_the_same_for_any_workers_and_say_what_they_hold(data_root, tmp_path, monkeypatch):
     prepare_open(data_root, tmp_path / "one", seed=5, max_queries=30)
+    whole = contents(tmp_path / "one")
+    some = [BY_NAME[name] for name in ("arxiv-categories", "vis-citations", "same-author")]  # each sampler once
+    monkeypatch.setattr(module, "TRAINING_SETS", some)
     prepare_open(data_root, tmp_path / "two", seed=5, max_queries=30, workers=2)
-    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    files = {f"{part}/{each.name}.jsonl" for part in ("train", "dev") for each in some} & whole.keys()
+    assert len(files) > 3
+    assert contents(tmp_path / "two").items() >= {name: whole[name] for name in files}.items()
     prepare_open(data_root, tmp_path / "two", seed=6, max_queries=30)
-    assert contents(tmp_path / "one") != contents(tmp_path / "two")
+    assert contents(tmp_path / "two")["train/vis-citations.jsonl"] != whole["train/vis-citations.jsonl"]
     facts = json.loads((tmp_path / "one" / "sources.json").read_text())
     assert (facts["seed"], facts["max_queries"]) == (5, 30) and "citegraph_vis/papers.jsonl.gz" in facts["data"]
     for source in facts["sources"]:

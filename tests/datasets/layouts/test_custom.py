@@ -203,7 +203,7 @@ def test_reviewers_and_ratings(folder):
     [
         (REVIEWERS + "ann,cell\n", "dark,ann,3", "line 5: duplicate reviewer ann"),
         (REVIEWERS, "dark,ann,3\ndark,ann,2", "line 3: reviewer ann and paper dark are rated twice"),
-        (REVIEWERS, "dark,ann,high", "line 2: rating is 'high', not a number"),
+        (REVIEWERS, "dark,ann,high", "line 2: rating: 'high' is not a number"),
         (REVIEWERS, "dark,eve,1", "none of the 1 rated pairs of a paper and a reviewer is known"),
     ],
 )

@@ -85,7 +85,7 @@ def test_a_missing_or_wrong_value_names_the_place_and_the_columns(tmp_path):
         row.need("label")
     with pytest.raises(InputError, match="line 2: no id"):
         row.id("id")
-    with pytest.raises(InputError, match="line 2: n is 'two', not a number"):
+    with pytest.raises(InputError, match="line 2: n: 'two' is not a number"):
         row.number("n")
 
 

@@ -48,7 +48,7 @@ def test_several_classes(table, as_list):
 def test_numbers(table):
     found = table("id,title,cites,split\n1,A,3,train\n2,B,4.5,test\n3,C,-1e2,train", label="cites", target="number")
     assert found.targets == [3.0, 4.5, -100.0]
-    with pytest.raises(InputError, match="line 3: cites is 'many', not a number"):
+    with pytest.raises(InputError, match="line 3: cites: 'many' is not a number"):
         table("id,title,cites\n1,A,3\n2,B,many\n", label="cites", target="number")
 
 

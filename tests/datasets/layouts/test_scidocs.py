@@ -79,8 +79,8 @@ def test_clicks(scidocs):
 def test_what_is_missing_or_wrong_is_told(scidocs, tmp_path):
     with pytest.raises(InputError, match="s3://ai2-s2-research-public"):
         SciDocsClasses(classes="mesh").read(scidocs)
-    text(tmp_path / "scidocs/mag/val.csv", "pid,class_label\na,\n")
-    with pytest.raises(InputError, match="line 2: no pid or no class_label"):
+    text(tmp_path / "scidocs/mag/val.csv", 'pid,class_label\n"a\nb",x\nc,\n')
+    with pytest.raises(InputError, match="line 4: no pid or no class_label"):
         SciDocsClasses(classes="mag").read(scidocs)
     text(tmp_path / "scidocs/coview/test.qrel", "q 0 a 1\nq 0 b maybe\n")
     with pytest.raises(InputError, match="line 2: the grade 'maybe'"):

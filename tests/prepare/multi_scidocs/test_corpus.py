@@ -170,14 +170,13 @@ def test_the_same_bytes_under_any_hash_seed(benchmark, construction):
         "settings = BenchmarkSettings(construction=name, negatives=20)\n"
         "prepare_multi_scidocs(Path(out), CitationSources(files=(Path(papers),)), settings)"
     )
-    for seed in ("1", "2"):
-        out = benchmark.folder / f"out{seed}"
-        words = [sys.executable, "-c", code, benchmark.folder / "papers.jsonl", out, construction]
-        subprocess.run(words, check=True, env={**os.environ, "PYTHONHASHSEED": seed})
-        files = sorted(path.relative_to(out) for path in out.rglob("*") if path.is_file())
-        assert len(files) == 14
-        for file in files:
-            assert (out / file).read_bytes() == (benchmark.out / file).read_bytes(), file
+    out = benchmark.folder / "again"
+    words = [sys.executable, "-c", code, benchmark.folder / "papers.jsonl", out, construction]
+    subprocess.run(words, check=True, env={**os.environ, "PYTHONHASHSEED": "1"})  # ours is a random one
+    files = sorted(path.relative_to(out) for path in out.rglob("*") if path.is_file())
+    assert len(files) == 14
+    for file in files:
+        assert (out / file).read_bytes() == (benchmark.out / file).read_bytes(), file
 
 
 @pytest.mark.slow

@@ -29,5 +29,6 @@ def test_rows_without_a_score_are_counted(tmp_path):
 def test_what_is_wrong_is_told(tmp_path):
     with pytest.raises(InputError, match="no column StudyScore"):
         list(read_study(text(tmp_path / "a.tsv", HEAD.replace("StudyScore", "Score") + ROWS[0]), DropReport()))
-    with pytest.raises(InputError, match="line 2: 'good' is not a number"):
-        list(read_study(text(tmp_path / "a.tsv", HEAD + ROWS[0].replace("\t2\t2", "\tgood\t2")), DropReport()))
+    rows = '1\t10\t"two\nlines"\t2\t2\t2\n' + ROWS[0].replace("\t2\t2", "\tgood\t2")
+    with pytest.raises(InputError, match="line 4: 'good' is not a number"):
+        list(read_study(text(tmp_path / "a.tsv", HEAD + rows), DropReport()))

@@ -61,7 +61,7 @@ WRONG = [
     ({"data_files": {"dev": "mesh/val.jsonl"}}, "data_files: no train file; it has dev"),
     ({"data_files": None}, "dataset: an object with path"),
     ({"data_files": {"train": "empty.jsonl"}}, "empty.jsonl: no record"),
-    ({"data_files": {"train": "broken.jsonl"}}, "broken.jsonl, line 1: not JSON"),
+    ({"data_files": {"train": "broken.jsonl"}}, r"broken.jsonl, record 1 \(line 1\): not valid JSON"),
     (
         {"labels_field": "descriptors"},
         "train.jsonl, line 1: no field 'descriptors'; it has doc_id, title, abstract",
