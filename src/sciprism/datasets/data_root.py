@@ -10,7 +10,6 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -87,10 +86,9 @@ class DataRoot:
         names: its other names in a local folder, where it may also be gzipped.
         """
         if self.folder is not None:
-            places = (self.folder / repo, self.folder / repo.rpartition("/")[2])
-            for place, name, ending in product(places, (path, *names), ("", ".gz")):
-                if (place / f"{name}{ending}").is_file():
-                    return place / f"{name}{ending}"
+            for place in (self.folder / repo, self.folder / repo.rpartition("/")[2]):
+                if local := find_file(place, path, *names):
+                    return local
         try:
             return fetch_file(repo, path, revision)
         except InputError as error:
@@ -258,6 +256,12 @@ def _check_parts(parts: list[str]) -> list[str]:
     if len(same) != wanted:
         raise InputError(f"{len(same)} of {wanted} parts of {matches[0][1]} are here; download the others too")
     return same
+
+
+def find_file(folder: Path, *names: str) -> Path | None:
+    """Return the first of these files that a folder has, plain or gzipped, or None."""
+    paths = (folder / f"{name}{end}" for name in names for end in ("", ".gz"))
+    return next((path for path in paths if path.is_file()), None)
 
 
 def list_files(folder: Path) -> list[str]:

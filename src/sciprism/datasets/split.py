@@ -89,7 +89,10 @@ class SplitTable:
                 nodes.append(union.add(list_paper_keys(paper, source.data), PARTS.index(part), 1 << bit))
                 parts.append(PARTS.index(part))
             assigned.append((source.data, nodes, parts))
-        counts = {data: dict(_count_parts(union, nodes, parts)) for data, nodes, parts in assigned}
+        counts: dict[str, dict[str, int]] = {}
+        for data, nodes, ranks in assigned:
+            pairs = ((PARTS[rank], PARTS[union.part_of(node)]) for node, rank in zip(nodes, ranks, strict=True))
+            counts[data] = dict(Counter(own if own == now else f"{own}, now {now}" for own, now in pairs))
         missing = tuple(source.data for source in OPEN_DATA_SETS if source not in present)
         return cls(counts, missing, tuple(source.data for source in present), union.codes())
 
@@ -152,14 +155,6 @@ class _PaperUnion:
         while (parent := self.parents[node]) != node:
             self.parents[node] = node = self.parents[parent]
         return node
-
-
-def _count_parts(union: _PaperUnion, nodes: array[int], parts: bytearray) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for node, part in zip(nodes, parts, strict=True):
-        now = union.part_of(node)
-        counts[PARTS[part] if part == now else f"{PARTS[part]}, now {PARTS[now]}"] += 1
-    return counts
 
 
 @lru_cache(maxsize=2)

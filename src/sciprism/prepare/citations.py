@@ -26,13 +26,8 @@ from sciprism.prepare.samplers import scincl  # noqa: F401 - registers its sampl
 from sciprism.prepare.samplers.fields import DomainTable, FieldBalance
 from sciprism.prepare.samplers.sampling import SampleReport
 from sciprism.prepare.samplers.triplets import SamplerInputs, Samples, TripletSampler, samplers
-from sciprism.prepare.sources.citation_corpus import (
-    TEST_PAPER,
-    CitationCorpus,
-    CitationSources,
-    build_corpus,
-)
-from sciprism.prepare.sources.records import read_located_records, require_field
+from sciprism.prepare.sources.citation_corpus import TEST_PAPER, CitationCorpus, CitationSources, build_corpus
+from sciprism.prepare.sources.records import require_field
 from sciprism.training.examples import PAPERS_FILE
 
 
@@ -133,7 +128,6 @@ def prepare_citations(out: Path, sources: CitationSources, settings: CitationSet
 
 
 def _build_corpus(path: Path, sources: CitationSources, settings: CitationSettings) -> CitationCorpus:
-    """Write the retained papers, and return them with their citations."""
     dropped = sources.reader.dropped
     excluded = {name for paper in sources.read_excluded() for name in _all_names(paper)}
 
@@ -174,7 +168,6 @@ def _split(whole: CitationCorpus, settings: CitationSettings, dropped: DropRepor
 def _sample(
     part: TripletPart, sampler: TripletSampler, sources: CitationSources, settings: CitationSettings
 ) -> Samples:
-    """Yield the samples of a part, and count them by field."""
     names, dropped = part.corpus.names, part.report.dropped
 
     def select_queries(linked: Iterable[int]) -> list[tuple[int, int]]:
@@ -200,7 +193,6 @@ def _report(
     settings: CitationSettings,
     seconds: float,
 ) -> Preparation:
-    """Write `citations.json`, and return the result."""
     papers, citations, dropped = len(whole.names), len(whole.graph.cited.others), sources.reader.dropped
     record: dict[str, Any] = {
         "settings": {key: value for key, value in asdict(settings).items() if key != "workers"},
@@ -237,7 +229,7 @@ def count_sample_by_field(folder: Path) -> DomainTable:
     papers = list(read_papers(folder / PAPERS_FILE, reader="jsonl"))
     rows = {paper.id: row for row, paper in enumerate(papers)}
     table = DomainTable([paper.fields for paper in papers])
-    for where, triplet in read_located_records(DataRoot(), folder / TRAIN):
+    for where, triplet in DataRoot().located_records(folder / TRAIN):
         names = [as_id(require_field(triplet, key, where)) for key in ("query", "positive")]
         names += [as_id(triplet["negative"])] if "negative" in triplet else []
         if unknown := [name for name in names if name not in rows]:

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from heapq import heappush, heapreplace
 from pathlib import Path
 from typing import Literal, get_args
@@ -221,11 +220,15 @@ def prepare_ir(questions: Path, papers: Sequence[Path], out: Path, settings: Ret
     if "-" in map(str, papers):
         raise InputError("papers are read twice, which standard input cannot be; name files")
     dropped, reports = DropReport(), [ReadReport()]
+
+    def read_anew() -> Iterator[Paper]:
+        reports.append(ReadReport())
+        return read_papers(papers, skip_bad=True, report=reports[-1])
+
     annotated = read_annotated_paragraphs(questions, dropped)
     parts = split_judgements(annotated, settings)
     paragraphs = (pair.paragraph for pair in annotated)
-    reader = partial(_read_anew, papers, reports)
-    distractors = DistractorSampler(reader, paragraphs, settings.distractors, seed=settings.seed)
+    distractors = DistractorSampler(read_anew, paragraphs, settings.distractors, seed=settings.seed)
     files = _write_files(out, annotated, distractors, parts)
     name = re.sub(r"[^A-Za-z0-9._=+-]", "-", f"{questions.name.partition('.')[0]}-ir").lstrip("._=+-")
     counts = {"paragraphs": len(annotated), "others": distractors.count, "by": settings.split_by}
@@ -233,9 +236,7 @@ def prepare_ir(questions: Path, papers: Sequence[Path], out: Path, settings: Ret
     record = {
         "settings": asdict(settings),
         "questions": {"file": questions.name, "sha256": sha256(questions)},
-        "papers": [
-            {"file": Path(file.path).name, "papers": file.papers, "skipped": file.skipped} for file in reports[-1].files
-        ],
+        "papers": [{"file": Path(f.path).name, "papers": f.papers, "skipped": f.skipped} for f in reports[-1].files],
         "paragraphs": len(annotated),
         "distractors": distractors.count,
         "sampled from": distractors.usable,
@@ -254,17 +255,8 @@ def prepare_ir(questions: Path, papers: Sequence[Path], out: Path, settings: Ret
     return done
 
 
-def _read_anew(papers: Sequence[Path], reports: list[ReadReport]) -> Iterator[Paper]:
-    """Read the papers from the start, with another report."""
-    reports.append(ReadReport())
-    return read_papers(papers, skip_bad=True, report=reports[-1])
-
-
 def _write_files(
-    out: Path,
-    annotated: Sequence[AnnotatedParagraph],
-    distractors: Iterable[Paper],
-    parts: Mapping[str, Sequence[str]],
+    out: Path, annotated: Sequence[AnnotatedParagraph], distractors: Iterable[Paper], parts: Mapping[str, Sequence[str]]
 ) -> dict[str, int]:
     """Write the files in BEIR's layout; return the number of documents, questions and judgements of each."""
 

@@ -176,7 +176,6 @@ def _number_classes(names: Collection[str]) -> dict[str, int]:
 
 
 def _table(rows: Iterable[tuple[Any, ...]]) -> Iterator[str]:
-    """Yield the lines of a CSV table of papers and classes, with its head."""
     for row in chain([("pid", "class_label")], rows):
         line = io.StringIO()
         csv.writer(line, lineterminator="").writerow(row)

@@ -69,11 +69,8 @@ RELATIONS: tuple[Relation, ...] = ("cite", "cocite")
 Mask = NDArray[np.bool_]
 
 
-class PositiveChoice(NamedTuple):
-    """The positives of a query, in the order sampled, and all rows that may not be its negatives."""
-
-    positives: list[int]
-    no_negatives: set[int]
+PositiveChoice = tuple[list[int], set[int]]
+"""The positives of a query, in the order sampled, and all rows that may not be its negatives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,13 +78,13 @@ class Construction:
     """How queries are split and pools are built.
 
     group: rows -> field -> rows, to split each field. max_queries: of a field, a part and a relation, by
-    default, 0 for all. can_query: relation -> which papers can be queries. choose: relation -> function of
-    the graph, the query's row, the maximum of positives and a random generator.
+    default, 0 for all. queries_cite: only papers that cite others can be queries, of co-citations too. choose:
+    relation -> function of the graph, the query's row, the maximum of positives and a random generator.
     """
 
     group: Callable[[Sequence[int], Sequence[tuple[str, ...]]], Groups]
     max_queries: int
-    can_query: Callable[[CitationGraph], Mapping[Relation, Mask]]
+    queries_cite: bool
     choose: Mapping[Relation, Callable[[CitationGraph, int, int, Random], PositiveChoice]]
 
 
@@ -111,7 +108,7 @@ def co_cited_mask(graph: CitationGraph) -> Mask:
 
 def _published_cite(graph: CitationGraph, row: int, limit: int, random: Random) -> PositiveChoice:
     cited = graph.targets(row)
-    return PositiveChoice(random.sample(cited, min(limit, len(cited))), {row, *cited})
+    return random.sample(cited, min(limit, len(cited))), {row, *cited}
 
 
 def _published_cocite(graph: CitationGraph, row: int, limit: int, random: Random) -> PositiveChoice:
@@ -123,19 +120,13 @@ def _published_cocite(graph: CitationGraph, row: int, limit: int, random: Random
     """
     counts = count_co_citations(graph, row)
     pool = [other for other, _ in counts.most_common(max(counts.values()))]
-    return PositiveChoice(random.sample(pool, min(limit, len(pool))), {row, *pool})
-
-
-def _published_can_query(graph: CitationGraph) -> Mapping[Relation, Mask]:
-    cites = graph.cited.counts > 0
-    return {"cite": cites, "cocite": cites & co_cited_mask(graph)}
+    return random.sample(pool, min(limit, len(pool))), {row, *pool}
 
 
 def _cite(graph: CitationGraph, row: int, limit: int, random: Random) -> PositiveChoice:
-    cited = graph.targets(row)
-    return PositiveChoice(
-        random.sample(cited, min(limit, len(cited))), graph.linked(row) | {*count_co_citations(graph, row)}
-    )
+    """Sample as published; papers that cite the query or are co-cited with it are no negatives either."""
+    positives, _ = _published_cite(graph, row, limit, random)
+    return positives, graph.linked(row) | {*count_co_citations(graph, row)}
 
 
 def _cocite(graph: CitationGraph, row: int, limit: int, random: Random) -> PositiveChoice:
@@ -144,28 +135,17 @@ def _cocite(graph: CitationGraph, row: int, limit: int, random: Random) -> Posit
     order = sorted(counts)
     random.shuffle(order)
     order.sort(key=lambda other: -counts[other])
-    return PositiveChoice(order[:limit], graph.linked(row) | {*counts})
+    return order[:limit], graph.linked(row) | {*counts}
 
 
-def _can_query(graph: CitationGraph) -> Mapping[Relation, Mask]:
-    return {"cite": graph.cited.counts > 0, "cocite": co_cited_mask(graph)}
-
-
-constructions.register("published")(
-    Construction(
-        group=group_by_every_field,
-        max_queries=0,
-        can_query=_published_can_query,
-        choose={"cite": _published_cite, "cocite": _published_cocite},
-    )
+constructions["published"] = Construction(
+    group=group_by_every_field,
+    max_queries=0,
+    queries_cite=True,
+    choose={"cite": _published_cite, "cocite": _published_cocite},
 )
-constructions.register("corrected")(
-    Construction(
-        group=group_by_rarest_field,
-        max_queries=500,
-        can_query=_can_query,
-        choose={"cite": _cite, "cocite": _cocite},
-    )
+constructions["corrected"] = Construction(
+    group=group_by_rarest_field, max_queries=500, queries_cite=False, choose={"cite": _cite, "cocite": _cocite}
 )
 
 SEED, POSITIVES, NEGATIVES, SHARE = 321, 5, 500, 0.4
@@ -251,7 +231,9 @@ class PoolSampler:
         self._construction = constructions[settings.construction]
         limit = settings.max_queries
         self._limit = (self._construction.max_queries if limit is None else limit) or None
-        self._can_query = self._construction.can_query(corpus.graph)
+        cites, co_cited = corpus.graph.cited.counts > 0, co_cited_mask(corpus.graph)
+        with_co_cited = cites & co_cited if self._construction.queries_cite else co_cited
+        self._can_query: Mapping[Relation, Mask] = {"cite": cites, "cocite": with_co_cited}
         linked = np.logical_or.reduce([*self._can_query.values()])
         self._linked = self._split([row for row in rows if linked[row]], "linked")
         self._others = self._split([row for row in rows if not linked[row]], "others")
@@ -307,14 +289,13 @@ class PoolSampler:
         """Sample a pool; sampling as many more rows as cannot be negatives always leaves enough."""
         random = seeded_random(self.settings.seed, relation, self.corpus.names[row])
         choose, limit = self._construction.choose[relation], self.settings.negatives
-        choice = choose(self.corpus.graph, row, self.settings.positives, random)
+        positives, no_negatives = choose(self.corpus.graph, row, self.settings.positives, random)
         candidates: Sequence[int] = range(self.corpus.graph.size)
         if self.settings.within_fields:
             groups = [self._rows_of_field[name] for name in self.corpus.fields[row]]
             candidates = groups[0] if len(groups) == 1 else sorted({*chain.from_iterable(groups)})
-        sampled = random.sample(candidates, min(len(candidates), limit + len(choice.no_negatives)))
-        negatives = [other for other in sampled if other not in choice.no_negatives]
-        return QueryPool(row, choice.positives, negatives[:limit])
+        sampled = random.sample(candidates, min(len(candidates), limit + len(no_negatives)))
+        return QueryPool(row, positives, [other for other in sampled if other not in no_negatives][:limit])
 
     @cached_property
     def _rows_of_field(self) -> Groups:

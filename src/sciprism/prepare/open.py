@@ -7,8 +7,8 @@ train file. Kinds of data that the open suite keeps out of train (`in_train` of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from math import ceil
 from pathlib import Path
 from typing import Any, Literal
@@ -25,7 +25,7 @@ from sciprism.formats import Format, Role
 from sciprism.papers.records import Label, Paper
 from sciprism.prepare.example_folder import MIN_DEV_EXAMPLES, PARTS, ExampleFolder, TrainingSource
 from sciprism.prepare.preparation import CountTable, Preparation, check_workers
-from sciprism.prepare.samplers.answers import MAX_DESCRIPTORS, most_frequent
+from sciprism.prepare.samplers.answers import most_frequent
 from sciprism.prepare.samplers.labels import MAX_PER_LABEL, sample_label_pairs
 from sciprism.prepare.samplers.links import sample_citation_triplets, sample_same_author
 from sciprism.prepare.samplers.sampling import QuerySample, Sampling
@@ -38,26 +38,16 @@ ClassNames = tuple[tuple[str, str], ...]
 PaperAnswers = tuple[Paper, tuple[str | float, ...]]
 
 
-@dataclass(slots=True)
-class OpenData:
-    """The open data; the papers of the last data set stay in memory."""
-
-    data_root: DataRoot
-    _read: dict[str, list[SplitEntry]] = field(default_factory=dict)
-
-    def read(self, data: str) -> list[SplitEntry]:
-        """Return the papers of a data set with their parts in the one split."""
-        if data not in self._read:
-            self._read.clear()
-            self._read[data] = read_entries(self.data_root, data)
-        return self._read[data]
+ReadEntries = Callable[[DataRoot, str], list[SplitEntry]]
+"""Returns the papers of a data set with their parts in the one split; those of the last one stay in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenPart:
     """One part of a data set, and how its examples are sampled."""
 
-    open_data: OpenData
+    data_root: DataRoot
+    read: ReadEntries
     data: str
     part: Part
     sampling: Sampling
@@ -68,19 +58,19 @@ class OpenPart:
         Papers that the data set assigns to one of the parts, but another data set does not, are counted.
         """
         parts = (self.part, *more)
-        for entry in self.open_data.read(self.data):
+        of_data = self.read(self.data_root, self.data)
+        for entry in of_data:
             if entry.own_part in parts and entry.part not in parts:
                 (self.sampling.report.dropped if dropped is None else dropped).add(ELSEWHERE, entry.paper.id)
-        return [entry for entry in self.open_data.read(self.data) if entry.part in parts]
+        return [entry for entry in of_data if entry.part in parts]
 
     def records(self, file: str) -> Iterator[dict[str, Any]]:
         """Yield the records of a file of the data set."""
-        data_root = self.open_data.data_root
-        return data_root.records(data_root.local(f"{self.data}/{file}"))
+        return self.data_root.records(self.data_root.local(f"{self.data}/{file}"))
 
     def find_part(self, paper: Paper, *data: str) -> Part | None:
         """Return the part of a paper, by its title and ids, those of `data` too; None if it is unknown."""
-        return SplitTable.load(self.open_data.data_root).part(*list_paper_keys(paper, *data))
+        return SplitTable.load(self.data_root).part(*list_paper_keys(paper, *data))
 
     def has_paper(self, paper: Paper) -> bool:
         """Return whether a paper, of data that no rule splits, is known and of the part; count it if not."""
@@ -107,7 +97,7 @@ def build_term_labels(
     source: OpenPart, *, terms: str, vocabulary: str, max_per_label: int = MAX_PER_LABEL
 ) -> Iterator[Example]:
     """Yield papers with their terms of a vocabulary, and terms of related papers as negatives."""
-    labels, rows = VOCABULARIES[vocabulary](source.open_data.data_root)
+    labels, rows = VOCABULARIES[vocabulary](source.data_root)
     entries = source.entries()
     for entry in entries:
         for term in entry.row[terms] or ():
@@ -150,16 +140,14 @@ def build_class_answers(source: OpenPart, *, target: str, names: ClassNames) -> 
     return (Example(paper, answers=answers) for paper, answers in selected)
 
 
-def build_term_answers(
-    source: OpenPart, *, terms: str, vocabulary: str, count: int = MAX_DESCRIPTORS
-) -> Iterator[Example]:
-    """Yield papers that have any of the `count` most frequent terms of train, with all that they have."""
-    labels, rows = VOCABULARIES[vocabulary](source.open_data.data_root)
+def build_mesh_answers(source: OpenPart) -> Iterator[Example]:
+    """Yield papers that have any of the most frequent MeSH terms of train, with all that they have."""
+    labels, rows = VOCABULARIES["mesh"](source.data_root)
     train = replace(source, part="train").entries(dropped=DropReport())
-    frequent = {*most_frequent((term for entry in train for term in entry.row[terms] or () if term in rows), count)}
+    frequent = {*most_frequent(term for entry in train for term in entry.row["mesh"] or () if term in rows)}
     papers: list[PaperAnswers] = []
     for entry in source.entries():
-        if frequent_terms := sorted(frequent.intersection(entry.row[terms] or ())):
+        if frequent_terms := sorted(frequent.intersection(entry.row["mesh"] or ())):
             papers.append((entry.paper, tuple(labels[rows[term]].name for term in frequent_terms)))
         else:
             source.sampling.drop("no frequent term", entry.paper.id)
@@ -192,18 +180,18 @@ def build_citations(source: OpenPart) -> Iterator[Example]:
     return sample_citation_triplets([entry.paper for entry in entries], edges, source.sampling, queries=queries)
 
 
-def build_same_author(source: OpenPart, *, authors: str, positives: int = 2) -> Iterator[Example]:
+def build_same_author(source: OpenPart) -> Iterator[Example]:
     """Yield papers with others by their authors. Candidates of dev queries include train papers."""
     entries = []
     for entry in source.entries("train"):
-        if any(entry.row[authors] or ()):
+        if any(entry.row["author_ids"] or ()):
             entries.append(entry)
         elif entry.part == source.part:
-            source.sampling.drop(f"no {authors}", entry.paper.id)
-    names = [[name for name in entry.row[authors] if name] for entry in entries]
+            source.sampling.drop("no author_ids", entry.paper.id)
+    names = [[name for name in entry.row["author_ids"] if name] for entry in entries]
     queries = [entry.paper.id for entry in entries if entry.part == source.part]
     papers = [entry.paper for entry in entries]
-    return sample_same_author(papers, names, source.sampling, queries=queries, positives=positives)
+    return sample_same_author(papers, names, source.sampling, queries=queries, positives=2)
 
 
 def build_titles(source: OpenPart) -> Iterator[Example]:
@@ -211,16 +199,16 @@ def build_titles(source: OpenPart) -> Iterator[Example]:
     return pair_titles((entry.paper for entry in source.entries()), source.sampling)
 
 
-def build_summaries(source: OpenPart, *, summary: str) -> Iterator[Example]:
-    """Yield summaries with their papers; papers without a summary are skipped. summary: its field."""
-    rows = ((entry.row[summary], entry.paper) for entry in source.entries() if entry.row[summary])
+def build_summaries(source: OpenPart) -> Iterator[Example]:
+    """Yield summaries with their papers; papers without a summary are skipped."""
+    rows = ((entry.row["tldr"], entry.paper) for entry in source.entries() if entry.row["tldr"])
     return pair_texts(rows, source.sampling)
 
 
-def build_clicks(source: OpenPart, *, file: str) -> Iterator[Example]:
+def build_clicks(source: OpenPart) -> Iterator[Example]:
     """Yield queries with clicked and other shown papers; papers of other parts are dropped."""
     lists = []
-    for row in source.records(file):
+    for row in source.records("search.jsonl.gz"):
         if source.has_query(row["query"]):
             candidates = [(parse_s2_paper(record), record["score"]) for record in row["candidates"]]
             shown = [(paper, score) for paper, score in candidates if source.has_paper(paper)]
@@ -228,9 +216,9 @@ def build_clicks(source: OpenPart, *, file: str) -> Iterator[Example]:
     return sample_clicks(lists, source.sampling)
 
 
-def build_triplets(source: OpenPart, *, file: str) -> Iterator[Example]:
+def build_triplets(source: OpenPart) -> Iterator[Example]:
     """Yield the published triplets whose papers are all of the part."""
-    for row in source.records(file):
+    for row in source.records("specter_triplets.jsonl.gz"):
         query, positive, negative = (parse_s2_paper(row[key]) for key in ("query", "pos", "neg"))
         if all(source.has_paper(paper) for paper in (query, positive, negative)):
             source.sampling.report.add(QuerySample((0,), (0,), ("as published",)))
@@ -279,12 +267,8 @@ class TrainingSet:
         exists = ((data_root.folder or Path()) / self.data).is_dir()
         return "" if exists else f"the data set {self.data} does not exist"
 
-    def source(self, open_data: OpenData) -> TrainingSource:
+    def source(self, data_root: DataRoot, read: ReadEntries) -> TrainingSource:
         """Return the training source."""
-
-        def build(part: Part, sampling: Sampling) -> Iterator[Example]:
-            return self.build(OpenPart(open_data, self.data, part, sampling))
-
         format, query, candidate = KINDS[self.kind]
         return TrainingSource(
             name=self.name,
@@ -292,7 +276,7 @@ class TrainingSet:
             query=query,
             candidate=candidate,
             data=self.data,
-            build=build,
+            build=lambda part, sampling: self.build(OpenPart(data_root, read, self.data, part, sampling)),
             min_dev_examples=MIN_DEV_EXAMPLES,
         )
 
@@ -309,17 +293,12 @@ CONFERENCES, SAMPLES = "conference_papers", "scirepeval_samples"
 
 arxiv_terms = partial(build_term_labels, terms="categories", vocabulary="arxiv")
 mesh_terms = partial(build_term_labels, terms="mesh", vocabulary="mesh")
-mesh_answers = partial(build_term_answers, terms="mesh", vocabulary="mesh")
 arxiv_labels = partial(build_class_labels, target="field", names=ARXIV_FIELDS)
 arxiv_answers = partial(build_class_answers, target="field", names=ARXIV_FIELDS)
 mag_labels = partial(build_class_labels, target="label", names=MAG_FIELDS)
 mag_answers = partial(build_class_answers, target="label", names=MAG_FIELDS)
 years = partial(build_number_answers, target="year")
 citation_counts = partial(build_number_answers, target="citation_count", scale="rank share")
-same_author = partial(build_same_author, authors="author_ids")
-summaries = partial(build_summaries, summary="tldr")
-triplets = partial(build_triplets, file="specter_triplets.jsonl.gz")
-clicks = partial(build_clicks, file="search.jsonl.gz")
 
 # Sets of one data set are next to each other, so that it is read once.
 TRAINING_SETS = (
@@ -331,19 +310,19 @@ TRAINING_SETS = (
     TrainingSet("arxiv-titles", "searches", ARXIV, build_titles, ("title-to-abstract",)),
     TrainingSet("mesh-headings", "labels", MESH, mesh_terms, ("mesh-headings",)),
     TrainingSet("mesh-headings-all", "labels", MESH, partial(mesh_terms, max_per_label=0), ("mesh-headings",)),
-    TrainingSet("mesh-classes", "classes", MESH, mesh_answers, ("mesh-headings",)),
+    TrainingSet("mesh-classes", "classes", MESH, build_mesh_answers, ("mesh-headings",)),
     TrainingSet("pubmed-titles", "searches", MESH, build_titles, ("title-to-abstract",)),
     TrainingSet("mag-fields", "labels", MAG, mag_labels, ("mag-title-names",)),
     TrainingSet("mag-classes", "classes", MAG, mag_answers, ("mag-titles",)),
     TrainingSet("vis-citations", "links", VIS, build_citations, ("vis-citation", "vis-citation-retrieval")),
     TrainingSet("vis-citation-count-numbers", "numbers", VIS, citation_counts, ("vis-citation-count",)),
-    TrainingSet("same-author", "links", CONFERENCES, same_author, ("same-author",)),
+    TrainingSet("same-author", "links", CONFERENCES, build_same_author, ("same-author",)),
     TrainingSet("citation-count-numbers", "numbers", CONFERENCES, citation_counts, ("citation-count",)),
     TrainingSet("conference-year-numbers", "numbers", CONFERENCES, years, ("conference-year",)),
     TrainingSet("conference-titles", "searches", CONFERENCES, build_titles, ("title-to-abstract",)),
-    TrainingSet("summaries", "searches", CONFERENCES, summaries, ("summary-to-paper",)),
-    TrainingSet("specter-triplets", "links", SAMPLES, triplets),
-    TrainingSet("search-clicks", "searches", SAMPLES, clicks),
+    TrainingSet("summaries", "searches", CONFERENCES, build_summaries, ("summary-to-paper",)),
+    TrainingSet("specter-triplets", "links", SAMPLES, build_triplets),
+    TrainingSet("search-clicks", "searches", SAMPLES, build_clicks),
 )
 UNAVAILABLE_SETS = {
     "scifact-claims": "the evidence of SciFact's train claims are candidates of its test, "
@@ -362,7 +341,7 @@ def prepare_open(
     InputError where no set can be written.
     """
     check_workers(workers, seed=seed, max_queries=max_queries)
-    open_data, folder = OpenData(data_root), ExampleFolder(out)
+    read, folder = lru_cache(maxsize=1)(read_entries), ExampleFolder(out)
     limits: dict[Part, int] = {"train": max_queries, "dev": MAX_DEV_QUERIES}
     done = Preparation(files=folder.counts, not_made=dict(UNAVAILABLE_SETS))
     rows, records = list[list[str | int]](), list[dict[str, Any]]()
@@ -370,7 +349,7 @@ def prepare_open(
         obstacle = training_set.find_obstacle(data_root)
         parts = {} if obstacle else limits
         samplings = {part: Sampling(limit=limit, seed=seed, workers=workers) for part, limit in parts.items()}
-        source = training_set.source(open_data)
+        source = training_set.source(data_root, read)
         if source.write(folder, samplings):
             train, dev = (samplings[part].report for part in PARTS)
             counts = train.queries, train.pairs, train.hard, dev.queries if source.file("dev") in folder.counts else 0

@@ -250,7 +250,6 @@ def prepare_pairs(out: Path, files: Sequence[Path], settings: PairSettings) -> P
 
 
 def _list_sources(files: Sequence[Path], settings: PairSettings) -> list[PairSource]:
-    """Return a source of each shape, and of each file of rows."""
     sources = [PairSource(name, shapes[name], files) for name in settings.shapes if name != ROWS]
     for path in files if ROWS in settings.shapes else ():
         sources.append(PairSource(Path(path.name.removesuffix(".gz")).stem, shapes[ROWS], [path]))

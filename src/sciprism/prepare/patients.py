@@ -15,8 +15,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.beir import NO_DOCUMENT, NO_QUERY, find_file, merge_judgements, read_judgements
+from sciprism.datasets.data_root import DataRoot, find_file
+from sciprism.datasets.layouts.beir import NO_DOCUMENT, NO_QUERY, merge_judgements, read_judgements
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.systems import EncodingInput
@@ -206,8 +206,6 @@ def prepare_patients(folder: Path, out: Path, settings: PatientSettings) -> Prep
 
 @dataclass(frozen=True, slots=True)
 class _ExampleBuilder:
-    """Builds the examples of a split."""
-
     release: PatientsRelease
     texts: PaperLookup
     negatives: NegativeSampler
@@ -227,7 +225,6 @@ class _ExampleBuilder:
     def _queries(
         self, split: Split, relevant: Relevant, report: SampleReport
     ) -> Iterator[tuple[Paper, tuple[Paper, ...]]]:
-        """Yield each patient with the relevant documents."""
         later = {patient.id for name in LATER[split] for patient in self.release.patients(name)}
         seen: set[str] = set()
         for patient in self.release.patients(split):

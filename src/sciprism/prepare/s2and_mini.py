@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -21,9 +21,7 @@ MAX_SIGNATURES = 500
 COUNTS = ("blocks", "signatures", "clusters", "papers")
 
 
-def prepare_s2and_mini(
-    folder: Path, out: Path, *, rule: BlockRule = "alphabetical", sources: Iterable[str] = SOURCES
-) -> Preparation:
+def prepare_s2and_mini(folder: Path, out: Path, *, rule: BlockRule = "alphabetical") -> Preparation:
     """Write the small version of each source to a folder of the same layout.
 
     Each source retains 1,000 blocks of at most 500 signatures: the alphabetically first ones, as in the
@@ -35,9 +33,9 @@ def prepare_s2and_mini(
     if rule not in get_args(BlockRule):
         raise InputError(f"unknown rule {rule!r}; known: {', '.join(get_args(BlockRule))}")
     check_folders(folder, out)
-    present = [source for source in sources if (folder / source).is_dir()]
+    present = [source for source in SOURCES if (folder / source).is_dir()]
     if not present:
-        raise InputError(f"{folder} has none of the folders {', '.join(sources)}; see the layout of S2AND")
+        raise InputError(f"{folder} has none of the folders {', '.join(SOURCES)}; see the layout of S2AND")
     done = Preparation()
     rows: list[list[str]] = []
     retained, total = Counter[str](), Counter[str]()
@@ -84,7 +82,7 @@ def _write_source(
     if (split := folder / "blocks" / f"block_sigs_{source}.json").exists():
         contents[f"blocks/{split.name}"] = _select_split(data_root, split, source, selected, left)
     for name, content in contents.items():
-        _write(out / name, content)
+        write_lines(out / name, _list_lines(content))
         files[name] = len(content)
     return {
         "retained": dict(zip(COUNTS, map(len, (left, selected, complete, papers)), strict=True)),
@@ -114,7 +112,6 @@ def _select_papers(data_root: DataRoot, path: Path, selected: Mapping[str, Any])
 def _select_split(
     data_root: DataRoot, path: Path, source: str, selected: Mapping[str, Any], blocks: Collection[str]
 ) -> dict[str, Any]:
-    """Return the split of the blocks that are left, with the retained signatures."""
     split: dict[str, Any] = {}
     for part, listed in data_root.members(path):
         if isinstance(listed, dict):
@@ -125,14 +122,10 @@ def _select_split(
     return split
 
 
-def _write(path: Path, content: Mapping[str, Any]) -> None:
-    """Write one JSON object atomically, one member a line."""
-
-    def lines() -> Iterator[str]:
-        yield "{"
-        for number, (key, value) in enumerate(content.items(), 1):
-            comma = "," if number < len(content) else ""
-            yield f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}{comma}"
-        yield "}"
-
-    write_lines(path, lines())
+def _list_lines(content: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of one JSON object, one member a line."""
+    yield "{"
+    for number, (key, value) in enumerate(content.items(), 1):
+        comma = "," if number < len(content) else ""
+        yield f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}{comma}"
+    yield "}"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import re
 import shutil
 from array import array
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from heapq import heappop, heappush
 from importlib.metadata import version
 from math import floor
@@ -26,6 +25,7 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import lock_folder, write_json
 from sciprism.papers.duplicates import MinHashSignatures
+from sciprism.parallel import map_processes
 from sciprism.prepare.filters import Filters
 from sciprism.prepare.preparation import CountTable, Preparation, check_dev_share
 from sciprism.seeding import random_bits, random_fraction
@@ -99,9 +99,9 @@ class FilteredSource:
         return sampled
 
 
-def filter_source(source: TextSource, filters: Filters, file: Path) -> FilteredSource:
+def filter_source(filters: Filters, folder: Path, source: TextSource) -> FilteredSource:
     """Read a source, write what passes the filters, count the rest; memory holds 13 bytes a document."""
-    read, dropped = 0, DropReport()
+    file, read, dropped = folder / f"{source.name}.jsonl", 0, DropReport()
     check, keys, sizes = filters.load_check(), array("Q"), array("I")
     with file.open("w", encoding="utf-8", errors="replace") as spool:
         for path in source.paths:
@@ -267,7 +267,8 @@ def prepare_text(
     filters = Filters() if filters is None else filters
     with lock_folder(out), TemporaryDirectory(prefix=".texts-", dir=out) as folder:
         (out / MIXTURE).unlink(missing_ok=True)  # until everything is written
-        filtered = _filter_sources(sources, filters, Path(folder), settings.workers)
+        work = partial(filter_source, filters, Path(folder))
+        filtered = list(map_processes(work, sources, min(settings.workers, len(sources))))
         drop_duplicates(filtered, settings.near_duplicates)
         dev = [
             SourcePasses(part, [part.sample(part.retained, settings.dev, settings.seed, "dev")]) for part in filtered
@@ -287,17 +288,6 @@ def prepare_text(
             if held_out.passes[0].any():
                 count.dev = _write_shards(out / DEV / name, [held_out], tokenizer, settings)[name]
         return _report(out, counts, fingerprint_tokenizer(tokenizer), settings, filters)
-
-
-def _filter_sources(
-    sources: Sequence[TextSource], filters: Filters, folder: Path, workers: int
-) -> list[FilteredSource]:
-    """Filter all sources, each in its own process if there are several workers."""
-    files = [folder / f"{source.name}.jsonl" for source in sources]
-    if workers == 1 or len(sources) == 1:
-        return [filter_source(source, filters, file) for source, file in zip(sources, files, strict=True)]
-    with ProcessPoolExecutor(min(workers, len(sources)), multiprocessing.get_context("spawn")) as pool:
-        return list(pool.map(filter_source, sources, [filters] * len(sources), files))
 
 
 def _load_tokenizer(out: Path, mixture: Sequence[SourcePasses], settings: TextSettings) -> Tokenizer:

@@ -94,7 +94,8 @@ def _triplet(row: Mapping[str, Any], papers: PaperLookup) -> Example:
 
 def write_examples(examples: Iterable[Example], path: Path) -> int:
     """Write examples as JSON lines, atomically; return how many."""
-    return write_lines(path, (json.dumps(to_row(example), ensure_ascii=False) for example in examples))
+    lines = (json.dumps(to_row(example), ensure_ascii=False) for example in examples)
+    return write_lines(path, lines, errors="replace")  # unpaired surrogates
 
 
 def read_examples(path: Path, *, query: Role, candidate: Role) -> Iterator[Example]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.data_root import DataRoot, find_file
 from sciprism.datasets.inputs import RerankInput, RetrievalInput
 from sciprism.datasets.layouts.item_tables import ItemTable, clean_text, get_record_id, parse_grade
 from sciprism.datasets.rows import IdConverter, as_id
@@ -259,12 +259,6 @@ def read_texts(data_root: DataRoot, path: Path, dropped: DropReport) -> Iterator
     ids = IdConverter(dropped)
     for record in data_root.records(path):
         yield ids.row(record)
-
-
-def find_file(folder: Path, *names: str) -> Path | None:
-    """Return the first of these files that a folder has, plain or gzipped, or None."""
-    paths = (folder / f"{name}{end}" for name in names for end in ("", ".gz"))
-    return next((path for path in paths if path.is_file()), None)
 
 
 def require_file(folder: Path, name: str) -> Path:

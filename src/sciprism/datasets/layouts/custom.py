@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from sciprism.arrays import Rows
-from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.data_root import DataRoot, find_file
 from sciprism.datasets.inputs import (
     LabelInput,
     MatchInput,
@@ -80,7 +80,7 @@ class _GradedFiles:
         files, complete = self._find_qrels(data)
         rows = (row for file in files for row in _read_file_judgements(data_root, file))
         qrels = beir.merge_judgements(rows, dropped)
-        corpus = beir.find_file(data, "corpus.jsonl") if data is not None and not self.papers else None
+        corpus = find_file(data, "corpus.jsonl") if data is not None and not self.papers else None
         papers = [str(corpus)] if corpus else find_papers(self.data, self.papers)
         queries = documents = read_item_table(papers, dropped)
         query_ids = documents.ids
@@ -195,9 +195,8 @@ class CustomLabels:
                 rows[0].need(self.label)  # raises an error that lists the columns
             return {row.id(*ID_COLUMNS): row.several(self.label) for row in rows}
         if self.label not in ("keywords", "fields"):
-            raise InputError(
-                f'{files[0]} is not a table with a column {self.label!r}; set label = "keywords" or "fields"'
-            )
+            wrong = f"{files[0]} is not a table with a column {self.label!r}"
+            raise InputError(f'{wrong}; set label = "keywords" or "fields"')
         return {name: getattr(paper, self.label) for name, paper in zip(table.ids, table.items, strict=True)}
 
 
@@ -246,7 +245,6 @@ class CustomReviewers:
         )
 
     def _read_reviewers(self, table: ItemTable, dropped: DropReport) -> dict[str, Rows]:
-        """Return the rows of the papers that each reviewer wrote."""
         people: dict[str, Rows] = {}
         unknown, papers = list[str](), 0
         for row in read_rows(find_table(self.data, self.reviewers, "reviewers"), dropped):
@@ -310,9 +308,8 @@ class CustomWords:
 
     def read(self, data_root: DataRoot) -> TaggingInput:
         """Return the sentences."""
-        return WordTags(
-            files=PartFiles(folders=(self.data,)), only=self.only, merged=self.merged, dev_share=DEV_SHARE
-        ).read(data_root)
+        files = PartFiles(folders=(self.data,))
+        return WordTags(files=files, only=self.only, merged=self.merged, dev_share=DEV_SHARE).read(data_root)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,9 +322,8 @@ class CustomTexts:
 
     def read(self, data_root: DataRoot) -> PairInput:
         """Return the texts."""
-        return LabelledTexts(
-            files=PartFiles(folders=(self.data,)), pairs=self.pairs, target=self.target, dev_share=DEV_SHARE
-        ).read(data_root)
+        files = PartFiles(folders=(self.data,))
+        return LabelledTexts(files=files, pairs=self.pairs, target=self.target, dev_share=DEV_SHARE).read(data_root)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -137,9 +137,9 @@ def number_duplicates(names: Sequence[str], dropped: DropReport) -> list[str]:
     numbered = []
     for name in names:
         seen[name] += 1
+        numbered.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
         if seen[name] > 1:
             dropped.add("duplicate labelled paper", name)
-        numbered.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
     return numbered
 
 
@@ -188,14 +188,7 @@ class TableRow:
 
     def number(self, *names: str) -> float:
         """Return a finite number. Raises InputError where there is none."""
-        value = self.need(*names)
-        try:
-            number = float(str(value).strip())
-        except ValueError:
-            number = math.nan
-        if not math.isfinite(number):
-            raise self.error(f"{names[0]} is {value!r}, not a number")
-        return number
+        return parse_number(str(self.need(*names)).strip(), f"{self.where}: {names[0]}")
 
     def several(self, *names: str) -> tuple[str, ...]:
         """Return the distinct items of a list, or of a text: printed as one, or split at ";"; may be empty."""

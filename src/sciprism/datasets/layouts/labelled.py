@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from sciprism.datasets.layouts.item_tables import (
     read_rows,
     require_file,
 )
+from sciprism.datasets.open_data import PARTS
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.seeding import random_fraction
@@ -77,16 +78,12 @@ class LabelledTable:
         table = read_item_table(self.papers or [path for _, path in tables], dropped)
         unknown = [name for name in labelled if name not in table]
         check_references("labelled papers", unknown, len(labelled), table.ids, self.allow_missing)
-        for name in unknown:
-            dropped.add("label of an unknown paper", name)
-            del labelled[name]
+        dropped.add_all("label of an unknown paper", unknown)
+        labelled = {name: row for name, row in labelled.items() if name in table}
         targets = self._targets(labelled)
         parts = self._parts(labelled, targets, dropped)
         _check_classes(parts, targets, self, dropped)
-        rows = {
-            part: np.array([n for n, name in enumerate(labelled) if parts[name] == part], np.int64)
-            for part in ("train", "dev", "test")
-        }
+        rows = {part: np.flatnonzero([parts[name] == part for name in labelled]) for part in PARTS}
         return ProbeInput(
             ids=list(labelled),
             items=[table.items[table.row(name)] for name in labelled],
@@ -159,10 +156,9 @@ def parse_part(row: TableRow) -> str:
     value = row.get("split")
     if value is None:
         return ""
-    part = PART_NAMES.get(str(value).strip().lower())
-    if part is None:
-        raise row.error(f"unknown split {value!r}; known: {', '.join(PART_NAMES)}")
-    return part
+    if part := PART_NAMES.get(str(value).strip().lower()):
+        return part
+    raise row.error(f"unknown split {value!r}; known: {', '.join(PART_NAMES)}")
 
 
 def _check_classes(parts: Mapping[str, str], targets: Targets, table: LabelledTable, dropped: DropReport) -> None:
@@ -172,26 +168,18 @@ def _check_classes(parts: Mapping[str, str], targets: Targets, table: LabelledTa
             raise InputError(f"{table.data}: no {part} paper with a {table.label}")
     if table.target == "number":
         return
-    classes = {
-        part: Counter(
-            label
-            for name, target in targets.items()
-            if parts[name] == part
-            for label in (target if isinstance(target, tuple) else (str(target),))
-        )
-        for part in ("train", "test")
-    }
-    if len(classes["train"]) < 2:
+    classes: dict[str, set[str]] = defaultdict(set)
+    for name, target in targets.items():
+        classes[parts[name]].update(target if isinstance(target, tuple) else (str(target),))
+    train, test = classes["train"], classes["test"]
+    if len(train) < 2:
         raise InputError(
-            f"{table.data}: the training papers have one class ({', '.join(classes['train']) or 'none'}); "
-            "two are needed"
+            f"{table.data}: the training papers have one class ({', '.join(train) or 'none'}); two are needed"
         )
-    if table.positive and table.positive not in classes["train"]:
-        raise InputError(
-            f"{table.data}: no training paper has the positive class {table.positive!r}; "
-            f"known: {', '.join(sorted(classes['train']))}"
-        )
-    for label in sorted(classes["test"].keys() - classes["train"].keys()):
+    if table.positive and table.positive not in train:
+        known = ", ".join(sorted(train))
+        raise InputError(f"{table.data}: no training paper has the positive class {table.positive!r}; known: {known}")
+    for label in sorted(test - train):
         dropped.add("class of test papers without a training paper", label)
-    for label in sorted(classes["train"].keys() - classes["test"].keys()):
+    for label in sorted(train - test):
         dropped.add("class of training papers without a test paper", label)

@@ -209,9 +209,7 @@ class CustomMentions:
         total = len(mentions) + len(unknown)
         check_references("papers of mentions", unknown, total, table.ids, self.allow_missing)
         parts = splits if any(splits.values()) else self._sample_parts(list(splits), dropped)
-        train, dev, test = (
-            frozenset(block for block in parts if parts[block] == part) for part in ("train", "dev", "test")
-        )
+        train, dev, test = (frozenset(block for block in parts if parts[block] == part) for part in PARTS)
         return Signatures(
             papers=papers, signatures=list(mentions.values()), train=train, dev=dev, test=test, dropped=dropped
         )

@@ -62,10 +62,10 @@ class SciDocsClasses:
 
     def _table(self, data_root: DataRoot, part: str) -> Iterator[tuple[str, str]]:
         path = data_root.local(f"{self.folder}/{self.classes}/{part}.csv", self.obtain)
-        for number, row in enumerate(data_root.records(path), 2):
+        for where, row in data_root.located_records(path):
             name, label = as_id(row.get("pid")), clean_text(row.get("class_label"))
             if not name or not label:
-                raise InputError(f"{path}, line {number}: no pid or no class_label")
+                raise InputError(f"{where}: no pid or no class_label")
             yield name, label
 
 
@@ -114,13 +114,11 @@ class SciDocsClicks:
             if name not in records:
                 dropped.add(NO_RECORD, name)
         row = {name: number for number, name in enumerate(order)}
-        clicks = {
-            part: [
-                Click(paper=row[p], shown=np.array([row[s] for s in shown], np.int64), clicked=row[c])
-                for p, c, shown in rows
-            ]
-            for part, rows in table.items()
-        }
+
+        def clicks(part: str) -> list[Click]:
+            shown_rows = ((p, c, np.array([row[s] for s in shown], np.int64)) for p, c, shown in table[part])
+            return [Click(paper=row[p], shown=shown, clicked=row[c]) for p, c, shown in shown_rows]
+
         path = data_root.local(f"{self.folder}/recomm/propensity_scores.json", OBTAIN)
         scores = dict(data_root.members(path)).get("scores")
         if not isinstance(scores, list) or not all(isinstance(s, int | float) and s > 0 for s in scores):
@@ -128,22 +126,22 @@ class SciDocsClicks:
         return ClickLog(
             papers=[_parse_click_paper(name, records.get(name, {})) for name in order],
             cited_by=[frozenset(map(as_id, records.get(name, {}).get("cited_by") or ())) for name in order],
-            train=clicks["train"],
-            dev=clicks["val"],
-            test=clicks["test"],
+            train=clicks("train"),
+            dev=clicks("val"),
+            test=clicks("test"),
             propensities=np.array(scores, np.float64),
             dropped=dropped,
         )
 
     def _table(self, data_root: DataRoot, part: str, dropped: DropReport) -> Iterator[tuple[str, str, tuple[str, ...]]]:
         path = data_root.local(f"{self.folder}/recomm/{part}.csv", OBTAIN)
-        for number, row in enumerate(data_root.records(path), 2):
+        for where, row in data_root.located_records(path):
             paper, clicked, listed, *_ = (*(clean_text(value) for value in row.values()), "", "")
             shown = tuple(dict.fromkeys(name.strip() for name in listed.split(",") if name.strip()))
             if not paper or not clicked:
-                raise InputError(f"{path}, line {number}: no pid or no clicked_pid")
+                raise InputError(f"{where}: no pid or no clicked_pid")
             if clicked not in shown:
-                dropped.add("click on a paper that was not shown, dropped", f"{part}, line {number}")
+                dropped.add("click on a paper that was not shown, dropped", f"{part}, {where.rpartition(', ')[2]}")
             else:
                 yield paper, clicked, shown
 

@@ -9,13 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from sciprism.arrays import Rows
-from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.data_root import DataRoot, find_file
 from sciprism.datasets.inputs import LabelInput, RerankInput, RetrievalInput
 from sciprism.datasets.layouts.beir import (
     Qrels,
     build_rerank_input,
     build_retrieval_input,
-    find_file,
     merge_judgements,
     read_judgements,
 )
@@ -46,10 +45,8 @@ class MapleLabels:
     def read(self, data_root: DataRoot) -> LabelInput:
         """Return papers, labels, and the rows of each paper's labels."""
         dropped = DropReport()
-        labels = [
-            parse_label(row, number)
-            for number, row in enumerate(_read_records(data_root, self.folder, self.name, "label"))
-        ]
+        records = _read_records(data_root, self.folder, self.name, "label")
+        labels = [parse_label(row, number) for number, row in enumerate(records)]
         rows = {label.id: row for row, label in enumerate(labels)}
         if len(rows) < len(labels):
             raise InputError(f"{self.folder}/{self.name}_label.json: duplicate label id")
@@ -62,16 +59,9 @@ class MapleLabels:
             table.add(name, parse_paper(record, name))
             gold.append(self._gold(record, name, rows, dropped))
             lines.append(line)
-        matched = self._matched(data_root, rows, dropped) if self.matched else None
-        if matched is not None and (not lines or lines[-1] >= len(matched)):
-            raise InputError(f"{self.folder}/{self.name}_matched.json has fewer lines than there are papers")
+        matched = self._matched(data_root, rows, lines, dropped) if self.matched else None
         return LabelInput(
-            paper_ids=table.ids,
-            papers=table.items,
-            labels=labels,
-            gold=gold,
-            matched=None if matched is None else [matched[line] for line in lines],
-            dropped=dropped,
+            paper_ids=table.ids, papers=table.items, labels=labels, gold=gold, matched=matched, dropped=dropped
         )
 
     def _gold(self, record: Record, name: str, rows: Mapping[str, int], dropped: DropReport) -> Rows:
@@ -84,11 +74,15 @@ class MapleLabels:
             raise InputError(f"paper {name}: the label is {value!r:.60}, not a list of ids")
         return _find_rows(value, rows, dropped, f"label of paper {name} outside the vocabulary, dropped")
 
-    def _matched(self, data_root: DataRoot, rows: Mapping[str, int], dropped: DropReport) -> list[Rows]:
-        return [
-            _find_rows(record.get("candidate") or (), rows, dropped, "matched label outside the vocabulary")
-            for record in _read_records(data_root, self.folder, self.name, "matched")
-        ]
+    def _matched(
+        self, data_root: DataRoot, rows: Mapping[str, int], lines: list[int], dropped: DropReport
+    ) -> list[Rows]:
+        unknown = "matched label outside the vocabulary"
+        records = _read_records(data_root, self.folder, self.name, "matched")
+        matched = [_find_rows(record.get("candidate") or (), rows, dropped, unknown) for record in records]
+        if not lines or lines[-1] >= len(matched):
+            raise InputError(f"{self.folder}/{self.name}_matched.json has fewer lines than there are papers")
+        return [matched[line] for line in lines]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,8 +102,7 @@ class LinkedPapers:
         dropped = DropReport()
         table, links = ItemTable(dropped), []
         for record in _read_records(data_root, self.folder, "SciDocs", "papers_test"):
-            name = get_record_id(record, "paper")
-            table.add(name, parse_paper(record, name))
+            name = table.ids[table.add_paper(record, "paper")]
             links += [(name, as_id(other), 1) for other in record.get(self.relation) or ()]
         qrels = merge_judgements(links, dropped)
         return build_retrieval_input(
@@ -157,8 +150,7 @@ class GradedPapers:
         dropped = DropReport()
         table, qrels = ItemTable(dropped), {}
         for record in _read_records(data_root, self.folder, self.name, "papers_test"):
-            name = get_record_id(record, "paper")
-            table.add(name, parse_paper(record, name))
+            name = table.ids[table.add_paper(record, "paper")]
             if record.get("score"):
                 qrels[name] = parse_grades(record, name)
         return build_rerank_input(qrels, table, table, "paper", dropped)

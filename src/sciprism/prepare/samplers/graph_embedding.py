@@ -64,7 +64,6 @@ def default_steps(size: int) -> int:
 
 
 def _sum_neighbours(graph: CitationGraph, vectors: Tensor) -> Tensor:
-    """Return the sum of the vectors of each paper's neighbours."""
     import torch
 
     sums = torch.empty_like(vectors)

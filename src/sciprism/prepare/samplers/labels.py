@@ -11,13 +11,7 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Label, Paper
 from sciprism.prepare.samplers.links import Links, SharedAttributeLinks
-from sciprism.prepare.samplers.sampling import (
-    NONE,
-    QuerySample,
-    Sampling,
-    references,
-    seeded_random,
-)
+from sciprism.prepare.samplers.sampling import NONE, QuerySample, Sampling, references, seeded_random
 from sciprism.prepare.sources.citation_graph import CitationGraph, rows_of
 from sciprism.seeding import random_fraction
 from sciprism.training.examples import Example

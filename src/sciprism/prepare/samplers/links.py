@@ -11,14 +11,7 @@ from random import Random
 
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
-from sciprism.prepare.samplers.sampling import (
-    NONE,
-    RANDOM,
-    QuerySample,
-    Sampling,
-    rows_with_candidates,
-    seeded_random,
-)
+from sciprism.prepare.samplers.sampling import NONE, RANDOM, QuerySample, Sampling, rows_with_candidates, seeded_random
 from sciprism.prepare.sources.citation_graph import CitationGraph, rows_of
 from sciprism.training.examples import Example
 

@@ -198,9 +198,6 @@ def sample_in_parallel(sample: Callable[[K], R], queries: Iterable[K], workers: 
     sample: must survive pickling; each process receives it once. 1 worker is this process itself. Only a few
     chunks of the queries are held at any time.
     """
-    if workers == 1:
-        yield from map(sample, queries)
-        return
     rest = iter(queries)
     chunks = iter(lambda: list(islice(rest, CHUNK_SIZE)), [])
     for samples in map_processes(partial(_sample_each, sample), chunks, workers):

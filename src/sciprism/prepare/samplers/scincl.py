@@ -14,18 +14,9 @@ from numpy.typing import NDArray
 from sciprism.errors import InputError
 from sciprism.prepare.samplers.graph_embedding import embed_graph, nearest_neighbours, rows_with_vectors
 from sciprism.prepare.samplers.links import NO_LINK
-from sciprism.prepare.samplers.sampling import (
-    RANDOM,
-    QuerySample,
-    SampleReport,
-    Sampling,
-    check_numbers,
-    seeded_random,
-)
+from sciprism.prepare.samplers.sampling import RANDOM, QuerySample, SampleReport, Sampling, check_numbers, seeded_random
 from sciprism.prepare.samplers.triplets import SamplerInputs, Samples, TripletSampler, samplers
-from sciprism.prepare.sources.citation_corpus import (
-    CitationCorpus,
-)
+from sciprism.prepare.sources.citation_corpus import CitationCorpus
 from sciprism.prepare.sources.citation_graph import Rows
 
 FAR = "neighbour of a far rank"
@@ -65,10 +56,7 @@ class SciNCLSampler(TripletSampler):
             )
         if self.easy_from not in ("corpus", "queries"):
             raise InputError(f"easy negatives from {self.easy_from!r}; known: corpus, queries")
-        for name, width, count in (
-            ("near", self.near_width, self.triplets),
-            ("far", self.far_width, self.hard),
-        ):
+        for name, width, count in (("near", self.near_width, self.triplets), ("far", self.far_width, self.hard)):
             if width and width < count:
                 raise InputError(
                     f"{name}_width {width} is narrower than the {count} ranks sampled from it; give 0 or at "
@@ -138,12 +126,7 @@ class SciNCLSampler(TripletSampler):
         return {row: turns[row] for row in sampling.select(names, turns)}
 
     def _sample(
-        self,
-        names: Sequence[str],
-        query: tuple[int, int],
-        ranked: Rows,
-        bands: tuple[range, range],
-        pool: Rows,
+        self, names: Sequence[str], query: tuple[int, int], ranked: Rows, bands: tuple[range, range], pool: Rows
     ) -> QuerySample:
         row, turn = query
         random = seeded_random(self.seed, names[row], turn)

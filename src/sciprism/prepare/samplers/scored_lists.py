@@ -9,13 +9,7 @@ from itertools import cycle, islice
 
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
-from sciprism.prepare.samplers.sampling import (
-    NONE,
-    QuerySample,
-    Sampling,
-    rows_with_candidates,
-    seeded_random,
-)
+from sciprism.prepare.samplers.sampling import NONE, QuerySample, Sampling, rows_with_candidates, seeded_random
 from sciprism.prepare.sources.citation_graph import UNKNOWN_PAPER, rows_of
 from sciprism.seeding import random_fraction
 from sciprism.training.examples import Example

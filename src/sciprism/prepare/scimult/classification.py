@@ -24,7 +24,7 @@ from sciprism.prepare.scimult.context import (
     build_label_row,
     build_paper_row,
 )
-from sciprism.prepare.sources.records import parse_ids, read_located_records
+from sciprism.prepare.sources.records import parse_ids
 from sciprism.uses.label_names import BLOCK, LabelNames, normalize
 
 UNLABELLED = "paper without a label of the vocabulary, dropped"
@@ -39,7 +39,7 @@ def read_maple_papers(context: SciMultPrepareContext, path: Path) -> Iterator[La
 
     Raises InputError that names file and line of a record without an id or with a malformed list.
     """
-    for where, record in read_located_records(context.data_root, path):
+    for where, record in context.data_root.located_records(path):
         name = as_id(record.get("paper"))
         if not name:
             raise InputError(f"{where}: no `paper`; it has {', '.join(record) or 'nothing'}")
@@ -182,12 +182,12 @@ def write_chemistry_mesh(context: SciMultPrepareContext) -> PreparedDataSet:
     return _write_fine(context, "ChemistryMeSH", "Chemistry_MeSH", labels, names, missing_inputs)
 
 
-def _write_mag_field(context: SciMultPrepareContext, *, name: str) -> PreparedDataSet:
+def _write_mag_field(name: str, context: SciMultPrepareContext) -> PreparedDataSet:
     labels = read_mag_labels(context, name)
     return _write_fine(context, name, name, labels, labels)
 
 
-write_geography, write_psychology = (partial(_write_mag_field, name=name) for name in ("Geography", "Psychology"))
+write_geography, write_psychology = partial(_write_mag_field, "Geography"), partial(_write_mag_field, "Psychology")
 
 
 def _write_fine(
@@ -203,42 +203,32 @@ def _write_fine(
     files = [f"{FINE}/{name}_{kind}.json" for kind in ("label", "papers_test", "matched")]
     ids = {label.id for label in labels}
     papers = read_labelled_papers(context, [find_maple_file(context, folder)], ids, dropped)
+
+    def paper_rows() -> Iterator[dict[str, Any]]:
+        for paper, labels_of_paper in papers:
+            count_missing_text(paper, paper.id, dropped)
+            yield build_paper_row(paper) | {"label": labels_of_paper}
+
     context.write(files[0], map(build_label_row, labels))
-    count = context.write(files[1], _build_paper_rows(papers, dropped))
+    count = context.write(files[1], paper_rows())
     context.write(files[2], _match_names(context, files[1], names))
     return PreparedDataSet(
-        files=tuple(files),
-        queries=count,
-        targets=len(labels),
-        missing_inputs=missing_inputs,
-        dropped=dropped,
+        files=tuple(files), queries=count, targets=len(labels), missing_inputs=missing_inputs, dropped=dropped
     )
-
-
-def _build_paper_rows(papers: Iterable[LabelledPaper], dropped: DropReport) -> Iterator[dict[str, Any]]:
-    for paper, labels in papers:
-        count_missing_text(paper, paper.id, dropped)
-        yield build_paper_row(paper) | {"label": labels}
 
 
 def _match_names(context: SciMultPrepareContext, papers: str, names: Sequence[Label]) -> Iterator[dict[str, Any]]:
     finder = LabelNames(names)
-    texts = (
-        f"{row['title']} {row['abstract']}" for _, row in read_located_records(context.written, context.out / papers)
-    )
+    rows = context.written.records(context.out / papers)
+    texts = (f"{row['title']} {row['abstract']}" for row in rows)
     while block := list(islice(texts, BLOCK)):
-        for rows in finder.match(block):
-            yield {"candidate": [names[row].id for row in rows]}
+        for matched in finder.match(block):
+            yield {"candidate": [names[row].id for row in matched]}
 
 
 def _write_coarse(
-    context: SciMultPrepareContext,
-    *,
-    name: str,
-    classes: Literal["mag", "mesh"],
-    names: Sequence[str],
+    context: SciMultPrepareContext, *, name: str, classes: Literal["mag", "mesh"], names: Sequence[str]
 ) -> PreparedDataSet:
-    """Write the files of SciDocs' classes, its three parts merged."""
     for file in ("train.csv", "val.csv", "test.csv"):
         context.need(f"scidocs/{classes}/{file}")
     context.need("scidocs/paper_metadata_mag_mesh.json")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.data_root import DataRoot, find_file
 from sciprism.drop_report import DropReport
 from sciprism.files import write_lines
 from sciprism.papers.records import Label, Paper
@@ -56,15 +56,13 @@ class SciMultPrepareContext:
 
     def find(self, *names: str) -> Path | None:
         """Return the first existing file of these, relative to the raw folder, plain or gzipped."""
-        files = (self.raw / f"{name}{ending}" for name in names for ending in ("", ".gz"))
-        return next((path for path in files if path.exists()), None)
+        return find_file(self.raw, *names)
 
     def need(self, *names: str) -> Path:
         """Return the first existing file of these. Raises MissingFilesError that names the first one."""
-        path = self.find(*names)
-        if path is None:
-            raise MissingFilesError(names[0])
-        return path
+        if path := self.find(*names):
+            return path
+        raise MissingFilesError(names[0])
 
     def find_split(self, repo: str, config: str, split: str) -> list[Path]:
         """Return the local files of a hub data set's split. Raises MissingFilesError where there are none."""
@@ -97,12 +95,6 @@ class SciMultPrepareContext:
         lines = (json.dumps(row, ensure_ascii=False) for row in rows)
         count = self.counts[name] = write_lines(self.out / name, lines, errors="replace")  # unpaired surrogates
         return count
-
-    def write_qrels(self, name: str, qrels: Mapping[str, Mapping[str, int]]) -> None:
-        """Write qrels as a table of query, document and grade, with a header."""
-        rows = [f"{q}\t{document}\t{grade}" for q, grades in qrels.items() for document, grade in grades.items()]
-        write_lines(self.out / name, ["query-id\tcorpus-id\tscore", *rows], errors="replace")
-        self.counts[name] = len(rows)
 
 
 def build_label_row(label: Label) -> dict[str, Any]:

@@ -16,6 +16,7 @@ recommendation/user_study_results.tsv, recommendation/papers*  the user study, a
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -67,30 +68,8 @@ WRITERS: dict[Purpose, dict[str, DataSetWriter]] = {
 }
 
 
-PUBLISHED: dict[str, tuple[float, float]] = {
-    "MAPLE CS-Journal": (358_447, 1_242_885),
-    "MAPLE Biology-MeSH + Medicine-MeSH": (1_345_128, 1_976_858),
-    "MAPLE coarse": (900_000, 900_000),
-    "citation triplets": (165_340, 819_836),
-    "SciRepEval-Search": (528_497, 620_033),
-    "CSConference": (261_781, 15_808),
-    "ChemistryMeSH": (762_129, 30_194),
-    "Geography": (73_883, 3_285),
-    "Psychology": (372_954, 7_641),
-    "MAG": (25_001, 19),
-    "MeSH": (23_473, 11),
-    "SciDocs cite": (92_214, 142_009),
-    "SciDocs co-cite": (54_543, 142_009),
-    "PMC-Patients PPR": (100_327, 155_151),
-    "Recommendation": (137, 16.28),
-    "Search": (2_637, 10),
-    "TRECCOVID_SciRepEval": (50, 1386.36),
-    "TRECCOVID_BEIR": (50, 171_332),
-    "SciFact": (1_109, 5_183),
-    "NFCorpus": (3_237, 3_633),
-    "PMC-Patients PAR, supervised": (5_959, 1_413_087),
-    "PMC-Patients PPR, supervised": (2_812, 155_151),
-}
+_FILE = Path(__file__).with_name("published.toml")
+PUBLISHED = {name: tuple(counts) for name, counts in tomllib.loads(_FILE.read_text("utf-8")).items()}
 """Tables A1 and A2: queries, and positive pairs or candidates, of each data set."""
 
 

@@ -30,7 +30,7 @@ from sciprism.prepare.scimult.classification import (
     read_mesh_terms,
 )
 from sciprism.prepare.scimult.context import PreparedDataSet, SciMultPrepareContext
-from sciprism.prepare.sources.records import IDS, read_located_records
+from sciprism.prepare.sources.records import IDS
 from sciprism.seeding import random_fraction
 from sciprism.training.examples import Example, item_key
 
@@ -45,7 +45,7 @@ def write_cs_journal(context: SciMultPrepareContext) -> PreparedDataSet:
     path, labels = find_maple_file(context, "Computer_Science"), read_cs_topics(context)
     sampling = Sampling(seed=context.seed)
     papers = read_labelled_papers(context, [path], {label.id for label in labels}, sampling.report.dropped)
-    return _write_pairs(context, "cs-journal.jsonl", papers, labels, sampling, max_per_label=MAX_PER_LABEL)
+    return _write_pairs(context, "cs-journal.jsonl", papers, labels, sampling)
 
 
 def write_biology_and_medicine(context: SciMultPrepareContext) -> PreparedDataSet:
@@ -55,10 +55,8 @@ def write_biology_and_medicine(context: SciMultPrepareContext) -> PreparedDataSe
     sampling = Sampling(seed=context.seed)
     labels, missing_inputs = read_mesh_terms(context, folders)
     papers = read_labelled_papers(context, paths.values(), {label.id for label in labels}, sampling.report.dropped)
-    file = "biology-medicine.jsonl"
-    return _write_pairs(
-        context, file, papers, labels, sampling, max_per_label=MAX_PER_LABEL, missing_inputs=missing + missing_inputs
-    )
+    missing += missing_inputs
+    return _write_pairs(context, "biology-medicine.jsonl", papers, labels, sampling, missing_inputs=missing)
 
 
 def write_coarse(context: SciMultPrepareContext) -> PreparedDataSet:
@@ -67,11 +65,10 @@ def write_coarse(context: SciMultPrepareContext) -> PreparedDataSet:
     Papers with the lowest seeded hashes are sampled; a paper of several fields belongs to the first one that
     sampled it. There is no maximum per label: 18 labels have 900,000 pairs.
     """
-
-    def find(field: str) -> Path:
-        return find_maple_file(context, field, f"{field}_MAG", f"{field}_MeSH")
-
-    paths, missing = context.find_some(FIELDS, find)
+    endings = ("", "_MAG", "_MeSH")
+    paths, missing = context.find_some(
+        FIELDS, lambda field: find_maple_file(context, *(f"{field}{end}" for end in endings))
+    )
     sampling = Sampling(seed=context.seed)
     labels = [Label(id=field, name=name) for field, name in FIELDS.items()]
     papers = _sample_fields(context, paths, sampling)
@@ -104,7 +101,7 @@ def _write_pairs(
     labels: Sequence[Label],
     sampling: Sampling,
     *,
-    max_per_label: int,
+    max_per_label: int = MAX_PER_LABEL,
     missing_inputs: tuple[str, ...] = (),
 ) -> PreparedDataSet:
     """Write pairs of papers and labels with hard negatives.
@@ -121,8 +118,12 @@ def _write_pairs(
             stubs.append(_build_stub(paper, ids))
             paper_labels.append(tuple(label_rows))
         examples = sample_label_pairs(stubs, labels, paper_labels, sampling, max_per_label=max_per_label)
-        examples = _add_texts(examples, (paper for paper, _ in _read_staged(staged)))
-        return _write_source(context, name, examples, sampling, missing_inputs)
+        texts = (paper for paper, _ in _read_staged(staged))  # in the order of the examples
+        with_texts = (
+            replace(example, query=next(paper for paper in texts if item_key(paper) == item_key(example.query)))
+            for example in examples
+        )
+        return _write_source(context, name, with_texts, sampling, missing_inputs)
     finally:
         staged.unlink(missing_ok=True)
 
@@ -159,13 +160,6 @@ def _build_stub(paper: Paper, ids: dict[str, str]) -> Paper:
     )
 
 
-def _add_texts(examples: Iterable[Example], papers: Iterator[Paper]) -> Iterator[Example]:
-    """Replace each example's stub by its paper; both are in the same order."""
-    for example in examples:
-        key = item_key(example.query)
-        yield replace(example, query=next(paper for paper in papers if item_key(paper) == key))
-
-
 def write_citation_triplets(context: SciMultPrepareContext) -> PreparedDataSet:
     """Write one example for consecutive triplets of a query.
 
@@ -176,7 +170,6 @@ def write_citation_triplets(context: SciMultPrepareContext) -> PreparedDataSet:
     records, missing_inputs = _read_training_records(context, "cite_prediction")
 
     def triplets() -> Iterator[tuple[Paper, Paper, Paper]]:
-        """Yield the triplets whose papers have titles."""
         for where, record in records:
             query, cited, other = (
                 _parse_source_paper(record.get(key), f"{where}, {key}") for key in ("query", "pos", "neg")
@@ -225,7 +218,7 @@ def _read_training_records(
     """Return (location, record) of train and validation, and the missing splits."""
     parts, missing_inputs = context.find_some(SPLITS, lambda split: context.find_split(TEXTS, config, split))
     paths = [path for files in parts.values() for path in files]
-    return (row for path in paths for row in read_located_records(context.data_root, path)), missing_inputs
+    return (row for path in paths for row in context.data_root.located_records(path)), missing_inputs
 
 
 def _write_source(

@@ -20,6 +20,7 @@ from sciprism.datasets.layouts.scirepeval import LABELS, TEXTS, HubTexts, Ranked
 from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
+from sciprism.files import write_lines
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.prepare.patients import FOLDERS
@@ -78,10 +79,10 @@ def _read_distinct_texts(context: SciMultPrepareContext, path: Path, dropped: Dr
     for paper in read_beir_papers(context.data_root, path):
         if paper.id in seen:
             dropped.add(DUPLICATE, paper.id)
-            continue
-        seen.add(paper.id)
-        count_missing_text(paper, paper.id, dropped)
-        yield paper
+        else:
+            seen.add(paper.id)
+            count_missing_text(paper, paper.id, dropped)
+            yield paper
 
 
 def _write_merged(context: SciMultPrepareContext, *, name: str, folder: str, splits: Sequence[str]) -> PreparedDataSet:
@@ -168,7 +169,9 @@ def _write_search(
     size, written, qrels = _write_collection(context, files, paths, rows, (dropped, dropped))
     if folder == SUPERVISED:
         files.append(f"{folder}/{task}_test_qrels.tsv")
-        context.write_qrels(files[-1], qrels)
+        lines = [f"{q}\t{document}\t{grade}" for q, grades in qrels.items() for document, grade in grades.items()]
+        write_lines(context.out / files[-1], ["query-id\tcorpus-id\tscore", *lines], errors="replace")
+        context.counts[files[-1]] = len(lines)
     return PreparedDataSet(files=tuple(files), queries=len(written), targets=size, dropped=dropped)
 
 
@@ -282,17 +285,13 @@ def _read_citations(
         )
         citing.extend([pool[-1]] * len(references) + citers)
         cited.extend(references + [pool[-1]] * len(citers))
-    return list(names), *_number_pairs(*(np.array(ids, np.int64) for ids in (pool, citing, cited)))
-
-
-def _number_pairs(pool: IntArray, citing: IntArray, cited: IntArray) -> tuple[IntArray, IntArray]:
-    """Turn hashes into numbers of distinct pairs, without self-citations and cited papers not in the pool."""
-    sources, targets = _find_rows(pool, citing), _find_rows(pool, cited)
+    hashes, citing_hashes, cited_hashes = (np.array(ids, np.int64) for ids in (pool, citing, cited))
+    sources, targets = _find_rows(hashes, citing_hashes), _find_rows(hashes, cited_hashes)
     outside = sources < 0
-    sources[outside] = len(pool) + np.unique(citing[outside], return_inverse=True)[1]
-    stays = (targets >= 0) & (sources != targets)
+    sources[outside] = len(pool) + np.unique(citing_hashes[outside], return_inverse=True)[1]
+    stays = (targets >= 0) & (sources != targets)  # no self-citation, and the cited paper is in the file
     codes = np.unique(sources[stays] * len(pool) + targets[stays])
-    return np.divmod(codes, max(len(pool), 1))
+    return list(names), *np.divmod(codes, max(len(pool), 1))
 
 
 def _find_rows(pool: IntArray, hashes: IntArray) -> IntArray:
@@ -382,7 +381,7 @@ def read_study(path: Path, dropped: DropReport) -> Iterator[tuple[str, str, int]
 
     Rows with an empty score or 0 are counted. Raises InputError for a score that is no number.
     """
-    for number, row in enumerate(DataRoot().records(path), 2):
+    for where, row in DataRoot().located_records(path):
         if "StudyScore" not in row:
             raise InputError(f"{path}: no column StudyScore; it has {', '.join(map(str, row))}")
         paper, recommended = as_id(row.get("PaperId")), as_id(row.get("RecommendedPaperId"))
@@ -390,7 +389,7 @@ def read_study(path: Path, dropped: DropReport) -> Iterator[tuple[str, str, int]
         try:
             score = float("nan" if text.lower() in ("", "null") else text)
         except ValueError:
-            raise InputError(f"{path}, line {number}: {text!r} is not a number") from None
+            raise InputError(f"{where}: {text!r} is not a number") from None
         if score and math.isfinite(score):
             yield paper, recommended, int(score)
         else:

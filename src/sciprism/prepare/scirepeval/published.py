@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
-from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.data_root import DataRoot, find_file
 from sciprism.datasets.layouts.item_tables import parse_number
 from sciprism.datasets.open_data import Part
 from sciprism.datasets.rows import as_id
@@ -26,7 +26,6 @@ from sciprism.prepare.sources.records import (
     format_words,
     parse_record_paper,
     parse_score,
-    read_located_records,
     require_field,
 )
 from sciprism.training.examples import Example
@@ -59,7 +58,7 @@ class RecordLocation:
     def read(self, data_root: DataRoot) -> Iterator[tuple[str, Record]]:
         """Yield (location such as "FILE, line 3", record)."""
         for path in self.files:
-            yield from read_located_records(data_root, path)
+            yield from data_root.located_records(path)
         if self.repo:
             rows = data_root.rows(self.repo, self.config, split=self.split, revision=self.revision)
             for number, row in enumerate(rows, 1):
@@ -163,9 +162,8 @@ class _TaskParser:
         if not isinstance(name, str) or not name:
             raise self._error(key, f"expected a file name, got {name!r:.60}")
         for folder in self.folders:
-            for ending in ("", ".gz"):
-                if (folder / f"{name}{ending}").is_file():
-                    return folder / f"{name}{ending}"
+            if path := find_file(folder, name):
+                return path
         searched = ", ".join(dict.fromkeys(str(folder) for folder in self.folders))
         raise self._error(key, f"no file {name}; searched in {searched}")
 

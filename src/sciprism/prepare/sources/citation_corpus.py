@@ -26,7 +26,7 @@ from sciprism.papers.read import FileReport, ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.papers.s2orc import check_shards, is_s2orc, list_shards, read_s2orc
 from sciprism.prepare.sources.citation_graph import CitationGraph
-from sciprism.prepare.sources.records import format_words, read_located_records, require_field
+from sciprism.prepare.sources.records import format_words, require_field
 from sciprism.seeding import random_fraction
 
 TEST_PAPER = "test paper"
@@ -181,7 +181,7 @@ def read_triplets(data_root: DataRoot, path: Path, rows: Mapping[str, int], drop
     rows: id -> row. Triplets with an unknown paper are counted and dropped.
     """
     triplets: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for where, row in read_located_records(data_root, path):
+    for where, row in data_root.located_records(path):
         names = [as_id(require_field(row, key, where)) for key in ("query_paper_id", "positive_id", "negative_id")]
         if all(name in rows for name in names):
             query, positive, negative = (rows[name] for name in names)
@@ -312,10 +312,9 @@ class CitationSources:
         """Return (citing id, cited id) of the table; None if the papers' own references count."""
         if self.edges is None:
             return None
-        rows = read_located_records(self.data_root, self.edges)
         return (
             (as_id(require_field(row, "citing", where)), as_id(require_field(row, "cited", where)))
-            for where, row in rows
+            for where, row in self.data_root.located_records(self.edges)
         )
 
     def provenance(self) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -54,33 +53,9 @@ def parse_score(record: Any, where: str) -> float:
     return parse_number(require_field(record, "score", where), f"{where}: the score")
 
 
-def read_located_records(data_root: DataRoot, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield (location such as "FILE, line 3", object) of a JSON-lines file, JSON list or Parquet file."""
-    if not path.name.removesuffix(".gz").endswith((".json", ".jsonl")):
-        yield from data_root.located_records(path)
-        return
-    started = False
-    for number, line in data_root.lines(path):
-        if not line or line.isspace():
-            continue
-        if not started and line.lstrip().startswith("["):
-            yield from data_root.located_records(path)
-            return
-        started = True
-        try:
-            record = json.loads(line)
-        except ValueError as error:
-            raise InputError(f"{path}, line {number}: not JSON ({error})") from None
-        if "\\ud" in line:  # unpaired surrogates cannot be encoded
-            record = json.loads(json.dumps(record, ensure_ascii=False).encode("utf-8", "replace"))
-        if not isinstance(record, dict):
-            raise InputError(f"{path}, line {number}: expected an object, got {line[:40]!r}")
-        yield f"{path}, line {number}", record
-
-
 def read_beir_papers(data_root: DataRoot, path: Path) -> Iterator[Paper]:
     """Yield a corpus or queries in BEIR's layout as papers. Raises InputError for a record without an id."""
-    for where, record in read_located_records(data_root, path):
+    for where, record in data_root.located_records(path):
         name = as_id(record.get("_id"))
         if not name:
             raise InputError(f"{where}: no `_id`; it has {', '.join(record) or 'nothing'}")

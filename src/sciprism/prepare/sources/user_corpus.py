@@ -10,7 +10,7 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.data_root import DataRoot, find_file
 from sciprism.datasets.layouts.item_tables import parse_number
 from sciprism.datasets.open_data import Part
 from sciprism.datasets.rows import as_id
@@ -29,7 +29,6 @@ from sciprism.prepare.sources.records import (
     format_words,
     parse_record_paper,
     parse_score,
-    read_located_records,
     require_field,
 )
 from sciprism.seeding import random_fraction
@@ -83,10 +82,7 @@ class UserCorpus:
 
     def table(self, name: str) -> Path | None:
         """Return the file of a table, such as `citations.tsv`, plain or gzipped; None where there is none."""
-        if self.tables is None:
-            return None
-        names = (f"{name}{ending}{packed}" for ending in ENDINGS for packed in ("", ".gz"))
-        return next((self.tables / file for file in names if (self.tables / file).is_file()), None)
+        return find_file(self.tables, *(f"{name}{ending}" for ending in ENDINGS)) if self.tables else None
 
     def need(self, name: str) -> None:
         """Raise MissingDataError for a missing table, InputError where its first line lacks a column."""
@@ -179,7 +175,7 @@ class UserCorpus:
 
     def _rows(self, name: str) -> Iterator[tuple[str, Record]]:
         path = self.table(name)
-        for where, row in read_located_records(self.data_root, path) if path else ():
+        for where, row in self.data_root.located_records(path) if path else ():
             for column in TABLE_COLUMNS[name]:
                 require_field(row, column, where)
             yield where, row

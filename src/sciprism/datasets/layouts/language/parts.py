@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from sciprism.arrays import Rows
-from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.data_root import DataRoot, find_file
 from sciprism.datasets.inputs import concatenate
-from sciprism.datasets.layouts.beir import find_file
 from sciprism.datasets.open_data import PARTS, Part
 from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport

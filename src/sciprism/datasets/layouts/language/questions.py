@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.data_root import DataRoot, find_file
 from sciprism.datasets.inputs import Answer, SpanInput
-from sciprism.datasets.layouts.beir import find_file
 from sciprism.datasets.layouts.item_tables import clean_text
 from sciprism.datasets.layouts.language.parts import (
     PartFiles,

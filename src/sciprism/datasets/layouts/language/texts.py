@@ -111,14 +111,10 @@ def build_pair_input(parts: Parts[LabelledText], dropped: DropReport, where: str
 
 def _check_targets(parts: Parts[LabelledText], dropped: DropReport, where: str) -> None:
     """Raise InputError unless train has two classes or numbers, or a label; count classes that it lacks."""
-    labels_of = {
-        part: {
-            label
-            for text in parts[part]
-            for label in (text.target if isinstance(text.target, tuple) else (text.target,))
-        }
-        for part in PARTS
-    }
+    labels_of: dict[Part, set[str | float]] = {part: set() for part in PARTS}
+    for part, texts in parts.items():
+        for text in texts:
+            labels_of[part].update(text.target if isinstance(text.target, tuple) else (text.target,))
     needed = 1 if isinstance(parts["train"][0].target, tuple) else 2
     if len(labels_of["train"]) < needed:
         raise InputError(
@@ -150,12 +146,12 @@ class DrugPairs:
     def read(self, data_root: DataRoot) -> PairInput:
         """Return one text for each pair, with the kind of interaction or "false"."""
         dropped = DropReport()
-        parts = self.files.read(
-            data_root,
-            lambda path, _: (
-                pair for document in read_records(data_root, path) for pair in _read_pairs(document, dropped)
-            ),
-        )
+
+        def pairs(path: Path, _: Part) -> Iterator[LabelledText]:
+            for document in read_records(data_root, path):
+                yield from _read_pairs(document, dropped)
+
+        parts = self.files.read(data_root, pairs)
         split_off_dev(parts, self.dev_share, key=lambda text: text.group)
         return build_pair_input(parts, dropped, self.files.where)
 
@@ -230,9 +226,8 @@ class HallmarkAbstracts:
 
 def _read_abstracts(data_root: DataRoot, path: Path, dropped: DropReport) -> Iterator[LabelledText]:
     """Yield the abstracts of a file; those without text or hallmark are counted."""
-    for text in (
-        _join_sentences(data_root, path) if is_table(path) else map(_parse_abstract, read_records(data_root, path))
-    ):
+    records = read_records(data_root, path, ("label", "sentence", "id"))
+    for text in _join_sentences(records) if is_table(path) else map(_parse_abstract, records):
         if not text.segments[0]:
             dropped.add(NO_TEXT, text.id)
         if not text.target:
@@ -240,8 +235,7 @@ def _read_abstracts(data_root: DataRoot, path: Path, dropped: DropReport) -> Ite
         yield text
 
 
-def _join_sentences(data_root: DataRoot, path: Path) -> Iterator[LabelledText]:
-    rows = read_records(data_root, path, ("label", "sentence", "id"))
+def _join_sentences(rows: Iterator[LanguageRecord]) -> Iterator[LabelledText]:
     for name, group in groupby(rows, key=lambda row: row.id.rpartition("_")[0] or row.id):
         sentences = list(group)
         columns = set()
@@ -250,9 +244,8 @@ def _join_sentences(data_root: DataRoot, path: Path) -> Iterator[LabelledText]:
             if not all(cell and int(cell[1]) < len(HALLMARKS) for cell in cells):
                 raise InputError(f"{row.where}: the labels are {row.values['label']!r}, not 0_0,1_1,... up to 9")
             columns |= {int(cell[1]) for cell in cells if cell and cell[2] == "1"}
-        yield LabelledText(
-            name, (join_paragraphs([row.values["sentence"] for row in sentences]),), _list_names(columns), name
-        )
+        text = join_paragraphs([row.values["sentence"] for row in sentences])
+        yield LabelledText(name, (text,), _list_names(columns), name)
 
 
 def _parse_abstract(record: LanguageRecord) -> LabelledText:

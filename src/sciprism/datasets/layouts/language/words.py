@@ -121,7 +121,7 @@ def merge_types(tags: Sequence[str]) -> tuple[str, ...]:
 
 def _read_sentences(data_root: DataRoot, path: Path, part: Part, dropped: DropReport) -> Iterator[TaggedSentence]:
     """Yield the sentences of a file, tags normalized; empty and malformed ones are counted."""
-    for number, words, raw in _read_lines(data_root, path) if is_table(path) else _read_objects(data_root, path):
+    for number, words, raw in (_read_lines if is_table(path) else _read_objects)(data_root, path):
         name = f"{part}/{number}"
         if not words:
             dropped.add("sentence without words", name)
@@ -230,7 +230,10 @@ def build_sentences(record: LanguageRecord, dropped: DropReport) -> Iterator[Tag
         dropped.add(NO_TEXT, record.id)
         return
     entities = parse_entities(record, text, words, dropped)
-    tags = build_tags(len(words), entities)
+    tags = ["O"] * len(words)
+    for entity in entities:
+        tags[entity.start : entity.end] = [f"I-{entity.label}"] * (entity.end - entity.start)
+        tags[entity.start] = f"B-{entity.label}"
     ends = []
     for end in find_sentence_ends(text, words):
         if any(entity.start < end < entity.end for entity in entities):
@@ -292,12 +295,3 @@ def parse_entities(record: LanguageRecord, text: str, words: Sequence[Word], dro
         else:
             entities.append(Entity(first, -last, label))
     return entities
-
-
-def build_tags(words: int, entities: Sequence[Entity]) -> list[str]:
-    """Return the tag of each word, given entities that do not overlap."""
-    tags = ["O"] * words
-    for entity in entities:
-        tags[entity.start : entity.end] = [f"I-{entity.label}"] * (entity.end - entity.start)
-        tags[entity.start] = f"B-{entity.label}"
-    return tags

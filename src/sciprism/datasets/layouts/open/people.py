@@ -66,7 +66,6 @@ class AuthorMentions:
         return Signatures(papers=papers, signatures=mentions, train=train, dev=dev, test=test, dropped=dropped)
 
     def _blocks(self, data_root: DataRoot, dropped: DropReport) -> dict[str, dict[str, list[dict[str, Any]]]]:
-        """Return part -> block -> mentions."""
         blocks: dict[str, dict[str, list[dict[str, Any]]]] = {part: defaultdict(list) for part in PARTS}
         for path in _find_files(data_root, self.signatures, "signatures"):
             for where, row in data_root.located_records(path):

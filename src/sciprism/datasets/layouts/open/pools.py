@@ -170,11 +170,9 @@ class LinkedPools:
     def read(self, data_root: DataRoot) -> RerankInput:
         """Return the pools; queries with too few links are counted."""
         dropped = DropReport()
-        entries = [
-            e
-            for e in read_test_entries(data_root, self.data, dropped)
-            if not self.required_field or e.row.get(self.required_field)
-        ]
+        entries = read_test_entries(data_root, self.data, dropped)
+        if self.required_field:
+            entries = [entry for entry in entries if entry.row.get(self.required_field)]
         graph = _LinkGraph(entries, LINKS[self.link](data_root, entries))
         queried = sample_queries(entries, graph.links, self.min_links, self.queries, self.seed, dropped)
         positives = {row: self._sample(graph, row, graph.links[row], self.positives) for row in queried}
@@ -187,10 +185,11 @@ class LinkedPools:
         return _build_input(entries, [entries[row] for row in queried], pools, grades, dropped)
 
     def _sample_negatives(self, graph: _LinkGraph, row: int, pooled: set[int]) -> list[int]:
-        """Return the negatives of a query, the hard ones first."""
-        linked = graph.linked_either_way(row)
-        chosen = self._sample(graph, row, graph.two_steps(row) - linked, self.hard)
-        same_issue = graph.same_venue_and_year(row) - linked - {*chosen}
+        linked = {row} | graph.links[row] | graph.linking[row]
+        two_steps = set().union(*(graph.links[other] for other in graph.links[row]))
+        chosen = self._sample(graph, row, two_steps - linked, self.hard)
+        paper = graph.entries[row].paper
+        same_issue = graph.issues[paper.venue, paper.year] - linked - {*chosen}
         chosen += self._sample(graph, row, same_issue, self.hard - len(chosen))
         return chosen + self._sample(graph, row, pooled - linked - {*chosen}, self.negatives - len(chosen))
 
@@ -227,30 +226,16 @@ class GradedPools:
 
 
 class _LinkGraph:
-    """Papers, their links, and the papers near a paper that are not linked to it."""
+    """Papers, their links in both directions, and the papers of each venue and year."""
 
     def __init__(self, entries: Sequence[SplitEntry], links: Links) -> None:
-        self.entries = entries
-        self.links = links
-        self._linking: Links = [set() for _ in entries]
-        for row, others in enumerate(links):
+        self.entries, self.links = entries, links
+        self.linking: Links = [set() for _ in entries]
+        self.issues: dict[tuple[str, int | None], set[int]] = defaultdict(set)
+        for row, (entry, others) in enumerate(zip(entries, links, strict=True)):
             for other in others:
-                self._linking[other].add(row)
-        self._issues: dict[tuple[str, int | None], set[int]] = defaultdict(set)
-        for row, entry in enumerate(entries):
-            self._issues[entry.paper.venue, entry.paper.year].add(row)
-
-    def linked_either_way(self, row: int) -> set[int]:
-        """Return the paper itself and all that it links to or that link to it."""
-        return {row} | self.links[row] | self._linking[row]
-
-    def two_steps(self, row: int) -> set[int]:
-        """Return the papers linked to the linked papers."""
-        return set().union(*(self.links[other] for other in self.links[row]))
-
-    def same_venue_and_year(self, row: int) -> set[int]:
-        """Return the papers of the same venue and year."""
-        return self._issues[self.entries[row].paper.venue, self.entries[row].paper.year]
+                self.linking[other].add(row)
+            self.issues[entry.paper.venue, entry.paper.year].add(row)
 
 
 def _build_input(
