@@ -15,7 +15,7 @@ Squared distances from the value to the limits add up (Zou and Donner 2008).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -107,10 +107,10 @@ def build_sample(
     return ScoreSample(shares @ np.array(values), sum_samples(sampled, shares.tolist()), items, tuple(parts))
 
 
-def estimate_mean(sample: ScoreSample, *, level: float = LEVEL) -> Estimate:
+def estimate_mean(sample: ScoreSample) -> Estimate:
     """Return a row's score with its interval."""
     error = _standard_error(sample.seeds)
-    low, high = add_errors(sample.value, score_interval(sample.samples, level), [error], level)
+    low, high = add_errors(sample.value, score_interval(sample.samples, LEVEL), [error])
     return Estimate(sample.value, low, high, sample.n, (len(sample.seeds),), error[0])
 
 
@@ -133,7 +133,8 @@ def estimate_difference(a: ScoreSample, b: ScoreSample, *, relative: bool = Fals
     else:
         errors = [_standard_error(a.seeds / base), _standard_error(ratio * b.seeds / base)]
     value = ratio - 1 if relative else a.value - b.value
-    if a.parts and [*_sources(a)] == [*_sources(b)] and np.array_equal(a.seeds, b.seeds):
+    first, second = ([(run.folder, run.task, metric) for run, metric in sample.parts] for sample in (a, b))
+    if first and first == second and np.array_equal(a.seeds, b.seeds):
         return Estimate(0.0, 0.0, 0.0, a.n, (len(a.seeds), len(b.seeds)))  # the same runs: nothing is estimated
     difference = sample_difference(sum_samples((a.samples, b.samples), (1 / base, -ratio / base)))
     half = quantile(difference.freedom, level) * math.sqrt(difference.variance)
@@ -145,10 +146,6 @@ def add_errors(value: float, limits: Limits, errors: Sequence[tuple[float, int]]
     """Return limits over items with the seeds' errors, each (standard error, degrees of freedom), added."""
     halves = [quantile(freedom, level) * error for error, freedom in errors if error]
     return add_limits([value, *(0.0 for _ in halves)], [limits, *((-half, half) for half in halves)])
-
-
-def _sources(sample: ScoreSample) -> Iterator[tuple[object, ...]]:
-    return ((run.folder, run.task, metric) for run, metric in sample.parts)
 
 
 def _standard_error(seeds: Doubles) -> tuple[float, int]:
@@ -190,7 +187,7 @@ class SuiteScores:
         return build_sample(scores, list(zip(*runs_by_score, strict=True)), self.resampler, weights)
 
     def contrast(
-        self, score: ScoreSample, base: ScoreSample, *, relative: bool = False, level: float = 0.95
+        self, score: ScoreSample, base: ScoreSample, *, relative: bool = False, level: float = LEVEL
     ) -> Estimate | str:
         """Return the difference of two samples, or why they do not compare item by item."""
         pairs = zip(score.parts, base.parts, strict=True)

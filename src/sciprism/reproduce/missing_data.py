@@ -49,24 +49,15 @@ class MissingDataRecorder(DataRoot):
             self.missing[f"{repo} {config} {split}"] = str(error)
         yield from ()
 
-    def located_records(self, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    def located_records(self, path: Path) -> Iterator[Any]:
         """Yield nothing."""
-        yield from self._look_for(path)
-
-    def members(self, path: Path) -> Iterator[tuple[str, Any]]:
-        """Yield nothing."""
-        yield from self._look_for(path)
-
-    def lines(self, path: Path) -> Iterator[tuple[int, str]]:
-        """Yield nothing."""
-        yield from self._look_for(path)
-
-    def _look_for(self, path: Path) -> tuple[Any, ...]:
         inside = self.folder and path.is_relative_to(self.folder)
         name = str(path.relative_to(self.folder) if self.folder and inside else path)
         if not path.exists() and not any(name.startswith(missing) for missing in self.missing):
             self.missing[name] = ""
-        return ()
+        yield from ()
+
+    members = lines = located_records
 
 
 def list_missing_data(tasks: Sequence[Task], folder: Path | None) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any
 
 from sciprism.arrays import Floats
 from sciprism.encoders.ensemble import joins
@@ -23,29 +23,13 @@ from sciprism.reproduce.table import AlternativeInstruction, ModelRow, Reproduct
 from sciprism.text.template import FIELDS, Item
 
 
-class InstructableEncoder(EncoderProtocol, Protocol):
-    """An encoder that takes an instruction: a text that says what its vectors are for."""
-
-    def encode(
-        self,
-        items: Sequence[Item],
-        *,
-        format: Format,
-        role: Role,
-        fields: Sequence[str],
-        instruction: str | None = None,
-    ) -> Floats:
-        """Return vectors for an instruction; None: the format's own."""
-        ...
-
-
 class InstructedEncoder:
     """An encoder with one instruction for every format and role; InputError if it takes none."""
 
     def __init__(self, encoder: EncoderProtocol, instruction: AlternativeInstruction) -> None:
         if "instruction" not in signature(encoder.encode).parameters:
             raise InputError(f"{encoder.name} takes no instructions; name a model of the method instruction")
-        self.encoder = cast(InstructableEncoder, encoder)
+        self.encoder: Any = encoder
         self.instruction = instruction
         self.encode([])  # a method without instructions raises InputError here
         self.name = f"{display_name(encoder)} ({instruction.key} instruction)"
@@ -77,7 +61,9 @@ class InstructedEncoder:
         fields: Sequence[str] = FIELDS,
     ) -> Floats:
         """Return one row per item, encoded with the instruction."""
-        return self.encoder.encode(items, format=format, role=role, fields=fields, instruction=self.instruction.text)
+        settings: dict[str, Any] = {"format": format, "role": role, "fields": fields}
+        vectors: Floats = self.encoder.encode(items, **settings, instruction=self.instruction.text)
+        return vectors
 
 
 ModelNames = Mapping[str, tuple[str, ...]]

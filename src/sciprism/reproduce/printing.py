@@ -11,7 +11,7 @@ from sciprism.encoders.provenance import describe_untrained
 from sciprism.evaluation.report.text_tables import TextTable, split_table
 from sciprism.reproduce.estimates import Estimate
 from sciprism.reproduce.run import FilledTable, TableCell
-from sciprism.reproduce.table import TableColumn, TableForm, describe_data
+from sciprism.reproduce.table import TableForm, describe_data
 
 METHOD = (
     "Scores are times 100; in brackets: 95% intervals over seeds and items, as `sciprism compare` computes them "
@@ -136,7 +136,11 @@ def format_percent(estimate: Estimate, *, signed: bool, spread: str = "") -> str
 def _build_blocks(filled: FilledTable, title: str) -> Iterator[TextTable]:
     relative = filled.table.form == "relative"
     published = _find_published_columns(filled)
-    names = [_mark_column(column, filled) for column in filled.columns]
+    trained_on = filled.suite.trained_on
+    names = [
+        f"{column.name} {TRAINED_ON}" if any(score.task in trained_on for score in column.scores) else column.name
+        for column in filled.columns
+    ]
     heads = ["", "seeds"]
     for name, both in zip(names, published, strict=True):
         heads += [name, f"{name} (published)"] if both else [name]
@@ -151,7 +155,12 @@ def _build_blocks(filled: FilledTable, title: str) -> Iterator[TextTable]:
     yield TextTable(title, tuple(heads), tuple(rows))
     if not relative and any(cell.above for row in filled.cells for cell in row):
         what = "relative change of the error, %" if filled.table.form == "errors" else "differences"
-        yield TextTable(f"{title}: {what}", ("", "against", *names), _build_differences(filled))
+        differences = (
+            (row.name, row.against, *(format_percent(c.above, signed=True) if c.above else "-" for c in cells))
+            for row, cells in zip(filled.table.rows, filled.cells, strict=True)
+            if row.against
+        )
+        yield TextTable(f"{title}: {what}", ("", "against", *names), tuple(differences))
     if any(filled.times):
         yield TextTable(f"{title}: seconds", *_build_seconds(filled))
 
@@ -162,20 +171,6 @@ def _find_published_columns(filled: FilledTable) -> list[bool]:
         any(cell.published is not None or cell.gap == "unreadable" for cell in cells)
         for cells in zip(*filled.cells, strict=True)
     ]
-
-
-def _mark_column(column: TableColumn, filled: FilledTable) -> str:
-    """Return a column's name, marked where scored models train on its data."""
-    marked = any(score.task in filled.suite.trained_on for score in column.scores)
-    return f"{column.name} {TRAINED_ON}" if marked else column.name
-
-
-def _build_differences(filled: FilledTable) -> tuple[tuple[str, ...], ...]:
-    return tuple(
-        (row.name, row.against, *(format_percent(c.above, signed=True) if c.above else "-" for c in cells))
-        for row, cells in zip(filled.table.rows, filled.cells, strict=True)
-        if row.against
-    )
 
 
 def _build_seconds(filled: FilledTable) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:

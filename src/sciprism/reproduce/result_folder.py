@@ -101,12 +101,8 @@ def find_untrained_stage(folder: Path, system: str) -> str:
     if any(system_facts.get("provenance") or system_facts.get("members") for system_facts in facts):
         return next(filter(None, map(untrained_stage, facts)), "")
     run = re.sub(r"--(as|seed)-[a-z0-9]+", "", name)
-    return next((stage for names, stage in _untrained_runs(folder) if run in names), "")
-
-
-def _untrained_runs(folder: Path) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield the names that a run's model may have in results, and the stage of which it kept step 0."""
     for key, summary in read_runs(folder):
-        if summary.get("dev_best_step") == 0:
-            run, stage = folder_name("-".join(key.rsplit(", seed ", 1))), summary.get("stage") or UNNAMED
-            yield (run, f"{run}-{stage}"), stage
+        name, stage = folder_name("-".join(key.rsplit(", seed ", 1))), summary.get("stage") or UNNAMED
+        if summary.get("dev_best_step") == 0 and run in (name, f"{name}-{stage}"):
+            return str(stage)
+    return ""

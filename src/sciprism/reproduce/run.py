@@ -170,7 +170,12 @@ def score_table(
         selected = SelectedTasks(plan.suite.suite_of(names[0]), tuple(tasks[name] for name in names))
         options = EvaluationOptions(format=encoded_format, command=command, task_data=task_data)
         evaluate(batch, selected, plan.data, output=output, options=options, progress=progress)
-    record_models(plan, output)
+    folders_of: dict[str, dict[str, None]] = {}  # recorded for `read_table` and the claims
+    for row in plan.table.rows:
+        for listed in plan.names(row).values():
+            folders = (folder_name(name, row.encoded_format) for name in listed)
+            folders_of.setdefault(row.key, {}).update(dict.fromkeys(folders))
+    write_models(output, {key: tuple(listed) for key, listed in folders_of.items()})
     return fill_table(plan, ResultFolder(output, plan.suite), plan.names)
 
 
@@ -197,16 +202,6 @@ def read_table(paper: Reproduction, name: str, suite: GroupedSuite, only: Sequen
         return systems
 
     return fill_table(plan, results, list_systems)
-
-
-def record_models(plan: TablePlan, folder: Path) -> None:
-    """Record which systems belong to which model, for `read_table` and the claims."""
-    folders_of: dict[str, dict[str, None]] = {}
-    for row in plan.table.rows:
-        for names in plan.names(row).values():
-            folders = (folder_name(name, row.encoded_format) for name in names)
-            folders_of.setdefault(row.key, {}).update(dict.fromkeys(folders))
-    write_models(folder, {key: tuple(names) for key, names in folders_of.items()})
 
 
 def fill_table(plan: TablePlan, results: ResultFolder, names: Callable[[ModelRow], SystemNames]) -> FilledTable:

@@ -16,29 +16,11 @@ from sciprism.checksums import check_folder
 from sciprism.errors import InputError
 from sciprism.files import describe_wrong_path
 
-BERT_TOKENS = {
-    "unk_token": "[UNK]",
-    "sep_token": "[SEP]",
-    "pad_token": "[PAD]",
-    "cls_token": "[CLS]",
-    "mask_token": "[MASK]",
-}
-ROBERTA_TOKENS = {
-    "unk_token": "<unk>",
-    "sep_token": "</s>",
-    "pad_token": "<pad>",
-    "cls_token": "<s>",
-    "mask_token": "<mask>",
-}
-TOKENIZER_FILES = (
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.txt",
-    "vocab.json",
-    "merges.txt",
-)
+_ROLES = ["unk_token", "sep_token", "pad_token", "cls_token", "mask_token"]
+BERT_TOKENS = dict(zip(_ROLES, ["[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"], strict=True))
+ROBERTA_TOKENS = dict(zip(_ROLES, ["<unk>", "</s>", "<pad>", "<s>", "<mask>"], strict=True))
+_CONFIGS = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
+TOKENIZER_FILES = (*_CONFIGS, "vocab.txt", "vocab.json", "merges.txt")
 PROBES = (
     "",
     "The Schrödinger equation, E = mc² and β-decay: naïve café",
@@ -121,11 +103,12 @@ def read_json(path: Path, missing: Any = None, kind: type = dict) -> Any:
 
 def _find_special(tokenizer: Tokenizer, special: dict[str, str]) -> dict[str, str]:
     """Return the roles whose token exists, under the given, BERT's or RoBERTa's name."""
-    names = {role: (token, BERT_TOKENS[role], ROBERTA_TOKENS[role]) for role, token in special.items()}
-    present = {
-        role: [n for n in candidates if tokenizer.token_to_id(n) is not None] for role, candidates in names.items()
-    }
-    return {role: candidates[0] for role, candidates in present.items() if candidates}
+    present: dict[str, str] = {}
+    for role, token in special.items():
+        for name in (token, BERT_TOKENS[role], ROBERTA_TOKENS[role]):
+            if tokenizer.token_to_id(name) is not None:
+                present.setdefault(role, name)
+    return present
 
 
 def _build_wordpiece(folder: Path, config: dict[str, Any], special: dict[str, str]) -> Tokenizer:

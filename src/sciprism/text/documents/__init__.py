@@ -3,12 +3,5 @@
 The first reader that recognises a file reads it, so `rows`, which accepts any JSON, comes after the others.
 """
 
-from sciprism.text.documents import (  # noqa: F401 - registered by their import
-    ads,
-    cmr,
-    jats,
-    papers,
-    plain_text,
-    rows,
-    wikipedia,
-)
+# ruff: noqa: F401 (importing a module registers its reader)
+from sciprism.text.documents import ads, cmr, jats, papers, plain_text, rows, wikipedia

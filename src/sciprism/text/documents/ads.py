@@ -22,11 +22,7 @@ from sciprism.text.documents.document import (
 _BIBCODE = re.compile(r'"bibcode"\s*:')
 
 
-def _recognises(head: str) -> bool:
-    return is_json(head) and _BIBCODE.search(head) is not None
-
-
-@register_reader("ads", JSON_SUFFIXES, _recognises)
+@register_reader("ads", JSON_SUFFIXES, lambda head: is_json(head) and _BIBCODE.search(head) is not None)
 def read_ads(file: DocumentFile) -> Iterator[Document]:
     """Yield title, abstract and body of each record; a file may be a response, `{"response": {"docs": [..]}}`."""
     for location, value in read_json_objects(file.input_file, file.dropped):

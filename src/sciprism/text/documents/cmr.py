@@ -22,11 +22,9 @@ from sciprism.text.documents.document import (
 _KEYS = (re.compile(r'"EntryTitle"\s*:'), re.compile(r'"(Abstract|umm)"\s*:'))
 
 
-def _recognises(head: str) -> bool:
-    return is_json(head) and all(key.search(head) for key in _KEYS)
-
-
-@register_reader("cmr", (*JSON_SUFFIXES, ".umm_json"), _recognises)
+@register_reader(
+    "cmr", (*JSON_SUFFIXES, ".umm_json"), lambda head: is_json(head) and all(key.search(head) for key in _KEYS)
+)
 def read_cmr(file: DocumentFile) -> Iterator[Document]:
     """Yield title and abstract of each collection: a UMM-C object, alone or as `umm` next to its `meta`.
 
