@@ -75,7 +75,6 @@ def _create(recipe: Recipe, stage: Stage, models: Models, processes: Processes) 
 
 
 def _settings(recipe: Recipe, stage: Stage, processes: Processes) -> dict[str, Any]:
-    """Return the settings of an encoder that recipe and stage state."""
     model = recipe.model
     template = {"separator": model.separator, "lowercase": model.lowercase}
     return {

@@ -32,7 +32,6 @@ from sciprism.training.plan import StagePlan
 from sciprism.training.processes import Processes, defer_interrupts
 from sciprism.training.recipe import Stage
 from sciprism.training.run_folder import Checkpoint
-from sciprism.training.sources import StageSource
 from sciprism.training.steps import BlockStep, JointStep, PassSettings
 from sciprism.training.weighting import check_weighting, weightings
 
@@ -123,7 +122,13 @@ class TrainingLoop:
         stage = plan.stage
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(plan.seed)  # of the modules of objectives
-            self.learners = [self._build_learner(source, context) for source in plan.sources]
+            self.learners = [
+                learners[objective.name](
+                    objective, replace(context, labels=source.labels, candidates=source.candidates)
+                )
+                for source in plan.sources
+                for objective in [check_objective(stage.objective_of(source.spec))]
+            ]
             self.batch_step = _build_step(stage, self.learners, encoder, processes)
         self.modules = nn.ModuleDict({"model": encoder.model, "objective": self.batch_step.modules})
         named, layers = self.modules.named_parameters(), encoder.model.config.layers
@@ -133,11 +138,6 @@ class TrainingLoop:
         self.dev = DevExamples(encoder, scored, stage.evaluation, build_untouched)
         self.state, self.divergence, self.step = LoopState(), DivergenceCheck(), 0
         self._resume()
-
-    def _build_learner(self, source: StageSource, context: LearnerContext) -> Learner:
-        objective = check_objective(self.stage.objective_of(source.spec))
-        context = replace(context, labels=source.labels, candidates=source.candidates)
-        return learners[objective.name](objective, context)
 
     def run(self) -> LoopState:
         """Take all remaining steps; return what the evaluations found."""

@@ -22,9 +22,7 @@ Beta = Annotated[float, Field(ge=0, lt=1)]
 class OptimizerSettings(RecipeTable):
     """AdamW, or Muon for matrices of blocks (Jordan 2024) with updates scaled to AdamW's length."""
 
-    name: Literal["adamw", "muon"] = Field(
-        "adamw", description="With `muon`, AdamW updates all but matrices of blocks."
-    )
+    name: Literal["adamw", "muon"] = Field("adamw", description="With `muon`, AdamW updates all but blocks' matrices.")
     lr: float = Field(gt=0, description="Learning rate after the warm-up.")
     method_lr: float | None = Field(
         None,
@@ -35,9 +33,7 @@ class OptimizerSettings(RecipeTable):
     betas: tuple[Beta, Beta] = Field((0.9, 0.999), description="AdamW's decay of gradient moments.")
     eps: float = Field(1e-8, gt=0, description="AdamW's epsilon.")
     max_grad_norm: float = Field(1.0, ge=0, description="Longer gradients are clipped to this norm. 0: no clipping.")
-    layer_decay: float = Field(
-        1.0, gt=0, le=1, description="Factor of the learning rate from a layer to the one below."
-    )
+    layer_decay: float = Field(1.0, gt=0, le=1, description="Factor of the rate from a layer to the one below.")
 
 
 class Schedule(RecipeTable):

@@ -32,7 +32,13 @@ class Processes:
         self.count = int(os.environ.get("WORLD_SIZE", "1"))
         self.rank = int(os.environ.get("RANK", "0"))
         self._state = self._start(device) if self.count > 1 else None
-        self.device = self._state.device if self._state else _device(device)
+        if self._state:
+            self.device = self._state.device
+            return
+        try:
+            self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        except RuntimeError as error:
+            raise InputError(f"unknown device {device!r}; known: cpu, cuda, cuda:0 ...") from error
 
     @property
     def first(self) -> bool:
@@ -117,13 +123,6 @@ class Processes:
         state = PartialState(cpu=device == "cpu", timeout=timedelta(days=1))  # one evaluates, the others wait
         atexit.register(state.destroy_process_group)  # its threads may abort the interpreter's end
         return state
-
-
-def _device(name: str | None) -> torch.device:
-    try:
-        return torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
-    except RuntimeError as error:
-        raise InputError(f"unknown device {name!r}; known: cpu, cuda, cuda:0 ...") from error
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from sciprism.formats import Format, Role
 from sciprism.training.batches import OneSourcePlan, mixings
 from sciprism.training.learners.learner import check_objective, learners
 from sciprism.training.optimizers import OptimizerSettings, Schedule
-from sciprism.training.recipe_tables import NamedTable, Precision, RecipeTable
+from sciprism.training.recipe_tables import Precision, RecipeTable
 from sciprism.training.weighting import check_weighting, weightings
 
 
@@ -30,22 +30,16 @@ class ModelSettings(RecipeTable):
     """The model that is trained. Keys without a value keep what the backbone's folder states."""
 
     backbone: str = Field("", description="A folder, a packaged model or a hub id. Optional with an `architecture`.")
-    tokenizer: Path | None = Field(
-        None, description="Vocabulary of new models, relative to the sources. Default: the backbone's."
-    )
+    tokenizer: Path | None = Field(None, description="Of new models; a path from the sources. Default: the backbone's.")
     pooling: PoolingName | None = Field(
         None, description="How states of tokens become a vector: `mean`, `cls`, `last`, `code` or `facets`."
     )
     max_length: int | None = Field(None, ge=3, description="Tokens of a text that the model reads.")
-    training_length: int | None = Field(
-        None, ge=3, description="Tokens of a text in training. Default: the model's `max_length`."
-    )
+    training_length: int | None = Field(None, ge=3, description="Tokens of a text in training. Default: `max_length`.")
     separator: str | None = Field(None, description="Text between title and abstract.")
     lowercase: bool | None = Field(None, description="Whether texts are lowercased before tokenization.")
     normalize: bool | None = Field(None, description="Whether vectors are scaled to length 1.")
-    distance: Literal["cosine", "dot", "euclidean"] | None = Field(
-        None, description="How vectors of the model are compared."
-    )
+    distance: Literal["cosine", "dot", "euclidean"] | None = Field(None, description="How its vectors are compared.")
     dropout: float | None = Field(
         None, ge=0, lt=1, description="Rate of dropout of hidden states and attention. Default: the backbone's."
     )
@@ -66,9 +60,7 @@ class Architecture(RecipeTable):
     token_types: int = Field(1, ge=1, description="Segment embeddings.")
     norm_eps: float = Field(1e-5, gt=0, description="Epsilon of layer norms.")
     activation: str = Field("gelu", description="Activation of feed-forwards: `gelu`, `gelu_tanh` or `relu`.")
-    lexical: int = Field(
-        0, ge=0, description="Dimensions of a vector for lexical features, from `sciprism prepare lexical`."
-    )
+    lexical: int = Field(0, ge=0, description="Dimensions for lexical features, from `sciprism prepare lexical`.")
     copy_from: str | None = Field(
         None, description="Model or earlier stage whose embeddings and layers are copied. Default: random weights."
     )
@@ -81,13 +73,6 @@ class Architecture(RecipeTable):
         others = {"copy_from", "copied_layers", "max_positions", "token_types"}
         return self.model_dump(exclude=others) | renamed
 
-    def can_be_copied_to(self, other: Architecture) -> bool:
-        """Return whether another architecture can be built from this one's layers."""
-        same_width = (self.hidden, self.heads) == (other.hidden, other.heads)
-        layers = len(other.copied_layers) == other.layers and all(1 <= n <= self.layers for n in other.copied_layers)
-        lexical = other.lexical in (0, self.lexical)
-        return same_width and layers and lexical and other.intermediate <= self.intermediate
-
 
 class SourceSpec(RecipeTable):
     """Training examples of one task: a DPR-style file and the roles of its texts; or a folder of tokens."""
@@ -98,9 +83,7 @@ class SourceSpec(RecipeTable):
         min_length=1,
         description="Unique in the stage. Default: the file's name without suffix.",
     )
-    format: Format | None = Field(
-        None, description="What the vectors of the examples are for. Required, except for tokens."
-    )
+    format: Format | None = Field(None, description="What the examples' vectors are for. Required, except for tokens.")
     query: Role = Field("paper", description="What the queries are.")
     candidate: Role = Field("paper", description="What positives and negatives are.")
     dev: Path | None = Field(None, description="Held-out examples of the same kind, which select the best checkpoint.")
@@ -141,9 +124,7 @@ class Evaluation(RecipeTable):
 class Stage(RecipeTable):
     """One optimisation run."""
 
-    name: str = Field(
-        pattern=r"^[a-z0-9][a-z0-9-]*$", description="Lowercase letters, digits, hyphens; also the folder's name."
-    )
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$", description="Small letters, digits, hyphens; the folder's name.")
     method: str = Field("single", description="How the encoder serves several formats: `prism`, `adapters` ...")
     options: Mapping[str, Any] = Field(
         {}, description="Options of the method: `{ every = 2 }` for experts, `{ reduction = 16 }` for adapters."
@@ -156,9 +137,7 @@ class Stage(RecipeTable):
         description="`previous` (stage, or else the backbone), `backbone`, an earlier stage, or a model folder.",
     )
     architecture: Architecture | None = Field(None, description="Size of a new model, in place of `initialize_from`.")
-    finished_model: Path | None = Field(
-        None, description="Folder of a model that replaces this stage, which is then not run."
-    )
+    finished_model: Path | None = Field(None, description="Folder of a model in place of this stage, which is not run.")
     train: Literal["all", "method", "heads"] = Field(
         "all",
         description="All parameters; only those that the method adds, and the heads of objectives; or the heads alone, "
@@ -211,7 +190,10 @@ class Stage(RecipeTable):
         weighting = weightings[check_weighting(self.weighting).name]
         if weighting.by_gradients and issubclass(mixings[self.mixing], OneSourcePlan):
             raise ValueError(f"{self.weighting['name']} needs batches of several sources; mixing is {self.mixing}")
-        kinds = {learners[self._check_objective(source).name].reads for source in self.sources}
+        kinds = set()
+        for source in self.sources:
+            owner = "" if source.objective is None and source.hard_negatives is None else f"source {source.name}, "
+            kinds.add(learners[check_objective(self.objective_of(source), f"{owner}objective").name].reads)
         if len(kinds) > 1:
             raise ValueError("objectives of tokens and of examples need separate stages")
         if kinds == {"blocks"} and self.weighting["name"] != "none":
@@ -220,12 +202,6 @@ class Stage(RecipeTable):
         if kinds == {"examples"} and lacking:
             raise ValueError(f"source {lacking[0]}: its format is missing")
         return self
-
-    def _check_objective(self, source: SourceSpec) -> NamedTable:
-        """Return the settings of a source's objective; InputError names a source with an objective of its own."""
-        objective = self.objective_of(source)
-        owner = "" if objective is self.objective else f"source {source.name}, "
-        return check_objective(objective, f"{owner}objective")
 
     def objective_of(self, source: SourceSpec) -> Mapping[str, Any]:
         """Return the objective of a source: its own or the stage's, with the source's number of hard negatives."""
@@ -285,6 +261,12 @@ class Recipe(RecipeTable):
             return
         if wanted.copy_from not in names[:position]:
             raise ValueError(f"stage {stage.name}: copy_from = {wanted.copy_from} is not an earlier stage")
-        copied = self.stages[names.index(wanted.copy_from)].architecture
-        if copied is not None and not copied.can_be_copied_to(wanted):
+        copied, layers = self.stages[names.index(wanted.copy_from)].architecture, wanted.copied_layers
+        if copied is not None and not (
+            (copied.hidden, copied.heads) == (wanted.hidden, wanted.heads)
+            and len(layers) == wanted.layers
+            and all(1 <= number <= copied.layers for number in layers)
+            and wanted.lexical in (0, copied.lexical)
+            and wanted.intermediate <= copied.intermediate
+        ):
             raise ValueError(f"stage {stage.name}: its architecture cannot be built from layers of {wanted.copy_from}")

@@ -111,7 +111,6 @@ def _set_value(recipe: dict[str, Any], change: str) -> None:
 
 
 def _find_item(items: Any, step: str, change: str) -> Any:
-    """Return a stage or source by its number or name."""
     for number, item in enumerate(items if isinstance(items, list) else ()):
         if isinstance(item, dict) and step in (str(number), name_item(item)):
             return item
@@ -130,15 +129,10 @@ def _format_errors(path: Path, error: ValidationError) -> str:
             continue  # the cause is an error inside this table
         where = ".".join(map(str, place)) or "recipe"
         if details["type"] == "extra_forbidden":
-            wrong = _describe_unknown_key(place)
+            table = [TABLES[str(step)] for step in ("recipe", *place[:-1]) if step in TABLES][-1]
+            wrong = f"{table.describe_unknown_key(str(place[-1]))}; known: {', '.join(table.model_fields)}"
         else:
             value = "" if isinstance(details["input"], dict) else f", got {details['input']!r:.60}"
             wrong = f"{details['msg'].removeprefix('Value error, ')}{value}"
         lines.append(f"{path}: {where}: {wrong}")
     return "\n".join(lines)
-
-
-def _describe_unknown_key(path: tuple[int | str, ...]) -> str:
-    """Return what is wrong with the last key of a path, which its table lacks, and the known keys."""
-    table = [TABLES[str(step)] for step in ("recipe", *path[:-1]) if step in TABLES][-1]
-    return f"{table.describe_unknown_key(str(path[-1]))}; known: {', '.join(table.model_fields)}"

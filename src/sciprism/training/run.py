@@ -151,7 +151,8 @@ def plot_curves(folder: StageFolder, metrics: Mapping[str, str]) -> None:
     for axis, lines, title in panels:
         for name, points in sorted(lines.items()):
             steps, values = zip(*points, strict=True)
-            shown = _running_mean(values) if lines is losses else values
+            windows = [values[max(0, end - WINDOW) : end] for end in range(1, len(values) + 1)]
+            shown = [sum(window) / len(window) for window in windows] if lines is losses else values
             mark = "." if lines is dev or len(steps) < WINDOW else ""
             label = f"{name}, {metrics[name]}" if lines is dev and name in metrics else name
             axis.plot(steps, shown, label=label, color=colours[name], marker=mark, linewidth=1)
@@ -163,8 +164,3 @@ def plot_curves(folder: StageFolder, metrics: Mapping[str, str]) -> None:
         axis.legend(fontsize=7)
     figure.tight_layout()
     figure.savefig(folder.folder / "curve.png", dpi=120)
-
-
-def _running_mean(values: tuple[float, ...]) -> list[float]:
-    windows = (values[max(0, end - WINDOW) : end] for end in range(1, len(values) + 1))
-    return [sum(window) / len(window) for window in windows]

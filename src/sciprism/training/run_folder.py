@@ -174,7 +174,9 @@ class StageFolder:
             saved = checkpoint.state["metrics"]
             retained = content[: saved["size"]]
             if hash_bytes(retained) != saved["checksum"]:
-                retained, lost = _select_rows(content, checkpoint.step)
+                lines = [(line, self.read_row(line)) for line in content.splitlines(keepends=True)]
+                retained = b"".join(line for line, row in lines if row is not None and row["step"] <= checkpoint.step)
+                lost = sum(row is None and line.endswith(b"\n") for line, row in lines)
                 problem = (
                     f"{self.metrics} is damaged before step {checkpoint.step:,}: {lost} of its lines cannot be read "
                     "and are dropped, others may be missing or wrong, and so the curve; the model is right"
@@ -221,15 +223,6 @@ class StageFolder:
             return None
         whole = line.endswith(b"\n") and all(isinstance(number, int | float) for number in numbers)
         return row if whole else None
-
-
-def _select_rows(content: bytes, last: int) -> tuple[bytes, int]:
-    """Return the lines of steps up to the last one, and the number of those that hold no row."""
-    lines = content.splitlines(keepends=True)
-    rows = [StageFolder.read_row(line) for line in lines]
-    retained = b"".join(line for line, row in zip(lines, rows, strict=True) if row is not None and row["step"] <= last)
-    lost = sum(row is None and line.endswith(b"\n") for line, row in zip(lines, rows, strict=True))
-    return retained, lost
 
 
 class RunFolder:
@@ -309,7 +302,6 @@ class RunFolder:
 
 
 def _differences(one: Any, other: Any, key: str = "") -> Iterator[str]:
-    """Yield the path of each value that differs."""
     if isinstance(one, dict) and isinstance(other, dict):
         for name in one.keys() | other.keys():
             yield from _differences(one.get(name), other.get(name), f"{key}.{name}".lstrip("."))

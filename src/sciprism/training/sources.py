@@ -111,11 +111,11 @@ class ExampleSource(_Source):
 
         sample_key: decides, with the row, which are sampled; seed: all else that is random.
         """
-        sampled = [
-            self._rotate(example, derive_seed(*sample_key, row))
-            for row, example in zip(rows, self.examples(rows), strict=True)
-        ]
-        return self._batch(sampled, seed)
+        examples = [*self.examples(rows)]
+        if self.spec.positives == "random":
+            keys = (derive_seed(*sample_key, row) for row in rows)
+            examples = [_start_with(example, key, key >> 20) for example, key in zip(examples, keys, strict=True)]
+        return self._batch(examples, seed)
 
     def dev(self, count: int) -> dict[str, Batch]:
         """Return at most `count` examples of the dev file under the source's name; none without such a file."""
@@ -156,10 +156,6 @@ class ExampleSource(_Source):
         spec = self.spec
         assert spec.format is not None, "a recipe without it is refused"
         return Batch(examples=examples, format=spec.format, query=spec.query, candidate=spec.candidate, seed=seed)
-
-    def _rotate(self, example: Example, key: int) -> Example:
-        """Return an example with a sampled positive and negative in front, where the source samples them."""
-        return _start_with(example, key, key >> 20) if self.spec.positives == "random" else example
 
     def _accept(self, row: Any, number: int) -> bool:
         """Return whether a row is an example for the objective; record its labels, or count it as dropped."""

@@ -26,9 +26,7 @@ class DistillationSettings(NamedTable):
     """Settings of all objectives with a teacher's vectors."""
 
     teacher: str = Field(description="An earlier stage, a folder, or any model that `evaluate` loads.")
-    teacher_max_length: int | None = Field(
-        None, ge=3, description="Tokens of a text that the teacher reads. Default: as many as it can."
-    )
+    teacher_max_length: int | None = Field(None, ge=3, description="Tokens the teacher reads of a text. Default: all.")
     teacher_precision: Precision = Field("float32", description="Precision in which the teacher computes.")
     cache_teacher: bool = Field(True, description="Keep the teacher's vectors on disk, for other epochs and runs.")
     hard_negatives: int = Field(0, ge=0, description="Hard negatives of each example, at most.")
@@ -92,9 +90,7 @@ class SimilaritySettings(DistillationSettings):
 
     temperature: float = Field(0.02, gt=0, description="Divides the student's similarities.")
     teacher_temperature: float = Field(0.02, gt=0, description="Divides the teacher's similarities.")
-    distillation_temperature: float = Field(
-        4.0, gt=0, description="Divides the similarities of both once more, the paper's tau_KD."
-    )
+    distillation_temperature: float = Field(4.0, gt=0, description="Divides both once more, the paper's tau_KD.")
     similarity: Literal["dot", "cosine"] = Field("cosine", description="Similarity of two vectors.")
     symmetric: bool = Field(False, description="Passages over queries too; `hard_negatives` is 0 then.")
 

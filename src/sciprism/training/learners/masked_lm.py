@@ -147,7 +147,7 @@ class MaskedLMLearner(BlockLearner):
 
     def save(self, folder: Path) -> None:
         """Write the head, which another stage may continue."""
-        write_head(self.head, folder)
+        save_file({name: tensor.contiguous() for name, tensor in self.head.state_dict().items()}, folder / HEAD_FILE)
 
 
 # ---- the head ----
@@ -197,8 +197,3 @@ def read_head(folder: Path | None, config: TransformerConfig) -> MaskedLMHead | 
                 raise InputError(f"{folder}: its masked-LM head has another shape: {error}") from error
             return head
     return None
-
-
-def write_head(head: MaskedLMHead, folder: Path) -> None:
-    """Write a head into its model's folder."""
-    save_file({name: tensor.contiguous() for name, tensor in head.state_dict().items()}, folder / HEAD_FILE)

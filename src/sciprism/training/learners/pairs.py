@@ -102,9 +102,7 @@ class FourSumSettings(NamedTable):
     """Settings of the four-sum contrast (INDUS)."""
 
     temperature: float = Field(0.02, gt=0, description="Divides the similarities.")
-    similarity: Literal["dot", "cosine"] = Field(
-        "cosine", description="Of queries and passages; `cosine` as published."
-    )
+    similarity: Literal["dot", "cosine"] = Field("cosine", description="Of queries to passages; `cosine` as published.")
     hard_negatives: int = Field(0, ge=0, description="Hard negatives of each example, at most.")
     count_pair_twice: bool = Field(True, description="The positive pair is in two of the sums, as published.")
 

@@ -28,9 +28,7 @@ class RelationSettings(NamedTable):
     relation_heads: int = Field(48, ge=1, description="Heads into which the widths of both models are split.")
     teacher_layer: int = Field(0, ge=0, description="Layer of the teacher, from 1. 0: the last.")
     student_layer: int = Field(0, ge=0, description="Layer of the student, from 1. 0: the last.")
-    relation_types: tuple[RelationType, ...] = Field(
-        ("query", "key", "value"), description="States whose relations are compared."
-    )
+    relation_types: tuple[RelationType, ...] = Field(("query", "key", "value"), description="States that are compared.")
 
 
 @learners.register("relations")
