@@ -226,9 +226,8 @@ def prepare_ir(questions: Path, papers: Sequence[Path], out: Path, settings: Ret
         return read_papers(papers, skip_bad=True, report=reports[-1])
 
     annotated = read_annotated_paragraphs(questions, dropped)
-    parts = split_judgements(annotated, settings)
-    paragraphs = (pair.paragraph for pair in annotated)
-    distractors = DistractorSampler(read_anew, paragraphs, settings.distractors, seed=settings.seed)
+    parts, texts = split_judgements(annotated, settings), (pair.paragraph for pair in annotated)
+    distractors = DistractorSampler(read_anew, texts, settings.distractors, seed=settings.seed)
     files = _write_files(out, annotated, distractors, parts)
     name = re.sub(r"[^A-Za-z0-9._=+-]", "-", f"{questions.name.partition('.')[0]}-ir").lstrip("._=+-")
     counts = {"paragraphs": len(annotated), "others": distractors.count, "by": settings.split_by}
@@ -244,15 +243,14 @@ def prepare_ir(questions: Path, papers: Sequence[Path], out: Path, settings: Ret
         "dropped": {"pairs": dropped.to_json(), "papers": distractors.dropped.to_json()},
     }
     write_json(out / REPORT, record)
-    done = Preparation(files=files, record=record, read=reports[-1].files)
-    done.dropped = {"questions": dropped, "papers": distractors.dropped}
     split = ", ".join(f"{len(rows):,} questions in {part}" for part, rows in parts.items())
-    done.notes = [
+    notes = [
         f"{len(annotated):,} paragraphs and {distractors.count:,} distractors; {split}",
         f"distractors are sampled from {distractors.usable:,} abstracts of {distractors.seen:,} papers",
         f"to score it: sciprism evaluate MODEL --tasks {out / TASKS} -o RESULTS",
     ]
-    return done
+    reasons = {"questions": dropped, "papers": distractors.dropped}
+    return Preparation(files=files, record=record, read=reports[-1].files, dropped=reasons, notes=notes)
 
 
 def _write_files(

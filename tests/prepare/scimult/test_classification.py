@@ -140,8 +140,8 @@ def test_what_is_missing_has_its_name(raw, context, build, missing):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("{", r"line 3\): not valid JSON"),
-        ("[]", r"line 3\): expected an object"),
+        ("{", r"record 2 \(line 3\): not valid JSON"),
+        ("[]", r"record 2 \(line 3\): expected an object"),
         ('{"title": "x"}', "line 3: no `paper`; it has title"),
         ('{"paper": 5, "label": "7"}', "line 3: label is '7', not a list of ids"),
     ],

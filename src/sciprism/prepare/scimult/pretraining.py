@@ -45,7 +45,7 @@ def write_cs_journal(context: SciMultPrepareContext) -> PreparedDataSet:
     path, labels = find_maple_file(context, "Computer_Science"), read_cs_topics(context)
     sampling = Sampling(seed=context.seed)
     papers = read_labelled_papers(context, [path], {label.id for label in labels}, sampling.report.dropped)
-    return _write_pairs(context, "cs-journal.jsonl", papers, labels, sampling)
+    return _write_pairs(context, "cs-journal.jsonl", papers, labels, sampling, max_per_label=MAX_PER_LABEL)
 
 
 def write_biology_and_medicine(context: SciMultPrepareContext) -> PreparedDataSet:
@@ -55,8 +55,8 @@ def write_biology_and_medicine(context: SciMultPrepareContext) -> PreparedDataSe
     sampling = Sampling(seed=context.seed)
     labels, missing_inputs = read_mesh_terms(context, folders)
     papers = read_labelled_papers(context, paths.values(), {label.id for label in labels}, sampling.report.dropped)
-    missing += missing_inputs
-    return _write_pairs(context, "biology-medicine.jsonl", papers, labels, sampling, missing_inputs=missing)
+    file, missing = "biology-medicine.jsonl", missing + missing_inputs
+    return _write_pairs(context, file, papers, labels, sampling, max_per_label=MAX_PER_LABEL, missing_inputs=missing)
 
 
 def write_coarse(context: SciMultPrepareContext) -> PreparedDataSet:
@@ -101,7 +101,7 @@ def _write_pairs(
     labels: Sequence[Label],
     sampling: Sampling,
     *,
-    max_per_label: int = MAX_PER_LABEL,
+    max_per_label: int,
     missing_inputs: tuple[str, ...] = (),
 ) -> PreparedDataSet:
     """Write pairs of papers and labels with hard negatives.
