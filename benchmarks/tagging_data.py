@@ -40,7 +40,7 @@ def build(
 ) -> TaggingData:
     """Build a set from papers and the names or ids of their tags."""
     vocabulary = Vocabulary(labels)
-    rows, report = resolve_tags(papers, named, vocabulary)
+    rows, report = resolve_tags(named, vocabulary)
     tags = TagMatrix.build(rows, len(vocabulary))
     return TaggingData(name, papers, vocabulary, tags, splits, report.unknown.total() + report.ambiguous.total())
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sciprism.registry import import_lazily
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
@@ -47,38 +48,24 @@ __all__ = [
     "train",
 ]
 
-_MODULES = {
-    "Collection": "uses.collection",
-    "DeleteReport": "store",
-    "EmbedReport": "store",
-    "Encoder": "encoders.encoder",
-    "Hit": "uses.rankings",
-    "InputError": "errors",
-    "Label": "papers",
-    "MatchFiles": "uses.matching",
-    "MatchSettings": "uses.matching",
-    "Paper": "papers",
-    "RecommendSettings": "uses.recommending",
-    "Results": "evaluation",
-    "TagChoice": "uses.tagging",
-    "evaluate": "evaluation",
-    "match": "uses.matching",
-    "plan_training": "training.plan",
-    "read_labels": "papers",
-    "read_papers": "papers",
-    "read_recipe": "training.recipe_file",
-    "recommend": "uses.recommending",
-    "tag": "uses.tagging",
-    "train": "training.run",
-}
-"""Public name -> its module in the package."""
-
-
-def __getattr__(name: str) -> Any:
-    """Import the public names on first use, so that `import sciprism` stays cheap (no torch)."""
-    if name in _MODULES:
-        return getattr(import_module(f"sciprism.{_MODULES[name]}"), name)
-    raise AttributeError(f"module 'sciprism' has no attribute {name!r}")
+__getattr__ = import_lazily(
+    __name__,
+    {
+        "encoders.encoder": "Encoder",
+        "errors": "InputError",
+        "evaluation": "Results evaluate",
+        "papers": "Label Paper read_labels read_papers",
+        "store": "DeleteReport EmbedReport",
+        "training.plan": "plan_training",
+        "training.recipe_file": "read_recipe",
+        "training.run": "train",
+        "uses.collection": "Collection",
+        "uses.matching": "MatchFiles MatchSettings match",
+        "uses.rankings": "Hit",
+        "uses.recommending": "RecommendSettings recommend",
+        "uses.tagging": "TagChoice tag",
+    },
+)
 
 
 def __dir__() -> list[str]:

@@ -5,8 +5,10 @@ A reader, or the next run after a crash, sees all of a file or folder, or none o
 
 from __future__ import annotations
 
+import csv
 import errno
 import hashlib
+import io
 import json
 import os
 import re
@@ -63,6 +65,13 @@ def write_lines(path: Path, lines: Iterable[str], *, errors: str = "strict") -> 
 
     write_atomically(path, write)
     return count
+
+
+def join_cells(cells: Iterable[object]) -> str:
+    """Return a row of CSV without the end of the line."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(cells)
+    return text.getvalue()[:-1]
 
 
 def check_companion(path: Path, named: Path, *beginnings: str) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NoReturn, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, NoReturn, TypeVar
 
 from sciprism.errors import InputError
 
@@ -30,6 +31,21 @@ class Registry(dict[str, T]):
 
     def __missing__(self, name: str) -> NoReturn:
         raise InputError(f"unknown {self.kind} {name!r}; known: {', '.join(sorted(self)) or 'none'}")
+
+
+def import_lazily(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a package, which imports a public name on first use, so that its import is cheap.
+
+    modules: a module of the package -> the names that are taken from it.
+    """
+    module_of = {name: module for module, names in modules.items() for name in names.split()}
+
+    def import_name(name: str) -> Any:
+        if name not in module_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"{package}.{module_of[name]}"), name)
+
+    return import_name
 
 
 def rank_similar(wanted: str, names: Sequence[str], count: int = 3) -> list[tuple[float, int]]:

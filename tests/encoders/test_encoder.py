@@ -16,7 +16,7 @@ import torch
 from sciprism import Encoder, Label, Paper
 from sciprism.encoders import streaming
 from sciprism.encoders.settings import EncoderSettings
-from sciprism.encoders.streaming import encode_sequences
+from sciprism.encoders.streaming import EncodingPass, encode_sequences
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, ROLES
 
@@ -85,7 +85,7 @@ def test_each_batch_runs_on_one_core():
         return batch.starts[:, None].float().expand(-1, 4)
 
     rows = np.full((9, 4), -1, dtype=np.float32)
-    encode_sequences(compute, [[1] * 200] * 9, rows, route="all", device=torch.device("cpu"))
+    encode_sequences(EncodingPass(compute, "all", (4,)), [[1] * 200] * 9, rows, device=torch.device("cpu"))
     assert seen == {1} and torch.get_num_threads() == 2
     assert (rows % 200 == 0).all()
 
@@ -104,7 +104,7 @@ def test_an_error_in_a_thread_is_raised_and_the_threads_put_back():
 
     rows = np.zeros((400, 4), dtype=np.float32)
     with pytest.raises(KeyboardInterrupt):
-        encode_sequences(compute, [[1] * 256] * 400, rows, route="all", device=torch.device("cpu"))
+        encode_sequences(EncodingPass(compute, "all", (4,)), [[1] * 256] * 400, rows, device=torch.device("cpu"))
     assert torch.get_num_threads() == 2
     assert len(done) < 50, "what had not begun is not waited for"
 

@@ -16,7 +16,7 @@ from sklearn.metrics import f1_score
 from sciprism.errors import InputError
 from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.item_scores import ItemScores
-from sciprism.metrics.predictions import ConfusionCounts, f1_of_counts
+from sciprism.metrics.predictions import f1_of_counts
 from sciprism.metrics.spans import entity_counts, exact_match, normalise_answer, spans, token_f1, word_counts
 
 TYPES = ("", "gene", "cell-line", "DNA")
@@ -79,8 +79,7 @@ def test_word_f1_of_a_type_equals_f1_of_one_class(sentences):
     for column, kind in enumerate(TYPES):
         flat = [[int(t != "O" and t[2:] == kind) for tags in side for t in tags] for side in (gold, predicted)]
         expected = f1_score(*flat, zero_division=0) if flat[0] else 0.0
-        one = ConfusionCounts(tp[[column]], fp[[column]], fn[[column]])
-        assert f1_of_counts(one, "macro") == pytest.approx(expected, abs=1e-12)
+        assert f1_of_counts(tp[[column]], fp[[column]], fn[[column]], "macro") == pytest.approx(expected, abs=1e-12)
 
 
 def test_spans_worked_by_hand():

@@ -228,7 +228,7 @@ class TagPlaces:
                 named = [table.pop(paper.id, []) for paper in papers]
             else:
                 named = [list(getattr(paper, self.tags_in)) for paper in papers]
-        rows_of_tags, report = resolve_tags(papers, named, vocabulary, dropped)
+        rows_of_tags, report = resolve_tags(named, vocabulary, dropped)
         report.unused = len(table)
         usable = [number for number, labels in enumerate(rows_of_tags) if labels]
         if not usable:

@@ -98,16 +98,12 @@ class CachedEncoder:
             seconds, encoded = seconds + perf_counter() - start, encoded + len(indices)
             return vectors
 
-        cache = self._cache(self.encoder.path(format, role))
+        name = hashlib.sha256(self.encoder.path(format, role).encode()).hexdigest()[:8]
+        if (cache := self._caches.get(name)) is None:
+            cache = self._caches[name] = VectorCache(self._folder / self.fingerprint / name, self.encoder.dim)
         with _TextCounter(self._progress, self.encoder) as count:
             vectors = cache.read(cache.find_or_encode(texts, encode, count.begin))
         return vectors, seconds if encoded == len(set(texts)) else None
-
-    def _cache(self, path: str) -> VectorCache:
-        if path not in self._caches:
-            name = hashlib.sha256(path.encode()).hexdigest()[:8]
-            self._caches[path] = VectorCache(self._folder / self.fingerprint / name, self.encoder.dim)
-        return self._caches[path]
 
 
 class _TextCounter:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -18,16 +18,11 @@ MIN_LENGTH = 1.0
 """Shorter sums of a text's words are not normalised to length 1: "the" and "of" alone say nothing."""
 
 
-class Pooling(Protocol):
-    """A function that reduces the states of each text to one row.
+Pooling = Callable[[Tensor, PackedBatch, int], Tensor]
+"""Reduces the states of each text, (T, hidden), to one row, (B, hidden), in the batch's order.
 
-    reserved: number of positions that the method reserves after each text's first token.
-    """
-
-    def __call__(self, states: Tensor, batch: PackedBatch, reserved: int = 0) -> Tensor:
-        """Return one vector per text, (B, hidden), in the batch's order."""
-
-
+The number is that of the positions that the method reserves after each text's first token.
+"""
 poolings: Registry[Pooling] = Registry("pooling")
 
 

@@ -210,9 +210,7 @@ def encode_windows(
             if end > len(array):
                 array.resize((end, *step.shape), refcheck=False)  # in place: no copy where memory can grow
             rows = array[start:end]
-            encode_sequences(
-                step.compute, sequences, rows, route=step.route, device=device, on_batch=on_batch, max_texts=max_texts
-            )
+            encode_sequences(step, sequences, rows, device=device, on_batch=on_batch, max_texts=max_texts)
             if not np.isfinite(rows).all():
                 raise FloatingPointError("a vector is not finite")
     return [array[:end] for array in arrays]
@@ -245,25 +243,24 @@ def show_progress(total: int | None, show: bool | None, on_batch: OnBatch | None
 
 
 def encode_sequences(
-    compute: Callable[[PackedBatch], Tensor],
+    step: EncodingPass,
     sequences: Sequence[Sequence[int]],
     rows: Floats,
     *,
-    route: str,
     device: torch.device,
     on_batch: OnBatch | None = None,
     max_texts: int | None = None,
 ) -> None:
     """Write the vector of sequences[i] to rows[i].
 
-    compute: maps a packed batch of B texts to (B, dim), on `device`. Batches depend on the lengths only; on a
+    Batches depend on the lengths only; on a
     CPU each runs on one core, several in parallel. max_texts: of a batch; None for no limit but the tokens.
     """
     lengths = [len(sequence) for sequence in sequences]
 
     def run(batch: list[int]) -> None:
         with torch.inference_mode():
-            vectors = compute(pack([sequences[i] for i in batch], route, device=device))
+            vectors = step.compute(pack([sequences[i] for i in batch], step.route, device=device))
         rows[batch] = vectors.cpu().numpy()
         if on_batch is not None:
             on_batch(len(batch))

@@ -23,9 +23,9 @@ are named after the slots.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -101,11 +101,8 @@ class Context:
     lengths: tuple[int, ...]
 
 
-class LayerHook(Protocol):
-    """An observer of a pass of the text through the layers."""
-
-    def on_layer(self, states: Tensor, key: Tensor, value: Tensor) -> None:
-        """Receive a layer's input, (T, hidden), and its keys and values, (T, heads, width)."""
+LayerHook = Callable[[Tensor, Tensor, Tensor], None]
+"""Receives each layer's input, (T, hidden), and its keys and values, (T, heads, width), in a pass of the text."""
 
 
 class Routed(nn.Module):
@@ -153,7 +150,7 @@ class SelfAttention(PackableModule):
             keys = context.lengths
         query, key, value = (t.view(len(t), self.heads, -1) for t in (query, key, value))
         if hook is not None:
-            hook.on_layer(x, key, value)
+            hook(x, key, value)
         dropout = self.dropout if self.training else 0.0
         return attend_packed(query, key, value, queries=batch.lengths, keys=keys, dropout=dropout).flatten(1)
 
@@ -298,7 +295,7 @@ class Transformer(nn.Module):
         assert isinstance(last, SelfAttention)
         x = self._layer_input(batch, len(self.blocks), hook)
         _, key, value = (t.view(len(t), last.heads, -1) for t in last.project(x))
-        hook.on_layer(x, key, value)
+        hook(x, key, value)
 
     def projections(self, batch: PackedBatch, layer: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries, keys and values of a layer, counted from 1, (T, hidden) each; run no later one."""

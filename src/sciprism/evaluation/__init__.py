@@ -8,8 +8,9 @@ print(results)
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sciprism.registry import import_lazily
 
 if TYPE_CHECKING:
     from sciprism.evaluation.report.build import Results as Results
@@ -20,19 +21,12 @@ if TYPE_CHECKING:
     from sciprism.evaluation.systems import VectorSystem as VectorSystem
     from sciprism.evaluation.systems.loading import SystemOptions as SystemOptions
 
-_MODULES = {
-    "EncodingInput": "systems",
-    "EvaluationOptions": "run",
-    "RankingSystem": "systems",
-    "Results": "report.build",
-    "SystemOptions": "systems.loading",
-    "VectorSystem": "systems",
-    "evaluate": "run",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import the public names on first use, so that importing a module of this package stays cheap."""
-    if name in _MODULES:
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    raise AttributeError(f"module 'sciprism.evaluation' has no attribute {name!r}")
+__getattr__ = import_lazily(
+    __name__,
+    {
+        "report.build": "Results",
+        "run": "EvaluationOptions evaluate",
+        "systems": "EncodingInput RankingSystem VectorSystem",
+        "systems.loading": "SystemOptions",
+    },
+)

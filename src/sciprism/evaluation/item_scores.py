@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 from sciprism.arrays import Doubles, check_aligned, check_finite, safe_divide
 from sciprism.errors import InputError
 from sciprism.metrics.predictions import (
-    ConfusionCounts,
     correct,
     f1_of_counts,
     outcomes,
@@ -213,10 +212,6 @@ def _mean(columns: Doubles, weights: Doubles) -> Doubles:
     return _divide((weights @ columns)[:, 0], weights.sum(axis=1))
 
 
-def _weighted_mean(columns: Doubles, weights: Doubles) -> Doubles:
-    return _divide(*(weights @ columns).T)
-
-
 def _b3(columns: Doubles, weights: Doubles) -> Doubles:
     precision, recall = (weights @ columns).T / weights.sum(axis=1)
     return safe_divide(2 * precision * recall, precision + recall)
@@ -228,7 +223,7 @@ def _b3_difference(columns: Doubles, weights: Doubles) -> Doubles:
 
 
 def _f1(columns: Doubles, weights: Doubles, average: Literal["macro", "present", "micro"]) -> Doubles:
-    return f1_of_counts(ConfusionCounts(*np.split(weights @ columns, len(OUTCOMES), axis=1)), average)
+    return f1_of_counts(*np.split(weights @ columns, len(OUTCOMES), axis=1), average=average)
 
 
 def _pearson(columns: Doubles, weights: Doubles) -> Doubles:
@@ -282,7 +277,9 @@ def _divide(above: Doubles, below: Doubles) -> Doubles:
 aggregates.update(
     {
         "mean": Aggregate(_mean, ("value",), bounds=None),
-        "weighted-mean": Aggregate(_weighted_mean, ("value times weight", "weight"), bounds=None),
+        "weighted-mean": Aggregate(
+            lambda columns, weights: _divide(*(weights @ columns).T), ("value times weight", "weight"), bounds=None
+        ),
         "accuracy": Aggregate(_mean, ("right",)),
         "f1_macro": Aggregate(partial(_f1, average="present"), OUTCOMES, per_class=True),
         "f1_macro_multi_label": Aggregate(partial(_f1, average="macro"), OUTCOMES, per_class=True, idle_classes=True),
@@ -334,7 +331,8 @@ def score_rankings(
             bad = next(q for q, _, grades in part if not grades or names.count(q) > 1)
             raise InputError(f"a query is repeated or has no judgement: {bad!r}")
         for name in metrics:
-            values[name].append(parse_metric(name)(rankings))
+            metric, depth = parse_metric(name)
+            values[name].append(metric(rankings, depth))
     return {
         name: ItemScores(tuple(query_ids), np.concatenate([np.empty(0), *blocks])[:, None], aggregate="mean")
         for name, blocks in values.items()

@@ -22,14 +22,12 @@ item, which are similar, are neighbours: that makes the file small.
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
-from io import StringIO
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
@@ -43,7 +41,7 @@ from sciprism.errors import DamagedFileError, InputError
 from sciprism.evaluation.item_scores import ItemScores, aggregates
 from sciprism.evaluation.systems import resolve_distance
 from sciprism.evaluation.task import Task
-from sciprism.files import sha256, write_atomically
+from sciprism.files import join_cells, sha256, write_atomically, write_lines
 
 Status = Literal["done", "not served", "not here", "failed"]  # not here: the data of the task
 UNDONE: tuple[Status, ...] = ("failed", "not here", "not served")
@@ -117,11 +115,8 @@ def write_result(folder: Path, result: TaskResult, item_scores: Mapping[str, Ite
 
 def write_dropped(path: Path, dropped: DropReport) -> None:
     """Write the ids that were dropped from the data of a task as CSV, each with the reason."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     rows = [("reason", "id"), *((reason, name) for reason, names in dropped.ids.items() for name in names)]
-    text = StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    write_atomically(path, lambda file: file.write(text.getvalue().encode()))
+    write_lines(path, map(join_cells, rows))
 
 
 def item_scores_path(folder: Path, task: str) -> Path:
@@ -254,7 +249,11 @@ def write_score_table(path: Path, scores: Iterable[tuple[ScoreKey, ItemScores]])
     from pyarrow import concat_tables, parquet
 
     ordered = sorted(scores, key=lambda pair: pair[0])
-    tables = [_interleave(list(group)) for _, group in groupby(ordered, key=lambda e: (e[0].task, e[0].metric))]
+    tables = []
+    for _, group in groupby(ordered, key=lambda pair: (pair[0].task, pair[0].metric)):
+        members = list(group)  # every system's first item, then every system's second ...
+        positions = np.concatenate([np.arange(len(item_scores.ids)) for _, item_scores in members])
+        tables.append(_build_rows(members).take(np.argsort(positions, kind="stable")))
     table = concat_tables(tables) if tables else _build_rows([])
     table = table.replace_schema_metadata({METADATA: _format_layouts(ordered)})
     write_atomically(
@@ -330,12 +329,6 @@ def _parse_layouts(text: bytes) -> dict[ScoreKey, ScoreLayout]:
     stored = json.loads(text)
     layouts = [ScoreLayout(name, parts, width, tuple(labels)) for name, parts, width, labels in stored["layouts"]]
     return {ScoreKey(*key): layouts[number] for *key, number in stored["keys"]}
-
-
-def _interleave(scores_by_key: Sequence[tuple[ScoreKey, ItemScores]]) -> Any:
-    """Return the rows of one task and metric: every system's first item, then every system's second ..."""
-    positions = np.concatenate([np.arange(len(item_scores.ids)) for _, item_scores in scores_by_key])
-    return _build_rows(scores_by_key).take(np.argsort(positions, kind="stable"))
 
 
 def _build_rows(scores_by_key: Sequence[tuple[ScoreKey, ItemScores]]) -> Any:

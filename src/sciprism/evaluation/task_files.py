@@ -27,61 +27,43 @@ from sciprism.errors import InputError
 from sciprism.evaluation.protocols import protocols
 from sciprism.evaluation.protocols.probe import OF_NUMBERS, ProbeProtocol
 from sciprism.evaluation.stored_results import is_pack, scores_path
-from sciprism.evaluation.task import Average, DataLayout, Published, Suite, Task, list_published, parse_tables
+from sciprism.evaluation.task import Average, DataLayout, Suite, Task, list_published, parse_tables
 from sciprism.files import sha256
 from sciprism.formats import FORMATS
 from sciprism.text.template import FIELDS, PAPER_FIELDS
 
+_LAYOUTS = {
+    "beir": "BeirSet BeirFiles",
+    "language.questions": "SquadFiles DocumentQuestions",
+    "language.texts": "DrugPairs HallmarkAbstracts LabelledTexts",
+    "language.words": "MarkedDocuments WordTags",
+    "mentions": "S2andFolders",
+    "open.classes": "PaperClasses PaperNumbers Headings ClassNames",
+    "open.corpora": "LinkedCorpus IrTestCollection SummaryToPaper TitleToAbstract CitingSentences",
+    "open.people": "RatedReviewers SplitMentions",
+    "open.pools": "LinkedPools GradedPools",
+    "scidocs": "SciDocsClasses SciDocsPools SciDocsClicks",
+    "scimult": "MapleLabels LinkedPapers PatientLinks GradedPapers SearchPools SearchCorpus PatientSearch",
+    "scirepeval": "PaperLabels RankedPapers ReviewerPapers",
+}
+"""Module -> its layouts, which task files name "beir-set", "scidocs-classes" ..."""
 LAYOUTS: Mapping[str, str] = {
-    "beir-set": "sciprism.datasets.layouts.beir:BeirSet",
-    "beir-files": "sciprism.datasets.layouts.beir:BeirFiles",
-    "drug-pairs": "sciprism.datasets.layouts.language.texts:DrugPairs",
-    "hallmark-abstracts": "sciprism.datasets.layouts.language.texts:HallmarkAbstracts",
-    "squad-files": "sciprism.datasets.layouts.language.questions:SquadFiles",
-    "document-questions": "sciprism.datasets.layouts.language.questions:DocumentQuestions",
-    "marked-documents": "sciprism.datasets.layouts.language.words:MarkedDocuments",
-    "labelled-texts": "sciprism.datasets.layouts.language.texts:LabelledTexts",
-    "word-tags": "sciprism.datasets.layouts.language.words:WordTags",
-    "paper-classes": "sciprism.datasets.layouts.open.classes:PaperClasses",
-    "paper-numbers": "sciprism.datasets.layouts.open.classes:PaperNumbers",
-    "linked-corpus": "sciprism.datasets.layouts.open.corpora:LinkedCorpus",
-    "ir-test-collection": "sciprism.datasets.layouts.open.corpora:IrTestCollection",
-    "summary-to-paper": "sciprism.datasets.layouts.open.corpora:SummaryToPaper",
-    "title-to-abstract": "sciprism.datasets.layouts.open.corpora:TitleToAbstract",
-    "citing-sentences": "sciprism.datasets.layouts.open.corpora:CitingSentences",
-    "rated-reviewers": "sciprism.datasets.layouts.open.people:RatedReviewers",
-    "split-mentions": "sciprism.datasets.layouts.open.people:SplitMentions",
-    "linked-pools": "sciprism.datasets.layouts.open.pools:LinkedPools",
-    "graded-pools": "sciprism.datasets.layouts.open.pools:GradedPools",
-    "headings": "sciprism.datasets.layouts.open.classes:Headings",
-    "class-names": "sciprism.datasets.layouts.open.classes:ClassNames",
-    "s2and-folders": "sciprism.datasets.layouts.mentions:S2andFolders",
-    "scidocs-classes": "sciprism.datasets.layouts.scidocs:SciDocsClasses",
-    "scidocs-pools": "sciprism.datasets.layouts.scidocs:SciDocsPools",
-    "scidocs-clicks": "sciprism.datasets.layouts.scidocs:SciDocsClicks",
-    "maple-labels": "sciprism.datasets.layouts.scimult:MapleLabels",
-    "linked-papers": "sciprism.datasets.layouts.scimult:LinkedPapers",
-    "patient-links": "sciprism.datasets.layouts.scimult:PatientLinks",
-    "graded-papers": "sciprism.datasets.layouts.scimult:GradedPapers",
-    "search-pools": "sciprism.datasets.layouts.scimult:SearchPools",
-    "search-corpus": "sciprism.datasets.layouts.scimult:SearchCorpus",
-    "patient-search": "sciprism.datasets.layouts.scimult:PatientSearch",
-    "paper-labels": "sciprism.datasets.layouts.scirepeval:PaperLabels",
-    "ranked-papers": "sciprism.datasets.layouts.scirepeval:RankedPapers",
-    "reviewer-papers": "sciprism.datasets.layouts.scirepeval:ReviewerPapers",
+    re.sub("(?<=[a-z])(?=[A-Z])", "-", kind.replace("SciDocs", "Scidocs")).lower(): f"{module}:{kind}"
+    for module, kinds in _LAYOUTS.items()
+    for kind in kinds.split()
 }
 """Name of a layout in task files -> its module and class."""
 CUSTOM_LAYOUTS: Mapping[str, str] = {
-    "probe": "sciprism.datasets.layouts.labelled:LabelledTable",
-    "rerank": "sciprism.datasets.layouts.custom:CustomPools",
-    "retrieve": "sciprism.datasets.layouts.custom:CustomCorpus",
-    "label": "sciprism.datasets.layouts.custom:CustomLabels",
-    "nearest-label": "sciprism.datasets.layouts.custom:CustomLabels",
-    "match": "sciprism.datasets.layouts.custom:CustomReviewers",
-    "cluster": "sciprism.datasets.layouts.mentions:CustomMentions",
-    "tag": "sciprism.datasets.layouts.custom:CustomWords",
-    "pair": "sciprism.datasets.layouts.custom:CustomTexts",
-    "span": "sciprism.datasets.layouts.custom:CustomQuestions",
+    "probe": "labelled:LabelledTable",
+    "rerank": "custom:CustomPools",
+    "retrieve": "custom:CustomCorpus",
+    "label": "custom:CustomLabels",
+    "nearest-label": "custom:CustomLabels",
+    "match": "custom:CustomReviewers",
+    "cluster": "mentions:CustomMentions",
+    "tag": "custom:CustomWords",
+    "pair": "custom:CustomTexts",
+    "span": "custom:CustomQuestions",
 }
 """Protocol -> the layout of a custom task's files."""
 REQUIRED = ("name", "protocol", "format", "metric")
@@ -107,12 +89,16 @@ def read_suite(path: str | Path) -> Suite:
         raise InputError(f"{path}: no tasks; each begins with a line [[task]]")
     _check_keys(document, ("task", "template", "average", "views", "published", "reference", "remark"), str(path))
     tasks = tuple(_build_task(path, i, _fill_in(path, document, row)) for i, row in enumerate(rows, 1))
+    tables = document.get("published", ())  # names of published tables, PAPER/NUMBER, and tables in the file itself
+    published = list(list_published(table for table in tables if isinstance(table, str)))
+    for printed in parse_tables((table for table in tables if not isinstance(table, str)), str(path)).values():
+        published += printed
     return Suite(
         name=path.stem,
         tasks=tasks,
         averages=_read_averages(document.get("average", ()), tasks, str(path)),
         views={name: tuple(names) for name, names in document.get("views", {}).items()},
-        published=_read_published(document.get("published", ()), str(path)),
+        published=tuple(published),
         reference=document.get("reference", ""),
         remark=document.get("remark", ""),
     )
@@ -167,13 +153,6 @@ def _read_averages(rows: Sequence[Mapping[str, Any]], tasks: Sequence[Task], whe
         ]
         averages.append(Average(name=row["name"], tasks=tuple(names), by_group=row.get("by_group", False)))
     return tuple(averages)
-
-
-def _read_published(tables: Sequence[str | Mapping[str, Any]], where: str) -> tuple[Published, ...]:
-    """Return the rows of published tables: of those named PAPER/NUMBER, and of those in the file itself."""
-    named = list_published(table for table in tables if isinstance(table, str))
-    in_file = parse_tables((table for table in tables if not isinstance(table, str)), where)
-    return named + tuple(row for rows in in_file.values() for row in rows)
 
 
 def _build_task(path: Path, number: int, row: Mapping[str, Any]) -> Task:
@@ -237,7 +216,7 @@ def _list_metrics(row: Mapping[str, Any]) -> list[Any]:
 
 def _import_layout(name: str) -> type[DataLayout]:
     module, _, layout = name.partition(":")
-    return getattr(import_module(module), layout)  # type: ignore[no-any-return]
+    return getattr(import_module(f"sciprism.datasets.layouts.{module}"), layout)  # type: ignore[no-any-return]
 
 
 def _implied_settings(protocol: str, metrics: Sequence[Any]) -> dict[str, Any]:

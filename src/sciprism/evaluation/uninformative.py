@@ -18,7 +18,7 @@ from sciprism.evaluation.item_scores import score_rankings
 from sciprism.evaluation.protocols.label import LabelProtocol
 from sciprism.evaluation.protocols.match import PAIRWISE
 from sciprism.evaluation.protocols.rank import DEFAULT_DEPTH
-from sciprism.metrics.rankings import metric_depth
+from sciprism.metrics.rankings import parse_metric
 
 BLOCK = 256
 """Queries whose best and worst rankings are scored at once."""
@@ -46,7 +46,7 @@ def _(data: inputs.RerankInput, protocol: Any) -> dict[str, str]:
 
 @explain_uninformative.register
 def _(data: inputs.RetrievalInput, protocol: Any) -> dict[str, str]:
-    depth = max(metric_depth(name) or DEFAULT_DEPTH for name in protocol.metrics)
+    depth = max(parse_metric(name)[1] or DEFAULT_DEPTH for name in protocol.metrics)
 
     def pools() -> Iterator[_Pool]:
         for i, (judged, grades) in enumerate(zip(data.judged, data.grades, strict=True)):

@@ -8,7 +8,6 @@ Weights (b, n) are integers: how often each of n items occurs in each of b resam
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import nan, sqrt
 from typing import Any, Literal
 
@@ -19,15 +18,6 @@ from sciprism.arrays import Doubles, Integers, check_aligned, check_finite, safe
 from sciprism.errors import InputError
 
 Outcomes = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ConfusionCounts:
-    """True positives, false positives and false negatives of each class, each (..., c)."""
-
-    tp: Doubles
-    fp: Doubles
-    fn: Doubles
 
 
 def correct(gold: ArrayLike, predicted: ArrayLike) -> Outcomes:
@@ -52,12 +42,12 @@ def outcomes(gold: ArrayLike, predicted: ArrayLike, labels: ArrayLike | None) ->
     return truth & guess, ~truth & guess, truth & ~guess
 
 
-def f1_of_counts(counts: ConfusionCounts, average: Literal["macro", "present", "micro"]) -> Doubles:
-    """Return the F1 of counts (..., c) -> (...): 2 tp / (2 tp + fp + fn).
+def f1_of_counts(tp: Doubles, fp: Doubles, fn: Doubles, average: Literal["macro", "present", "micro"]) -> Doubles:
+    """Return the F1 of true positives, false positives and false negatives (..., c) -> (...): 2 tp / (2 tp + fp + fn).
 
     "macro" averages all classes, "present" those in gold or predictions; "micro" adds up the counts first.
     """
-    hit, wrong = 2 * counts.tp, counts.fp + counts.fn
+    hit, wrong = 2 * tp, fp + fn
     if average == "micro":
         return safe_divide(hit.sum(axis=-1), (hit + wrong).sum(axis=-1))
     f1 = safe_divide(hit, hit + wrong)

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise, repeat
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,41 +54,18 @@ class GradedRankings:
     retrieved: Integers
 
 
-class RankingMetric(Protocol):
-    """Scores each query of the rankings down to a depth, or to the end."""
-
-    def __call__(self, rankings: GradedRankings, depth: int | None = None) -> Doubles:
-        """Return one value per query, (q,)."""
-        ...
-
-
+RankingMetric = Callable[[GradedRankings, int | None], Doubles]
+"""Returns one value per query, (q,), of the rankings down to a depth, or to the end."""
 ranking_metrics: Registry[RankingMetric] = Registry("ranking metric")
 
 
-@dataclass(frozen=True, slots=True)
-class NamedMetric:
-    """A ranking metric with its depth, parsed from a name such as "ndcg@10"."""
-
-    metric: RankingMetric
-    depth: int | None
-
-    def __call__(self, rankings: GradedRankings) -> Doubles:
-        """Return one value per query, (q,)."""
-        return self.metric(rankings, self.depth)
-
-
-def parse_metric(name: str) -> NamedMetric:
-    """Return the metric of a name such as "map" or "ndcg@10"; InputError lists the known ones."""
+def parse_metric(name: str) -> tuple[RankingMetric, int | None]:
+    """Return the metric and the depth of a name such as "map" or "ndcg@10"; InputError lists the known ones."""
     family, at, cut = name.partition("@")
     metric = ranking_metrics[family]
     if at and not re.fullmatch(r"[1-9][0-9]*", cut):
         raise InputError(f'ranking metric {name!r}: {cut!r} is no depth; write a positive integer, "{family}@10"')
-    return NamedMetric(metric, int(cut) if at else None)
-
-
-def metric_depth(name: str) -> int | None:
-    """Return the depth of a named metric; None for all ranks."""
-    return parse_metric(name).depth
+    return metric, int(cut) if at else None
 
 
 def grade_rankings(run: Run, qrels: Qrels) -> GradedRankings:
@@ -256,11 +233,6 @@ class PairOrder:
     values: Doubles
     weights: Doubles
     unordered: tuple[str, ...]
-
-    @property
-    def mean(self) -> float:
-        """Return the weighted mean of the raters' scores: 1 - the loss over all pairs; NaN without a pair."""
-        return float(np.average(self.values, weights=self.weights)) if len(self.values) else float("nan")
 
 
 def pair_order(raters: Sequence[str], ratings: ArrayLike, scores: ArrayLike) -> PairOrder:

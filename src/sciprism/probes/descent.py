@@ -88,14 +88,7 @@ class Descent:
     """
 
     def __init__(
-        self,
-        loss: ProbeLoss,
-        blocks: list[SlackBlock],
-        weights: Tensor,
-        *,
-        costs: Tensor,
-        spectrum: Tensor,
-        rows: int,
+        self, loss: ProbeLoss, blocks: list[SlackBlock], weights: Tensor, *, costs: Tensor, spectrum: Tensor, rows: int
     ) -> None:
         self.loss, self.blocks, self.weights, self.costs = loss, blocks, weights, costs * loss.weight
         self.curvatures, self.rows, self.widths = spectrum / max(1, rows), rows, self._initial_widths()
@@ -124,11 +117,8 @@ class Descent:
 
     def solve(self, tolerance: float) -> Solution:
         """Descend until every relative gap is below tolerance or no longer improves."""
-        count, width = self.weights.shape
-        solution = Solution(
-            torch.zeros(count, width, dtype=self.weights.dtype),
-            torch.full((count,), torch.inf, dtype=torch.double),
-        )
+        count = len(self.weights)
+        solution = Solution(torch.zeros_like(self.weights), torch.full((count,), torch.inf, dtype=torch.double))
         self._update_sums()
         for iteration in range(MAX_ITERATIONS):
             gaps = self._update_gaps(iteration)

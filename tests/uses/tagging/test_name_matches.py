@@ -60,9 +60,13 @@ def test_labels_are_found_by_id_notation_and_name():
             Label(id="u4", name="Giant, red"),
         ]
     )
-    found = [vocabulary.find(name) for name in ("u2", "D06", "insulin", "INSULINS", "insulin drug", "Red giants")]
+    found = [
+        row
+        for name in ("u2", "D06", "insulin", "INSULINS", "insulin drug", "Red giants")
+        for row in vocabulary.find_all(name)
+    ]
     assert found == [0 + 1, 0, 0, 1, 1, 2]
-    assert vocabulary.find("insulin'") is None, "one form of two labels"
+    assert vocabulary.find_all("insulin'") == [0, 1], "one form of two labels"
     with pytest.raises(InputError, match=r"the branch 'Red gaint' is no id, notation or name .* 'Red giant'"):
         vocabulary.find_named("Red gaint", "the branch")
 

@@ -77,7 +77,7 @@ def test_unknown_formats_are_refused(tmp_path: Path):
 
 def test_tags_are_resolved_and_unknown_ones_counted():
     named = [["Galaxies", "t1", "nothing"], ["nothing"], []]
-    rows, report = resolve_tags([*PAPERS, PAPERS[0]], named, build_vocabulary())
+    rows, report = resolve_tags(named, build_vocabulary())
     assert rows == [[0, 1], [], []]
     assert (report.tags, report.unknown["nothing"], report.untagged) == (2, 2, 2)
 
@@ -110,7 +110,7 @@ def test_rows_that_are_not_used_are_counted(tmp_path: Path):
 
 def test_names_of_several_labels_are_not_unknown():
     labels = [Label(id="p", name="Mercury"), Label(id="e", name="mercury "), Label(id="h", name="God", synonyms=("x",))]
-    rows, report = resolve_tags(PAPERS, [["Mercury", "<p>", "X"], ["MERCURY"]], Vocabulary(labels))
+    rows, report = resolve_tags([["Mercury", "<p>", "X"], ["MERCURY"]], Vocabulary(labels))
     assert rows == [[0, 2], []] and not report.unknown and report.untagged == 1
     assert report.to_json()["ambiguous"] == {"Mercury": 1, "MERCURY": 1} and report.homonyms["Mercury"] == ["p", "e"]
 

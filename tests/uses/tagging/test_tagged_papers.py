@@ -115,7 +115,7 @@ def test_nearest_papers_in_blocks(monkeypatch):
 def test_coverage_is_the_share_of_the_name_by_rarity():
     collector, _data, _, _ = fit()
     vocabulary = build_vocabulary()
-    row = vocabulary.find("Dark matter")
+    row = vocabulary.find_named("Dark matter", "it")
     from sciprism.papers.records import Paper
 
     papers = [Paper(id="a", title="dark matters"), Paper(id="b", title="dark"), Paper(id="c", title="none of it")]

@@ -107,7 +107,7 @@ def test_choices(trained):
 
 def test_parents_are_dropped_or_added():
     vocabulary = build_vocabulary()
-    labels = np.array([vocabulary.find(name) for name in ("Astronomy", "Galaxies", "Vaccines")])
+    labels = np.array([vocabulary.find_named(name, "it") for name in ("Astronomy", "Galaxies", "Vaccines")])
     values = np.array([0.9, 0.8, 0.7])
     picked = {
         parents: [

@@ -299,9 +299,7 @@ def _describe_hub_model(name: str, cached: dict[str, tuple[Path, int]]) -> Known
     if released is None:
         folder, size = cached.get(name, (None, None))
         return KnownModel(name, _read_method(folder), FORMATS, size, "" if size else "downloaded when named")
-    adapters = [
-        [adapter for adapter in released.family.adapters[route] if adapter in cached] for route in released.formats
-    ]
+    adapters = [[name for name in released.family.adapters[route] if name in cached] for route in released.formats]
     parts = [released.family.base, *(names[0] for names in adapters if names)]
     here = all(adapters) and all(part in cached for part in parts)
     size = sum(cached[part][1] for part in parts) if here else None

@@ -103,7 +103,7 @@ class FormatLayer(nn.ModuleDict):
 class FormatTokens:
     """The states of the format tokens during one pass of a batch, (R, b, K, hidden) for each request.
 
-    It is the transformer's `LayerHook`: each layer of the text advances the tokens by one layer.
+    `on_layer` is the transformer's `LayerHook`: each layer of the text advances the tokens by one layer.
     """
 
     def __init__(self, prism: Prism, model: Transformer, batch: PackedBatch, requests: Sequence[FormatRequest]) -> None:
@@ -278,9 +278,9 @@ class PrismMethod(PerFormat):
         tokens, pooled = FormatTokens(prism, model, batch, requests), None
         with torch.set_grad_enabled(torch.is_grad_enabled() and not model.frozen_text):
             if self.plus:
-                pooled = pool(model(batch, hook=tokens), batch)
+                pooled = pool(model(batch, hook=tokens.on_layer), batch)
             else:
-                model.run_hook(batch, tokens)
+                model.run_hook(batch, tokens.on_layer)
         return tokens.vectors(pooled)
 
     def scales(self, model: Transformer) -> Mapping[str, nn.Parameter]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sciprism.arrays import Doubles, Rows
+from sciprism.arrays import Doubles, Floats, Rows
 from sciprism.datasets.inputs import Signature
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.evaluation.disambiguation.features import FEATURES, NAME_GROUPS
@@ -22,7 +22,6 @@ from sciprism.metrics.predictions import b_cubed, b_cubed_f1
 from sciprism.papers.bibliographic_fields import parse_name
 from sciprism.parallel import map_threads
 
-FeatureTable = NDArray[np.float32]
 PATIENCE = 50  # trees without a better dev AUC before training stops
 TreeSettings = Mapping[str, Any]
 DEFAULT_SETTINGS: TreeSettings = {
@@ -41,7 +40,7 @@ EXCLUDED_GROUPS = (frozenset[str](), NAME_GROUPS)
 class MentionPairs:
     """Features of pairs of mentions (n, 39), and whether each pair is one person (n,)."""
 
-    table: FeatureTable
+    table: Floats
     same: NDArray[np.bool_]
 
     @classmethod
@@ -102,7 +101,7 @@ class SameAuthorModel:
     def __init__(self, models: Sequence[BoostedTrees]) -> None:
         self._models = tuple(models)
 
-    def distances(self, table: FeatureTable) -> Doubles:
+    def distances(self, table: Floats) -> Doubles:
         """Return the probability that the mentions of each pair are two persons. (n, 39) -> (n,)."""
         if not len(table):
             return np.empty(0)
@@ -229,8 +228,8 @@ def _train_trees(
     return BoostedTrees(booster, columns, settings, int(booster.best_iteration), float(auc))
 
 
-FeatureFunction = Callable[[Rows, Rows], NDArray[np.float32]]
-DistanceFunction = Callable[[NDArray[np.float32]], Doubles]
+FeatureFunction = Callable[[Rows, Rows], Floats]
+DistanceFunction = Callable[[Floats], Doubles]
 CUT_STEPS = 100  # candidate cuts on dev
 MAX_PAIRS = 200_000  # per batch
 

@@ -10,15 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.distance import Jaro, LCSseq, Levenshtein, Prefix
 
-from sciprism.arrays import Rows
+from sciprism.arrays import Floats, Rows
 from sciprism.datasets.inputs import Signatures
 from sciprism.errors import MissingExtraError
 from sciprism.papers.bibliographic_fields import Name, normalize, parse_name
 from sciprism.papers.languages import guess_language
 from sciprism.papers.records import Paper
 
-FeatureTable = NDArray[np.float32]
-Column = NDArray[np.float32]
 CHUNK = 20_000  # pairs at once: the n-gram rows of more would exceed the cache
 MAX_UNION = 5000  # cap of the union of long lists (coauthors, references)
 MAX_DISTANCE = 50  # of years or positions
@@ -93,8 +91,8 @@ class PairFeatures:
         self._affiliations = BagMatrix(
             [gram for place in signature.affiliations for gram in character_ngrams(place)] for signature in signatures
         )
-        self._coauthor_blocks = build_set_bags([[name.block for name in names] for names in coauthors])
-        self._coauthor_names = build_set_bags([[name.whole for name in names] for names in coauthors])
+        self._coauthor_blocks = BagMatrix({name.block for name in names} for names in coauthors)
+        self._coauthor_names = BagMatrix({name.whole for name in names} for names in coauthors)
         self._coauthor_grams = BagMatrix(
             [gram for name in names for gram in character_ngrams(name.whole)] for names in coauthors
         )
@@ -105,7 +103,7 @@ class PairFeatures:
         """Return for each paper whether the language guessed from its text is English or unknown, (papers,)."""
         return self._about.english
 
-    def table(self, left: Rows, right: Rows) -> FeatureTable:
+    def table(self, left: Rows, right: Rows) -> Floats:
         """Return all features of pairs of mentions: (n,), (n,) -> (n, 39); the embedding's is NaN."""
         table = np.full((len(left), len(FEATURES)), np.nan, np.float32)
         for start in range(0, len(left), CHUNK):
@@ -113,7 +111,7 @@ class PairFeatures:
             self._fill(table[part], left[part], right[part])
         return table
 
-    def _fill(self, table: FeatureTable, left: Rows, right: Rows) -> None:
+    def _fill(self, table: Floats, left: Rows, right: Rows) -> None:
         table[:, find_columns(["name", "advanced"])] = self._name_features(left, right)
         emails = ((self._emails[i], self._emails[j]) for i, j in zip(left, right, strict=True))
         equal = [[float(a == b) if a and b else np.nan for a, b in zip(*pair, strict=True)] for pair in emails]
@@ -133,7 +131,7 @@ class PairFeatures:
             if feature.name in columns:
                 table[:, number] = columns[feature.name]
 
-    def _name_features(self, left: Rows, right: Rows) -> FeatureTable:
+    def _name_features(self, left: Rows, right: Rows) -> Floats:
         """Compare names, each distinct pair once: a block has few."""
         similarities: dict[tuple[Name, Name], tuple[float, ...]] = {}
         rows = []
@@ -145,7 +143,7 @@ class PairFeatures:
         return np.array(rows, np.float32)
 
 
-def embedding_similarity(vectors: FeatureTable, usable: NDArray[np.bool_], left: Rows, right: Rows) -> Column:
+def embedding_similarity(vectors: Floats, usable: NDArray[np.bool_], left: Rows, right: Rows) -> Floats:
     """Return cosine + 1 of pairs of vectors, NaN where either is zero or not usable. vectors: (m, d)."""
     lengths = np.linalg.norm(vectors, axis=1)
     good = usable & (lengths > 0)
@@ -204,8 +202,7 @@ class _PaperFeatures:
             "references": (BagMatrix(used_bags(lambda paper: set(paper.references))), np.inf),
         }
 
-    def columns(self, left: Rows, right: Rows) -> dict[str, Column]:
-        """Return the feature columns of pairs of papers (rows), by name."""
+    def columns(self, left: Rows, right: Rows) -> dict[str, Floats]:
         cites = [
             float(self._ids[i] in self._references[j] or self._ids[j] in self._references[i])
             if self._references[i] and self._references[j]
@@ -223,7 +220,7 @@ class _PaperFeatures:
         }
 
 
-def _count_names(names: Sequence[Name], papers: Sequence[Paper]) -> FeatureTable:
+def _count_names(names: Sequence[Name], papers: Sequence[Paper]) -> Floats:
     """Count each mention's first name, full name, surname and block in the papers' author lists -> (n, 4).
 
     Full name: first name and surname. Counts of first and full names are NaN for an initial or no first name.
@@ -322,7 +319,7 @@ class BagMatrix:
         )
         self._sizes = np.asarray(self._counts.sum(axis=1), np.float32).ravel()
 
-    def jaccard(self, left: Rows, right: Rows, cap: float = np.inf) -> Column:
+    def jaccard(self, left: Rows, right: Rows, cap: float = np.inf) -> Floats:
         """Return the multiset Jaccard similarity of pairs of rows (n,), at most 1; NaN where a bag is empty.
 
         The sum of minima divided by the sum of maxima; the latter is capped at `cap`.
@@ -336,8 +333,3 @@ class BagMatrix:
             union = np.minimum(self._sizes[one] + self._sizes[other] - minima, cap)
             shared[full] = np.minimum(minima / union, 1.0)
         return shared
-
-
-def build_set_bags(bags: Sequence[Iterable[str]]) -> BagMatrix:
-    """Return bags in which every member counts once."""
-    return BagMatrix(set(bag) for bag in bags)

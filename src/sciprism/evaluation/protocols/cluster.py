@@ -68,8 +68,8 @@ class ClusterProtocol:
     def evaluate(self, data: Signatures, system: System, context: EvaluationContext) -> ProtocolResult:
         """Train on train blocks, choose the distance on dev blocks, score the mentions of test blocks."""
         mentions = EncodedMentions(data, system, context)
-        train = mentions.sample_pairs(mentions.splits.train, self.train_pairs, context.seed)
-        dev = mentions.sample_pairs(mentions.splits.dev, self.dev_pairs, context.seed)
+        train = mentions.sample_pairs(mentions.splits["train"], self.train_pairs, context.seed)
+        dev = mentions.sample_pairs(mentions.splits["dev"], self.dev_pairs, context.seed)
         settings = choose_settings(train, dev, trials=self.trials, seed=context.seed)
         seeds = range(context.seed, context.seed + self.repeats)
         models = [
@@ -79,7 +79,7 @@ class ClusterProtocol:
         ]
         scores, cuts = _score_clusters(mentions, models)
         full, without = scores[: self.repeats], scores[self.repeats :]
-        rows, clusters = cluster_by_name(data.signatures, mentions.splits.test)
+        rows, clusters = cluster_by_name(data.signatures, mentions.splits["test"])
         item_scores = {
             "b3": average_parts(full),
             "b3 without embedding": average_parts(without),
@@ -91,7 +91,7 @@ class ClusterProtocol:
             "dev pairs": len(dev.same),
             "papers": mentions.papers,
             "mentions": len(rows),
-            "blocks": len(mentions.splits.test),
+            "blocks": len(mentions.splits["test"]),
             "distances": cuts,
             "all": {name: estimate(items) for name, items in item_scores.items()},
             "repeats": {"b3": list(map(estimate, full)), "b3 without embedding": list(map(estimate, without))},
@@ -108,9 +108,9 @@ def _score_clusters(
     distances = [model.distances for model in models]
     cuts = [
         choose_cut([trees], mentions.persons)
-        for trees in build_dendrograms(mentions.splits.dev, mentions.pair_features, distances)
+        for trees in build_dendrograms(mentions.splits["dev"], mentions.pair_features, distances)
     ]
-    dendrograms = build_dendrograms(mentions.splits.test, mentions.pair_features, distances)
+    dendrograms = build_dendrograms(mentions.splits["test"], mentions.pair_features, distances)
     scores = [_item_scores(mentions, *trees.cut(cut)) for trees, (cut, _) in zip(dendrograms, cuts, strict=True)]
     return scores, [{"distance": cut, "dev b3": score} for cut, score in cuts]
 
@@ -126,15 +126,9 @@ def _difference(one: ItemScores, other: ItemScores) -> ItemScores:
 
 
 Blocks = Mapping[str, Rows]
-
-
-@dataclass(frozen=True, slots=True)
-class BlockSplits:
-    """The train, dev and test blocks: name -> the rows of its mentions."""
-
-    train: Blocks
-    dev: Blocks
-    test: Blocks
+"""Name of a block -> the rows of its mentions."""
+BlockSplits = Mapping[str, Blocks]
+"""The blocks of train, dev and test."""
 
 
 class EncodedMentions:
@@ -147,11 +141,10 @@ class EncodedMentions:
     def __init__(self, data: Signatures, system: System, context: EvaluationContext) -> None:
         self.data = data
         splits = {"train": data.train, "dev": data.dev, "test": data.test}
-        blocks = {name: group_by_block(data.signatures, split) for name, split in splits.items()}
-        for name, members in blocks.items():
+        self.splits: BlockSplits = {name: group_by_block(data.signatures, split) for name, split in splits.items()}
+        for name, members in self.splits.items():
             if not members:
                 raise InputError(f"no mention is in a {name} block; see the division of the blocks")
-        self.splits = BlockSplits(**blocks)
         self.persons = np.unique([s.author for s in data.signatures], return_inverse=True)[1].astype(np.int64)
         used, self._papers = np.unique([s.paper for s in data.signatures], return_inverse=True)
         self.papers = len(used)
@@ -179,10 +172,10 @@ class EncodedMentions:
     def of_source(self, source: str) -> BlockSplits:
         """Return the blocks of one source."""
         sources = self.data.source or ()
-        parts = (self.splits.train, self.splits.dev, self.splits.test)
-        return BlockSplits(
-            *({name: rows for name, rows in part.items() if sources[rows[0]] == source} for part in parts)
-        )
+        return {
+            split: {name: rows for name, rows in blocks.items() if sources[rows[0]] == source}
+            for split, blocks in self.splits.items()
+        }
 
 
 SOURCE_METRICS = ("union", "grid")
@@ -225,8 +218,8 @@ class ClusterSourcesProtocol:
         splits = _split_by_source(mentions)
         pairs = {
             name: (
-                mentions.sample_pairs(of_source.train, self.train_pairs, context.seed),
-                mentions.sample_pairs(of_source.dev, self.dev_pairs, context.seed),
+                mentions.sample_pairs(of_source["train"], self.train_pairs, context.seed),
+                mentions.sample_pairs(of_source["dev"], self.dev_pairs, context.seed),
             )
             for name, of_source in splits.items()
         }
@@ -240,7 +233,7 @@ class ClusterSourcesProtocol:
         grid: dict[str, float] = {}
         for target, of_source in splits.items():
             scored = [*single.values(), unions[target]]
-            dendrograms = _dendrograms(mentions, of_source.test, scored)
+            dendrograms = _dendrograms(mentions, of_source["test"], scored)
             scores = [_score(mentions, *t.cut(model.cut)) for t, model in zip(dendrograms, scored, strict=True)]
             union[target] = scores.pop()
             grid |= {f"{name} on {target}": score for name, score in zip(single, scores, strict=True)}
@@ -248,12 +241,12 @@ class ClusterSourcesProtocol:
             "union": union,
             "grid": grid,
             "exact name": {
-                n: _score(mentions, *cluster_by_name(data.signatures, of_source.test))
+                n: _score(mentions, *cluster_by_name(data.signatures, of_source["test"]))
                 for n, of_source in splits.items()
             },
             "distances": {name: model.cut for name, model in single.items()},
             "union distances": {name: model.cut for name, model in unions.items()},
-            "mentions": {name: sum(map(len, of_source.test.values())) for name, of_source in splits.items()},
+            "mentions": {name: sum(map(len, of_source["test"].values())) for name, of_source in splits.items()},
             "papers": mentions.papers,
         }
         every = {"union": _mean(union), "grid": _mean(grid)}
@@ -279,7 +272,7 @@ def _choose_cuts(
     trees: list[list[Dendrograms]] = [[] for _ in models]
     for name, of_source in splits.items():
         numbers = [number for number, model in enumerate(models) if name in model.sources]
-        dendrograms_by_model = _dendrograms(mentions, of_source.dev, [models[number] for number in numbers])
+        dendrograms_by_model = _dendrograms(mentions, of_source["dev"], [models[number] for number in numbers])
         for number, dendrograms in zip(numbers, dendrograms_by_model, strict=True):
             trees[number].append(dendrograms)
     return [
@@ -294,7 +287,7 @@ def _split_by_source(mentions: EncodedMentions) -> dict[str, BlockSplits]:
         raise InputError("cluster-sources needs mentions of at least two sources; use cluster for one")
     splits = {name: mentions.of_source(name) for name in names}
     for name, of_source in splits.items():
-        if not (of_source.train and of_source.dev and of_source.test):
+        if not all(of_source.values()):
             raise InputError(f"source {name}: train, dev or test has no block with a mention")
     return splits
 

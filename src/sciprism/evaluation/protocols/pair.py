@@ -73,13 +73,11 @@ class _TextProblem(TuningProblem[PairInput, PairProtocol]):
         self.width = max(1, len(self.names))
 
     def loss(self, outputs: Tensor, examples: Sequence[TuningExample]) -> Tensor:
-        """Return the sum over texts of the loss of their kind of target."""
         targets: list[Any] = [example.targets[0] for example in examples]
         by_kind = {"class": class_loss, "labels": label_loss, "number": regression_loss}
         return by_kind[self.kind](outputs, targets)  # type: ignore[no-any-return, operator]
 
     def row_examples(self, row: int) -> list[TuningExample]:
-        """Return the one example of a row."""
         window, truncated = self.tokenizer.truncate(self.data.texts[row])
         if truncated:
             self.dropped.add(TRUNCATED, self.data.ids[row])
@@ -91,7 +89,6 @@ class _TextProblem(TuningProblem[PairInput, PairProtocol]):
         return [TuningExample(row, window.ids, window.types, [0], [target])]
 
     def item_scores(self, rows: Rows, predictions: Predictions) -> Mapping[str, ItemScores]:
-        """Return the scores of each text."""
         outputs = np.concatenate([output for _, output in sorted(predictions, key=lambda pair: pair[0].row)])
         order = np.sort(rows)
         ids = [self.data.ids[row] for row in order]

@@ -17,7 +17,7 @@ from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import score_rankings
 from sciprism.evaluation.systems import Distance, System
 from sciprism.evaluation.task import EvaluationContext, ProtocolResult, check_metrics, protocols
-from sciprism.metrics.rankings import metric_depth
+from sciprism.metrics.rankings import parse_metric
 
 
 @protocols.register("rerank")
@@ -94,7 +94,7 @@ class RetrieveProtocol:
             raise InputError("no query has a relevant document among the documents; check the relevance judgements")
         queries = [data.queries[i] for i in scored]
         as_query = context.papers(queries) if data.query_role == "paper" else context.queries(queries)
-        k = min(max(metric_depth(name) or DEFAULT_DEPTH for name in self.metrics), len(data.documents))
+        k = min(max(parse_metric(name)[1] or DEFAULT_DEPTH for name in self.metrics), len(data.documents))
         excluded = None if data.excluded is None else [data.excluded[i] for i in scored]
         scores, rows = system.top(as_query, context.papers(data.documents), k, self.distance, excluded)
         names = data.document_ids

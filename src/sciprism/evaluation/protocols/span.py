@@ -82,7 +82,6 @@ class _AnswerProblem(TuningProblem[SpanInput, SpanProtocol]):
         return len(set(self._predict_answers(predictions).values())) < 2
 
     def row_examples(self, row: int) -> list[TuningExample]:
-        """Return the windows of one question."""
         question, context = self.data.questions[row], self.data.contexts[row]
         overlap = self.tokenizer.overlap(self.protocol.stride)
         short = self.tokenizer.shorten(question, self.tokenizer.length // 2 - 2 - overlap // 2)

@@ -67,11 +67,9 @@ class _TagProblem(TuningProblem[TaggingInput, TagProtocol]):
         self.width = len(self.tags)
 
     def loss(self, outputs: Tensor, examples: Sequence[TuningExample]) -> Tensor:
-        """Return the sum over words of the cross-entropy."""
         return class_loss(outputs, [target for example in examples for target in example.targets])
 
     def item_scores(self, rows: Rows, predictions: Predictions) -> Mapping[str, ItemScores]:
-        """Return the counts of each row and type."""
         predicted = {int(row): [OUTSIDE] * len(self.data.words[row]) for row in rows}
         for example, outputs in predictions:
             for word, tag in zip(example.names, outputs.argmax(axis=1).tolist(), strict=True):
@@ -88,7 +86,6 @@ class _TagProblem(TuningProblem[TaggingInput, TagProtocol]):
         return len({tag for _, outputs in predictions for tag in outputs.argmax(axis=1).tolist()}) < 2
 
     def row_examples(self, row: int) -> Iterator[TuningExample]:
-        """Yield the windows of one row."""
         words, tags = self.data.words[row], self.data.tags[row]
         text, starts = join_words(words)
         windows = self.tokenizer.windows(text, self.protocol.stride)

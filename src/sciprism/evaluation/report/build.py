@@ -171,7 +171,11 @@ def _average_row(
         if line.task not in lacking:
             groups.setdefault(line.result.group if average.by_group else "", []).append(results)
     by_system = [[[results[i] for results in group] for group in groups.values()] for i in range(len(systems))]
-    means = [_mean_score(some) if i in members else None for i, some in enumerate(by_system)]
+    means = []
+    for i, groups_of_system in enumerate(by_system):
+        scores = [[result.score for result in results if result.score] for results in groups_of_system]
+        has_mean = i in members and any(scores)
+        means.append(average_scores([average_scores(some) for some in scores]) if has_mean else None)
     return ReportRow(
         name=average.name,
         kind="average",
@@ -197,12 +201,6 @@ def _explain_lacking(
         if status:
             lacking.setdefault(status, []).append(systems[i].name)
     return "; ".join(f"{status}: {', '.join(names)}" for status, names in lacking.items())
-
-
-def _mean_score(groups: Sequence[Sequence[LineResult]]) -> SampledScore | None:
-    """Return the mean of the groups' means, None where there is none."""
-    scores = [[result.score for result in results if result.score] for results in groups]
-    return average_scores([average_scores(some) for some in scores]) if any(scores) else None
 
 
 def _average_cell(

@@ -27,12 +27,21 @@ def build_notes(
         *_incomplete(rows),
         *_without_number(systems),
         *_uninformative(systems),
-        *_warnings(systems),
+        *(
+            f"warning: {system.name}, {result.task}: {warning}"
+            for system in systems
+            for result in system.results
+            for warning in result.details.get("warnings", ())
+        ),
         *_not_comparable(systems, results),
         *_seeds(systems),
         *_fingerprints(systems),
         *_dropped(systems),
-        *_damaged_vectors(systems),
+        *(
+            f"{system.name}: {count:,} cached vectors were damaged, and were computed again"
+            for system in systems
+            if (count := sum(result.details.get("damaged vectors", 0) for result in system.results))
+        ),
     ]
 
 
@@ -141,13 +150,6 @@ def _uninformative(systems: Sequence[SystemResults]) -> Iterator[str]:
     )
 
 
-def _warnings(systems: Sequence[SystemResults]) -> Iterator[str]:
-    for system in systems:
-        for result in system.results:
-            for warning in result.details.get("warnings", ()):
-                yield f"warning: {system.name}, {result.task}: {warning}"
-
-
 def _not_comparable(systems: Sequence[SystemResults], results: LineResults) -> Iterator[str]:
     remarks: dict[tuple[str, str], list[str]] = defaultdict(list)
     for line, some in results:
@@ -196,12 +198,6 @@ def _dropped(systems: Sequence[SystemResults]) -> Iterator[str]:
         lines[f"{count:,} x {reason} ({first}{more}){file}", of].append(task)
     for (line, of), tasks in lines.items():
         yield f"{_first_names(tasks)}{of}: {line}"
-
-
-def _damaged_vectors(systems: Sequence[SystemResults]) -> Iterator[str]:
-    for system in systems:
-        if count := sum(result.details.get("damaged vectors", 0) for result in system.results):
-            yield f"{system.name}: {count:,} cached vectors were damaged, and were computed again"
 
 
 def _first_names(names: Iterable[str]) -> str:

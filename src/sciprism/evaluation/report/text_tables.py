@@ -49,8 +49,12 @@ def fit_table(table: TextTable, width: int) -> Iterator[TextTable]:
 
     Names stay whole; where that does not fit, they are broken after a hyphen, a slash or an underscore.
     """
-    stacked = _stack_intervals(table)
-    broken = _break_names(stacked, max(width // 4, HEAD_WIDTH))
+    rows = ((name, *(_INTERVAL.sub(r"\1\3\n\2", cell) for cell in cells)) for name, *cells in table.rows)
+    stacked = replace(table, rows=tuple(rows))
+    names_width = max(width // 4, HEAD_WIDTH)
+    heads = tuple(_break_name(head, HEAD_WIDTH) for head in table.heads)
+    rows = ((_break_name(name, names_width), *cells) for name, *cells in stacked.rows)
+    broken = replace(table, heads=heads, rows=tuple(rows))
     for form in (table, stacked, broken):
         if sum(_measure(form, width)) <= width + GAP:
             yield form
@@ -68,18 +72,6 @@ def _measure(table: TextTable, width: int) -> list[int]:
     names, *columns = zip(table.heads, *table.rows, strict=True)
     names_width = max(longest(names, None), min(longest(names, "\n"), LONGEST_NAME, max(width // 4, HEAD_WIDTH)))
     return [GAP + names_width, *(GAP + max(longest([head], None), longest(cells, "\n")) for head, *cells in columns)]
-
-
-def _stack_intervals(table: TextTable) -> TextTable:
-    """Return the table with each interval, in square brackets, on a line below its number."""
-    rows = (tuple(_INTERVAL.sub(r"\1\3\n\2", cell) for cell in row[1:]) for row in table.rows)
-    return replace(table, rows=tuple((name[0], *row) for name, row in zip(table.rows, rows, strict=True)))
-
-
-def _break_names(table: TextTable, width: int) -> TextTable:
-    """Return the table with names of rows broken to a width, and those of columns to HEAD_WIDTH."""
-    heads = tuple(_break_name(head, HEAD_WIDTH) for head in table.heads)
-    return replace(table, heads=heads, rows=tuple((_break_name(row[0], width), *row[1:]) for row in table.rows))
 
 
 def _break_name(name: str, width: int) -> str:
@@ -244,7 +236,12 @@ PAGE = 100
 
 def markdown(report: Report) -> str:
     """Return the report as Markdown tables, its notes as a list."""
-    parts = [f"### {_md(table.title)}\n\n{_md_table(table)}" for table in build_tables(report)]
+    parts = []
+    for table in build_tables(report):
+        lines = [[_md(cell) for cell in row] for row in (table.heads, *table.rows)]
+        lines.insert(1, ["---", *("--:" for _ in table.heads[1:])])
+        rows = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        parts.append(f"### {_md(table.title)}\n\n{rows}")
     parts += ["\n".join(f"- {_md(note)}" for note in report.notes)]
     if report.remarks:
         parts += ["### Data", "\n".join(f"- {_md(name)}: {_md(remark)}" for name, remark in report.remarks.items())]
@@ -263,12 +260,6 @@ def latex(report: Report) -> str:
 
 def _md(text: str) -> str:
     return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", " ".join(text.split()))
-
-
-def _md_table(table: TextTable) -> str:
-    lines = [[_md(cell) for cell in row] for row in (table.heads, *table.rows)]
-    lines.insert(1, ["---", *("--:" for _ in table.heads[1:])])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _tex(text: str) -> str:

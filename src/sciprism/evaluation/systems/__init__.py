@@ -8,7 +8,7 @@ your own is a subclass of `VectorSystem` with `encode`, or of `RankingSystem` wi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from pathlib import Path
 from time import perf_counter
@@ -74,55 +74,15 @@ class SearchTimes:
 
     def to_json(self, count: int) -> dict[str, float | str]:
         """Return the times of `count` queries as JSON values, "cached" for those that are not known."""
-        times = {
-            "documents": self.documents,
-            "queries": self.queries,
-            "search": self.search,
-            "per query": self.per_query(count),
-        }
+        times = asdict(self) | {"per query": self.per_query(count)}
         return {name: "cached" if time is None else round(time, 6) for name, time in times.items()}
 
 
 @runtime_checkable
 class System(Protocol):
-    """One row of a result table."""
+    """One row of a result table, with a `name`, and a `fingerprint` by which its results are recognized."""
 
     name: str
-
-    @property
-    def fingerprint(self) -> str:
-        """Return a hash of all that decides its scores."""
-        ...
-
-    def describe(self) -> dict[str, Any]:
-        """Return what results record of it, as JSON values."""
-        ...
-
-    def encode(self, texts: EncodingInput) -> Floats:
-        """Return one row per item, (n, dim), perhaps memory-mapped. Raises NotServedError."""
-        ...
-
-    def pool_scores(
-        self, queries: EncodingInput, candidates: EncodingInput, pools: Sequence[Rows], distance: Distance
-    ) -> Sequence[NDArray[np.floating]]:
-        """Return the score of each candidate row in each query's pool; higher is better."""
-        ...
-
-    def top(
-        self, queries: EncodingInput, documents: EncodingInput, k: int, distance: Distance, excluded: Excluded
-    ) -> tuple[Floats, Rows]:
-        """Return scores and rows (m, k) of the k best documents per query, -inf and -1 where there are fewer."""
-        ...
-
-
-class NamedSystem:
-    """A system with a `name`, and a `fingerprint` by which its results are recognized.
-
-    search_times: of the last `top`, None where it is not timed.
-    """
-
-    name: str
-    search_times: SearchTimes | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -130,21 +90,35 @@ class NamedSystem:
         raise NotImplementedError
 
     def describe(self) -> dict[str, Any]:
-        """Return its name and fingerprint."""
+        """Return what results record of it, as JSON values: its name and fingerprint."""
         return {"name": self.name, "fingerprint": self.fingerprint}
 
+    def encode(self, texts: EncodingInput) -> Floats:
+        """Return one row per item, (n, dim), perhaps memory-mapped. Raises NotServedError."""
+        raise NotServedError(f"{self.name} has no vectors")
 
-class RankingSystem(NamedSystem):
+    def pool_scores(
+        self, queries: EncodingInput, candidates: EncodingInput, pools: Sequence[Rows], distance: Distance
+    ) -> Sequence[NDArray[np.floating]]:
+        """Return the score of each candidate row in each query's pool; higher is better."""
+        raise NotImplementedError
+
+    def top(
+        self, queries: EncodingInput, documents: EncodingInput, k: int, distance: Distance, excluded: Excluded
+    ) -> tuple[Floats, Rows]:
+        """Return scores and rows (m, k) of the k best documents per query, -inf and -1 where there are fewer."""
+        raise NotImplementedError
+
+
+class RankingSystem(System):
     """A system without vectors: a subclass has a `name`, a `fingerprint` and the method `rank`.
 
-    floor: documents with this score or a lower one are not in a ranking.
+    floor: documents with this score or a lower one are not in a ranking. search_times: of the last `top`, None where
+    it is not timed.
     """
 
     floor: float = -np.inf
-
-    def encode(self, texts: EncodingInput) -> Floats:
-        """Raise NotServedError."""
-        raise NotServedError(f"{self.name} has no vectors")
+    search_times: SearchTimes | None = None
 
     def rank(self, queries: EncodingInput, documents: EncodingInput) -> Iterable[Floats]:
         """Yield the scores of all documents for each query, (n,); higher is better."""
@@ -206,17 +180,15 @@ MAX_DOCUMENTS = 1 << 14
 """Maximum number of documents per query: more would not fit in memory for large query sets."""
 
 
-class VectorSystem(NamedSystem):
+class VectorSystem(System):
     """Score by vectors: a subclass has a `name`, a `fingerprint` and the method `encode`.
 
-    distance: how the vectors are compared, where the task leaves it to the system.
+    distance: how the vectors are compared, where the task leaves it to the system. search_times: of the last `top`,
+    None where it is not timed.
     """
 
     distance: str = "cosine"
-
-    def encode(self, texts: EncodingInput) -> Floats:
-        """Return one row per item, (n, dim)."""
-        raise NotImplementedError
+    search_times: SearchTimes | None = None
 
     def encode_both(self, queries: EncodingInput, documents: EncodingInput) -> tuple[Floats, Floats]:
         """Return the vectors of queries and documents."""
@@ -266,8 +238,8 @@ class VectorSystem(NamedSystem):
 class DenseSystem(VectorSystem):
     """Score by the vectors of an encoder, which a cache folder stores across tasks and runs.
 
-    Its name is the model's or its folder's, with the options of loading (pooling, length, precision).
-    search_times: of the last `top`; encoding is timed where no vector came from the cache.
+    Its name is the model's or its folder's, with the options of loading (pooling, length, precision). Encoding is
+    timed where no vector came from the cache.
     """
 
     def __init__(self, encoder: EncoderProtocol, cache: Path) -> None:

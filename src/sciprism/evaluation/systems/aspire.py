@@ -23,7 +23,7 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.packing import pack, token_batches
 from sciprism.encoders.streaming import CPU_BUDGET, CUDA_BUDGET, run_batches
 from sciprism.errors import InputError
-from sciprism.evaluation.systems import Distance, EncodingInput, Excluded, NotServedError, display_name
+from sciprism.evaluation.systems import Distance, EncodingInput, Excluded, NotServedError, System, display_name
 from sciprism.papers.records import Paper
 from sciprism.parallel import map_threads
 from sciprism.text.sentences import split_sentences
@@ -40,7 +40,7 @@ STEPS = 2_000
 TINY = 1e-300
 
 
-class AspireSystem:
+class AspireSystem(System):
     """Re-rank papers by their sentences, with the token states of an encoder.
 
     match: "ts" or "ot". The title is read with the abstract but is not a sentence, as in the released models;
@@ -63,14 +63,8 @@ class AspireSystem:
 
     def describe(self) -> dict[str, Any]:
         """Return the settings and the encoder's own description."""
-        return {
-            "name": self.name,
-            "match": self.match,
-            "eps": EPS,
-            "temperature": TEMPERATURE,
-            "encoder": self.encoder.describe(),
-            "fingerprint": self.fingerprint,
-        }
+        settings = {"match": self.match, "eps": EPS, "temperature": TEMPERATURE}
+        return {"name": self.name, **settings, "encoder": self.encoder.describe(), "fingerprint": self.fingerprint}
 
     def encode(self, texts: EncodingInput) -> Floats:
         """Raise NotServedError: a paper has a vector per sentence."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from sciprism.arrays import Floats
 from sciprism.errors import InputError
-from sciprism.evaluation.systems import EncodingInput, NotServedError, RankingSystem, SearchTimes
+from sciprism.evaluation.systems import EncodingInput, RankingSystem, SearchTimes
 
 K1, B = 1.2, 0.75
 MAX_INDEXES = 2
@@ -48,10 +48,6 @@ class BM25System(RankingSystem):
     def describe(self) -> dict[str, Any]:
         """Return its settings."""
         return {"name": self.name, **self._settings(), "fingerprint": self.fingerprint}
-
-    def encode(self, texts: EncodingInput) -> Floats:
-        """Raise NotServedError: BM25 has no vectors."""
-        raise NotServedError("BM25 has no vectors")
 
     def rank(self, queries: EncodingInput, documents: EncodingInput) -> Iterator[Floats]:
         """Return the scores of all documents for each query, 0 where no word is shared.

@@ -51,22 +51,14 @@ class RandomEncoder:
 
     def describe(self) -> dict[str, Any]:
         """Return what determines its vectors."""
-        return {
-            "name": self.name,
-            "method": "random",
-            "seed": self.seed,
-            "dim": self.dim,
-            "distance": self.distance,
-            "fingerprint": self.fingerprint,
-        }
+        settings = {"method": "random", "seed": self.seed, "dim": self.dim, "distance": self.distance}
+        return {"name": self.name, **settings, "fingerprint": self.fingerprint}
 
     def space(self, format: Format = "proximity", role: Role = "paper") -> str:
         """Return the one space: all its vectors compare."""
         return "random"
 
-    def path(self, format: Format = "proximity", role: Role = "paper") -> str:
-        """Return the one path: a text's vector is the same in every format and role."""
-        return "random"
+    path = space  # the one path: a text's vector is the same in every format and role
 
     def texts(self, items: Sequence[Item], role: Role = "paper", fields: Sequence[str] = FIELDS) -> list[str]:
         """Return the texts whose hashes seed the vectors: a paper's fields joined by a space."""

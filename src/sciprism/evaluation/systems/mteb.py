@@ -9,11 +9,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from sciprism.arrays import Floats
+from sciprism.encoders.encoder import compute_pairwise_similarity, compute_similarity
 from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.evaluation.results import folder_name
@@ -22,21 +21,13 @@ from sciprism.formats import Format, Role
 from sciprism.papers.records import Paper
 from sciprism.text.template import FIELDS, Item
 
-FORMATS_OF: Mapping[str, Format] = {
-    "BitextMining": "proximity",
-    "Classification": "classification",
-    "Clustering": "proximity",
-    "InstructionReranking": "search",
-    "InstructionRetrieval": "search",
-    "MultilabelClassification": "classification",
-    "PairClassification": "proximity",
-    "Regression": "regression",
-    "Reranking": "search",
-    "Retrieval": "search",
-    "STS": "proximity",
-    "Summarization": "proximity",
-    "ZeroShotClassification": "classification",
+_KINDS: Mapping[Format, str] = {
+    "classification": "Classification MultilabelClassification ZeroShotClassification",
+    "proximity": "BitextMining Clustering PairClassification STS Summarization",
+    "regression": "Regression",
+    "search": "InstructionReranking InstructionRetrieval Reranking Retrieval",
 }
+FORMATS_OF: Mapping[str, Format] = {kind: format for format, kinds in _KINDS.items() for kind in kinds.split()}
 """Type of a task -> the format of its vectors."""
 
 
@@ -90,19 +81,11 @@ class MtebEncoder:
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Tensor:
         """Return the similarity of all pairs of rows, (n, m), by the encoder's distance."""
-        left, right = self._rows(embeddings1), self._rows(embeddings2)
-        return -torch.cdist(left, right) if self.encoder.distance == "euclidean" else left @ right.T
+        return compute_similarity(np.asarray(embeddings1), np.asarray(embeddings2), self.encoder.distance)
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Tensor:
         """Return the similarity of rows at the same position, (n,)."""
-        left, right = self._rows(embeddings1), self._rows(embeddings2)
-        if self.encoder.distance == "euclidean":
-            return -(left - right).square().sum(dim=1).sqrt()
-        return (left * right).sum(dim=1)
-
-    def _rows(self, embeddings: Any) -> Tensor:
-        rows = torch.as_tensor(np.atleast_2d(np.asarray(embeddings, np.float32)))
-        return F.normalize(rows, dim=1) if self.encoder.distance == "cosine" else rows
+        return compute_pairwise_similarity(np.asarray(embeddings1), np.asarray(embeddings2), self.encoder.distance)
 
 
 def _items(batch: Mapping[str, Any]) -> list[Item]:

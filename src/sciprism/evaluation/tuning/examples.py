@@ -147,16 +147,12 @@ def find_first_pieces(windows: Sequence[Window], starts: NDArray[np.int64]) -> l
         pieces_by_window.append(pieces)
         for word, first in zip(*(column.tolist() for column in pieces[1:]), strict=True):
             begins[word] = min(first, begins.get(word, first))
-    return [_first_tokens(positions, words, firsts, begins) for positions, words, firsts in pieces_by_window]
-
-
-def _first_tokens(
-    positions: NDArray[np.int64], words: NDArray[np.int64], firsts: NDArray[np.int64], begins: dict[int, int]
-) -> tuple[list[int], list[int]]:
-    """Return words and positions of the tokens whose first character is that of their word's first token."""
-    begun = firsts == np.array([begins[word] for word in words.tolist()], np.int64)
-    seen, index = np.unique(words[begun], return_index=True)
-    return seen.tolist(), positions[begun][index].tolist()
+    first_tokens = []
+    for positions, words, firsts in pieces_by_window:
+        begun = firsts == np.array([begins[word] for word in words.tolist()], np.int64)
+        seen, index = np.unique(words[begun], return_index=True)
+        first_tokens.append((seen.tolist(), positions[begun][index].tolist()))
+    return first_tokens
 
 
 def assign_words(windows: Sequence[tuple[list[int], list[int]]], lengths: Sequence[int]) -> list[list[int]]:

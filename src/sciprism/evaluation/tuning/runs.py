@@ -262,16 +262,11 @@ class TuningRun:
         return outputs
 
     def _outputs(self, examples: Sequence[TuningExample]) -> Tensor:
-        batch = pack_examples(examples, self.route, self.encoder.device)
-        with autocast(PassSettings(chunk_tokens=CHUNK_TOKENS, precision=self.encoder.precision), self.encoder.device):
+        device = self.encoder.device
+        batch = pack([example.ids for example in examples], self.route, device=device)
+        if any(example.types for example in examples):  # segments: some texts have more than one
+            types = [t for example in examples for t in example.types or [0] * len(example.ids)]
+            batch = replace(batch, types=torch.tensor(types, dtype=torch.long, device=device))
+        with autocast(PassSettings(chunk_tokens=CHUNK_TOKENS, precision=self.encoder.precision), device):
             states = self.encoder.model(batch)
             return self.head(states, batch, [example.positions for example in examples]).float()  # type: ignore[no-any-return]
-
-
-def pack_examples(examples: Sequence[TuningExample], route: str, device: torch.device) -> PackedBatch:
-    """Return examples as one packed batch, with segment ids where a text has more than one."""
-    batch = pack([example.ids for example in examples], route, device=device)
-    if not any(example.types for example in examples):
-        return batch
-    types = [t for example in examples for t in example.types or [0] * len(example.ids)]
-    return replace(batch, types=torch.tensor(types, dtype=torch.long, device=device))

@@ -1,7 +1,8 @@
 """Match submissions with reviewers: scores by papers, conflicts, loads, fairness, reasons and an audit."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sciprism.registry import import_lazily
 
 if TYPE_CHECKING:
     from sciprism.uses.matching.expertise import mean_of_best, score_pairs
@@ -21,21 +22,13 @@ __all__ = [
     "score_pairs",
 ]
 
-_MODULES = {
-    "AssignedPair": "result",
-    "MatchFiles": "settings",
-    "MatchSettings": "settings",
-    "Matching": "result",
-    "Reviewer": "reviewers",
-    "match": "run",
-    "mean_of_best": "expertise",
-    "score_pairs": "expertise",
-}
-"""Public name -> its module in the package: settings are read without loading what uses them."""
-
-
-def __getattr__(name: str) -> Any:
-    """Import the public names on first use."""
-    if name in _MODULES:
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = import_lazily(
+    __name__,
+    {
+        "expertise": "mean_of_best score_pairs",
+        "result": "AssignedPair Matching",
+        "reviewers": "Reviewer",
+        "run": "match",
+        "settings": "MatchFiles MatchSettings",
+    },
+)

@@ -102,15 +102,13 @@ def _explain_unchecked(given: ConflictInput, kind: str) -> str:
 
 
 def _list_evidence(given: ConflictInput, kind: str) -> tuple[list[Evidence], list[Evidence]]:
-    """Return what is known of each submission and each reviewer for a kind of conflict."""
     entries = list(zip(given.submissions, given.authorships, strict=True))
     if kind == "author":
         return _list_author_evidence(given, entries)
     word, of_paper, of_person = _EVIDENCE[kind]
-    ours, theirs = [of_paper(*entry) for entry in entries], list(map(of_person, given.reviewers))
-    return [Evidence({word} if known else ()) for known in ours], [
-        Evidence({word} if known else ()) for known in theirs
-    ]
+    sides = [of_paper(*entry) for entry in entries], list(map(of_person, given.reviewers))
+    ours, theirs = ([Evidence({word} if known else ()) for known in side] for side in sides)
+    return ours, theirs
 
 
 def _list_author_evidence(

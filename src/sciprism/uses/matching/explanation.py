@@ -65,14 +65,10 @@ class ExplainedSubmission:
 
     def to_json(self) -> dict[str, Any]:
         """Return the submission as JSON values."""
-        return {
-            "submission": self.id,
-            "title": self.title,
-            "mean": round(self.mean, 6),
-            "assigned": [pair.to_json() for pair in self.assigned],
-            "next": [pair.to_json() for pair in self.following],
-            "forbidden": self.forbidden,
-        }
+        pairs = {"assigned": self.assigned, "next": self.following}
+        listed = {kind: [pair.to_json() for pair in some] for kind, some in pairs.items()}
+        head = {"submission": self.id, "title": self.title, "mean": round(self.mean, 6)}
+        return {**head, **listed, "forbidden": self.forbidden}
 
 
 class FinishedAssignment:

@@ -103,19 +103,15 @@ class ExchangeChains:
 
     def _raise_paper(self, state: _State, paper: int, goal: float) -> bool:
         """Raise one submission, to the goal where one chain does, else as far as one goes; False where none does."""
-        assigned = [pair for pair in self._own(state, paper) if not self._locked[pair]]
-        assigned.sort(key=lambda pair: self._values[pair])
+        first, last = self._starts[paper], self._starts[paper + 1]
+        own: list[int] = (first + np.flatnonzero(state.chosen[first:last])).tolist()
+        assigned = sorted((pair for pair in own if not self._locked[pair]), key=lambda pair: self._values[pair])
         for full in (True, False):  # first whole steps to the goal
             for released in assigned:
                 least = goal - state.sums[paper] if full else SLACK
                 if self._find_chain(state, paper, released, least, goal):
                     return True
         return False
-
-    def _own(self, state: _State, paper: int) -> list[int]:
-        first, last = self._starts[paper], self._starts[paper + 1]
-        assigned: list[int] = (first + np.flatnonzero(state.chosen[first:last])).tolist()
-        return assigned
 
     def _find_chain(self, state: _State, paper: int, released: int, gain: float, goal: float) -> bool:
         """Exchange `released` for a pair better by `gain`, others following; False where no chain ends."""
@@ -134,7 +130,8 @@ class ExchangeChains:
                 came[reviewer] = (leaving, pair)
                 ends = reviewer == first_reviewer and current != paper
                 if ends or (can_leave and state.loads[reviewer] < self._required.most[reviewer]):
-                    return self._follow(state, reviewer, came, released)
+                    self._follow(state, reviewer, came, released)
+                    return True
                 for other in state.pairs_of[reviewer]:
                     holder = int(self._pairs.papers[other])
                     if holder not in before and not self._locked[other]:
@@ -161,13 +158,12 @@ class ExchangeChains:
         ordered: list[int] = (part.start + pairs[np.argsort(-self._values[part][pairs], kind="stable")]).tolist()
         return ordered
 
-    def _follow(self, state: _State, reviewer: int, came: dict[int, tuple[int, int]], released: int) -> bool:
+    def _follow(self, state: _State, reviewer: int, came: dict[int, tuple[int, int]], released: int) -> None:
         """Carry out the exchanges of a chain, from its end."""
-        while True:
+        leaving = -1
+        while leaving != released:
             leaving, pair = came[reviewer]
             state.exchange(leaving, pair)
-            if leaving == released:
-                return True
             reviewer = int(self._pairs.reviewers[leaving])
 
 

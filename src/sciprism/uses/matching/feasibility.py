@@ -35,7 +35,17 @@ def find_assignment(required: Requirements, candidates: PairTable) -> tuple[Rows
     for reviewer in range(required.shape[1]):
         while len(draft.papers_of[reviewer]) < required.least[reviewer]:
             draft.complete_reviewer(reviewer)
-    return draft.pairs()
+    assigned = [(paper, reviewer) for paper, held in enumerate(draft.reviewers_of) for reviewer in sorted(held)]
+    papers, reviewers = np.array(assigned, np.int64).reshape(-1, 2).T
+    return papers, reviewers
+
+
+def _find_rest(usable: Mask, forbidden: Rows, held: set[int]) -> Rows:
+    """Return those that are usable, neither forbidden nor held."""
+    usable = usable.copy()
+    usable[forbidden] = False
+    usable[list(held)] = False
+    return np.flatnonzero(usable)
 
 
 class _Draft:
@@ -50,13 +60,11 @@ class _Draft:
         self.loads: Integers = np.zeros(reviewers, np.int64)
 
     def add(self, paper: int, reviewer: int) -> None:
-        """Assign a reviewer to a submission."""
         self.reviewers_of[paper].add(reviewer)
         self.papers_of[reviewer].add(paper)
         self.loads[reviewer] += 1
 
     def remove(self, paper: int, reviewer: int) -> None:
-        """Take a reviewer from a submission."""
         self.reviewers_of[paper].remove(reviewer)
         self.papers_of[reviewer].remove(paper)
         self.loads[reviewer] -= 1
@@ -82,7 +90,8 @@ class _Draft:
         seen = {paper}
         while waiting:
             current = waiting.popleft()
-            candidates = self._reviewers_for(current, unseen)
+            held = self.reviewers_of[current]
+            candidates = _find_rest(unseen & (required.most > 0), required.forbidden.of_paper(current), held)
             unseen[candidates] = False
             reached.update(dict.fromkeys(candidates.tolist(), current))
             spare = candidates[self.loads[candidates] < required.most[candidates]]
@@ -106,7 +115,8 @@ class _Draft:
         waiting = deque([reviewer])
         while waiting:
             current = waiting.popleft()
-            for paper in self._papers_for(current, unseen).tolist():
+            conflicts = required.forbidden.of_reviewer(current)
+            for paper in _find_rest(unseen, conflicts, self.papers_of[current]).tolist():
                 unseen[paper] = False
                 takers[paper] = current
                 for other in self.reviewers_of[paper] - self.locked[paper]:
@@ -117,26 +127,10 @@ class _Draft:
                         self._pass_on(reviewer, other, takers, lost)
                         return
                     waiting.append(other)
-        raise InputError(explain_idle_reviewer(required, reviewer))
-
-    def pairs(self) -> tuple[Rows, Rows]:
-        """Return the submissions and reviewers of all pairs, in order."""
-        assigned = [(paper, reviewer) for paper, held in enumerate(self.reviewers_of) for reviewer in sorted(held)]
-        papers, reviewers = np.array(assigned, np.int64).reshape(-1, 2).T
-        return papers, reviewers
-
-    def _reviewers_for(self, paper: int, unseen: Mask) -> Rows:
-        allowed = unseen.copy()
-        allowed[self.required.forbidden.of_paper(paper)] = False
-        allowed[list(self.reviewers_of[paper])] = False
-        allowed &= self.required.most > 0
-        return np.flatnonzero(allowed)
-
-    def _papers_for(self, reviewer: int, unseen: Mask) -> Rows:
-        allowed = unseen.copy()
-        allowed[self.required.forbidden.of_reviewer(reviewer)] = False
-        allowed[list(self.papers_of[reviewer])] = False
-        return np.flatnonzero(allowed)
+        raise InputError(
+            f"reviewer {required.reviewer_ids[reviewer]} cannot have {required.least[reviewer]} submissions: those "
+            "without conflict are needed for the minimum of other reviewers, or locked; lower --min-papers for some"
+        )
 
     def _shift(self, paper: int, reviewer: int, reached: dict[int, int], released: dict[int, int]) -> None:
         """Follow a path back: each submission takes the reviewer that was reached, and gives up the one before."""
@@ -261,14 +255,6 @@ def explain_short_paper(required: Requirements, paper: int, reached: Sequence[in
         f"{count(usable, 'reviewer')} without conflict may write "
         f"at most {possible:,} of them{locks}; raise --max-papers, add reviewers for these, or remove conflicts "
         "that are none"
-    )
-
-
-def explain_idle_reviewer(required: Requirements, reviewer: int) -> str:
-    """Return why a reviewer does not reach its minimum."""
-    return (
-        f"reviewer {required.reviewer_ids[reviewer]} cannot have {required.least[reviewer]} submissions: those "
-        "without conflict are needed for the minimum of other reviewers, or locked; lower --min-papers for some"
     )
 
 

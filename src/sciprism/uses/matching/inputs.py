@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from sciprism.arrays import Floats
+from sciprism.arrays import Floats, Rows
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import cache_folder
@@ -59,14 +59,8 @@ class MatchProgress(Protocol):
         """Show how many units are done."""
 
 
-class NoProgress:
+class NoProgress(MatchProgress):
     """Shows nothing."""
-
-    def begin(self, work: str, unit: str = "", total: int | None = None) -> None:
-        """Show nothing."""
-
-    def update(self, done: int) -> None:
-        """Show nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -227,7 +221,7 @@ class StoredVectors:
     rows: dict[tuple[str, str], int]
     vectors: Floats
 
-    def find(self, papers: Sequence[Paper]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    def find(self, papers: Sequence[Paper]) -> Rows:
         """Return the row of each paper's vector, -1 for a text that is not there."""
         return np.array([self.rows.get((paper.title, paper.abstract), -1) for paper in papers], np.int64)
 

@@ -2,42 +2,31 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
 from sciprism.arrays import Doubles, Rows
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.files import write_atomically
+from sciprism.files import join_cells, write_lines
 from sciprism.papers.cleaning import clean_id
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.rows import TableLayout, cell_getter, detect_columns, read_rows
 from sciprism.uses.matching.persons import IdIndex
 from sciprism.uses.matching.reviewers import ReviewerIndex
 
-BIDS = {
-    "very high": 1.0,
-    "high": 0.5,
-    "neutral": 0.0,
-    "no bid": 0.0,
-    "": 0.0,
-    "low": -0.5,
-    "very low": -1.0,
-    "yes": 1.0,
-    "maybe": 0.5,
-    "no": -1.0,
-    "eager": 1.0,
-    "willing": 0.5,
-    "in a pinch": -0.5,
-    "not willing": -1.0,
+_BIDS = {
+    1.0: ("very high", "yes", "eager"),
+    0.5: ("high", "maybe", "willing"),
+    0.0: ("neutral", "no bid", ""),
+    -0.5: ("low", "in a pinch"),
+    -1.0: ("very low", "no", "not willing"),
 }
+BIDS = {word: value for value, words in _BIDS.items() for word in words}
 """Words of bids -> their values."""
 CONSTRAINTS = {"conflict": -1.0, "forbidden": -1.0, "no conflict": 0.0, "allowed": 0.0, "lock": 1.0, "locked": 1.0}
 _HEADERS = {
@@ -194,11 +183,4 @@ def _read_assignment(path: Path) -> Iterator[tuple[str, str, str, str]]:
 
 def write_rows(path: Path, rows: Iterable[Iterable[object]]) -> None:
     """Write rows as CSV, atomically."""
-
-    def write(file: BinaryIO) -> None:
-        text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="")
-        csv.writer(text, lineterminator="\n").writerows(rows)
-        text.flush()
-        text.detach()
-
-    write_atomically(path, write)
+    write_lines(path, map(join_cells, rows), errors="replace")

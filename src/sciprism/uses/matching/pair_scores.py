@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -50,19 +49,14 @@ def find_candidates(
         best.add(scores, start)
         for number, members in enumerate(columns):
             part = scores[:, members] if number else scores
-            rows, places = _take_best(part, per_paper)
+            highest = _find_highest(part, per_paper)
+            rows, places = np.repeat(np.arange(len(part)), highest.shape[1]), highest.ravel()
+            finite = np.isfinite(part[rows, places])
+            rows, places = rows[finite], places[finite]
             tables.append(PairTable(rows + start, members[places], part[rows, places].astype(np.float64)))
         if advance is not None:
             advance(start + len(scores))
     return join_pairs([*tables, best.pairs()], reviewers)
-
-
-def _take_best(scores: Floats, count: int) -> tuple[Rows, Rows]:
-    """Return the places (rows, columns) of the highest finite values of each row."""
-    columns = _find_highest(scores, count)
-    rows = np.repeat(np.arange(len(scores)), columns.shape[1])
-    finite = np.isfinite(scores[rows, columns.ravel()])
-    return rows[finite], columns.ravel()[finite]
 
 
 def _find_highest(scores: Floats, count: int) -> Rows:
@@ -91,7 +85,6 @@ class _BestSubmissions:
         self._papers = np.take_along_axis(papers, order, 1)
 
     def pairs(self) -> PairTable:
-        """Return the best pairs of all reviewers."""
         reviewers, places = np.nonzero(np.isfinite(self._scores))
         return PairTable(self._papers[reviewers, places], reviewers, self._scores[reviewers, places].astype(np.float64))
 
@@ -103,22 +96,6 @@ class ReviewerPaper:
     title: str
     year: int | None
     cosine: float
-
-
-class ScoreSource(Protocol):
-    """Gives the scores of pairs, and why."""
-
-    def candidates(self, required: Requirements, per_paper: int, per_reviewer: int, advance: Advance) -> PairTable:
-        """Return the allowed pairs to choose from, at least so many of each submission and each reviewer."""
-        ...
-
-    def score(self, papers: Rows, reviewers: Rows) -> Doubles:
-        """Return the scores of pairs; 0 where nothing is known."""
-        ...
-
-    def explain(self, papers: Rows, reviewers: Rows) -> list[tuple[ReviewerPaper, ...]]:
-        """Return of each pair the reviewer's papers nearest to the submission."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,3 +152,7 @@ class GivenScores:
     def explain(self, papers: Rows, reviewers: Rows) -> list[tuple[ReviewerPaper, ...]]:  # noqa: ARG002
         """Return nothing: a file gives no papers."""
         return [()] * len(papers)
+
+
+ScoreSource = VectorScores | GivenScores
+"""Gives the scores of pairs, and why."""

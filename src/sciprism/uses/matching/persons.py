@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import unquote
@@ -125,7 +125,7 @@ def parse_person(text: str) -> tuple[PersonName, ...]:
     (PersonName(words=('jurgen', 'muller', 'ludenscheidt')),)
     """
     text = re.sub(r"\([^)]*\)", " ", unicodedata.normalize("NFC", text)).strip(" *")
-    parts = [part for part in (part.strip() for part in text.split(",")) if not _is_title(part)]
+    parts = [part for part in map(str.strip, text.split(",")) if not _TITLES.issuperset(normalize(part).split())]
     texts = [" ".join((*parts[1:], *parts[:1]))]
     if any(map(str.islower, texts[0])):  # else initials are no different from words
         initials = _INITIALS_LAST.fullmatch(texts[0]) if len(parts) == 1 else None
@@ -133,10 +133,6 @@ def parse_person(text: str) -> tuple[PersonName, ...]:
         texts.append(_CAPITALS.sub(lambda match: " ".join(match[0]), other))
     names = (PersonName(tuple(w for w in _fold(text).split() if w not in _TITLES)) for text in texts)
     return tuple(dict.fromkeys(name for name in names if name.is_whole and "anonymous" not in name.words))
-
-
-def _is_title(part: str) -> bool:
-    return all(word in _TITLES for word in normalize(part).split())
 
 
 def _fold(text: str) -> str:
@@ -172,18 +168,14 @@ def may_be_same(one: PersonName, other: PersonName) -> bool:
     if len(short) < 2 or not _agree(short[0], long[0]):
         return False
     if short[-1] == long[-1]:
-        return "".join(short[:-1]) == "".join(long[:-1]) or _is_within(short[1:-1], long[1:-1])
+        left = iter(long[1:-1])  # the words agree with some of the others, in order
+        within = all(any(_agree(word, other) for other in left) for word in short[1:-1])
+        return within or "".join(short[:-1]) == "".join(long[:-1])
     return len(short[0]) > 1 and short[0] == long[0] and set(short) < set(long)
 
 
 def _agree(one: str, other: str) -> bool:
     return one == other or (1 in (len(one), len(other)) and one[:1] == other[:1])
-
-
-def _is_within(short: Sequence[str], long: Sequence[str]) -> bool:
-    """Return whether the words agree with some of the others, in order."""
-    left = iter(long)
-    return all(any(_agree(word, other) for other in left) for word in short)
 
 
 class NameIndex:

@@ -166,7 +166,10 @@ class _Model:
         integers: how many of the first are integral. interior: any optimal solution will do, not only a basic one;
         an interior point method is many times faster where rows are dense.
         """
-        highspy = _load_highspy()
+        try:
+            import highspy
+        except ImportError as error:
+            raise MissingExtraError("match", "an assignment") from error
         rows, columns, numbers = (np.concatenate(parts) for parts in zip(*self._entries, strict=True))
         order = np.argsort(columns, kind="stable")
         program = highspy.HighsLp()
@@ -209,11 +212,3 @@ def _create_solver(highspy: Any) -> Any:
     solver = QuietHighs()
     solver.HandleKeyboardInterrupt = threading.current_thread() is threading.main_thread()
     return solver
-
-
-def _load_highspy() -> Any:
-    try:
-        import highspy
-    except ImportError as error:
-        raise MissingExtraError("match", "an assignment") from error
-    return highspy

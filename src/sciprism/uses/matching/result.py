@@ -64,17 +64,9 @@ class AssignedPair:
 
     def to_json(self) -> dict[str, Any]:
         """Return the pair as JSON values."""
+        values = {name: getattr(self, name) for name in ("paper", "title", "reviewer", "score", "bid", "reason")}
         probability = {} if self.probability is None else {"probability": round(self.probability, 4)}
-        return {
-            "paper": self.paper,
-            "title": self.title,
-            "reviewer": self.reviewer,
-            "score": self.score,
-            "bid": self.bid,
-            "reason": self.reason,
-            "papers": list(map(asdict, self.papers)),
-            **probability,
-        }
+        return {**values, "papers": list(map(asdict, self.papers)), **probability}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,16 +221,8 @@ def _describe_reviewers(inputs: MatchInputs, required: Requirements) -> list[dic
     """Return names and limits of all reviewers; limits are without the submissions of earlier rounds."""
     limits = zip(required.least.tolist(), required.most.tolist(), inputs.stated.earlier_loads.tolist(), strict=True)
     return [
-        {
-            "id": person.id,
-            "name": person.name,
-            "emails": list(person.emails),
-            "aliases": list(person.aliases),
-            "papers": len(person.papers),
-            "least": least,
-            "most": most,
-            "earlier": earlier,
-        }
+        {"id": person.id, "name": person.name, "emails": list(person.emails), "aliases": list(person.aliases)}
+        | {"papers": len(person.papers), "least": least, "most": most, "earlier": earlier}
         for person, (least, most, earlier) in zip(inputs.reviewers, limits, strict=True)
     ]
 
@@ -277,9 +261,8 @@ def build_audit(
 
 
 def _list_versions() -> dict[str, str]:
-    """Return the versions of the packages that decide the result."""
     versions = {}
-    for name in ("sciprism", "highspy", "numpy"):
+    for name in ("sciprism", "highspy", "numpy"):  # which decide the result
         with suppress(PackageNotFoundError):  # run from a folder without installing
             versions[name] = version(name)
     return versions
@@ -311,20 +294,16 @@ def _describe_result(matching: Matching, solved: SolvedAssignment) -> dict[str, 
         result |= {"kept of the earlier assignment": solved.kept, "moved": solved.moved}
     if solved.probabilities is not None:
         result["mean probability of the sampled pairs"] = _round(solved.probabilities.mean())
+    fields = ("reviewer", "score", "reason")
     result["worst-served submissions"] = [
-        {
-            "paper": paper,
-            "title": pairs[0].title,
-            "mean value": _round(mean),
-            "reviewers": [{"reviewer": pair.reviewer, "score": pair.score, "reason": pair.reason} for pair in pairs],
-        }
+        {"paper": paper, "title": pairs[0].title, "mean value": _round(mean)}
+        | {"reviewers": [{name: getattr(pair, name) for name in fields} for pair in pairs]}
         for paper, mean, pairs in worst
     ]
     return result
 
 
 def _describe_loads(loads: list[int]) -> dict[str, float]:
-    """Return how uneven loads are: the least and the most, mean and standard deviation."""
     return {"least": min(loads), "most": max(loads), "mean": _round(np.mean(loads)), "deviation": _round(np.std(loads))}
 
 

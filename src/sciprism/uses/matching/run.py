@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from sciprism.uses.matching.inputs import (
     read_inputs,
 )
 from sciprism.uses.matching.pair_scores import GivenScores, ScoreSource, VectorScores
-from sciprism.uses.matching.problem import PairTable, Requirements
+from sciprism.uses.matching.problem import Requirements
 from sciprism.uses.matching.result import AssignedPair, Matching, build_audit, build_details
 from sciprism.uses.matching.reviewers import Reviewer
 from sciprism.uses.matching.settings import MatchFiles, MatchSettings, Scoring
@@ -99,7 +99,7 @@ def _score_by_vectors(
 
 
 def _describe(inputs: MatchInputs, required: Requirements, source: ScoreSource, solved: SolvedAssignment) -> Matching:
-    pairs, stated = solved.pairs, inputs.stated
+    pairs, table, stated = solved.pairs, solved.all, inputs.stated
     papers, reviewers = inputs.ids
     bids = stated.bids.look_up(pairs.papers, pairs.reviewers, len(reviewers))
     locked = stated.locked.look_up(pairs.papers, pairs.reviewers, len(reviewers))
@@ -125,12 +125,10 @@ def _describe(inputs: MatchInputs, required: Requirements, source: ScoreSource, 
         audit={},
         conflicts=[(papers[c.paper], reviewers[c.reviewer], c.kind, c.reason) for c in inputs.conflicts],
         details=build_details(inputs, required, source, solved, assigned),
-        scored=lambda: _score_rows(papers, reviewers, solved.all),
+        scored=lambda: (
+            (papers[row], reviewers[number], round(score, 6))
+            for row, number, score in zip(
+                table.papers.tolist(), table.reviewers.tolist(), table.scores.tolist(), strict=True
+            )
+        ),
     )
-
-
-def _score_rows(papers: list[str], reviewers: list[str], pairs: PairTable) -> Iterator[tuple[str, str, float]]:
-    for paper, number, score in zip(
-        pairs.papers.tolist(), pairs.reviewers.tolist(), pairs.scores.tolist(), strict=True
-    ):
-        yield papers[paper], reviewers[number], round(score, 6)

@@ -207,7 +207,9 @@ def is_near_copy(paper: Paper, other: Paper) -> bool:
             set(zip(*(words[start:] for start in range(SHINGLE_WORDS)), strict=False)) for words in texts
         )
         return len(one_text & other_text) / len(one_text | other_text) >= MIN_SHARED_TEXT
-    titles = [_find_content_words(text.title) for text in (paper, other)]
+    titles = [  # without what a catalogue may change: articles, prepositions, plurals
+        {word.rstrip("s") for word in normalise_words(text.title)} - FUNCTION_WORDS for text in (paper, other)
+    ]
     return one.long and two.long and titles[0] == titles[1] and may_share_source(one, two)
 
 
@@ -218,8 +220,3 @@ def _list_keys(paper: Paper) -> list[tuple[str, str]]:
     if title and title not in GENERIC_TITLES:
         keys.append(("title", title))
     return keys
-
-
-def _find_content_words(title: str) -> set[str]:
-    """Return the words of a title without those that a catalogue may change: articles, prepositions, plurals."""
-    return {word.rstrip("s") for word in normalise_words(title)} - FUNCTION_WORDS

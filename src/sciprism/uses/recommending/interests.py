@@ -108,7 +108,9 @@ def find_interests(vectors: Floats, count: int | None = None) -> Rows:
     order = np.lexsort(vectors.T[:SORTED])  # by value, so that the order of the papers does not count
     groups = np.empty(len(vectors), np.int64)
     groups[order] = _choose_groups(vectors[order]) if count is None else _group_as_asked(vectors[order], count)
-    return _sort_by_size(groups)
+    _, first, numbers, sizes = np.unique(groups, return_index=True, return_inverse=True, return_counts=True)
+    ranks = np.argsort(np.lexsort((first, -sizes)))  # by falling size, equal ones by their first paper
+    return ranks[numbers]
 
 
 def _choose_groups(vectors: Floats) -> Rows:
@@ -236,15 +238,6 @@ def _join_lone(vectors: Floats, groups: Rows) -> Rows:
     return joined
 
 
-def _sort_by_size(groups: Rows) -> Rows:
-    """Renumber groups from 0 by falling size, equal ones by their first paper."""
-    _, first, numbers, sizes = np.unique(groups, return_index=True, return_inverse=True, return_counts=True)
-    order = np.lexsort((first, -sizes))
-    ranks = np.empty(len(order), np.int64)
-    ranks[order] = np.arange(len(order))
-    return ranks[numbers]
-
-
 def find_typical_terms(papers: Sequence[Paper], groups: Sequence[Rows]) -> list[tuple[str, ...]]:
     """Return up to three phrases of each group's titles, the most typical first, no two of which share a word.
 
@@ -340,11 +333,9 @@ class _Phrases:
         """Return a phrase as most titles spell it, in small letters but for acronyms."""
         spellings = self._spellings[phrase]
         words = max(spellings, key=lambda words: (spellings[words], words)).split()
-        return " ".join(word if self._is_acronym(word) else word.lower() for word in words)
-
-    def _is_acronym(self, word: str) -> bool:
-        capital = word[1:] != word[1:].lower() and len(word) <= MAX_ACRONYM
-        return capital and self._words[word] > self._words[word.lower()]
+        acronyms = {word for word in words if word[1:] != word[1:].lower() and len(word) <= MAX_ACRONYM}
+        acronyms = {word for word in acronyms if self._words[word] > self._words[word.lower()]}
+        return " ".join(word if word in acronyms else word.lower() for word in words)
 
 
 @lru_cache(maxsize=1 << 16)

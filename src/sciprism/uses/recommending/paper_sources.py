@@ -75,7 +75,17 @@ class CollectionSource:
                 lines = zip(*(column[start:stop] for column in columns), strict=True)
                 live = [row for row in range(start, stop) if mask is None or mask[first + row]]
                 read = [line for row, line in enumerate(lines, first + start) if mask is None or mask[row]]
-                papers = [_build_paper(*line[:-1]) for line in read]
+                papers = [
+                    Paper(
+                        id=id,
+                        title=title or "",
+                        authors=tuple(names or ()),
+                        venue=venue or "",
+                        year=year,
+                        ids=dict(ids or ()),
+                    )
+                    for id, title, names, venue, year, ids, _ in read
+                ]
                 vectors = matrix.block(start, stop)[[row - start for row in live]]
                 without_abstract = sum(line[-1] for line in read)
                 yield PaperBlock(papers, vectors, without_abstract, stored, [first + row for row in live])
@@ -155,13 +165,6 @@ def _check_papers(papers: Iterable[Paper], name: str) -> Iterator[Paper]:
         if is_blank(f"{paper.title}{paper.abstract}"):
             raise InputError(f"{name} paper {number}, {paper.id!r}, has no title and no abstract; leave it out")
         yield paper
-
-
-def _build_paper(
-    id: str, title: str, authors: list[str], venue: str, year: int | None, ids: list[tuple[str, str]] | None
-) -> Paper:
-    names, systems = tuple(authors or ()), dict(ids or ())
-    return Paper(id=id, title=title or "", authors=names, venue=venue or "", year=year, ids=systems)
 
 
 class SharedSpace:

@@ -150,7 +150,12 @@ class _ListSelection:
     def choose(self, count: int) -> list[int]:
         """Return the numbers of up to `count` candidates, in the order of the list."""
         while len(self.chosen) < count and self._left.any():
-            self._take(self._find_next())
+            candidate = self._find_next()
+            similarities = self._vectors @ self._vectors[candidate]
+            self._nearest = similarities if not self.chosen else np.maximum(self._nearest, similarities)
+            self._left[candidate] = False
+            self._given[self._relevance.interest[candidate]] += 1
+            self.chosen.append(candidate)
         return self.chosen
 
     def _find_next(self) -> int:
@@ -167,10 +172,3 @@ class _ListSelection:
         """Return the best of the allowed candidates, of equal ones the first."""
         values = (1 - self._diversity) * scores - self._diversity * self._nearest
         return int(np.where(allowed, values, -np.inf).argmax())
-
-    def _take(self, candidate: int) -> None:
-        similarities = self._vectors @ self._vectors[candidate]
-        self._nearest = similarities if not self.chosen else np.maximum(self._nearest, similarities)
-        self._left[candidate] = False
-        self._given[self._relevance.interest[candidate]] += 1
-        self.chosen.append(candidate)

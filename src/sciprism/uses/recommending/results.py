@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from sciprism.errors import InputError
-from sciprism.files import check_companion, write_lines
+from sciprism.files import check_companion, join_cells, write_lines
 from sciprism.papers.bibliography_entries import format_bibtex, format_ris
 from sciprism.papers.records import Paper
 from sciprism.uses.rankings import Hit
@@ -151,7 +149,7 @@ def check_companions(path: Path) -> None:
     """Raise InputError where a file would be replaced that was not named, and that no earlier run wrote."""
     for file in set(list_outputs(path)) - {path}:
         check_companion(file, path, BEGINNINGS[file.suffix])
-    check_companion(name_left_out(path), path, _join_cells(LEFT_OUT_COLUMNS))
+    check_companion(name_left_out(path), path, join_cells(LEFT_OUT_COLUMNS))
 
 
 def name_left_out(path: Path) -> Path:
@@ -172,7 +170,7 @@ def write_recommendations(recommended: Recommendations, path: Path) -> list[Path
     left_out = name_left_out(path)
     if recommended.left_out or left_out.exists():  # that of an earlier run would mislead
         rows = [LEFT_OUT_COLUMNS, *map(astuple, recommended.left_out)]
-        write_lines(left_out, map(_join_cells, rows), errors="replace")
+        write_lines(left_out, map(join_cells, rows), errors="replace")
     return files
 
 
@@ -183,7 +181,11 @@ def describe_reason(hit: Recommendation) -> str:
 
 def _list_lines(recommended: Recommendations, suffix: str) -> Iterator[str]:
     if suffix == ".csv":
-        yield from _list_rows(recommended)
+        yield join_cells(COLUMNS)
+        for hit in recommended.hits:
+            texts = {"score": f"{hit.score:.4f}", "authors": "; ".join(hit.authors), "because": describe_reason(hit)}
+            row = hit.to_json() | texts
+            yield join_cells(row[name] for name in COLUMNS)
     elif suffix == ".jsonl":
         for hit in recommended.hits:
             yield json.dumps(hit.to_json() | {"abstract": hit.paper.abstract}, ensure_ascii=False)
@@ -194,20 +196,3 @@ def _list_lines(recommended: Recommendations, suffix: str) -> Iterator[str]:
         if suffix == ".bib":
             yield BEGINNINGS[".bib"]
         yield from (format_bibtex if suffix == ".bib" else format_ris)(entries)
-
-
-def _list_rows(recommended: Recommendations) -> Iterator[str]:
-    yield _join_cells(COLUMNS)
-    for hit in recommended.hits:
-        row = hit.to_json() | {
-            "score": f"{hit.score:.4f}",
-            "authors": "; ".join(hit.authors),
-            "because": describe_reason(hit),
-        }
-        yield _join_cells(row[name] for name in COLUMNS)
-
-
-def _join_cells(cells: Iterable[object]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(cells)
-    return text.getvalue()

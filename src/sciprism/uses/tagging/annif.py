@@ -142,7 +142,9 @@ def _read_folder(path: Path) -> Iterator[_Document]:
         first, _, rest = "".join(InputFile(text).chunks()).strip().partition("\n")
         source = _find_subjects(text)
         rows = [row for _, row in InputFile(source).lines() if row.strip()] if source else []
-        yield _Document(str(text), text.stem, first, rest, list(filter(None, map(_parse_subject, rows))))
+        cells = [[cell.strip() for cell in row.split("\t") if cell.strip()] for row in rows]
+        uris = [next((cell for cell in line if re.fullmatch(_URI, cell)), line[0]) for line in cells]  # else labels
+        yield _Document(str(text), text.stem, first, rest, list(filter(None, map(bare_uri, uris))))
     for document in sorted(path.glob("*.json")):
         try:
             value, reason = json.loads("".join(InputFile(document).chunks())), ""
@@ -156,9 +158,3 @@ def _read_folder(path: Path) -> Iterator[_Document]:
 
 def _find_subjects(text: Path) -> Path | None:
     return next((file for s in _SUBJECT_SUFFIXES if (file := text.with_suffix(s)).is_file()), None)
-
-
-def _parse_subject(row: str) -> str:
-    """Return the URI of a line, else its label."""
-    cells = [cell.strip() for cell in row.split("\t") if cell.strip()]
-    return bare_uri(next((cell for cell in cells if re.fullmatch(_URI, cell)), cells[0] if cells else ""))

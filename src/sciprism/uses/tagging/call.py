@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from sciprism.store.paper_lookup import iterate_papers, iterate_vectors
 from sciprism.uses.collection import load_encoder
 from sciprism.uses.tagging.storage import load_tagger, read_facts
 from sciprism.uses.tagging.suggestions import PaperTags, TagChoice
-from sciprism.uses.tagging.tagger import Tagger, build_zero_shot
+from sciprism.uses.tagging.tagger import build_zero_shot
 from sciprism.uses.tagging.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -64,7 +64,9 @@ def tag(
         labels = Vocabulary(_read_vocabulary(vocabulary))
         opened = build_zero_shot(labels, vectors.encode_labels(labels.labels))
     records = read_papers(papers) if isinstance(papers, str | Path) else iter(papers)
-    return _suggest(opened, records, vectors, choice)
+    blocks = iter(lambda: list(islice(records, PAPER_BLOCK)), [])
+    parts = (part for block in blocks for part in opened.suggest(block, vectors.encode_papers(block), choice))
+    return chain.from_iterable(parts)
 
 
 def load_vectors(model: str | Encoder, tagger: Path | None, collections: Sequence[StoredCollection] = ()) -> TagVectors:
@@ -94,14 +96,6 @@ def _read_vocabulary(vocabulary: str | Path | Sequence[str | Path] | Sequence[La
     return labels or read_labels([item for item in vocabulary if not isinstance(item, Label)])
 
 
-def _suggest(
-    tagger: Tagger, papers: Iterator[Paper], vectors: TagVectors, choice: TagChoice | None
-) -> Iterator[PaperTags]:
-    while block := list(islice(papers, PAPER_BLOCK)):
-        for tagged in tagger.suggest(block, vectors.encode_papers(block), choice):
-            yield from tagged
-
-
 class TagVectors:
     """An encoder in the format in which papers and labels compare. cache: the folder of vectors."""
 
@@ -120,14 +114,12 @@ class TagVectors:
     @property
     def facts(self) -> dict[str, Any]:
         """Return what vectors must agree in: name, fingerprint, format and space."""
-        space = self.encoder.space(self.format, "paper")
-        return {
-            "name": self.encoder.name,
-            "fingerprint": self.encoder.fingerprint,
-            "format": self.format,
-            "space": space,
-            "options": dict(self.encoder.options),
-        }
+        facts = {"name": self.encoder.name, "fingerprint": self.encoder.fingerprint, "format": self.format}
+        return facts | {"space": self._space, "options": dict(self.encoder.options)}
+
+    @property
+    def _space(self) -> str:
+        return self.encoder.space(self.format, "paper")
 
     def encode_labels(self, labels: Sequence[Label], progress: TextProgress | None = None) -> Floats:
         """Return the vectors of labels' names and definitions, (labels, e)."""
@@ -142,16 +134,14 @@ class TagVectors:
     def iterate_collection(self, stored: StoredCollection) -> Iterator[tuple[list[Paper], Floats]]:
         """Yield the papers of a collection and their stored vectors in blocks; InputError as `read_collection`."""
         stored.check_encoder(self.encoder)
-        space = self.encoder.space(self.format, "paper")
         for start in range(0, len(stored.live), PAPER_BLOCK):
             rows = stored.live[start : start + PAPER_BLOCK]
-            yield stored.papers(rows), stored.read_rows(space, rows).block(0, len(rows))
+            yield stored.papers(rows), stored.read_rows(self._space, rows).block(0, len(rows))
 
     def read_collection(self, stored: StoredCollection) -> tuple[list[Paper], Floats]:
         """Return the papers of a collection and their stored vectors; InputError where another model made them."""
         stored.check_encoder(self.encoder)
-        space = self.encoder.space(self.format, "paper")
         papers = [paper for part in iterate_papers(stored) for paper in part]
-        stored.vectors(space)  # says which spaces there are
+        stored.vectors(self._space)  # says which spaces there are
         empty = np.empty((0, self.encoder.dim), np.float32)
-        return papers, np.concatenate([empty, *iterate_vectors(stored, space)])
+        return papers, np.concatenate([empty, *iterate_vectors(stored, self._space)])

@@ -125,7 +125,9 @@ class EvidenceCollector:
         votes = near.vote(located) if near is not None and located is not None else None
         scores = self._score(papers, vectors, votes, sources, located)
         ranks = {name: _rank(values) for name, values in scores.items()}
-        chosen = _choose(ranks, matches)
+        chosen: NDArray[np.bool_] = np.logical_or.reduce([rank < CANDIDATES for rank in ranks.values()])
+        for owner, named in enumerate(matches):
+            chosen[owner, list(named)] = True
         if allowed is not None and not allowed.all():
             chosen = (chosen | _choose_allowed(scores, allowed)) & allowed
         owners, labels = np.nonzero(chosen)
@@ -208,17 +210,9 @@ def _standardize(scores: torch.Tensor, owners: Rows, labels: Rows) -> Floats:
 
 def _describe(match: Match) -> tuple[float, ...]:
     """Return the columns of a name that was found, the first of `FEATURES`."""
-    return (
-        np.log1p(match.title),
-        np.log1p(match.abstract),
-        1 - match.place,
-        match.words,
-        match.inside,
-        match.exact,
-        match.kind == PREFERRED,
-        match.kind == ALTERNATIVE,
-        match.kind == DERIVED,
-    )
+    counts = np.log1p(match.title), np.log1p(match.abstract)
+    kinds = (match.kind == kind for kind in (PREFERRED, ALTERNATIVE, DERIVED))
+    return *counts, 1 - match.place, match.words, match.inside, match.exact, *kinds
 
 
 def _rank(scores: torch.Tensor) -> Floats:
@@ -229,14 +223,6 @@ def _rank(scores: torch.Tensor) -> Floats:
     places = torch.arange(count, dtype=torch.float32).expand(len(scores), -1)
     ranks.scatter_(1, best.indices, torch.where(best.values > 0, places, 2.0 * CANDIDATES))
     return np.asarray(ranks)
-
-
-def _choose(ranks: dict[str, Floats], matches: list[dict[int, Match]]) -> NDArray[np.bool_]:
-    """Mark the candidates (b, labels): the first of each source, and those whose names are found."""
-    chosen: NDArray[np.bool_] = np.logical_or.reduce([rank < CANDIDATES for rank in ranks.values()])
-    for owner, named in enumerate(matches):
-        chosen[owner, list(named)] = True
-    return chosen
 
 
 def _choose_allowed(scores: dict[str, torch.Tensor], allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -104,7 +104,8 @@ class NameMatcher:
             seen = set[tuple[str, ...]]()
             for kind, name in list_names(label):
                 stems = tuple(stems_of(name))
-                if 0 < len(stems) <= MAX_WORDS and stems not in seen and not _is_too_short(stems):
+                is_letter = len("".join(stems)) == 1 and stems[0].isascii()  # one is found in nearly every text
+                if 0 < len(stems) <= MAX_WORDS and stems not in seen and not is_letter:
                     seen.add(stems)
                     self._names[stems[0]].append(_Name(stems, row, kind, name.casefold()))
         for names in self._names.values():
@@ -150,12 +151,6 @@ def _derive_names(name: str) -> Iterator[str]:
     parts = [part.strip() for part in plain.split(", ")]
     if len(parts) > 1 and all(parts):
         yield " ".join(reversed(parts))
-
-
-def _is_too_short(stems: Iterable[str]) -> bool:
-    """Tell whether a name is one Latin letter or digit: it is found in nearly every text."""
-    letters = "".join(stems)
-    return len(letters) == 1 and letters.isascii()
 
 
 def _describe(places: list[_Found], title_words: int, total: int) -> Match:

@@ -49,15 +49,9 @@ def save_tagger(tagger: Tagger, folder: Path) -> None:
         write_lines(draft / "papers.jsonl", _json_lines(data.papers), errors="replace")
         write_json(draft / "terms.json", list(space.terms.columns), indent=None)
         np.savez(draft / "arrays.npz", **_collect_arrays(tagger, space, sources, data))
-        judged = {str(paper): sorted(labels) for paper, labels in data.judged.items()}
-        facts = {
-            "format": FORMAT,
-            "encoder": tagger.encoder,
-            "facts": tagger.facts,
-            "judged": judged,
-            "weighing": tagger.weighing.to_json(),
-        }
-        write_json(draft / FACTS_FILE, facts)
+        facts = {"format": FORMAT, "encoder": tagger.encoder, "facts": tagger.facts}
+        facts["judged"] = {str(paper): sorted(labels) for paper, labels in data.judged.items()}
+        write_json(draft / FACTS_FILE, facts | {"weighing": tagger.weighing.to_json()})
         write_checksums(draft)
         replace_folder(folder, draft)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +11,7 @@ from typing import Any
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.files import write_lines
+from sciprism.files import join_cells, write_lines
 from sciprism.papers.cleaning import MISSING_VALUES, clean_id
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.readers.vocabularies import bare_uri
@@ -65,7 +63,7 @@ class Judgement:
 
 
 def resolve_tags(
-    papers: Sequence[object], named: Iterable[Iterable[str]], vocabulary: Vocabulary, dropped: DropReport | None = None
+    named: Iterable[Iterable[str]], vocabulary: Vocabulary, dropped: DropReport | None = None
 ) -> tuple[list[list[int]], TagReport]:
     """Return the rows of each paper's tags, given by id, notation or name, and what could not be used.
 
@@ -86,7 +84,6 @@ def resolve_tags(
         resolved.append(rows)
         report.tags += len(rows)
         report.untagged += not rows
-    assert len(resolved) == len(papers)
     return resolved, report
 
 
@@ -219,6 +216,4 @@ def _format_lines(format: str, tagged: Iterable[tuple[Paper, PaperTags]]) -> Ite
 
 def _csv_line(cells: Sequence[object]) -> str:
     """Return a row of CSV; line ends in a cell become spaces."""
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow([" ".join(str(cell).split()) for cell in cells])
-    return line.getvalue()
+    return join_cells(" ".join(str(cell).split()) for cell in cells)

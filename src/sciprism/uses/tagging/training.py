@@ -157,7 +157,6 @@ def choose_threshold(probabilities: Doubles, right: Doubles, relevant: int) -> f
 
 
 def _is_judged(data: TaggedPapers, papers: Rows, labels: Rows) -> Rows:
-    """Return which candidates are known to be right or wrong."""
     if not data.judged:
         return np.ones(len(papers), bool)
     pairs = zip(papers.tolist(), labels.tolist(), strict=True)
@@ -249,7 +248,7 @@ def _resolve(tagger: Tagger, judgements: Sequence[Judgement]) -> tuple[dict[str,
     Raises InputError for a tag of a paper that was both accepted and rejected.
     """
     verdicts: defaultdict[str, dict[int, bool]] = defaultdict(dict)
-    resolved, report = resolve_tags(judgements, ([judgement.tag] for judgement in judgements), tagger.vocabulary)
+    resolved, report = resolve_tags(([judgement.tag] for judgement in judgements), tagger.vocabulary)
     for judgement, rows in zip(judgements, resolved, strict=True):
         for row in rows:
             if verdicts[judgement.paper].setdefault(row, judgement.accepted) != judgement.accepted:

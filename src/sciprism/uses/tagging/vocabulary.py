@@ -32,7 +32,10 @@ class Vocabulary:
         self.notes: list[str] = []
         has_links = any(label.broader for label in self.labels)
         self.parents = self._link(self.labels if has_links else link_tree_numbers(self.labels))
-        self._note_homonyms()
+        if homonyms := [rows for rows in self._preferred.values() if len(rows) > 1]:
+            shown = [" and ".join(map(self.describe, sorted(rows))) for rows in homonyms[:_MAX_SHOWN]]
+            names = "1 name is" if len(homonyms) == 1 else f"{len(homonyms):,} names are"
+            self.notes.append(f"{names} of several labels: {'; '.join(shown)}")
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -45,11 +48,6 @@ class Vocabulary:
             for parent in above:
                 below[parent].append(row)
         return below
-
-    def find(self, name: str) -> int | None:
-        """Return the row of a label by its id, a notation, or a name; None where no label or several have it."""
-        rows = self.find_all(name)
-        return rows[0] if len(rows) == 1 else None
 
     def find_all(self, name: str) -> list[int]:
         """Return the rows of the labels of a name: by id, else by notation, by preferred or by another name."""
@@ -110,17 +108,8 @@ class Vocabulary:
 
     @cached_property
     def _folded(self) -> dict[str, set[int]]:
-        """Return names without plural forms, accents and punctuation."""
-        return _group(
-            (_fold(name), row) for row, label in enumerate(self.labels) for name in (label.name, *label.synonyms)
-        )
-
-    def _note_homonyms(self) -> None:
-        homonyms = [rows for rows in self._preferred.values() if len(rows) > 1]
-        if homonyms:
-            shown = [" and ".join(map(self.describe, sorted(rows))) for rows in homonyms[:_MAX_SHOWN]]
-            names = "1 name is" if len(homonyms) == 1 else f"{len(homonyms):,} names are"
-            self.notes.append(f"{names} of several labels: {'; '.join(shown)}")
+        names = ((name, row) for row, label in enumerate(self.labels) for name in (label.name, *label.synonyms))
+        return _group((_fold(name), row) for name, row in names)
 
     def _link(self, labels: Sequence[Label]) -> list[list[int]]:
         """Return the parents of each label; links that lead nowhere or in a circle are noted and left out."""

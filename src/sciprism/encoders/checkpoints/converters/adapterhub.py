@@ -217,7 +217,6 @@ def _find_base(folder: Path, adapters: Sequence[Path], locate: LocateModel) -> t
 
 
 def _write(draft: Path, source: AdapterSet) -> None:
-    """Write base, adapters and fusions as one model folder."""
     adapters = {route: read_module(path, ADAPTER) for route, (_, path) in source.adapters.items()}
     fusions = {route: read_module(path, FUSION) for route, (_, path) in source.fusions.items()}
     reductions = sorted({module.reduction for module in adapters.values()})

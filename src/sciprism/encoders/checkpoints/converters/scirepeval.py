@@ -38,12 +38,11 @@ def convert_pals(files: ModelFiles, locate: LocateModel) -> Path | None:  # noqa
     """Return the folder of the converted model, of the method `pals`; None without PALs in config.json."""
     if "hidden_size_aug" not in read_json(files.path / "config.json", missing={}):
         return None
-    return convert_once(
-        files.title, describe_files(files.path), lambda draft: _write_pals(draft, files.path, files.title)
-    )
+    return convert_once(files.title, describe_files(files.path), lambda draft: _write_pals(draft, files))
 
 
-def _write_pals(draft: Path, folder: Path, title: str) -> None:
+def _write_pals(draft: Path, files: ModelFiles) -> None:
+    folder = files.path
     raw = read_json(folder / "config.json")
     for key in ("pals", "mult"):
         if raw.get(key) is not True:
@@ -57,15 +56,12 @@ def _write_pals(draft: Path, folder: Path, title: str) -> None:
     if path is None:
         raise InputError(f"{folder}: no weights; looked for {' and '.join(WEIGHTS)}")
     tokenizer, special = read_tokenizer(folder)
-    settings = replace(
-        specter_settings(config.max_length, special),
-        method="pals",
-        options={"size": raw["hidden_size_aug"], "heads": HEADS},
-    )
+    options = {"size": raw["hidden_size_aug"], "heads": HEADS}
+    settings = replace(specter_settings(config.max_length, special), method="pals", options=options)
     weights = _merge_aliases(path, read_tensors(path))
     method = build_method(settings.method, settings.options)
     model, ignored = load_transformer(path, config, weights, method, published_pal_names(config.layers))
-    provenance = {"converted from": title, "sha256": sha256(path), "ignored": list(ignored)}
+    provenance = {"converted from": files.title, "sha256": sha256(path), "ignored": list(ignored)}
     write_folder(draft, model=model, tokenizer=tokenizer, settings=settings, provenance=provenance)
 
 
@@ -113,16 +109,14 @@ def convert_control_codes(files: ModelFiles, locate: LocateModel) -> Path | None
     texts = [(files.path / file).read_bytes() for file in VOCABULARIES if (files.path / file).exists()]
     if not all(any(f'"{code}"'.encode() in text for text in texts) for code in CODES.values()):
         return None
-    return convert_once(
-        files.title, describe_files(files.path), lambda draft: _write_control_codes(draft, files.path, files.title)
-    )
+    return convert_once(files.title, describe_files(files.path), lambda draft: _write_control_codes(draft, files))
 
 
-def _write_control_codes(draft: Path, folder: Path, title: str) -> None:
-    source = ModelFolder(folder, {"pooling": "cls"})
+def _write_control_codes(draft: Path, files: ModelFiles) -> None:
+    source = ModelFolder(files.path, {"pooling": "cls"})
     ids = {route: source.tokenizer.token_to_id(code) for route, code in CODES.items()}
     if lacking := ", ".join(CODES[route] for route, number in ids.items() if number is None):
-        raise InputError(f"{folder}: its tokenizer does not know {lacking}")
+        raise InputError(f"{files.path}: its tokenizer does not know {lacking}")
     settings = replace(
         specter_settings(source.settings.max_length, source.special), method="control-codes", pooling="code"
     )
@@ -130,10 +124,5 @@ def _write_control_codes(draft: Path, folder: Path, title: str) -> None:
     method.fill(source.model)
     rows = source.model.embeddings.word.weight[[ids[route] for route in method.routes]]
     source.model.load_state_dict({"embeddings.front.rows.weight": rows}, strict=False)
-    write_folder(
-        draft,
-        model=source.model,
-        tokenizer=source.tokenizer,
-        settings=settings,
-        provenance={"converted from": title, "ignored": list(source.ignored)},
-    )
+    provenance = {"converted from": files.title, "ignored": list(source.ignored)}
+    write_folder(draft, model=source.model, tokenizer=source.tokenizer, settings=settings, provenance=provenance)
