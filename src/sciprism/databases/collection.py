@@ -24,7 +24,6 @@ from sciprism.uses.search import (
     QUERY_BATCH,
     Searchable,
     check_languages,
-    check_mode,
     check_queries,
     choose_query_space,
 )
@@ -105,7 +104,6 @@ class RemoteCollection(Searchable):
     def _rank(
         self, encoder: Encoder | None, queries: Sequence[str], k: int, mode: str, filter: Filter | None, why: bool
     ) -> list[Ranking]:
-        check_mode(mode)
         check_queries(queries, k, mode)
         if encoder is not None:
             self.record.encoder.check(encoder, self.address)

@@ -130,7 +130,7 @@ def copy_weights(ours: Transformer, tokenizer: Tokenizer, other: Encoder, layers
             ours.embeddings.position.weight[config.first_position :],
             theirs.embeddings.position.weight[other_config.first_position :],
         )
-        same = _vocabulary(tokenizer) == _vocabulary(other.tokenizer)
+        same = tokenizer.get_vocab() == other.tokenizer.get_vocab()
         if ours.lexical is not None:
             _copy_lexical(ours.lexical, config.lexical, other, same_words=same)
         table = theirs.embeddings.word.weight
@@ -146,10 +146,6 @@ def _copy_lexical(ours: LexicalFeatures, width: int, other: Encoder, *, same_wor
     if not same_words:
         raise InputError(f"architecture: lexical is {width}; {other.name} has another vocabulary")
     ours.load_state_dict(theirs.state_dict())
-
-
-def _vocabulary(tokenizer: Tokenizer) -> dict[str, int]:
-    return tokenizer.get_vocab(with_added_tokens=True)
 
 
 def _prune_inner_units(state: Mapping[str, Tensor], count: int) -> dict[str, Tensor]:
@@ -177,7 +173,7 @@ def _copy_rows(ours: Tensor, theirs: Tensor) -> None:
 
 def _map_word_rows(tokenizer: Tokenizer, other: Tokenizer, table: Tensor) -> Tensor:
     """Return one row per token of a vocabulary, computed from the table of another vocabulary."""
-    tokens, inner = _vocabulary(tokenizer), other.get_vocab()
+    tokens, inner = tokenizer.get_vocab(), other.get_vocab()
     rows = table.mean(dim=0).repeat(1 + max(tokens.values()), 1)
     words = classify_tokens(tokenizer)
     text_of = decode_vocabulary(tokenizer)

@@ -88,12 +88,7 @@ def fit_subsets(
 
 
 def _fit_stacked(
-    features: Floats,
-    targets: Floats,
-    subsets: Sequence[Integers],
-    loss: ProbeLoss,
-    cost: float,
-    intercept: bool,
+    features: Floats, targets: Floats, subsets: Sequence[Integers], loss: ProbeLoss, cost: float, intercept: bool
 ) -> Weights:
     """Solve subsets together; shorter ones are padded with zero rows, which change nothing."""
     # few rows often leave no loss, where a corner needs more digits than single precision has
@@ -153,16 +148,12 @@ def fit_probes(
     checked = read_targets(targets, len(rows), LOSSES[loss].margins)
     columns = np.ascontiguousarray(checked.columns.T)
     weights = fit_subsets(rows, columns, subsets, loss=loss, cost=cost, intercept=intercept)
-    return [
-        _build_subset_probe(checked, subset, number, vectors, shifts)
-        for number, (subset, vectors, shifts) in enumerate(
-            zip(subsets, weights.vectors, weights.intercepts, strict=True)
-        )
-    ]
+    parts = enumerate(zip(subsets, weights.vectors, weights.intercepts, strict=True))
+    return [_build_subset_probe(checked, number, *part) for number, part in parts]
 
 
 def _build_subset_probe(
-    targets: ProbeTargets, subset: Integers, number: int, vectors: Doubles, shifts: Doubles
+    targets: ProbeTargets, number: int, subset: Integers, vectors: Doubles, shifts: Doubles
 ) -> Probe:
     """Build the probe of one subset, without the classes that it lacks."""
     if targets.kind == "labels":

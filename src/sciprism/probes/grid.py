@@ -131,12 +131,8 @@ class _CrossValidation:
         else:  # folds differ by label: a held-out row has the sign 0
             held_out = self.folds == np.arange(self.settings.folds)[:, None, None]
             masked = np.where(held_out, np.float32(0), self.targets.columns).reshape(-1, len(self.features))
-            problems = Problems(
-                torch.from_numpy(masked),
-                fold * self.shape[2] + column,
-                self.costs[c_index],
-                torch.full_like(fold, -1),
-            )
+            rows, none = fold * self.shape[2] + column, torch.full_like(fold, -1)
+            problems = Problems(torch.from_numpy(masked), rows, self.costs[c_index], none)
         return self._solve(problems).shaped(*self.shape)
 
     def refit(self, weights: Weights, choice: Integers) -> Weights:
@@ -256,11 +252,6 @@ def _build_sklearn_search(settings: ProbeSettings) -> Any:
         raise MissingExtraError("bench", 'the probe solver "sklearn"') from error
     margins = LOSSES[settings.loss].margins
     model = LinearSVC() if margins else LinearSVR(epsilon=0.0)
-    model.set_params(
-        loss=settings.loss,
-        dual="auto",
-        fit_intercept=settings.intercept,
-        max_iter=settings.iterations,
-        random_state=settings.seed,
-    )
+    options = {"fit_intercept": settings.intercept, "max_iter": settings.iterations, "random_state": settings.seed}
+    model.set_params(loss=settings.loss, dual="auto", **options)
     return GridSearchCV(model, {"C": list(settings.grid)}, cv=settings.folds, scoring="accuracy" if margins else "r2")

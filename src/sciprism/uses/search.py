@@ -49,7 +49,6 @@ def search(
     and parentheses have an effect in mode "lexical" alone (`parse_query`).
     """
     queries = [queries] if isinstance(queries, str) else list(queries)
-    check_mode(mode)
     check_queries(queries, k, mode)
     if encoder is not None:
         collection.check_encoder(encoder)
@@ -126,7 +125,8 @@ def check_mode(mode: str) -> None:
 
 
 def check_queries(queries: Sequence[str], k: int, mode: str) -> None:
-    """Raise InputError for a query without words, or with operators that are malformed, or for no papers."""
+    """Raise InputError for an unknown mode, a query without words or with malformed operators, or for no papers."""
+    check_mode(mode)
     _check_count(k)
     for number, query in enumerate(queries, 1):
         if is_blank(query):

@@ -76,7 +76,7 @@ def test_candidates_are_the_best_allowed_pairs_of_both_sides(monkeypatch):
     allowed = scores.copy()
     allowed[np.arange(20), scores.argmax(axis=1)] = -np.inf
     members = np.array([4, 7, 9])
-    found = find_candidates(scorer, submissions, required, 3, 2)
+    found = find_candidates(scorer, submissions, required, 3, 2, lambda _: None)
     pairs = set(zip(found.papers.tolist(), found.reviewers.tolist(), strict=True))
     expected = {(p, r) for p in range(20) for r in np.argsort(-allowed[p])[:3]}
     expected |= {(p, r) for r in range(12) for p in np.argsort(-allowed[:, r])[:2]}

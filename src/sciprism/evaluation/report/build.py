@@ -41,13 +41,11 @@ from sciprism.evaluation.results import UNDONE, TaskResult
 from sciprism.evaluation.task import Published, Suite
 
 
-def build_report(
-    systems: Sequence[SystemResults], suites: Mapping[str, Suite], *, baseline: int = 0, seed: int = 0
-) -> Report:
+def build_report(systems: Sequence[SystemResults], suites: Mapping[str, Suite], *, baseline: int = 0) -> Report:
     """Return the report of some systems, with differences to one of them.
 
     suites: declarations by name, with averages and published rows; results of other suites get averages by
-    format and group. seed: of the bootstrap.
+    format and group.
     """
     if not systems:
         raise InputError("no results to report")
@@ -57,7 +55,7 @@ def build_report(
     declared = {(name, task.name): task for name, suite in suites.items() for task in suite.tasks}
     suites = {name: _select_view(suite, tasks) for name, suite in suites.items()}
     ordered = [systems[baseline], *systems]  # others must be comparable to the baseline
-    resampler, rows = Resampler(seed), list[ReportRow]()
+    resampler, rows = Resampler(), list[ReportRow]()
     all_results: list[tuple[ReportLine, list[LineResult]]] = []
     for suite in dict.fromkeys(suite for suite, _ in tasks):
         tasks_of_suite = [task for task in tasks if task[0] == suite]

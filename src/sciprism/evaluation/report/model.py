@@ -283,8 +283,7 @@ Distribution = tuple[tuple[int, str, int], ItemSample]
 class Resampler:
     """Compute the bootstrap distributions of results, each once."""
 
-    def __init__(self, seed: int = 0) -> None:
-        self._seed = seed
+    def __init__(self) -> None:
         self._samples: dict[tuple[int, str], Distribution | None] = {}
         self._last: tuple[int, list[Doubles]] = (0, [])
 
@@ -318,6 +317,6 @@ class Resampler:
         """Return the samples of some items; those of few items are reused for the next system."""
         if key != self._last[0]:
             if len(ids) * SAMPLES > CELLS:
-                return resample(ids, SAMPLES, self._seed)
-            self._last = (key, list(resample(ids, SAMPLES, self._seed)))
+                return resample(ids, SAMPLES, seed=0)
+            self._last = (key, list(resample(ids, SAMPLES, seed=0)))
         return self._last[1]

@@ -166,7 +166,10 @@ def _compare_published(suite: str, report: Report, rows: Sequence[ReportRow]) ->
     scored = [row for row in rows if any(cell.score for cell in row.cells)]
     columns = dict.fromkeys(name for row in report.published.get(suite, ()) for name in row.scores)
     mine = {name: row for name in columns for row in scored if name in published_columns(row)}
-    ours = [(system, *(_short_text(row, i) for row in mine.values())) for i, system in enumerate(report.systems)]
+    ours = []
+    for i, system in enumerate(report.systems):
+        cells = [row.cells[i] for row in mine.values()]
+        ours.append((system, *(f"{100 * c.score.value:.2f}" if c.score else cell_text(c) for c in cells)))
     theirs = [
         (
             f"{row.name} (published: {row.source})",
@@ -177,11 +180,6 @@ def _compare_published(suite: str, report: Report, rows: Sequence[ReportRow]) ->
     ]
     if theirs:
         yield TextTable(f"{suite}: next to published numbers", ("", *mine), (*ours, *theirs))
-
-
-def _short_text(row: ReportRow, system: int) -> str:
-    cell = row.cells[system]
-    return cell_text(cell) if cell.score is None else f"{100 * cell.score.value:.2f}"
 
 
 def _pick(row: tuple[str, ...], columns: Iterable[int]) -> tuple[str, ...]:

@@ -136,27 +136,19 @@ class RankingSystem(System):
         """Return scores and rows (m, k) of the documents with the k highest scores; ties go to the lower row."""
         rankings = self.rank(queries, documents)
         began = perf_counter()
-        best = _select_best(rankings, len(queries.items), k, excluded, self.floor)
+        best = np.full((len(queries.items), k), -np.inf, np.float32)
+        rows = np.full(best.shape, -1, np.int64)
+        for i, ranking in enumerate(rankings):
+            scores = np.array(ranking, np.result_type(ranking, np.float32))
+            if excluded is not None:
+                scores[excluded[i]] = -np.inf
+            least = np.partition(scores, -k)[-k] if k < len(scores) else -np.inf
+            candidates = np.flatnonzero((scores >= least) & (scores > self.floor))
+            best_rows = candidates[np.argsort(-scores[candidates], kind="stable")][:k]
+            best[i, : len(best_rows)], rows[i, : len(best_rows)] = scores[best_rows], best_rows
         if self.search_times is not None:
             self.search_times = replace(self.search_times, search=perf_counter() - began)
-        return best
-
-
-def _select_best(
-    rankings: Iterable[Floats], count: int, k: int, excluded: Excluded, floor: float
-) -> tuple[Floats, Rows]:
-    """Return scores and rows (count, k) of each ranking's k highest scores above a floor; ties go to the lower row."""
-    best = np.full((count, k), -np.inf, np.float32)
-    rows = np.full((count, k), -1, np.int64)
-    for i, given in enumerate(rankings):
-        scores = np.array(given, np.result_type(given, np.float32))
-        if excluded is not None:
-            scores[excluded[i]] = -np.inf
-        least = np.partition(scores, -k)[-k] if k < len(scores) else -np.inf
-        candidates = np.flatnonzero((scores >= least) & (scores > floor))
-        best_rows = candidates[np.argsort(-scores[candidates], kind="stable")][:k]
-        best[i, : len(best_rows)], rows[i, : len(best_rows)] = scores[best_rows], best_rows
-    return best, rows
+        return best, rows
 
 
 def resolve_distance(stated: str, encoder_distance: str) -> str:

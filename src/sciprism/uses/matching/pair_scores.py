@@ -29,7 +29,7 @@ def find_candidates(
     required: Requirements,
     per_paper: int,
     per_reviewer: int,
-    advance: Advance | None = None,
+    advance: Advance,
 ) -> PairTable:
     """Return the best allowed pairs of each submission (n, d) and of each reviewer, and their scores.
 
@@ -54,8 +54,7 @@ def find_candidates(
             finite = np.isfinite(part[rows, places])
             rows, places = rows[finite], places[finite]
             tables.append(PairTable(rows + start, members[places], part[rows, places].astype(np.float64)))
-        if advance is not None:
-            advance(start + len(scores))
+        advance(start + len(scores))
     return join_pairs([*tables, best.pairs()], reviewers)
 
 
