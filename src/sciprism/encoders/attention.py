@@ -110,8 +110,6 @@ def _bounds(lengths: Lengths, device: torch.device) -> Tensor:
         return torch.tensor((0, *accumulate(lengths)), dtype=torch.int32, device=device)
 
 
-# ---- extra tokens and their text ----
-
 SPARE_TOKENS = 16
 
 

@@ -331,15 +331,12 @@ def smallest_cosine(one: Floats, other: Floats) -> float:
         return float(((one * other).sum(axis=1) / lengths).min())
 
 
-# ---- similarities, with the values of sentence-transformers ----
-
-
 Vectors = Floats | Tensor | Sequence[Floats] | Sequence[Tensor]
 """(n, dim), (dim,), or a list of n vectors."""
 
 
 def compute_similarity(one: Vectors, other: Vectors, distance: str) -> Tensor:
-    """Return the similarity of each vector of `one` with each of `other`, (n, m); larger is more similar."""
+    """Return the similarity of each vector of `one` with each of `other`, (n, m), as sentence-transformers does."""
     a, b = _to_matrix(one), _to_matrix(other)
     if distance == "euclidean":
         return -torch.cdist(a, b)

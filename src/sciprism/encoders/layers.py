@@ -111,14 +111,12 @@ class Linear(PackableModule, nn.Linear):
         return ACTIVATIONS[self.activation](super().forward(x))
 
 
-# ---- new weights, sampled from torch's global generator ----
-
 T = TypeVar("T", bound=nn.Linear | nn.Embedding)
 DEVIATION = 0.02
 
 
 def initialize_weights(module: T) -> T:
-    """Return the module with normal weights of standard deviation 0.02 and zero bias."""
+    """Return the module with normal weights, by torch's global generator, of deviation 0.02, and zero bias."""
     if module.weight.is_meta:
         return module  # nothing to fill, and torch would import its compiler (1 s)
     nn.init.normal_(module.weight, std=DEVIATION)
@@ -138,8 +136,6 @@ def initialize_linears(module: nn.Module) -> None:
         if isinstance(linear, nn.Linear):
             initialize_weights(linear)
 
-
-# ---- dropout that repeats with the same bits, on any thread ----
 
 _generator: ContextVar[torch.Generator | None] = ContextVar("generator", default=None)
 

@@ -101,9 +101,6 @@ def build_config(architecture: Mapping[str, Any], tokenizer: Tokenizer) -> Trans
         raise InputError(f"architecture: {error}") from error
 
 
-# ---- weights of another model ----
-
-
 def copy_weights(ours: Transformer, tokenizer: Tokenizer, other: Encoder, layers: Sequence[int]) -> None:
     """Copy another model's embeddings, and these layers, counted from 1, into a plain model.
 
@@ -189,9 +186,6 @@ def _map_word_rows(tokenizer: Tokenizer, other: Tokenizer, table: Tensor) -> Ten
         if our_id is not None and their_id is not None:
             rows[our_id] = table[their_id]
     return rows
-
-
-# ---- lexical features ----
 
 
 def add_lexical_features(

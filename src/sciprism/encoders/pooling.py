@@ -64,9 +64,6 @@ def facet_states(states: Tensor, batch: PackedBatch, reserved: int) -> Tensor:
     return states[batch.first_positions(reserved + 1)]
 
 
-# ---- lexical features ----
-
-
 class LexicalFeatures(PackableModule):
     """Some dimensions of a vector encode a text's words, the others its meaning.
 

@@ -86,9 +86,6 @@ def compute_fingerprint(model: Transformer, tokenizer: Tokenizer, settings: Enco
     return digest.hexdigest()[:16]
 
 
-# ---- precision ----
-
-
 def has_instructions(precision: str, device: torch.device) -> bool:
     """Return whether a device has instructions for products in this precision.
 

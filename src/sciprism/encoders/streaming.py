@@ -37,9 +37,6 @@ CPU_BUDGET = 2_048  # tokens per batch: its states fit in the processor's cache
 CUDA_BUDGET = 65_536
 
 
-# ---- what is passed to an encoder ----
-
-
 @dataclass(frozen=True, slots=True)
 class EncoderInputs:
     """The items of one call, in order. single: one item was passed, not a list of one. count: None if unknown."""
@@ -160,9 +157,6 @@ def _list_names(names: Iterable[object]) -> str:
     return ", ".join(repr(name) for name in names) or "none"
 
 
-# ---- windows of texts ----
-
-
 def read_windows(items: Iterator[Item], template: Template, role: Role, fields: Sequence[str]) -> Iterator[list[str]]:
     """Yield the texts that are tokenized, up to `WINDOW` at a time; warn at the end of those that are empty."""
     prompt = len(template.text("", role))
@@ -237,9 +231,6 @@ def show_progress(total: int | None, show: bool | None, on_batch: OnBatch | None
                 on_batch(texts)
 
         yield count
-
-
-# ---- batches ----
 
 
 def encode_sequences(

@@ -200,9 +200,9 @@ class SampledDifference:
         """Return the two-sided p of Student's t; 1 without a variance, where all items agree."""
         return two_sided_p(self.value / math.sqrt(self.variance), self.freedom) if self.variance else 1.0
 
-    def interval(self, level: float = LEVEL) -> Limits:
+    def interval(self) -> Limits:
         """Return the limits, not beyond the largest possible size."""
-        half = quantile(self.freedom, level) * math.sqrt(self.variance)
+        half = quantile(self.freedom, LEVEL) * math.sqrt(self.variance)
         return min(max(self.value - half, -self.limit), self.value), max(min(self.value + half, self.limit), self.value)
 
 

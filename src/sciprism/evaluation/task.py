@@ -65,13 +65,13 @@ class EvaluationContext:
         """Return items as papers of this format."""
         return EncodingInput(items=items, format=self.format, role=self.role, fields=self.fields)
 
-    def queries(self, items: Sequence[Any]) -> EncodingInput:
-        """Return items as queries of this format; papers among them are read by the same fields."""
-        return EncodingInput(items=items, format=self.format, role="query", fields=self.fields)
+    def queries(self, items: Sequence[Any], role: Role = "query") -> EncodingInput:
+        """Return items as queries of this format, or as papers; papers among them are read by the same fields."""
+        return self.papers(items) if role == "paper" else replace(self.papers(items), role="query")
 
     def labels(self, items: Sequence[Any]) -> EncodingInput:
         """Return items as labels of this format."""
-        return EncodingInput(items=items, format=self.format, role="label", fields=self.fields)
+        return replace(self.papers(items), role="label")
 
 
 NUMBERS = ("mean", "each", "first")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,13 +42,13 @@ class LabelNames:
         counts = Counter(token for _, _, tokens in names for token in tokens)
         self._tokens = frozenset(counts)
         self._single: defaultdict[str, list[int]] = defaultdict(list)
-        self._multi_token: defaultdict[str, list[_MultiTokenName]] = defaultdict(list)
+        self._multi_token: defaultdict[str, list[tuple[int, str, frozenset[str]]]] = defaultdict(list)
         for row, name, tokens in names:
             if len(tokens) == 1:
                 self._single[name.strip()].append(row)
             elif tokens:
                 rarest = min(tokens, key=counts.__getitem__)
-                self._multi_token[rarest].append(_MultiTokenName(row, name, frozenset(tokens) - {rarest}))
+                self._multi_token[rarest].append((row, name, frozenset(tokens) - {rarest}))
 
     def match(self, texts: Sequence[str]) -> list[LabelRows]:
         """Return the rows of the labels found in each text, ascending, each once.
@@ -89,14 +88,6 @@ class LabelNames:
                 pairs.extend([number * self._size + row for number in common if name in texts[number]])
         owners, rows = np.divmod(np.unique(np.array(pairs, dtype=np.int64)), max(self._size, 1))
         return np.split(rows, np.searchsorted(owners, np.arange(1, len(texts))))
-
-
-class _MultiTokenName(NamedTuple):
-    """A name of several tokens, indexed by the rarest one; `others` are the rest."""
-
-    row: int
-    name: str
-    others: frozenset[str]
 
 
 def normalize(text: str) -> str:

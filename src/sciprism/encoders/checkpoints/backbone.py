@@ -210,9 +210,6 @@ def backbone_config(config: TransformerConfig) -> dict[str, Any]:
     } | ({LEXICAL: config.lexical} if config.lexical else {})
 
 
-# ---- files with weights ----
-
-
 def read_weights(folder: Path) -> dict[str, Tensor]:
     """Return all tensors of the folder by name, from safetensors or, where there are none, from `.bin`.
 

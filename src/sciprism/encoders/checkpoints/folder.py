@@ -221,9 +221,6 @@ def write_folder(
         sentence_transformers.write_settings(folder, settings, model.config.hidden)
 
 
-# ---- the self-check ----
-
-
 def write_selfcheck(folder: Path, encode_all: EncodeAll, tokenize: Tokenize) -> None:
     """Write `selfcheck.json`: one vector per text and format, and the token ids of a long text."""
     vectors = encode_all(list(SELFCHECK_TEXTS))
@@ -263,9 +260,6 @@ def _compare(folder: Path, format: Format, stored: Any, vector: Floats, toleranc
     off = float(np.abs(vector - expected).max() / max(np.abs(expected).max(), 1e-12))
     if not off <= tolerance:
         raise InputError(f"{folder}: the {format} vector differs from selfcheck.json by {off:.1e}: damaged")
-
-
-# ---- folders that are converted from other layouts, each once ----
 
 
 def convert_once(source: str | Path, facts: object, write: Callable[[Path], None]) -> Path:

@@ -90,9 +90,6 @@ def load_tokenizer(name: str) -> Tokenizer:
     return open_tokenizer(backbone_folder(folder) if (folder / "modules.json").exists() else folder)
 
 
-# ---- where the files are ----
-
-
 def find_model_files(name: str) -> ModelFiles:
     """Return the files of a model as published; downloads what is not found locally.
 
@@ -179,9 +176,6 @@ def _looks_like_path(name: str) -> bool:
     return name.startswith((".", "/", "~"))
 
 
-# ---- the hub ----
-
-
 def model_from_hub(name: str, *, weights: bool) -> Path:
     """Return the folder of a repository with a model, or with an adapter, which has no config.json."""
 
@@ -245,9 +239,6 @@ def _download(
 
 def _has_adapter(folder: Path) -> bool:
     return (folder / ADAPTER_CONFIG).exists() and any((folder / file).exists() for file in ADAPTER_WEIGHTS)
-
-
-# ---- the names that are known ----
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,12 @@ class ClusterProtocol:
             "b3": average_parts(full),
             "b3 without embedding": average_parts(without),
             "b3 exact name": _item_scores(mentions, rows, clusters),
-            "difference": average_parts([_difference(one, other) for one, other in zip(full, without, strict=True)]),
+            "difference": average_parts(
+                [
+                    ItemScores(one.ids, np.concatenate([one.columns, other.columns], axis=1), "b3_difference")
+                    for one, other in zip(full, without, strict=True)
+                ]
+            ),
         }
         details = {
             "train pairs": len(train.same),
@@ -118,11 +123,6 @@ def _score_clusters(
 def _item_scores(mentions: EncodedMentions, rows: Rows, clusters: Rows) -> ItemScores:
     ids = tuple(mentions.data.signatures[row].id for row in rows)
     return ItemScores(ids, np.stack(b_cubed(mentions.persons[rows], clusters), axis=1), aggregate="b3")
-
-
-def _difference(one: ItemScores, other: ItemScores) -> ItemScores:
-    columns = np.concatenate([one.columns, other.columns], axis=1)
-    return ItemScores(one.ids, columns, aggregate="b3_difference")
 
 
 Blocks = Mapping[str, Rows]

@@ -61,14 +61,14 @@ class LabelProtocol:
         cuts = [int(name.partition("@")[2]) for name in self.metrics]
         names_only = self.text == "name"
         labels = context.labels([replace(label, definition="") if names_only else label for label in data.labels])
-        matcher = _LabelMatcher(data, self.raw_names) if self.names_first else None
+        names = LabelNames(data.labels if self.names_first and data.matched is None else (), raw=self.raw_names)
         recalls = np.empty((len(labelled), len(cuts)))
         for start in range(0, len(labelled), BLOCK):
             part = labelled[start : start + BLOCK]
             papers = context.papers([data.papers[i] for i in part])
             _, best = system.top(papers, labels, min(max(cuts), len(data.labels)), self.distance, None)
-            if matcher:
-                matched = matcher.match(part)
+            if self.names_first:
+                matched = _match_names(data, names, part)
                 scores = system.pool_scores(papers, labels, matched, self.distance)
                 best = _move_to_front(matched, scores, best)
             recalls[start : start + len(part)] = _recalls(best, [data.gold[i] for i in part], cuts)
@@ -78,22 +78,12 @@ class LabelProtocol:
         return ProtocolResult(item_scores=item_scores, details=details, dropped=dropped)
 
 
-class _LabelMatcher:
-    """Labels whose names occur in papers: those listed in the data, else found by the published rule."""
-
-    def __init__(self, data: LabelInput, raw: bool) -> None:
-        self._data = data
-        self._names = None if data.matched is not None else LabelNames(data.labels, raw=raw)
-
-    def match(self, papers: Sequence[int]) -> Sequence[Rows]:
-        """Return the label rows matched in each of these papers."""
-        if self._data.matched is not None:
-            return [self._data.matched[i] for i in papers]
-        assert self._names is not None
-        items = [self._data.papers[i] for i in papers]
-        return self._names.match(
-            [f"{item.title} {item.abstract}" if isinstance(item, Paper) else str(item) for item in items]
-        )
+def _match_names(data: LabelInput, names: LabelNames, papers: Sequence[int]) -> Sequence[Rows]:
+    """Return the labels whose names occur in papers: those listed in the data, else found by the published rule."""
+    if data.matched is not None:
+        return [data.matched[i] for i in papers]
+    items = [data.papers[i] for i in papers]
+    return names.match([f"{item.title} {item.abstract}" if isinstance(item, Paper) else str(item) for item in items])
 
 
 def _recalls(best: Rows, gold: Sequence[Rows], cuts: Sequence[int]) -> NDArray[np.float64]:

@@ -44,7 +44,7 @@ class RerankProtocol:
         for i in set(range(len(data.pools))) - set(filled):
             dropped.add("query without candidates", data.query_ids[i])
         queries = [data.queries[i] for i in filled]
-        as_query = context.papers(queries) if data.query_role == "paper" else context.queries(queries)
+        as_query = context.queries(queries, data.query_role)
         pools = [data.pools[i] for i in filled]
         scores = system.pool_scores(as_query, context.papers(data.candidates), pools, self.distance)
         if self.decimals is not None:
@@ -93,7 +93,7 @@ class RetrieveProtocol:
         if len(without_relevant) == len(scored):
             raise InputError("no query has a relevant document among the documents; check the relevance judgements")
         queries = [data.queries[i] for i in scored]
-        as_query = context.papers(queries) if data.query_role == "paper" else context.queries(queries)
+        as_query = context.queries(queries, data.query_role)
         k = min(max(parse_metric(name)[1] or DEFAULT_DEPTH for name in self.metrics), len(data.documents))
         excluded = None if data.excluded is None else [data.excluded[i] for i in scored]
         scores, rows = system.top(as_query, context.papers(data.documents), k, self.distance, excluded)

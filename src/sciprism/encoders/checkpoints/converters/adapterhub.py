@@ -137,9 +137,6 @@ def convert(files: ModelFiles, locate: LocateModel) -> Path | None:
     return convert_once(source.title, facts, lambda draft: _write(draft, source))
 
 
-# ---- folders ----
-
-
 def _find_set(files: ModelFiles, locate: LocateModel) -> AdapterSet | None:
     """Return the base, adapters and fusions of a folder; None without adapters."""
     folder = files.path
@@ -213,9 +210,6 @@ def _find_base(folder: Path, adapters: Sequence[Path], locate: LocateModel) -> t
         raise InputError(f"{folder}: no base model; put it into {folder / 'base'}: {error}") from error
 
 
-# ---- conversion ----
-
-
 def _write(draft: Path, source: AdapterSet) -> None:
     adapters = {route: read_module(path, ADAPTER) for route, (_, path) in source.adapters.items()}
     fusions = {route: read_module(path, FUSION) for route, (_, path) in source.fusions.items()}
@@ -267,9 +261,6 @@ def _load_modules(where: str, model: Transformer, modules: Mapping[str, Mapping[
             load_tensors(module.path, model, tensors, {name: name for name in tensors})
     if wanted:
         raise InputError(f"{where}: {len(wanted)} adapter weights are missing, the first is {min(wanted)}")
-
-
-# ---- one adapter or fusion ----
 
 
 def read_description(folder: Path, kind: AdapterHubKind) -> dict[str, Any]:

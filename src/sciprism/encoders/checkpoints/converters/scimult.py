@@ -103,9 +103,6 @@ def _write(draft: Path, path: Path, backbone: Path | None, locate: LocateModel) 
     write_folder(draft, model=model, tokenizer=tokenizer, settings=settings, provenance=provenance)
 
 
-# ---- the parameters ----
-
-
 def _read_parameters(path: Path, node: Any) -> dict[str, Any]:
     """Return the encoder's parameters; unsupported values are an InputError."""
     entries = _dict_entries(node)
@@ -184,9 +181,6 @@ def _find_experts(
         where = ", ".join(str(n + 1) for n in layers)
         raise InputError(f"{path}: states {stated}, but the layers {where} of {config.layers} have experts ({layout})")
     return kinds.pop(), every
-
-
-# ---- the weights ----
 
 
 def _build_model(

@@ -99,8 +99,6 @@ def _merge_aliases(path: Path, weights: Mapping[str, Tensor]) -> dict[str, Tenso
     return merged
 
 
-# ---- control codes ----
-
 VOCABULARIES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
 
 
