@@ -142,7 +142,7 @@ def test_isotonic_calibration_by_hand():
 
 def test_the_ranker_learns_what_is_not_linear_and_keeps_it_in_json():
     rng = np.random.default_rng(0)
-    features = rng.normal(size=(4000, 4)).astype(np.float32)
+    features = rng.normal(size=(1000, 4)).astype(np.float32)
     right = (features[:, 1] * features[:, 3] > 0).astype(np.float32)
     ranker = Ranker.fit(features, right, [1, 3])
     test = rng.normal(size=(500, 4)).astype(np.float32)
