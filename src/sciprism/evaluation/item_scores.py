@@ -223,7 +223,8 @@ def _b3_difference(columns: Doubles, weights: Doubles) -> Doubles:
 
 
 def _f1(columns: Doubles, weights: Doubles, average: Literal["macro", "present", "micro"]) -> Doubles:
-    return f1_of_counts(*np.split(weights @ columns, len(OUTCOMES), axis=1), average=average)
+    tp, fp, fn = np.split(weights @ columns, len(OUTCOMES), axis=1)
+    return f1_of_counts(tp, fp, fn, average)
 
 
 def _pearson(columns: Doubles, weights: Doubles) -> Doubles:
