@@ -72,6 +72,7 @@ def test_words_equal_entities_once_every_i_is_a_b(sentences):
     assert word_counts(gold, predicted, TYPES).tolist() == entity_counts(*rewritten, TYPES).tolist()
 
 
+@settings(max_examples=25)
 @given(SENTENCES)
 def test_word_f1_of_a_type_equals_f1_of_one_class(sentences):
     gold, predicted = sides(sentences)

@@ -336,7 +336,7 @@ def test_nothing_to_report_is_an_error(lab):
         build_report([], {})
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(st.lists(st.lists(st.floats(0, 1), min_size=2, max_size=4), min_size=1, max_size=4))
 def test_an_average_lies_between_its_numbers(make_lab, scores):
     lab = make_lab()
