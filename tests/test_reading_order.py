@@ -18,7 +18,7 @@ CEILINGS = {  # command: (files, returns); returns vary with threads and progres
     "inspect": (23, 47),
     "embed": (47, 131),
     "search": (34, 80),
-    "evaluate": (62, 210),
+    "evaluate": (60, 208),
     "tag": (50, 138),
     "match": (58, 165),
     "recommend": (50, 110),

@@ -1,4 +1,4 @@
-"""Read a TOML file of tasks as a suite: a suite of the papers, or custom tasks (docs/custom-tasks.md).
+"""Read a TOML file of tasks as a suite: one of the papers (`suites`), or custom tasks (docs/custom-tasks.md).
 
 A `[[task]]` has a name, format, protocol and metric, settings of its protocol, and `data`: a table with a `layout` and
 its settings, or the folder or file of a custom task, whose layout follows from the protocol.
@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections import UserDict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from difflib import get_close_matches
@@ -332,3 +333,30 @@ def _list_files(path: Path) -> list[Path]:
         written |= {pack, scores_path(pack)}
     data_files = [item for item in path.rglob("*") if item.is_file() and not written & {item, *item.parents}]
     return [item for item in data_files if not any(part[0] == "." for part in item.relative_to(path).parts)]
+
+
+class SuiteRegistry(UserDict[str, Suite]):
+    """Suites by name. A suite with a file is read when it is first asked for, so listing names is cheap."""
+
+    def __getitem__(self, name: str) -> Suite:
+        suite: Suite | Path | None = self.data.get(name)
+        if suite is None:
+            raise InputError(f"unknown suite {name!r}; known: {', '.join(sorted(self.data))}")
+        if isinstance(suite, Path):
+            suite = self.data[name] = read_suite(suite)
+        return suite
+
+    def __setitem__(self, name: str, suite: Suite | Path) -> None:
+        if name in self.data:
+            raise ValueError(f"suite {name!r} is registered twice")
+        self.data[name] = suite  # type: ignore[assignment]  # a path until it is read
+
+
+suites = SuiteRegistry()
+for path in sorted(Path(__file__).parent.glob("suites/*.toml"), key=lambda path: path.stem):
+    suites[path.stem] = path
+
+
+def register_suite(suite: Suite) -> None:
+    """Add a suite to those that commands know by name: declared in code, or read from a file by `read_suite`."""
+    suites[suite.name] = suite

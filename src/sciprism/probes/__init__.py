@@ -3,8 +3,8 @@
 from sciprism.probes.fit import fit, fit_probes, fit_subsets
 from sciprism.probes.grid import GridSearchResult, ProbeSettings, grid_search
 from sciprism.probes.losses import LossName
-from sciprism.probes.probe import Probe
 from sciprism.probes.solver import Weights
+from sciprism.probes.targets import Probe
 
 __all__ = [
     "GridSearchResult",

@@ -18,9 +18,15 @@ from sciprism.errors import InputError, MissingExtraError
 from sciprism.parallel import map_threads
 from sciprism.probes.features import check_features
 from sciprism.probes.losses import LOSSES, LossName
-from sciprism.probes.probe import Probe, build_probe, choose_classes
 from sciprism.probes.solver import TOLERANCE, Problems, Solver, Weights
-from sciprism.probes.targets import ProbeTargets, assign_folds, read_targets
+from sciprism.probes.targets import (
+    Probe,
+    ProbeTargets,
+    assign_folds,
+    build_probe,
+    choose_classes,
+    read_targets,
+)
 
 SolverName = Literal["sciprism", "sklearn"]
 

@@ -60,7 +60,7 @@ def test_formats_that_are_stated_go_before(adapters):
     ):
         rows = encoder.encode(batches("light"), task_metadata=task(kind, name), prompt_type="query")
         assert np.abs(rows - adapters.encode(["light"], format=format)).max() < 1e-5
-    with pytest.raises(InputError, match="no format is known for a task, a task of type Juggling; known: Bite"):
+    with pytest.raises(InputError, match="no format is known for a task, a task of type Juggling; known: Clas"):
         encoder.encode(batches("light"), task_metadata=task("Juggling"))
 
 

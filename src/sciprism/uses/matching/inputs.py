@@ -59,8 +59,13 @@ class MatchProgress(Protocol):
         """Show how many units are done."""
 
 
-class NoProgress(MatchProgress):
+class NoProgress:
     """Shows nothing."""
+
+    def begin(self, *_: Any, **__: Any) -> None:
+        """Show nothing."""
+
+    update = begin
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -54,11 +54,7 @@ def recommend(
     collections do not compare, or a record cannot be used.
     """
     settings, progress = settings or RecommendSettings(), progress or (lambda *_: None)
-    given, reading = {"library": library, "new": new, "unwanted": unwanted}, reading or FileReading()
-    inputs = {name: open_sources(papers, reading, name) for name, papers in given.items()}  # before any is encoded
-    piped = [name for name, sources in inputs.items() for source in sources if source.piped]
-    if len(piped) > 1:
-        raise InputError(f"{' and '.join(piped)} are both standard input, which can be read once; name a file")
+    inputs = _open_inputs({"library": library, "new": new, "unwanted": unwanted}, reading or FileReading())
     sources = [source for part in inputs.values() for source in part]
     space = SharedSpace([source.stored for source in sources if isinstance(source, CollectionSource)], model)
     own, versions, vectors, titles_only = _read_library(inputs["library"], space, progress)
@@ -79,6 +75,15 @@ def recommend(
     return Recommendations(
         hits=hits, interests=interests, counts=counts, model=space.model, skipped=skipped, left_out=tuple(pool.left_out)
     )
+
+
+def _open_inputs(inputs: dict[str, PaperInput], reading: FileReading) -> dict[str, list[PaperSource]]:
+    """Open all inputs: what does not exist is an error before anything is encoded."""
+    opened = {name: open_sources(papers, reading, name) for name, papers in inputs.items()}
+    piped = [name for name, sources in opened.items() for source in sources if source.piped]
+    if len(piped) > 1:
+        raise InputError(f"{' and '.join(piped)} are both standard input, which can be read once; name a file")
+    return opened
 
 
 def _read_library(
