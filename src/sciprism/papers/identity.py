@@ -26,12 +26,12 @@ response retraction review summary tableofcontents title titlepage untitled
 GENERIC_TITLES = frozenset(_GENERIC_TITLES.split())
 MIN_TEXT_WORDS = 30  # shorter texts recur in different papers, and are often notices
 # Chinese and Japanese have no spaces between words: each character counts as a word.
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _MARKS = {code: " " for code in range(128) if not chr(code).isalnum()}
 WORD_PATTERN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
 MIN_TITLE_WORDS = 5  # shorter titles need the same author and year
 MAX_WORKS = 100  # papers of one id that further ones are compared with
-MAX_YEARS_APART = 5
-"""Years between a preprint and its article, where the first authors agree."""
+MAX_YEARS_APART = 5  # years between a preprint and its article, where the first authors agree
 
 _PREPRINT_DOI = re.compile(
     r"10\.(?:1101/(?:\d{4}\.\d\d\.\d\d\.)?\d{6,8}(?:v\d+)?$|64898/|2139/ssrn|21203/rs|20944/preprints|26434/|22541/|36227/"
@@ -51,8 +51,7 @@ _ARXIV_DOI = "10.48550/arxiv."
 _PARTS = "part pt section chapter volume vol book paper study report series phase number no nr teil partie"
 _PART_WORDS = frozenset(_PARTS.split())
 _CARDINALS = "one two three four five six seven eight nine ten eleven twelve"
-_COUNTS = frozenset(_CARDINALS.split())
-"""Words that count something, unless they follow a part word."""
+_COUNTS = frozenset(_CARDINALS.split())  # words that count something, unless they follow a part word
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
 _NUMBER_WORDS = {word: str(number) for words in (_CARDINALS, _ORDINALS) for number, word in enumerate(words.split(), 1)}
 _NUMBER = re.compile(r"0*(\d+)(?:st|nd|rd|th)?")
@@ -136,7 +135,7 @@ def identify(paper: Paper) -> PaperIdentity:
     title = "".join(words)  # "meta-analysis", "meta analysis", "metaanalysis" are one
     abstract = normalise_words(paper.abstract)
     details = (paper.title, paper.abstract, *paper.authors, paper.venue, str(paper.year))
-    part, numbers = _find_numbers(paper.title)
+    part, numbers = _find_numbers(paper.title, words)
     doi = ids.get("doi", "")
     on_server = bool(_PREPRINT_VENUE.search(paper.venue)) or ("arxiv" in ids and not paper.venue)
     preprint = bool(_PREPRINT_DOI.match(doi)) if doi else on_server
@@ -220,10 +219,18 @@ def may_share_source(one: PaperIdentity, other: PaperIdentity, *, short: bool = 
 
 def normalise_words(text: str) -> list[str]:
     """Return the words of a text without case, accents or punctuation."""
-    if text.isascii():  # the same result, three times faster
-        return text.lower().translate(_MARKS).split()
-    text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
-    return WORD_PATTERN.findall(text.casefold())
+    if not text.isascii():
+        text = _NOT_ASCII.sub(lambda letters: _fold_letters(letters[0]), text.lower())
+        if not text.isascii():
+            return WORD_PATTERN.findall(text)
+    return text.lower().translate(_MARKS).split()  # the same result, three times faster
+
+
+@lru_cache(maxsize=1 << 14)
+def _fold_letters(text: str) -> str:
+    """Return what `normalise_words` compares of letters that are not ASCII, a space for each sign."""
+    letters = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)).casefold()
+    return "".join(c if WORD_PATTERN.match(c) else " " for c in letters)
 
 
 def hash_text(text: str) -> int:
@@ -254,9 +261,10 @@ def find_equal_runs(column: array[int]) -> Iterator[list[int]]:
         yield order[start : start + length].tolist()
 
 
-def _find_numbers(title: str) -> tuple[str, str]:
+def _find_numbers(title: str, words: list[str]) -> tuple[str, str]:
     """Return what numbers a paper in a series, or makes it a notice about another, and the title's other numbers."""
-    words = normalise_words(_NAME_WITH_NUMBER.sub("", title))
+    if (joined := _NAME_WITH_NUMBER.sub("", title)) != title:
+        words = normalise_words(joined)
     notices = sorted({(match[1] or match[2]).lower() for match in _NOTICE.finditer(title)})
     part, numbers = list[str](), list[str]()
     for place, word in enumerate(words):
