@@ -14,17 +14,10 @@ from sciprism.errors import InputError
 if TYPE_CHECKING:
     from torch import Tensor
 
-Floats = NDArray[np.float32]
-"""Vectors and similarities."""
-
-Doubles = NDArray[np.float64]
-"""Scores and statistics."""
-
-Rows = NDArray[np.int64]
-"""Positions in a sequence: of papers, labels, queries or tasks' items."""
-
-Integers = NDArray[np.int64]
-"""Counts, ranks and class numbers."""
+Floats = NDArray[np.float32]  # vectors and similarities
+Doubles = NDArray[np.float64]  # scores and statistics
+Rows = NDArray[np.int64]  # positions in a sequence: of papers, labels, queries or tasks' items
+Integers = NDArray[np.int64]  # counts, ranks and class numbers
 
 
 def normalize_rows(vectors: Floats) -> Floats:

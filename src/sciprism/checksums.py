@@ -25,8 +25,7 @@ from xxhash import xxh3_64_hexdigest, xxh3_64_intdigest
 from sciprism.errors import DamagedFileError
 from sciprism.files import PARTIAL_SUFFIX, write_atomically
 
-BLOCK = 1 << 20
-"""Bytes with one checksum: few enough to be read at once, enough that checksums need little space."""
+BLOCK = 1 << 20  # bytes with one checksum: few enough to be read at once, enough that checksums need little space
 CHECKSUMS_NAME = "checksums.json"
 REMEDY = f"restore it from a copy; if you changed it yourself, delete {CHECKSUMS_NAME}"
 UNLISTED = (CHECKSUMS_NAME, "README.md")
@@ -61,7 +60,6 @@ class OpensBytes(Protocol):
 
     def open(self, mode: Literal["rb"], /) -> BinaryIO:
         """Open the bytes."""
-        ...
 
 
 def hash_file(path: OpensBytes) -> str:
@@ -82,9 +80,7 @@ class BlockChecks:
     """
 
     def __init__(self, path: Path, expected: Sequence[str], remedy: str) -> None:
-        self.path = path
-        self._expected = expected
-        self._remedy = remedy
+        self.path, self._expected, self._remedy = path, expected, remedy
         self._pending = np.ones(len(expected), bool)
         self.complete = not expected
 

@@ -6,8 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-MAX_IDS = 10
-"""Ids that are named for each reason; the others are only counted."""
+MAX_IDS = 10  # ids that are named for each reason; the others are only counted
 
 
 class DropReport:

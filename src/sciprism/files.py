@@ -243,9 +243,7 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "sciprism"
 
 
-HEAD = 4096
-"""Bytes that tell what a file is."""
-
+HEAD = 4096  # bytes that tell what a file is
 _SIGNATURES = {
     b"%PDF-": "a PDF document",
     b"PK\x03\x04": "a ZIP archive, or a document of an office program",
@@ -285,7 +283,8 @@ def describe_wrong_file(head: bytes, *, binary: bool = False) -> str:
     if binary:
         return ""
     kind = next((what for signature, what in _SIGNATURES.items() if head.startswith(signature)), "")
-    if kind or (b"\x00" in head and not head.startswith(_BYTE_ORDER_MARKS) and not _is_wide_text(head)):
+    is_wide = any(not any(head[start::2]) for start in (0, 1))  # letters of two or four bytes: every other byte is 0
+    if kind or (b"\x00" in head and not head.startswith(_BYTE_ORDER_MARKS) and not is_wide):
         return f"{kind or 'a binary file'}, not text; name a file in a known format"
     return ""
 
@@ -297,8 +296,3 @@ def describe_wrong_path(path: Path, *, binary: bool = False) -> str:
             return describe_wrong_file(file.read(HEAD), binary=binary)
     except OSError:
         return ""
-
-
-def _is_wide_text(head: bytes) -> bool:
-    """Tell text whose letters have two or four bytes from binary content: every other byte is zero."""
-    return any(not any(head[start::2]) for start in (0, 1))

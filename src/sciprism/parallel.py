@@ -57,8 +57,7 @@ def map_processes(work: Callable[[T], R], pieces: Iterable[T], workers: int) -> 
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-_work: list[Callable[[Any], Any]] = []
-"""The function of a worker process."""
+_work: list[Callable[[Any], Any]] = []  # the function of a worker process
 
 
 def _set_work(work: Callable[[Any], Any]) -> None:

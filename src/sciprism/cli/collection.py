@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.options import AsJson, CollectionFolder, Model
+from sciprism.cli.options import AsJson, CollectionFolder, Model, read_lines
 from sciprism.cli.output import ProgressDisplay, print_json, warn_unfinished
 from sciprism.errors import InputError
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from sciprism.store import StoredCollection
 
 Recall = Annotated[float, typer.Option(help="Share of the ten nearest papers that approximate search is to find.")]
-Memory = Annotated[float, typer.Option(help="GB of memory that building an approximate index may take.")]
 
 
 def index(
@@ -32,7 +30,7 @@ def index(
         bool, typer.Option("--lexical", help="Add a BM25 index, for --mode lexical and hybrid.")
     ] = False,
     recall: Recall = 0.95,
-    memory: Memory = 4.0,
+    memory: Annotated[float, typer.Option(help="GB of memory that building an approximate index may take.")] = 4.0,
     model: Model = "",
     as_json: AsJson = False,
 ) -> None:
@@ -63,7 +61,6 @@ def index(
 
 
 def _print_built(opened: StoredCollection, built: list[BuiltIndex], *, lexical: bool, as_json: bool) -> None:
-    """Print what was built, for people or as JSON."""
     names = [f"approximate ({index.space})" for index in built] + ["lexical"] * lexical
     if as_json:
         document = {"collection": str(opened.folder), "built": names, "papers": len(opened)}
@@ -76,7 +73,6 @@ def _print_built(opened: StoredCollection, built: list[BuiltIndex], *, lexical: 
 def _build_approximate(
     opened: StoredCollection, options: BuildOptions, model: str, display: ProgressDisplay
 ) -> list[BuiltIndex]:
-    """Build the index of every space, measured with titles as queries."""
     from sciprism.index import approximate
 
     approximate.check_possible(opened)
@@ -99,7 +95,6 @@ def _encode_titles(opened: StoredCollection, model: str) -> dict[str, TitleQueri
 
 
 def _describe_index(built: BuiltIndex) -> str:
-    """Return what was built and its measured recall, as a line."""
     measured = ", ".join(f"{recall:.3f} with {name}" for name, recall in built.recall.items())
     facts = ", ".join(f"{name} {built.settings[name]}" for name in ("effort", "depth"))
     kind = "graph in memory" if built.kind == "hnsw" else f"{built.settings['lists']:,} lists on disk"
@@ -125,12 +120,9 @@ def delete(
 
     Example: sciprism delete vecs/ newton1687principia
     """
-    from sciprism.papers.input_file import InputFile
     from sciprism.store import delete as remove
 
-    wanted = list(ids or [])
-    if ids_from:
-        wanted += [line.strip() for _, line in InputFile(Path(ids_from)).lines() if line.strip()]
+    wanted = [*(ids or ()), *(read_lines(ids_from) if ids_from else ())]
     if not wanted:
         raise InputError("no id; write ids after the collection, or --ids FILE")
     report = remove(collection, wanted, missing_ok=missing_ok)

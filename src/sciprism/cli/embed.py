@@ -245,7 +245,6 @@ def _report(output: Path, report: FilesReport, as_json: bool) -> None:
 
 
 def _count_records(read: ReadReport, report: EmbedReport) -> dict[str, int]:
-    """Return what became of the records, as it is printed."""
     return {
         "new": report.new,
         "with a changed text": report.changed,

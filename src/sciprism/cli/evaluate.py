@@ -33,16 +33,12 @@ Models = Annotated[
         show_default=False,
     ),
 ]
-ResultsFolder = Annotated[Path | None, typer.Option("--output", "-o", help="The folder of results.")]
 Listed = Annotated[bool, typer.Option("--list", help="List suites, their tasks and data, and stop.")]
 Format = Annotated[
     str,
     typer.Option(help="Use vectors of this format: classification, regression, proximity, search; else each task's."),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of all random choices: few-shot samples, bootstrap.")]
-Seeds = Annotated[
-    int, typer.Option(help="Runs of each task, with seeds from --seed on; 0: as many as the task declares.")
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,14 +95,16 @@ class ModelLoading:
 @with_settings
 def evaluate(
     models: Models = None,
-    output: ResultsFolder = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The folder of results.")] = None,
     *,
     choice: TaskChoice,
     loading: ModelLoading,
     data: DataFolder = "",
     format: Format = "",
     seed: Seed = 0,
-    seeds: Seeds = 0,
+    seeds: Annotated[
+        int, typer.Option(help="Runs of each task, with seeds from --seed on; 0: as many as the task declares.")
+    ] = 0,
     listed: Listed = False,
     as_json: AsJson = False,
 ) -> None:

@@ -30,18 +30,12 @@ if TYPE_CHECKING:
     from sciprism.papers.duplicates import IdClash
     from sciprism.papers.inspection import LabelInspection, PaperInspection
 
-MAX_FILES = 30
-"""Files that are listed; all are counted."""
-PAPERS_PER_SECOND = 50.0
-"""What a small encoder does on two cores of a laptop: an assumption, and printed as one."""
-MEASURED = 64
-"""Papers whose encoding is timed by --measure."""
-SIMILARITY = 0.8
-"""Similarity from which two texts are near-duplicates."""
-MAX_PLACES = 3
-"""Papers of one id whose places are named."""
-MAX_TITLE = 60
-"""Characters of a title that are shown."""
+MAX_FILES = 30  # files that are listed; all are counted
+PAPERS_PER_SECOND = 50.0  # what a small encoder does on two cores of a laptop: an assumption, and printed as one
+MEASURED = 64  # papers whose encoding is timed by --measure
+SIMILARITY = 0.8  # similarity from which two texts are near-duplicates
+MAX_PLACES = 3  # papers of one id whose places are named
+MAX_TITLE = 60  # characters of a title that are shown
 MODEL_LIMIT = "the model that ships knows English alone"
 MAX_BARS = 24
 BAR_WIDTH = 40
@@ -174,7 +168,6 @@ def _unread_columns(result: PaperInspection) -> Iterator[tuple[str, str]]:
 
 
 def _other_languages(result: PaperInspection) -> Iterator[str]:
-    """Name the first papers that are not in English."""
     for paper in result.other_languages[:MAX_SHOWN]:
         yield f"{paper.language}: {paper.id}, {paper.title[:MAX_TITLE]!r}" + (
             f" ({paper.place})" if paper.place else ""

@@ -47,8 +47,7 @@ EXIT_STATUSES = {
     INTERRUPTED: "interrupted (Ctrl-C); the message says whether the same command continues",
 }
 """Exit status -> meaning."""
-OUTPUTS = ("output", "out", "collection", "folder")
-"""Parameters of commands that name what is written."""
+OUTPUTS = ("output", "out", "collection", "folder")  # parameters of commands that name what is written
 _FULL_TEXT = {
     errno.ENOSPC: re.compile(r"no space left on device|os error 28\b|errno[:= ]+28\b", re.IGNORECASE),
     errno.EDQUOT: re.compile(r"disk quota exceeded|os error 122\b", re.IGNORECASE),

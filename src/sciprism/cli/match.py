@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sciprism.cli.options import (
-    AsJson,
-    DefaultCommandGroup,
-    NamedModel,
-    SkipBad,
-    check_outputs,
-    split_names,
-    with_settings,
-)
+from sciprism.cli.options import AsJson, DefaultCommandGroup, check_outputs, split_names, with_settings
 from sciprism.cli.output import ProgressDisplay, print_facts, print_json, print_skipped, table_width
 from sciprism.errors import InputError
 from sciprism.uses.matching.settings import MatchFiles, MatchSettings
@@ -42,8 +34,7 @@ Conflicts = Annotated[
     str, typer.Option(help="Conflicts to find: author, domain, institution, coauthor, own-paper; all; none.")
 ]
 Bare = Annotated[bool, typer.Option("--bare", help="Write three columns without a header, as OpenReview's.")]
-MAX_REASON = 240
-"""Characters of a reason in the terminal; the files have all of it."""
+MAX_REASON = 240  # characters of a reason in the terminal; the files have all of it
 
 
 match = typer.Typer(
@@ -67,9 +58,9 @@ def assign(
     settings: MatchSettings,
     conflicts: Conflicts = "all",
     scores_out: ScoresOut = None,
-    model: NamedModel = "",
+    model: Annotated[str, typer.Option(help="A model: folder, packaged name or hub id.")] = "",
     bare: Bare = False,
-    skip_bad: SkipBad = False,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip and count records that cannot be used.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Assign reviewers to submissions by the reviewers' papers. `sciprism match SUBMISSIONS` is the same.
@@ -102,7 +93,6 @@ def assign(
 
 
 def _write(matching: Matching, output: Path, scores_out: Path | None, bare: bool) -> dict[str, str]:
-    """Write the files; return what each is -> its path."""
     from sciprism.uses.matching.result import list_companions
 
     matching.write(output, bare=bare)
@@ -160,7 +150,6 @@ def _print_facts(matching: Matching, written: dict[str, str]) -> None:
 
 
 def _print_worst(matching: Matching) -> None:
-    """Print the worst-served submissions, and why each has its reviewers."""
     width = table_width()
     print("\nworst served:")
     for paper, mean, pairs in matching.worst():

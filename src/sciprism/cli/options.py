@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from types import GenericAlias
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
@@ -23,16 +23,10 @@ if TYPE_CHECKING:
 
 PaperFiles = Annotated[list[str], typer.Argument(help="Files or folders of papers; - is standard input.")]
 OutputFolder = Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip and count records that cannot be used.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 ModelName = Annotated[str, typer.Argument(help="A model: folder, packaged name or hub id.")]
-NamedModel = Annotated[str, typer.Option("--model", help="A model: folder, packaged name or hub id.")]
 Pooling = Annotated[str, typer.Option(help="cls or mean, where the model's folder does not state it.")]
-Precision = Annotated[
-    str,
-    typer.Option(help="Compute in float32, bfloat16 or float16; auto: bfloat16 where the machine has instructions."),
-]
 ScorePrecision = Annotated[
     str, typer.Option(help="Compute in float32, bfloat16 or float16; auto: float32, the same numbers everywhere.")
 ]
@@ -174,6 +168,13 @@ def split_names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
+def read_lines(file: str | Path) -> list[str]:
+    """Return the lines of a file that are not empty; - is standard input."""
+    from sciprism.papers.input_file import InputFile
+
+    return [line.strip() for _, line in InputFile(Path(file)).lines() if line.strip()]
+
+
 def exact_precision(precision: str) -> str:
     """Return the precision of a command whose numbers others repeat: auto is float32."""
     return "float32" if precision == "auto" else precision
@@ -210,15 +211,8 @@ def check_output_folder(folder: Path, inputs: Iterable[str | Path | None]) -> No
                 raise InputError(f"{path} is read, and lies in {folder}, where files are written; name another folder")
 
 
-@contextmanager
-def open_abstracts(files: Sequence[str] | None, missing: str = "title") -> Iterator[AbstractCompletion]:
-    """Read the files of abstracts, and yield what joins them to papers."""
-    from sciprism.papers.abstracts import AbstractCompletion, AbstractIndex
+def open_abstracts(files: Sequence[str], missing: str = "title") -> AbstractContextManager[AbstractCompletion]:
+    """Read the files of abstracts, print how many of their records cannot be used, and give what joins them."""
+    from sciprism.papers import abstracts
 
-    completion = AbstractCompletion(missing=missing)  # refuses an unknown choice before files are read
-    if not files:
-        yield completion
-        return
-    with AbstractIndex(list(files)) as index:
-        print_skip_counts(index.files, error=True)
-        yield AbstractCompletion(index, missing=missing)
+    return abstracts.open_abstracts(files, missing, partial(print_skip_counts, error=True))

@@ -64,16 +64,11 @@ SCHEMAS: dict[str, tuple[str, str]] = {
     "sciprism.error/1": ("every command that fails, on standard error", "error, exit"),
 }
 """Schema -> the command that prints it, and its keys. A key may be added; a changed or removed one is a new version."""
-PIPED_WIDTH = 80
-"""Columns of a table in a file or pipe."""
-GAP = 2
-"""Columns between those of a table."""
-SHOWN_AUTHORS = 3
-"""Authors in the terminal; JSON has all of them."""
-MAX_SHOWN = 10
-"""Skipped records that are named; all are counted."""
-PLAIN_INTERVAL = 30.0
-"""Seconds between lines of progress where standard error is no terminal."""
+PIPED_WIDTH = 80  # columns of a table in a file or pipe
+GAP = 2  # columns between those of a table
+SHOWN_AUTHORS = 3  # authors in the terminal; JSON has all of them
+MAX_SHOWN = 10  # skipped records that are named; all are counted
+PLAIN_INTERVAL = 30.0  # seconds between lines of progress where standard error is no terminal
 
 
 def print_json(schema: str, document: Mapping[str, Any], *, error: bool = False) -> None:
@@ -196,7 +191,6 @@ def print_preparation(done: Preparation, as_json: bool) -> None:
 
 
 def _print_dropped(name: str, report: DropReport) -> None:
-    """Print what was dropped, a reason a line where one line is too long."""
     reasons = [f"{reason} {report.count(reason):,}" for reason, names in report.ids.items() if names]
     line = f"{name}: dropped: {', '.join(reasons)}"
     if reasons:

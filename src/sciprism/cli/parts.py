@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from sciprism.store.parts.worker import PartReport
 
 PartsFolder = Annotated[Path, typer.Argument(metavar="OUT", help="The folder that `embed --part` writes.")]
-SHOWN_PARTS = 30
-"""Parts that `status` lists, those that are not done first; --json has all."""
+SHOWN_PARTS = 30  # parts that `status` lists, those that are not done first; --json has all
 
 
 class ModelChoice(Protocol):
@@ -37,11 +36,9 @@ class ModelChoice(Protocol):
 
     def load(self, output: Path) -> Encoder:
         """Load the model for the parts of a folder."""
-        ...
 
     def choose_layout(self, encoder: Encoder) -> CollectionLayout:
         """Return how vectors are stored."""
-        ...
 
 
 def embed_one_part(source: PartInput, output: Path, number: PartNumber, wanted: ModelChoice, as_json: bool) -> None:

@@ -1,7 +1,5 @@
 """`sciprism prepare`: make training and test data out of published files or your papers."""
 
-from __future__ import annotations
-
 import typer
 
 from sciprism.cli.prepare_benchmarks import ir, lexical, multi_scidocs, s2and_mini, scimult

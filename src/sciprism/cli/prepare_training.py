@@ -73,9 +73,6 @@ SamplerOptions = Annotated[
 SamplingExponent = Annotated[
     float, typer.Option(help="A field's share of queries is its share of papers to this power; 0: equal shares.")
 ]
-MaxPerField = Annotated[int, typer.Option(help="Queries of a field at most; 0: no limit.")]
-MinMultiField = Annotated[float, typer.Option(help="Minimum share of queries with several fields.")]
-DevShare = Annotated[float, typer.Option("--dev", help="Share of papers that are held out.")]
 HoldOutRule = Annotated[
     str, typer.Option(help="papers: train triplets contain no dev paper; queries: no train query is a dev paper.")
 ]
@@ -85,7 +82,6 @@ ExcludedQueries = Annotated[
         help="Papers to drop: files of test papers, or a folder of prepare multi-scidocs (its queries); repeatable."
     ),
 ]
-RequireAbstract = Annotated[bool, typer.Option(help="Drop papers without an abstract.")]
 
 
 def citations(
@@ -99,12 +95,12 @@ def citations(
     sampler: Annotated[str, typer.Option(help="Such as specter or scincl; an unknown name lists all.")] = "specter",
     option: SamplerOptions = None,
     sampling_exponent: SamplingExponent = 1.0,
-    max_per_field: MaxPerField = 0,
-    min_multi_field: MinMultiField = 0.0,
-    dev: DevShare = 0.05,
+    max_per_field: Annotated[int, typer.Option(help="Queries of a field at most; 0: no limit.")] = 0,
+    min_multi_field: Annotated[float, typer.Option(help="Minimum share of queries with several fields.")] = 0.0,
+    dev: Annotated[float, typer.Option("--dev", help="Share of papers that are held out.")] = 0.05,
     hold_out: HoldOutRule = "papers",
     exclude: ExcludedQueries = None,
-    require_abstract: RequireAbstract = False,
+    require_abstract: Annotated[bool, typer.Option(help="Drop papers without an abstract.")] = False,
     seed: Seed = 0,
     workers: Workers = 1,
     as_json: AsJson = False,
@@ -165,9 +161,6 @@ def pairs(
     print_preparation(prepare_pairs(out, files, settings), as_json)
 
 
-Sources = Annotated[list[str], typer.Argument(help="NAME=PATH: a file or folder; a NAME may have several paths.")]
-VocabSize = Annotated[int | None, typer.Option(help="Learn a tokenizer of so many tokens first.")]
-Cased = Annotated[bool, typer.Option("--cased", help="Keep capital letters in the learned tokenizer.")]
 Weights = Annotated[
     list[str] | None,
     typer.Option("--weight", help="NAME=2.5: how often a source is repeated; 1 by default; repeatable."),
@@ -193,11 +186,11 @@ NearDuplicates = Annotated[
 
 
 def text(
-    sources: Sources,
+    sources: Annotated[list[str], typer.Argument(help="NAME=PATH: a file or folder; a NAME may have several paths.")],
     out: OutputFolder,
     tokenizer: Annotated[Path | None, typer.Option(help="A model folder or tokenizer.json.")] = None,
-    vocab_size: VocabSize = None,
-    cased: Cased = False,
+    vocab_size: Annotated[int | None, typer.Option(help="Learn a tokenizer of so many tokens first.")] = None,
+    cased: Annotated[bool, typer.Option("--cased", help="Keep capital letters in the learned tokenizer.")] = False,
     length: Annotated[int, typer.Option(help="Tokens of a block, special tokens included.")] = 512,
     across_documents: Annotated[bool, typer.Option(help="A block may hold several documents.")] = True,
     weight: Weights = None,

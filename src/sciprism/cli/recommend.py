@@ -30,35 +30,31 @@ if TYPE_CHECKING:
     from sciprism.uses.recommending import Recommendations
     from sciprism.uses.recommending.results import LeftOut
 
-SHOWN = 10
-"""Papers that the terminal shows where a file holds all of them."""
-MAX_NEAR = 48
-"""Characters of an own paper's title in the terminal."""
+SHOWN = 10  # papers that the terminal shows where a file holds all of them
+MAX_NEAR = 48  # characters of an own paper's title in the terminal
 
 
-Library = Annotated[
-    list[str], typer.Option("--library", help="Papers that you have: a file or collection; repeatable.")
-]
 New = Annotated[list[str], typer.Option("--new", help="Papers to rank: a file or collection; repeatable.")]
 Output = Annotated[
     Path | None,
     typer.Option("-o", "--output", help="A .csv, .jsonl, .bib or .ris file; without suffix the first three."),
 ]
-Unwanted = Annotated[
-    list[str] | None, typer.Option("--not", "--unwanted", help="Papers like which none should be shown; repeatable.")
-]
-EncodingModel = Annotated[str, typer.Option("--model", help="A model for files: folder, packaged name or hub id.")]
 
 
 @with_settings
 def recommend(
-    library: Library,
+    library: Annotated[
+        list[str], typer.Option("--library", help="Papers that you have: a file or collection; repeatable.")
+    ],
     new: New,
     settings: RecommendSettings,
     reading: Reading,
     output: Output = None,
-    unwanted: Unwanted = None,
-    model: EncodingModel = "",
+    unwanted: Annotated[
+        list[str] | None,
+        typer.Option("--not", "--unwanted", help="Papers like which none should be shown; repeatable."),
+    ] = None,
+    model: Annotated[str, typer.Option("--model", help="A model for files: folder, packaged name or hub id.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Rank new papers by the papers that you have, with the nearest of yours as the reason.
@@ -103,7 +99,6 @@ def _rank(inputs: dict[str, list[str]], settings: RecommendSettings, model: str,
 
 
 def _print(recommended: Recommendations, files: list[Path]) -> None:
-    """Print the interests, the counts, and the list or its beginning."""
     counts, names = recommended.counts, [hit.interest for hit in recommended.hits]
     interests = recommended.interests
     rows = [[interest.name, f"{interest.papers:,}", f"{names.count(interest.name):,}"] for interest in interests]

@@ -37,7 +37,6 @@ Models = Annotated[
     typer.Option(help="KEY=NAME, a model by folder or name, again for another seed; or a .toml of such."),
 ]
 Only = Annotated[list[str] | None, typer.Option(help="Only the rows of this model (KEY); repeatable.")]
-Quick = Annotated[bool, typer.Option("--quick", help="Only the tasks of the open suite's quick view.")]
 FromResults = Annotated[bool, typer.Option("--from-results", help="Show stored results: load no model, score nothing.")]
 Results = Annotated[Path | None, typer.Option(help="The folder of results; results/PAPER.")]
 Output = Annotated[
@@ -52,7 +51,7 @@ def reproduce(
     data: Data = "",
     models: Models = None,
     only: Only = None,
-    quick: Quick = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Only the tasks of the open suite's quick view.")] = False,
     from_results: FromResults = False,
     results: Results = None,
     precision: ScorePrecision = "auto",

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from sciprism.store import Filter, StoredCollection
     from sciprism.uses.rankings import Hit, Ranking
 
-MAX_REASON = 320
-"""Characters of a reason in the terminal; JSON has all of it."""
+MAX_REASON = 320  # characters of a reason in the terminal; JSON has all of it
 _FILE_NAME = re.compile(r"^[./~]|\.[A-Za-z]{2,8}$")
 
 
@@ -99,7 +98,6 @@ def search(
 def _search_folder(
     folder: str, model: str, collect: Callable[[], list[str]], *, k: int, mode: str, filter: Filter, why: bool
 ) -> list[Ranking]:
-    """Search a collection in a folder."""
     from sciprism.uses.collection import load_encoder
     from sciprism.uses.search import search as rank
 
@@ -114,7 +112,6 @@ def _search_folder(
 def _search_database(
     address: str, model: str, collect: Callable[[], list[str]], *, k: int, mode: str, filter: Filter, why: bool
 ) -> list[Ranking]:
-    """Search a pushed collection; warn on standard error of an unfinished push."""
     from sciprism.databases import RemoteCollection
     from sciprism.uses.collection import load_recorded_encoder
 

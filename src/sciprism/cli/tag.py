@@ -36,10 +36,8 @@ if TYPE_CHECKING:
     from sciprism.uses.tagging.training import FeedbackReport
     from sciprism.uses.tagging.vocabulary import Vocabulary
 
-INDENT = " " * 8
-"""Before a reason in the terminal."""
-MAX_NAMED = 5
-"""Unknown tags that are named; all are counted."""
+INDENT = " " * 8  # before a reason in the terminal
+MAX_NAMED = 5  # unknown tags that are named; all are counted
 
 
 tag = typer.Typer(
@@ -335,7 +333,6 @@ def _print_homonyms(count: int, homonyms: Mapping[str, Sequence[str]], file: Tex
 
 
 def _suggest(tagger: Tagger, read: PaperBlocks, choice: TagChoice) -> Iterator[tuple[Paper, PaperTags]]:
-    """Yield papers with their tags, with a display of progress."""
     with ProgressDisplay("tagging", "papers", read.total) as display:
         pairs = (
             pair

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
-from sciprism.cli.options import Reading
+from sciprism.cli.options import Reading, read_lines
 from sciprism.cli.output import ProgressDisplay, print_skip_counts, print_skipped
 from sciprism.errors import InputError
 
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from sciprism.uses.tagging.tagger import Tagger
     from sciprism.uses.tagging.vocabulary import Vocabulary
 
-MAX_NOTES = 5
-"""Notes on a vocabulary that are printed; the others are counted."""
+MAX_NOTES = 5  # notes on a vocabulary that are printed; the others are counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +100,7 @@ class LabelChoice:
         """Return which candidates are suggested."""
         from sciprism.uses.tagging.suggestions import Parents, TagChoice
 
-        given = [_read_names(Path(name)) if name.endswith(".txt") else [name] for name in self.exclude]
+        given = [read_lines(name) if name.endswith(".txt") else [name] for name in self.exclude]
         return TagChoice(
             limit=limit,
             threshold=threshold,
@@ -263,9 +262,3 @@ def read_judged_papers(
     papers = [paper for paper in _read(name, reading, report) if paper.id in needed]
     print_skip_counts(report.files, error=True)
     return papers, encode_papers(papers, open_vectors())
-
-
-def _read_names(path: Path) -> list[str]:
-    from sciprism.papers.input_file import InputFile
-
-    return [line.strip() for _, line in InputFile(path).lines() if line.strip()]

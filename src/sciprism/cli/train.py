@@ -33,7 +33,6 @@ RecipeFile = Annotated[
     typer.Argument(help="A recipe: a file (docs/training.md), or one of --list by name.", show_default=False),
 ]
 Listed = Annotated[bool, typer.Option("--list", help="List the recipes in ./recipes and the package, and stop.")]
-RunFolder = Annotated[Path | None, typer.Option("--output", "-o", help="The folder of the run.")]
 Changes = Annotated[
     list[str] | None, typer.Option("--set", help="Change the recipe: seed=3, stages.0.optimizer.lr=1e-4; repeatable.")
 ]
@@ -43,19 +42,17 @@ SourceFolder = Annotated[
 SuiteData = Annotated[
     str, typer.Option(envvar="SCIPRISM_DATA", help="The suites' data: sources are checked for papers of tests.")
 ]
-AllowOverlap = Annotated[bool, typer.Option(help="Train on papers of tests too.")]
-Device = Annotated[str, typer.Option(help="cpu or cuda; else cuda where there is one.")]
 PlanOnly = Annotated[bool, typer.Option("--plan", help="Check everything, time a few steps, print the plan and stop.")]
 
 
 def train(
     recipe: RecipeFile = None,
-    output: RunFolder = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The folder of the run.")] = None,
     changes: Changes = None,
     sources: SourceFolder = None,
     data: SuiteData = "",
-    allow_overlap: AllowOverlap = False,
-    device: Device = "",
+    allow_overlap: Annotated[bool, typer.Option(help="Train on papers of tests too.")] = False,
+    device: Annotated[str, typer.Option(help="cpu or cuda; else cuda where there is one.")] = "",
     plan_only: PlanOnly = False,
     listed: Listed = False,
     as_json: AsJson = False,
@@ -143,7 +140,6 @@ def _build_overlap_check(data: Path | None) -> Callable[[Iterable[Example]], Seq
 def _load_teacher(
     name: str, max_length: int | None = None, precision: str = "float32", *, device: str | None
 ) -> EncoderProtocol:
-    """Load a teacher: any encoder that `evaluate` knows by name."""
     from sciprism.evaluation.systems.loading import SystemOptions, load_encoder
 
     return load_encoder(name, SystemOptions(max_length=max_length, precision=precision, device=device))
@@ -246,7 +242,6 @@ def _find_task(name: str) -> SelectedTasks:
 
 
 def _score_task(encoder: Encoder, task: SelectedTasks, data: Path | None) -> TaskResult:
-    """Score an encoder on a task, without storing vectors."""
     from sciprism.evaluation.run import evaluate
 
     (result,) = evaluate(encoder, task, data)

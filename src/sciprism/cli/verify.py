@@ -124,7 +124,6 @@ def _list_collection_states(path: Path) -> Iterator[FileState]:
 
 
 def _list_part_states(path: Path) -> Iterator[FileState]:
-    """Yield the states of the files of all parts that are not merged yet."""
     from sciprism.checksums import FileState, find_own_state
     from sciprism.store.manifest import MANIFEST_NAME, PLAN_NAME
     from sciprism.store.parts.state import PARTS_FOLDER

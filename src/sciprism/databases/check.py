@@ -15,10 +15,8 @@ from sciprism.errors import RunFailedError
 from sciprism.index import lexical, vector_searches
 from sciprism.store import StoredCollection
 
-SAMPLE = 20
-"""Papers whose vectors, or titles, are searched for."""
-DEPTH = 10
-"""Papers of each ranking that are compared."""
+SAMPLE = 20  # papers whose vectors, or titles, are searched for
+DEPTH = 10  # papers of each ranking that are compared
 TOLERANCE = 1e-4
 """Difference of scores, relative to the best, that rounding explains; papers whose scores differ by less are tied."""
 LEXICAL_TOLERANCE = 0.03

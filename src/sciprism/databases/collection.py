@@ -17,6 +17,7 @@ from sciprism.errors import InputError
 from sciprism.index import reciprocal_rank_fusion
 from sciprism.index.boolean_query import BooleanQuery, parse_query, select
 from sciprism.store import Filter
+from sciprism.store.paper_lookup import list_conditions
 from sciprism.uses.collection import load_recorded_encoder
 from sciprism.uses.rankings import Ranking, build_rankings, find_nearest_sentences
 from sciprism.uses.search import (
@@ -31,8 +32,7 @@ from sciprism.uses.search import (
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
 
-MAX_NAMED = 5
-"""Venues or fields that a message names."""
+MAX_NAMED = 5  # venues or fields that a message names
 
 
 class RemoteCollection(Searchable):
@@ -196,16 +196,13 @@ def build_row_filter(
     if filter.year_from is not None or filter.year_to is not None:
         _check_years(place, record, filter)
     chosen: dict[str, tuple[str, ...]] = {}
-    for column, condition, what in (
-        ("venue", Filter(venue=filter.venue), f"a venue with {filter.venue!r} in it"),
-        ("fields", Filter(field=filter.field), f"the field {filter.field!r}"),
-        ("authors", Filter(author=filter.author), f"the author {filter.author!r}"),
-    ):
-        if condition:
-            counts = TextMap(database, name, column, record.buckets[column]).read_all()
-            if not (names := _match_names(counts, condition)):
-                raise InputError(f"no paper of {place} has {what}; {_list_names(counts)}")
-            chosen["venues" if column == "venue" else column] = names
+    for column, condition, what in list_conditions(filter):
+        counts = TextMap(database, name, column, record.buckets[column]).read_all()
+        if not (names := _match_names(counts, condition)):
+            most = ", ".join(sorted(counts, key=lambda name: (-counts[name], name))[:MAX_NAMED])
+            there = f"it has {len(counts):,}, the most frequent: {most}" if counts else "its papers have none"
+            raise InputError(f"no paper of {place} has {what}; {there}")
+        chosen["venues" if column == "venue" else column] = names
     return RowFilter(year_from=filter.year_from, year_to=filter.year_to, **chosen)
 
 
@@ -230,8 +227,3 @@ def _match_names(counts: dict[str, int], filter: Filter) -> tuple[str, ...]:
     )
     passes = filter.passes(len(names), columns.__getitem__)
     return tuple(name for name, passed in zip(names, passes, strict=True) if passed)
-
-
-def _list_names(counts: dict[str, int]) -> str:
-    most = ", ".join(sorted(counts, key=lambda name: (-counts[name], name))[:MAX_NAMED])
-    return f"it has {len(counts):,}, the most frequent: {most}" if counts else "its papers have none"

@@ -22,14 +22,13 @@ Hashes = NDArray[np.int64]
 
 COLUMNS = ("id", "title", "venue", "year", "fields", "authors", "text_hash", "fingerprint", "paper", "version")
 """What a row holds next to its vectors; `paper` is the whole record as JSON."""
-VECTOR, WORDS = "vector", "words"
-"""Names of a row's vector and of its lexical weights."""
+VECTOR, WORDS = "vector", "words"  # names of a row's vector and of its lexical weights
 PAGE = 1 << 14
 """Rows whose versions are read at once: the most that Milvus gives. Embedded databases read all rows for each page."""
-HNSW_LINKS = 32
+HNSW_LINKS = 32  # of approximate search, as those of the local graph
 HNSW_CONSTRUCTION = 200
 HNSW_SEARCH = 128
-"""Settings of approximate search; links are those of the local graph."""
+MAX_FIELDS = 4096  # values of a list that Milvus stores
 CONTINUES = "nothing is lost: when that is mended, run the same command again"
 
 
@@ -94,12 +93,15 @@ class VectorDatabase(ABC):
     """A connection to one database. Every failure is an InputError or RunFailedError of one line.
 
     Tables are named by the caller. Keys are signed 64-bit numbers; storing a key again replaces its row. failures: the
-    errors that its client raises; explain: returns what one means. max_rows: the most that a search returns.
+    errors that its client raises. max_rows: the most that a search returns.
     """
 
     max_rows: int | None = None
     failures: tuple[type[Exception], ...]
-    explain: Callable[[Exception], InputError | RunFailedError]
+
+    @abstractmethod
+    def explain(self, error: Exception) -> InputError | RunFailedError:
+        """Return the message of an error of the client."""
 
     def __enter__(self) -> Self:
         return self

@@ -6,7 +6,6 @@ import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from sciprism.databases.database import (
     HNSW_CONSTRUCTION,
     HNSW_LINKS,
     HNSW_SEARCH,
+    MAX_FIELDS,
     PAGE,
     VECTOR,
     WORDS,
@@ -40,18 +40,13 @@ if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
 PORT = 19530
-TIMEOUT = 60.0
-"""Seconds that a server may take for one request."""
-MAX_TEXT = 65_535
-"""Bytes of a text that Milvus stores."""
+TIMEOUT = 60.0  # seconds that a server may take for one request
+MAX_TEXT = 65_535  # bytes of a text that Milvus stores
 NO_PERMISSION = ("auth check failure", "unauthenticated", "permission deny", "invalid token", "privilege")
 METRICS = {"cosine": "COSINE", "dot": "IP", "euclidean": "L2"}
 NO_TERM = {TERMS: 1.0}
 """The lexical weights of a text without words, since Milvus stores no empty vector; no query has this term."""
-MAX_FIELDS = 4096
-"""Values of a list that Milvus stores."""
-MAX_ROWS = 16_384
-"""Papers that a search of Milvus returns."""
+MAX_ROWS = 16_384  # papers that a search of Milvus returns
 
 
 @databases.register("milvus")
@@ -65,7 +60,7 @@ class _MilvusDatabase(VectorDatabase):
             from pymilvus.exceptions import MilvusException
         except ImportError:
             raise MissingExtraError("milvus", "a Milvus database") from None
-        self.address, self.explain = address, partial(_explain, address)
+        self.address = address
         self.failures: tuple[type[Exception], ...] = (MilvusException, OSError)
         for name in ("pymilvus", "milvus_lite", "grpc._server"):
             logging.getLogger(name).setLevel(logging.CRITICAL)  # they log what they raise, or work around
@@ -86,6 +81,24 @@ class _MilvusDatabase(VectorDatabase):
         how = read_credentials(self.address.host, "MILVUS_TOKEN", "MILVUS_TLS")
         more: dict[str, Any] = {"server_pem_path": how.certificates} if how.certificates else {}
         return MilvusClient(self.address.url(how.tls, PORT), token=how.key, timeout=TIMEOUT, dedicated=True, **more)
+
+    def explain(self, error: Exception) -> InputError | RunFailedError:
+        address = self.address
+        details = getattr(error.__cause__, "details", str)  # what a server says that refuses a connection
+        words = shorten_error(details() or getattr(error, "message", "") or error)
+        low = words.lower()
+        if any(phrase in low for phrase in NO_PERMISSION):
+            return InputError(f"{address} refuses the key ({words}); set MILVUS_TOKEN to a valid KEY or USER:PASSWORD")
+        if "no space left" in low or "disk quota" in low or "disk full" in low:
+            return RunFailedError(f"{address}: the disk is full ({words}); {CONTINUES}")
+        if address.path is not None and "open local milvus failed" in low:
+            return InputError(f"{address} cannot be opened: another process uses it, or the file is damaged")
+        if any(phrase in low for phrase in ("connecting", "to connect", "unavailable", "deadline", "timeout")):
+            return RunFailedError(
+                f"{address} cannot be reached ({words}); see that the server runs, and that MILVUS_TLS says "
+                f"whether it expects TLS; {CONTINUES}"
+            )
+        return RunFailedError(f"{address} failed: {words}; {CONTINUES}")
 
     def __exit__(self, *_: object) -> None:
         self._client.close()
@@ -232,25 +245,6 @@ class _MilvusDatabase(VectorDatabase):
         )
         for hits in rankings:
             yield [FoundRow(int(hit["entity"]["key"]), float(hit["distance"]), hit["entity"]["paper"]) for hit in hits]
-
-
-def _explain(address: Address, error: Exception) -> InputError | RunFailedError:
-    """Return the message of an error of the client."""
-    details = getattr(error.__cause__, "details", str)  # what a server says that refuses a connection
-    words = shorten_error(details() or getattr(error, "message", "") or error)
-    low = words.lower()
-    if any(phrase in low for phrase in NO_PERMISSION):
-        return InputError(f"{address} refuses the key ({words}); set MILVUS_TOKEN to a valid KEY or USER:PASSWORD")
-    if "no space left" in low or "disk quota" in low or "disk full" in low:
-        return RunFailedError(f"{address}: the disk is full ({words}); {CONTINUES}")
-    if address.path is not None and "open local milvus failed" in low:
-        return InputError(f"{address} cannot be opened: another process uses it, or the file is damaged")
-    if any(phrase in low for phrase in ("connecting", "to connect", "unavailable", "deadline", "timeout")):
-        return RunFailedError(
-            f"{address} cannot be reached ({words}); see that the server runs, and that MILVUS_TLS says "
-            f"whether it expects TLS; {CONTINUES}"
-        )
-    return RunFailedError(f"{address} failed: {words}; {CONTINUES}")
 
 
 def _build_schema(client: MilvusClient, dim: int) -> Any:

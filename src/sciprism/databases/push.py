@@ -31,14 +31,11 @@ from sciprism.errors import InputError
 from sciprism.index import lexical
 from sciprism.store import StoredCollection
 
-BATCH = 256
-"""Papers that are sent at once."""
+BATCH = 256  # papers that are sent at once
 DRIFT = 0.01
 """Change of the mean length of texts from which all lexical weights are computed again; less changes scores by less."""
-RARE = 2
-"""Documents that have a term from which its count is stored; a term that is not stored is in one."""
-OnPapers = Callable[[str, int, int], None]
-"""Called with the work, the number of papers done, and their total."""
+RARE = 2  # documents that have a term from which its count is stored; a term that is not stored is in one
+OnPapers = Callable[[str, int, int], None]  # called with the work, the number of papers done, and their total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,6 @@ import sqlite3
 import uuid
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -40,15 +39,13 @@ if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
 PORT = 6333
-TIMEOUT = 60
-"""Seconds that a server may take for one request."""
+TIMEOUT = 60  # seconds that a server may take for one request
 DISTANCES = {"cosine": "Cosine", "dot": "Dot", "euclidean": "Euclid"}
 FILTERED = {"year": "integer", "venue": "keyword", "fields": "keyword", "authors": "keyword"}
 """Columns that a search may be filtered by, which a server indexes."""
 
 
 def _number_key(key: str) -> str:
-    """Return the id of a text's point."""
     return str(uuid.UUID(bytes=blake2b(key.encode(), digest_size=16).digest()))
 
 
@@ -61,7 +58,7 @@ class _QdrantDatabase(VectorDatabase):
             from qdrant_client.http.exceptions import ApiException
         except ImportError:
             raise MissingExtraError("qdrant", "a Qdrant database") from None
-        self.address, self.explain = address, partial(_explain, address)
+        self.address = address
         self.failures: tuple[type[Exception], ...] = (ApiException, OSError, sqlite3.Error, ValueError, RuntimeError)
         self._client = self._connect()
 
@@ -83,6 +80,26 @@ class _QdrantDatabase(VectorDatabase):
                 check_compatibility=False,
                 **more,
             )
+
+    def explain(self, error: Exception) -> InputError | RunFailedError:
+        address = self.address
+        words, status = shorten_error(error), getattr(error, "status_code", None)
+        content = getattr(error, "content", b"")
+        said = shorten_error(content.decode("utf-8", "replace")) if content else words
+        if status in (401, 403):
+            return InputError(
+                f"{address} refuses the key (status {status}); set QDRANT_API_KEY to a valid one with write access"
+            )
+        if status == 507 or "no space left" in said.lower() or "disk is full" in said.lower():
+            return RunFailedError(f"{address}: the disk is full ({said}); {CONTINUES}")
+        if "already accessed by another instance" in words:
+            return InputError(f"{address} is in use by another process; wait until it ends, or run a server")
+        if address.path is None and status is None and not isinstance(error, ValueError | RuntimeError):
+            return RunFailedError(
+                f"{address} cannot be reached ({words}); see that the server runs, and that QDRANT_TLS says "
+                f"whether it expects TLS; {CONTINUES}"
+            )
+        return RunFailedError(f"{address} failed{f' with status {status}' if status else ''}: {said}; {CONTINUES}")
 
     def __exit__(self, *_: object) -> None:
         self._client.close()
@@ -221,27 +238,6 @@ class _QdrantDatabase(VectorDatabase):
             for query in queries
         ]
         return self._client.query_batch_points(table, requests) if requests else []
-
-
-def _explain(address: Address, error: Exception) -> InputError | RunFailedError:
-    """Return the message of an error of the client."""
-    words, status = shorten_error(error), getattr(error, "status_code", None)
-    content = getattr(error, "content", b"")
-    said = shorten_error(content.decode("utf-8", "replace")) if content else words
-    if status in (401, 403):
-        return InputError(
-            f"{address} refuses the key (status {status}); set QDRANT_API_KEY to a valid one with write access"
-        )
-    if status == 507 or "no space left" in said.lower() or "disk is full" in said.lower():
-        return RunFailedError(f"{address}: the disk is full ({said}); {CONTINUES}")
-    if "already accessed by another instance" in words:
-        return InputError(f"{address} is in use by another process; wait until it ends, or run a server")
-    if address.path is None and status is None and not isinstance(error, ValueError | RuntimeError):
-        return RunFailedError(
-            f"{address} cannot be reached ({words}); see that the server runs, and that QDRANT_TLS says "
-            f"whether it expects TLS; {CONTINUES}"
-        )
-    return RunFailedError(f"{address} failed{f' with status {status}' if status else ''}: {said}; {CONTINUES}")
 
 
 def _build_graph(layout: TableSchema) -> Any:

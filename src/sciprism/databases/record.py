@@ -21,12 +21,9 @@ LAYOUT = 2
 RECORD = "record"
 BUCKET_ENTRIES = 256
 """Texts at most, on average, in a part of a map of terms, venues or fields: a part is small, and read on its own."""
-TERM_MAP = "term"
-"""The map of terms: the number of each, and how many papers have it."""
-UNLISTED = 1
-"""Papers that have a term that the map does not list; if none has it, its weight does not matter."""
-WRITTEN = 128
-"""Texts that are written at once."""
+TERM_MAP = "term"  # the map of terms: the number of each, and how many papers have it
+UNLISTED = 1  # papers that have a term that the map does not list; if none has it, its weight does not matter
+WRITTEN = 128  # texts that are written at once
 
 
 class LexicalRecord(StoredRecord):

@@ -11,18 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Rows
-from sciprism.databases.database import Hashes, TableRows
+from sciprism.databases.database import MAX_FIELDS, Hashes, TableRows
 from sciprism.databases.term_weights import SparseVector, TermStatistics, weigh_documents
 from sciprism.index.lexical import join_text
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
 from sciprism.store.known_papers import hash64
 
-MAX_BYTES = 60_000
-"""UTF-8 bytes of a paper's record that are stored: Milvus takes 65,535 for a text."""
-MAX_TITLE = 8_000
-"""Characters of a title, venue or field in its own column; the record has all of them."""
-MAX_FIELDS = 4096
+MAX_BYTES = 60_000  # UTF-8 bytes of a paper's record that are stored: Milvus takes 65,535 for a text
+MAX_TITLE = 8_000  # characters of a title, venue or field in its own column; the record has all of them
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,7 @@ from sciprism.index import lexical
 from sciprism.store import StoredCollection
 
 Terms = NDArray[np.uint32]
-TERMS = 2**32 - 2
-"""Terms are numbered below this: the databases reserve the numbers from here on."""
+TERMS = 2**32 - 2  # terms are numbered below this: the databases reserve the numbers from here on
 
 
 @dataclass(frozen=True, slots=True)

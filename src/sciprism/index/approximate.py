@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -25,6 +25,7 @@ from sciprism.index.exact import search as search_exactly
 from sciprism.index.faiss_indexes import (
     Graph,
     InvertedLists,
+    Progress,
     build_graph,
     build_lists,
     count_graph_bytes,
@@ -37,10 +38,8 @@ from sciprism.store import StoredCollection
 
 IndexKind = Literal["hnsw", "ivf"]
 
-IVF_MIN_ROWS = 200_000
-"""Rows from which inverted lists are built: reading a graph would take longer than exact search."""
-EXACT_BELOW_SHARE = 0.1
-"""Share of rows that pass a filter below which exact search is faster, and complete."""
+IVF_MIN_ROWS = 200_000  # rows from which inverted lists are built: reading a graph would take longer than exact search
+EXACT_BELOW_SHARE = 0.1  # share of rows that pass a filter below which exact search is faster, and complete
 DEFAULT_RECALL = 0.95
 DEFAULT_MEMORY_GB = 4.0
 MIN_MEMORY_GB = 1.0
@@ -86,13 +85,12 @@ def build(
     options: BuildOptions | None = None,
     *,
     titles: Mapping[str, TitleQueries] | None = None,
-    progress: Callable[[str, str, int, int | None], None] = lambda *_: None,
+    progress: Progress = lambda *_: None,
 ) -> list[BuiltIndex]:
     """Build an index of every space, with settings that reach the recall, and return what was reached.
 
-    titles: space -> titles encoded as queries, to measure with. progress: work, unit, how many, of
-    how many. A former index is in use until the new one replaces it, in one step. An interrupted build of inverted
-    lists is continued.
+    titles: space -> titles encoded as queries, to measure with. A former index is in use until the new one replaces
+    it, in one step. An interrupted build of inverted lists is continued.
     """
     check_possible(collection)
     options = options or BuildOptions()
@@ -110,11 +108,7 @@ def check_possible(collection: StoredCollection) -> None:
 
 
 def _build_space(
-    collection: StoredCollection,
-    space: str,
-    options: BuildOptions,
-    titles: TitleQueries | None,
-    progress: Callable[[str, str, int, int | None], None],
+    collection: StoredCollection, space: str, options: BuildOptions, titles: TitleQueries | None, progress: Progress
 ) -> BuiltIndex:
     folder = _index_folder(collection, space)
     draft = folder / DRAFT_NAME

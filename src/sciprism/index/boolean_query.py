@@ -16,12 +16,10 @@ from sciprism.papers.records import Paper
 
 Mask = NDArray[np.bool_]
 Item = TypeVar("Item")
-MAX_DEPTH = 100
-"""Parentheses inside each other."""
+MAX_DEPTH = 100  # parentheses inside each other
 FIRST_DEPTH = 100
 """Papers that are ranked at first, to look for phrases in them; four times as many while too few have them."""
-MAX_SHOWN = 40
-"""Characters of a query that a message shows."""
+MAX_SHOWN = 40  # characters of a query that a message shows
 BOOLEAN_SIGNS = re.compile(r'["“”„‟«»＂]|(?<![^\s()])(?:AND|OR|NOT)(?![^\s()])|\w\w\*(?![^\s()])')
 """What makes a query Boolean, where it is for words: a quotation mark, an operator in capitals, a word cut by *."""
 _PLAIN_SIGNS = str.maketrans("“”„‟«»＂（）", '"""""""()')

@@ -9,15 +9,13 @@ from pathlib import Path
 import numpy as np
 from pydantic import ValidationError
 
-from sciprism.checksums import BlockChecks, FileState, find_state, hash_blocks, lost_checksum, read_sealed, seal_json
+from sciprism.checksums import BlockChecks, FileState, find_state, hash_blocks, lost_checksum, read_sealed
 from sciprism.errors import DamagedFileError, InputError
-from sciprism.files import write_atomically
 from sciprism.store import StoredCollection
 from sciprism.store.manifest import StoredRecord
 
 RECORD_NAME = "built_from.json"
-Settings = dict[str, str | int | float]
-"""Settings of an index by name, and what was measured when they were chosen."""
+Settings = dict[str, str | int | float]  # settings of an index by name, and what was measured when they were chosen
 
 
 class IndexFile(StoredRecord):
@@ -57,8 +55,7 @@ def write_record(
     paths = sorted(folder.iterdir()) if names is None else [folder / name for name in names]
     files = {path.name: IndexFile(size=path.stat().st_size, blocks=hash_blocks(path)) for path in paths}
     record = BuildRecord(contents=hash_contents(collection), rows=collection.rows, settings=settings, files=files)
-    content = seal_json(record.model_dump_json(indent=1))
-    write_atomically(folder / RECORD_NAME, lambda file: file.write(content))
+    record.store(folder / RECORD_NAME)
 
 
 def read_record(folder: Path, remedy: str) -> BuildRecord:

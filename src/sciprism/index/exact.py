@@ -17,14 +17,10 @@ from sciprism.store.collection import ShardMatrices
 
 Distance = Literal["cosine", "dot", "euclidean"]
 
-BLOCK = 2048
-"""Rows per matrix product: more would exceed the cache, fewer would cost time between the products."""
-QUERY_BLOCK = 512
-"""Queries per matrix product: with BLOCK this bounds the scores of one core to 4 MiB."""
-EXTRA_CANDIDATES = 16
-"""Candidates beyond k, which are scored again in double precision."""
-MAX_GATHERED = 1 << 16
-"""Rows that `rescore` holds in memory at once."""
+BLOCK = 2048  # rows per matrix product: more would exceed the cache, fewer would cost time between the products
+QUERY_BLOCK = 512  # queries per matrix product: with BLOCK this bounds the scores of one core to 4 MiB
+EXTRA_CANDIDATES = 16  # candidates beyond k, which are scored again in double precision
+MAX_GATHERED = 1 << 16  # rows that `rescore` holds in memory at once
 
 
 @vector_searches.register("exact")

@@ -28,33 +28,25 @@ from sciprism.index.exact import EXTRA_CANDIDATES, normalize_for
 from sciprism.index.recall import K, double
 from sciprism.store import StoredCollection
 
-LINKS = 32
-"""Neighbours of a node of the graph."""
-MAX_EFFORT = 4096
-"""The most nodes that a search keeps: beyond that exact search is as fast."""
-SAMPLES_PER_LIST = 64
-"""Vectors for each centroid in training."""
-MIN_SAMPLES_PER_LIST = 32
-"""Where memory holds less, there are fewer lists."""
+LINKS = 32  # neighbours of a node of the graph
+MAX_EFFORT = 4096  # the most nodes that a search keeps: beyond that exact search is as fast
+SAMPLES_PER_LIST = 64  # vectors for each centroid in training
+MIN_SAMPLES_PER_LIST = 32  # where memory holds less, there are fewer lists
 TRAINING_ROUNDS = 10
-PART_ROWS = 1 << 19
-"""Vectors that are added at once; an interruption loses no more."""
-ADD_ROWS = 1 << 14
-"""Vectors in one product with the centroids."""
-DIMENSIONS_PER_BYTE = 4
-"""Dimensions of a vector that share a byte of its code."""
+PART_ROWS = 1 << 19  # vectors that are added at once; an interruption loses no more
+ADD_ROWS = 1 << 14  # vectors in one product with the centroids
+DIMENSIONS_PER_BYTE = 4  # dimensions of a vector that share a byte of its code
 TRAINED_NAME = "trained.faiss"
 LISTS_SUFFIX = ".lists"
 SIZES_SUFFIX = ".sizes.npy"
-ID_BYTES = 8
-"""Bytes of a row's number in a list."""
+ID_BYTES = 8  # bytes of a row's number in a list
 CODE_ROUNDS = 10
-CODE_SAMPLES = 128
-"""Vectors for each of the 256 values of a byte of the code."""
-PROGRAM_BYTES = 600_000_000
-"""Memory of the program itself and of all buffers but the training sample."""
-RESCORE_CODES = 1000
-"""Codes that are read in the time of scoring one candidate exactly."""
+CODE_SAMPLES = 128  # vectors for each of the 256 values of a byte of the code
+PROGRAM_BYTES = 600_000_000  # memory of the program itself and of all buffers but the training sample
+RESCORE_CODES = 1000  # codes that are read in the time of scoring one candidate exactly
+
+
+Progress = Callable[[str, str, int, int | None], None]  # work, unit, how many, of how many
 
 
 def import_faiss() -> Any:
@@ -99,9 +91,7 @@ def count_graph_bytes(rows: int, dim: int) -> int:
     return rows * (4 * dim + 8 * LINKS + 32)
 
 
-def build_graph(
-    collection: StoredCollection, space: str, path: Path, progress: Callable[[str, str, int, int | None], None]
-) -> None:
+def build_graph(collection: StoredCollection, space: str, path: Path, progress: Progress) -> None:
     """Build the graph of a space in memory, and write it to a file."""
     faiss = import_faiss()
     distance = collection.manifest.encoder.distance
@@ -145,9 +135,6 @@ class Graph:
         """Return what a search costs, to compare efforts; it is nearly the same for all queries."""
         del queries
         return float(self.widen(effort, depth))
-
-
-Progress = Callable[[str, str, int, int | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +237,6 @@ class InvertedLists:
         return float(self._sizes[lists].sum(axis=1).mean()) + RESCORE_CODES * depth
 
     def _check(self, lists: Rows) -> None:
-        """Compare the blocks of some lists. Raises DamagedFileError."""
         if self._checks.complete:
             return
         first = self._starts[lists] // BLOCK
@@ -323,7 +309,6 @@ def _write_parts(collection: StoredCollection, plan: ListsPlan, draft: Path, pro
 
 
 def _read_blocks(collection: StoredCollection, space: str, shards: Sequence[int]) -> Iterator[Floats]:
-    """Yield the vectors of shards, about ADD_ROWS at once."""
     matrices, distance = collection.vectors(space), collection.manifest.encoder.distance
     block: list[Floats] = []
     for shard in shards:

@@ -31,8 +31,7 @@ def _compile(letters: int) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 _ALL_WORDS, _INDEXED_WORDS = _compile(1), _compile(2)
-BATCH = 1 << 16
-"""Documents whose terms are counted at once."""
+BATCH = 1 << 16  # documents whose terms are counted at once
 ZEROS = bytes(1 << 20)
 COUNT = np.dtype([("term", np.int32), ("document", np.int32), ("count", np.int32)])
 POSTINGS = ("data.csc.index.npy", "indices.csc.index.npy")

@@ -15,14 +15,10 @@ from sciprism.index.build_record import Settings
 from sciprism.index.exact import normalize_for, topk
 from sciprism.store import StoredCollection
 
-K = 10
-"""Papers of an answer whose recall is measured."""
-QUERIES = 512
-"""Queries of each group: a recall of 0.95 is then known to about 0.005."""
-TIES = 16
-"""Rows beyond K that are compared, since some may have the score of the K-th."""
-OWN = 32
-"""Further rows that are found, since some are the query itself or have its title."""
+K = 10  # papers of an answer whose recall is measured
+QUERIES = 512  # queries of each group: a recall of 0.95 is then known to about 0.005
+TIES = 16  # rows beyond K that are compared, since some may have the score of the K-th
+OWN = 32  # further rows that are found, since some are the query itself or have its title
 
 
 class CandidateSearch(Protocol):
@@ -140,7 +136,6 @@ def _answer(
 
 
 def _titles_at(collection: StoredCollection, rows: Rows) -> NDArray[np.object_]:
-    """Return the titles of rows (m, c), in a form that compares."""
     wanted, places = np.unique(rows, return_inverse=True)
     titles = np.full(len(wanted), "", object)
     first = 0

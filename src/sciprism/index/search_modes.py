@@ -18,8 +18,7 @@ VectorSearch = Callable[[StoredCollection, str, Floats, int, NDArray[np.bool_] |
 vector_searches: Registry[VectorSearch] = Registry("search mode")
 
 
-CONSTANT = 60
-"""Smooths the lead of the first ranks; the value of Cormack, Clarke and Buettcher (SIGIR 2009)."""
+CONSTANT = 60  # smooths the lead of the first ranks; the value of Cormack, Clarke and Buettcher (SIGIR 2009)
 
 
 def reciprocal_rank_fusion(rankings: Sequence[Rows], k: int, constant: int = CONSTANT) -> tuple[Floats, Rows]:

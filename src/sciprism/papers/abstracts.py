@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,15 +20,12 @@ from sciprism.papers.input_paths import Paths
 from sciprism.papers.read import FileReport, ReadReport, read_papers
 from sciprism.papers.records import PAPER_ID_SYSTEMS, Deletion, Paper
 
-_Row = tuple[int, int | None, str, str]
-"""Title's hash, year, abstract, and the paper as JSON."""
+_Row = tuple[int, int | None, str, str]  # title's hash, year, abstract, and the paper as JSON
 Record = TypeVar("Record", Paper, Paper | Deletion)
 
 MISSING_ABSTRACT = ("title", "skip", "fail")
 """What becomes of a paper without abstract: its title alone is used, it is skipped, it is an error."""
-MAX_YEARS_APART = 2
-"""Years between the versions of one paper, such as a preprint and the article."""
-
+MAX_YEARS_APART = 2  # years between the versions of one paper, such as a preprint and the article
 _BATCH = 10_000
 _MAX_CANDIDATES = 100
 _TABLES = """
@@ -108,7 +105,9 @@ class AbstractIndex:
                 rows = [row for row in rows if not (title and row[0]) or row[0] == title]
                 reason = reason if rows else "its id has another title there"
             elif by == "title" and rows:
-                rows = _choose_years(rows, paper.year)
+                year = paper.year
+                near = [row for row in rows if not (year and row[1]) or abs(row[1] - year) <= MAX_YEARS_APART]
+                rows = [row for row in rows if row[1] == year] or near
                 reason = "its title has several abstracts there" if rows else "its title is of another year there"
                 rows = rows if len({row[2] for row in rows}) == 1 else []
             if rows:
@@ -168,6 +167,20 @@ class AbstractCompletion:
                 self.report.skipped += 1
 
 
+@contextmanager
+def open_abstracts(
+    files: Sequence[str], missing: str = "title", on_read: Callable[[list[FileReport]], object] = lambda _files: None
+) -> Iterator[AbstractCompletion]:
+    """Read files of abstracts, and yield what joins them to papers. on_read: is given what became of each file."""
+    completion = AbstractCompletion(missing=missing)  # refuses an unknown choice before files are read
+    if not files:
+        yield completion
+        return
+    with AbstractIndex(list(files)) as index:
+        on_read(index.files)
+        yield AbstractCompletion(index, missing=missing)
+
+
 def _list_keys(paper: Paper) -> Iterator[tuple[str, int]]:
     """Yield by what a paper can be found, and its key, the most certain first."""
     for system in PAPER_ID_SYSTEMS:
@@ -179,7 +192,6 @@ def _list_keys(paper: Paper) -> Iterator[tuple[str, int]]:
 
 
 def _hash_title(paper: Paper) -> int:
-    """Return the hash of a title, 0 of none."""
     title = _normalise_title(paper)
     return _hash(f"title:{title}") if title else 0
 
@@ -191,10 +203,3 @@ def _normalise_title(paper: Paper) -> str:
 
 def _hash(text: str) -> int:
     return hash_text(text) - 2**63  # SQLite's integers have a sign
-
-
-def _choose_years(rows: list[_Row], year: int | None) -> list[_Row]:
-    """Return the rows of a paper's year, else those of a near or unknown one."""
-    same = [row for row in rows if row[1] == year]
-    near = [row for row in rows if year is None or row[1] is None or abs(row[1] - year) <= MAX_YEARS_APART]
-    return same or near

@@ -62,7 +62,8 @@ def format_bibtex(papers: Iterable[tuple[Paper, str]]) -> Iterator[str]:
             key = f"{key}-{used[key.lower()]}"
         fields = {
             "title": f"{{{_escape(paper.title)}}}" if paper.title else "",
-            "author": " and ".join(map(_escape_name, paper.authors)),
+            # a name that BibTeX would take for two is in braces
+            "author": " and ".join(f"{{{name}}}" if " and " in name else name for name in map(_escape, paper.authors)),
             "journal": _escape(paper.venue),
             "year": str(paper.year or ""),
             "doi": find_doi(paper),
@@ -87,8 +88,3 @@ def format_ris(papers: Iterable[tuple[Paper, str]]) -> Iterator[str]:
 
 def _escape(text: str) -> str:
     return text.translate(_TEX)
-
-
-def _escape_name(name: str) -> str:
-    """Return a name; one that BibTeX would take for two is in braces."""
-    return f"{{{_escape(name)}}}" if " and " in name else _escape(name)

@@ -15,19 +15,14 @@ from typing import Self
 
 from sciprism.errors import InputError
 
-BLOCK_RECORDS = 256
-"""Size of a block: consecutive records of a shared file that go to one part, a batch of the encoder."""
+BLOCK_RECORDS = 256  # size of a block: consecutive records of a shared file that go to one part, a batch of the encoder
 FILES_PER_PART = 4
 """A file smaller than 1 / FILES_PER_PART of a part is not shared; the part that has its middle reads it."""
-MIN_SHARE = 32
-"""A part that has less than 1 / MIN_SHARE of its size in a file does not read that file."""
-MAX_WEIGHT = 16
-"""Blocks, in one round of a shared file, of the part that has most of it."""
+MIN_SHARE = 32  # a part that has less than 1 / MIN_SHARE of its size in a file does not read that file
+MAX_WEIGHT = 16  # blocks, in one round of a shared file, of the part that has most of it
 MAX_PARTS = 100_000
 
-Weight = tuple[int, int]
-"""A part, from 1, and its share of a file."""
-
+Weight = tuple[int, int]  # a part, from 1, and its share of a file
 _PART = re.compile(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*")
 
 
@@ -66,8 +61,7 @@ class InputShare:
 
     def __init__(self, part: PartNumber, division: Mapping[str, Sequence[Weight]]) -> None:
         """division: file, as `InputFile.full_name` has it -> the parts that read it (`divide_files`)."""
-        self.part = part
-        self._division = division
+        self.part, self._division = part, division
         self._turns: dict[str, tuple[int, ...]] = {}
 
     def reads_file(self, file: str) -> bool:

@@ -33,8 +33,7 @@ HASH_COUNT = 128  # standard error of a similarity of 0.8: 0.035
 BATCH_WORDS = 1 << 16  # a batch fits a core's cache
 NEIGHBOURS = 8  # papers compared with each one in a bucket
 HASHES = ("registrant", "title", "part", "numbers", "abstract", "details", "authors")
-FLAGS = ("generic", "long", "series", "preprint", "published")
-"""Fields of `PaperIdentity`."""
+FLAGS = ("generic", "long", "series", "preprint", "published")  # fields of `PaperIdentity`
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +133,7 @@ class DuplicateFinder:
         self._flags = array("B")  # bits, as `FLAGS`
         self._places = array("I")  # file, record, line
         self._files: dict[str, int] = {"": 0}
-        self._near_duplicates = near_duplicates
-        self._tell_apart = tell_apart
+        self._near_duplicates, self._tell_apart = near_duplicates, tell_apart
         self._texts = MinHashSignatures()
 
     def add(self, paper: Paper) -> None:

@@ -35,9 +35,7 @@ from sciprism.papers.remote.objects import RemoteObject
 
 FilePath = Path | RemoteObject
 
-HEAD_BYTES = 1 << 16
-"""Bytes of a file that readers see before one is chosen."""
-
+HEAD_BYTES = 1 << 16  # bytes of a file that readers see before one is chosen
 _COPY_ATTEMPTS = 3
 _LOOK_AHEAD = 1 << 18
 _UTF16_SAMPLE = 1 << 10
@@ -108,8 +106,7 @@ class InputFile:
         self.path: FilePath = path
         self.name = path.name.lower().removesuffix(".gz")  # suffixes are compared with it
         self.full_name = f"{path}#{part}" if part else str(path)  # of places and reports
-        self.part = part
-        self.deletes = deletes
+        self.part, self.deletes = part, deletes
         self.md5 = ""  # the checksum that the bytes must have, where one is known
         self.listed_records: int | None = None  # their number in the manifest
         # Says whether the record of a number, from 1, is needed: a reader may yield NOT_WANTED in its place.
@@ -259,11 +256,7 @@ class _CheckedStream(io.RawIOBase):
         self, name: str, stream: Any, *, start: bytes = b"", below: BinaryIO | None = None, md5: str = ""
     ) -> None:
         super().__init__()
-        self._name = name
-        self._stream = stream
-        self._start = start
-        self._below = below
-        self._md5 = md5
+        self._name, self._stream, self._start, self._below, self._md5 = name, stream, start, below, md5
         self._hash = hashlib.md5(usedforsecurity=False)
 
     def readable(self) -> bool:

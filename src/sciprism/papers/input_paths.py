@@ -9,21 +9,12 @@ from pathlib import Path
 from sciprism.checksums import hash_bytes
 from sciprism.errors import InputError
 from sciprism.papers.input_file import FilePath, InputFile
-from sciprism.papers.remote.object_file import (
-    WEB,
-    MissingObjectError,
-    is_address,
-    parse_address,
-    scheme_of,
-    show_address,
-)
+from sciprism.papers.remote.object_file import WEB, MissingObjectError, is_address, parse_address, show_address
 from sciprism.papers.remote.objects import RemoteFolder, RemoteObject, find_remote
 from sciprism.papers.snapshots import expand_manifest
 
 Paths = Iterable[str | Path] | str | Path
-InputPath = tuple[FilePath | RemoteFolder, str]
-"""A file or folder that exists, and the part that is read of a file."""
-
+InputPath = tuple[FilePath | RemoteFolder, str]  # a file or folder that exists, and the part that is read of a file
 _PATTERN = re.compile(r"[*?[]")
 
 
@@ -109,7 +100,7 @@ def read_stamp(path: FilePath) -> tuple[int | None, int | str]:
 def _find_address(text: str) -> list[InputPath]:
     """Return what an address stands for; `ADDRESS#PART` is a part of an object, where no object has that name."""
     address, mark, part = text.rpartition("#")
-    if mark and scheme_of(parse_address(text)) in WEB:  # a server never sees what follows the mark
+    if mark and parse_address(text).startswith(WEB):  # a server never sees what follows the mark
         return [(remote, part) for remote in find_remote(address)]
     try:
         return [(remote, "") for remote in find_remote(text)]

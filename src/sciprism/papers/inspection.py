@@ -17,8 +17,7 @@ from sciprism.papers.read import FileReport, ReadReport
 from sciprism.papers.records import Label, Paper, Place
 
 TOP_VENUES = 10
-MAX_NAMED = 1000
-"""Papers in other languages that are named; all are counted."""
+MAX_NAMED = 1000  # papers in other languages that are named; all are counted
 QUANTILES = {"min": 0.0, "10%": 0.1, "median": 0.5, "90%": 0.9, "99%": 0.99, "max": 1.0}
 
 

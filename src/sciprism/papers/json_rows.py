@@ -18,8 +18,7 @@ JsonValue = tuple[int, int | None, Any | None, str]
 """Record number, line, the value or None, and the reason for None (else an empty text)."""
 
 NOT_READ = "record that cannot be read"
-MAX_REASON_CHARS = 300
-"""Characters of a reason: it quotes the value, which may be a whole book."""
+MAX_REASON_CHARS = 300  # characters of a reason: it quotes the value, which may be a whole book
 _MAX_RECORD_CHARS = 1 << 28  # more is an unclosed quotation mark
 # Exporters leave tabs and line ends in strings, and pandas writes NaN for what is missing.
 _DECODER = json.JSONDecoder(strict=False, parse_constant={"NaN": None}.get)
@@ -170,9 +169,7 @@ class _JsonStream:
     """
 
     def __init__(self, chunks: Iterator[str], layout: JsonLayout, *, has_list: bool) -> None:
-        self._chunks = chunks
-        self._layout = layout
-        self._has_list = has_list
+        self._chunks, self._layout, self._has_list = chunks, layout, has_list
         self._number = count(1)
         self._text = ""
         self._position = 0

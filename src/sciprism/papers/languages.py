@@ -65,8 +65,7 @@ _LETTERS = {name: re.compile(f"[{ranges}]") for name, ranges in _SCRIPTS.items()
 _WORD, _ASCII_WORD = re.compile(r"[^\W\d_]+"), re.compile("[a-z]+")
 _SAMPLE_CHARS = 600  # more hardly changes a guess
 _MIN_COMMON_WORDS = 3
-ENGLISH_OR_UNCLEAR = ("English", "Latin script", "none")
-"""The guesses for a text that may be in English."""
+ENGLISH_OR_UNCLEAR = ("English", "Latin script", "none")  # the guesses for a text that may be in English
 
 
 def guess_language(text: str) -> str:

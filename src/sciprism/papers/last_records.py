@@ -14,8 +14,7 @@ from sciprism.errors import InputError
 from sciprism.papers.identity import hash_text
 from sciprism.papers.records import Deletion, Paper
 
-BUCKETS = 16
-"""Ids are sorted in groups, so that sorting needs little additional memory."""
+BUCKETS = 16  # ids are sorted in groups, so that sorting needs little additional memory
 MAX_VERSION = 127
 _GROUP_BITS = np.uint64(60)
 

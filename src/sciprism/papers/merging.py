@@ -22,11 +22,9 @@ from sciprism.papers.records import Deletion, Paper
 
 SYSTEMS = ("doi", "pmid", "pmcid", "arxiv")
 """Systems whose id shows that records of two files are of one paper, whatever their own ids."""
-FULLER = 1.25
-"""An abstract with this many times the words of another is fuller; else the record with more fields is."""
+FULLER = 1.25  # an abstract with this many times the words of another is fuller; else the record with more fields is
 FIELDS = ("title", "abstract", "authors", "venue", "year", "fields", "keywords", "references")
-SHOWN = 60
-"""Characters of a value in a message."""
+SHOWN = 60  # characters of a value in a message
 
 
 @dataclass(frozen=True, slots=True)

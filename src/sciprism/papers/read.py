@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 Record = TypeVar("Record", Paper, Label)
 
-MAX_DETAILED = 1000
-"""Skipped records that are kept with their reasons; all are counted."""
-
+MAX_DETAILED = 1000  # skipped records that are kept with their reasons; all are counted
 _XML_ROOT = re.compile(r"\s*(?:<[?!][^>]*>\s*)*<([A-Za-z_][\w:.-]*)[\s/>]")
 _MAX_QUOTED = 160  # characters of a file in no known format
 _NO_OPTIONS = ReadOptions()

@@ -60,6 +60,12 @@ def _read_headers(lines: Sequence[str], skipped: int, delimiter: str) -> Iterato
         yield TableLayout(headers, delimiter, skipped + max(1, reader.line_num) + 1)
 
 
+def is_table(head: str, find_known: Callable[[Sequence[str]], Collection[str]], required: str) -> bool:
+    """Say whether a text begins with a header line that names the required field and another known one."""
+    fields = find_known(detect_layout(head, find_known).headers)
+    return required in fields and len(fields) > 1
+
+
 def sample_rows(head: str, layout: TableLayout, count: int) -> list[list[str]]:
     """Return the cells of the first rows in the head of a file; the last may be cut."""
     rows: list[list[str]] = []

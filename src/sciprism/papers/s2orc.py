@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,15 +12,7 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.cleaning import clean_abstract, clean_paper
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.json_rows import (
-    NOT_READ,
-    JsonObject,
-    get_first,
-    get_path,
-    list_texts,
-    parse_year,
-    read_json_objects,
-)
+from sciprism.papers.json_rows import NOT_READ, get_first, get_path, list_texts, parse_year, read_json_objects
 from sciprism.papers.records import Paper
 
 PARTS = ("metadata", "pdf_parses")
@@ -112,7 +104,7 @@ def _read_safe_metadata(path: Path, dropped: DropReport) -> dict[str, Paper]:
     return papers
 
 
-def _build_paper(row: JsonObject) -> Paper:
+def _build_paper(row: Mapping[str, Any]) -> Paper:
     listed = row.get("authors")
     return Paper.from_json(
         {

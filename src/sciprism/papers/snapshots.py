@@ -32,23 +32,15 @@ from sciprism.papers.remote.object_file import (
 )
 from sciprism.papers.remote.objects import RemoteObject, open_store
 
-MAX_NAMED = 3
-"""Missing files that a message names."""
-PROBED = 3
-"""Files by which the place of all is found, one by one."""
-WORKERS = 16
-"""Files that a web server is asked for at once."""
-
+MAX_NAMED = 3  # missing files that a message names
+PROBED = 3  # files by which the place of all is found, one by one
+WORKERS = 16  # files that a web server is asked for at once
 _ENTRIES = re.compile(r'"entries"\s*:\s*\[\s*\{[^{}]*(\{[^{}]*\}[^{}]*)?"url"\s*:')
 _FILES = re.compile(r'"files"\s*:\s*\[\s*"\w+://')
 _ENTRY_KEYS = {"url", "meta", "mandatory"}
-DATASET = "papers"
-"""The data set whose records are papers."""
-
+DATASET = "papers"  # the data set whose records are papers
 _DIFF = re.compile(r"""\A\s*\{(?=.*"diffs"\s*:\s*\[)(?=.*"(start|from)_release"\s*:)""", re.DOTALL)
-MD5_SUFFIX = ".xml.gz"
-"""Files of this suffix may have a checksum in their folder."""
-
+MD5_SUFFIX = ".xml.gz"  # files of this suffix may have a checksum in their folder
 _MD5 = re.compile(rb"\b[0-9a-fA-F]{32}\b")
 _MAX_MD5_BYTES = 1 << 12
 

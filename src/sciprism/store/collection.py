@@ -63,8 +63,7 @@ class StoredCollection:
     """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
-        self.folder = folder
-        self.manifest = manifest
+        self.folder, self.manifest = folder, manifest
         self._remedy = f"restore it from a copy, or delete {folder} and embed the papers again"
         self._offsets: Rows = np.cumsum([0, *(shard.rows for shard in manifest.shards)], dtype=np.int64)
         self._files = {name: record for shard in manifest.shards for name, record in shard.files.items()}
@@ -269,8 +268,7 @@ class ShardMatrices(Sequence[Matrix]):
 
     def __init__(self, collection: StoredCollection, folder: str) -> None:
         self.ends = collection._offsets[1:]
-        self._collection = collection
-        self._folder = folder
+        self._collection, self._folder = collection, folder
 
     def __len__(self) -> int:
         return len(self._collection.manifest.shards)

@@ -140,8 +140,7 @@ class _EmbeddingRun:
     ) -> None:
         self.report = EmbedReport()
         self._folder = collection.folder
-        self._encoder = encoder
-        self._rules = rules
+        self._encoder, self._rules = encoder, rules
         self._progress = progress or (lambda _report: None)
         self._read: dict[int, list[Paper]] = {}  # first row -> the stored papers from there
         self._known = load_known_papers(collection)
@@ -190,7 +189,7 @@ class _EmbeddingRun:
         if manifest != before:
             manifest.write(self._folder)
             remove_former(stored, manifest)
-        self._writer.clear_unfinished()
+        self._writer.unfinished.clear()
         if others := self._other_languages:
             report.other_languages = dict(others)
             warn_of_other_languages(self._encoder, others, report.new + report.changed, "papers")

@@ -13,11 +13,8 @@ from numpy.typing import NDArray
 from sciprism.papers.merging import describe_differences
 from sciprism.papers.records import Paper
 
-MAX_QUOTED = 200
-"""Characters of a title in a message."""
-RECENT = 1 << 16
-"""New papers looked up in a dictionary before they are merged into the sorted arrays."""
-
+MAX_QUOTED = 200  # characters of a title in a message
+RECENT = 1 << 16  # new papers looked up in a dictionary before they are merged into the sorted arrays
 StatusKind = Literal["new", "changed", "updated", "unchanged", "duplicate", "conflict"]
 """What a record is next to the known one of its id: with a changed text, with updated details, or unchanged.
 

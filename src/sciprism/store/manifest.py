@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError, computed_field
 
@@ -17,11 +17,9 @@ if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
 
 MANIFEST_NAME = "manifest.json"
-PLAN_NAME = "parts.json"
-"""The file that says how the input of a collection was divided into parts."""
+PLAN_NAME = "parts.json"  # the file that says how the input of a collection was divided into parts
 LAYOUT_VERSION = 1
-MAX_SHOWN = 5
-"""Collections that a message names."""
+MAX_SHOWN = 5  # collections that a message names
 
 
 def is_collection(folder: str | Path) -> bool:
@@ -33,6 +31,16 @@ class StoredRecord(BaseModel):
     """A record that is stored as JSON: read strictly, and never changed."""
 
     model_config = ConfigDict(frozen=True, strict=True)
+
+    @classmethod
+    def load(cls, path: Path, remedy: str) -> Self | None:
+        """Return the record of a file, None where there is none. Raises InputError for a damaged one."""
+        try:
+            return cls.model_validate_json(read_sealed(path, remedy)[0])
+        except FileNotFoundError:
+            return None
+        except ValidationError:
+            raise InputError(f"{path} is damaged; {remedy}") from None
 
     def store(self, path: Path, *, indent: int | None = 1, exclude: set[str] | None = None) -> None:
         """Write the record with its checksum, whole or not at all."""

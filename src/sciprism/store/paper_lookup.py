@@ -18,14 +18,10 @@ from sciprism.registry import rank_similar
 from sciprism.store.collection import StoredCollection
 from sciprism.store.shard_files import Filter
 
-READ_ROWS = 4096
-"""Papers that are read at once."""
-NEAREST = 3
-"""Papers that a message names."""
-MAX_TITLE = 80
-"""Characters of a title in a message."""
-MAX_VALUES = 5
-"""Venues or fields that a message names."""
+READ_ROWS = 4096  # papers that are read at once
+NEAREST = 3  # papers that a message names
+MAX_TITLE = 80  # characters of a title in a message
+MAX_VALUES = 5  # venues or fields that a message names
 
 
 def list_ids(stored: StoredCollection) -> list[str]:
@@ -184,15 +180,20 @@ def check_filter(collection: StoredCollection, filter: Filter) -> None:
         years = [year for (part,) in collection.columns("year") for year in part if year is not None]
         span = f"its first year is {min(years)}, its last {max(years)}" if years else "none of its papers has a year"
         raise InputError(f"no paper of {name} is from these years; {span}")
-    if not _passes(collection, Filter(venue=filter.venue)):
-        raise InputError(
-            f"no paper of {name} has a venue with {filter.venue!r} in it; {_list_values(collection, 'venue')}"
-        )
-    if not _passes(collection, Filter(field=filter.field)):
-        raise InputError(f"no paper of {name} has the field {filter.field!r}; {_list_values(collection, 'fields')}")
-    if not _passes(collection, Filter(author=filter.author)):
-        raise InputError(f"no paper of {name} has the author {filter.author!r}; {_list_values(collection, 'authors')}")
+    for column, condition, what in list_conditions(filter):
+        if not _passes(collection, condition):
+            raise InputError(f"no paper of {name} has {what}; {_list_values(collection, column)}")
     raise InputError(f"no paper of {name} meets all conditions together, though each is met by some; leave one out")
+
+
+def list_conditions(filter: Filter) -> Iterator[tuple[str, Filter, str]]:
+    """Yield each condition on names: the column that it is on, a filter of it alone, and what a paper then has."""
+    if filter.venue:
+        yield "venue", Filter(venue=filter.venue), f"a venue with {filter.venue!r} in it"
+    if filter.field:
+        yield "fields", Filter(field=filter.field), f"the field {filter.field!r}"
+    if filter.author:
+        yield "authors", Filter(author=filter.author), f"the author {filter.author!r}"
 
 
 def _passes(collection: StoredCollection, filter: Filter) -> bool:

@@ -26,18 +26,13 @@ if TYPE_CHECKING:
     from pyarrow import parquet
 
 Dtype = Literal["float32", "float16", "int8"]
-HEADER = 128
-"""Bytes of a .npy file before its rows."""
-Checks = Callable[[Path], BlockChecks]
-"""Maps a file to its checksums."""
+HEADER = 128  # bytes of a .npy file before its rows
+Checks = Callable[[Path], BlockChecks]  # maps a file to its checksums
 DTYPES: tuple[Dtype, ...] = ("float32", "float16", "int8")
-ROW_GROUP = 256
-"""Papers that are decompressed together: few, so that ten results of ten shards are read quickly."""
+ROW_GROUP = 256  # papers that are decompressed together: few, so that ten results of ten shards are read quickly
 FIELDS = ("id", "title", "abstract", "authors", "venue", "year", "fields", "keywords", "references", "ids")
-PLACE = {"file": "string", "record": "int64", "line": "int64"}
-"""Columns of the place where a paper was read."""
-MERGED = "merged"
-"""Column of the places of further records of the paper."""
+PLACE = {"file": "string", "record": "int64", "line": "int64"}  # columns of the place where a paper was read
+MERGED = "merged"  # column of the places of further records of the paper
 LIST_FIELDS = ("authors", "fields", "keywords", "references")
 
 

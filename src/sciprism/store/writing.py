@@ -42,11 +42,9 @@ if TYPE_CHECKING:
     from sciprism.encoders.packing import PackedBatch
     from sciprism.formats import Format
 
-BATCH = 256
-"""Papers per call of the encoder. Batches start with the shard, so its bytes depend on its papers alone."""
+BATCH = 256  # papers per call of the encoder. Batches start with the shard, so its bytes depend on its papers alone.
 UNFINISHED_FOLDER = "unfinished"
-SAVE_SECONDS = 20.0
-"""Seconds of encoding after which new vectors are saved; with the batch being encoded, less than 30."""
+SAVE_SECONDS = 20.0  # seconds of encoding after which new vectors are saved; with the batch being encoded, less than 30
 MAX_NAMED = 10
 
 
@@ -75,9 +73,8 @@ class ShardWriter:
         self.manifest = collection.manifest
         self._stored = collection
         self._folder = collection.folder
-        self._encoder = encoder
-        self._on_encoded = on_encoded
-        self._unfinished = UnfinishedBatches(collection.folder)
+        self._encoder, self._on_encoded = encoder, on_encoded
+        self.unfinished = UnfinishedBatches(collection.folder)
 
     def write(self, rows: Sequence[PendingRow]) -> None:
         """Encode and commit one shard."""
@@ -86,7 +83,7 @@ class ShardWriter:
         papers = [row.paper for row in rows]
         write_atomically(self._folder / papers_file(number), lambda file: write_papers(file, papers, hashes))
         files = [papers_file(number)]
-        with self._unfinished.use(self._encoder):
+        with self.unfinished.use(self._encoder):
             by_path = self._encode([row.paper for row in rows if row.status.kind != "updated"])
         for name, space in self.manifest.spaces.items():
             matrix = self._build_matrix(rows, name, by_path[space.path])
@@ -98,11 +95,7 @@ class ShardWriter:
                 write_atomically(self._folder / file_name, save)
                 files.append(file_name)
         self._commit(rows, files)
-        self._unfinished.clear()
-
-    def clear_unfinished(self) -> None:
-        """Delete saved vectors that no shard needs any more."""
-        self._unfinished.clear()
+        self.unfinished.clear()
 
     def _commit(self, rows: Sequence[PendingRow], names: list[str]) -> None:
         replaced = [row.status for row in rows if row.status.row >= 0]
@@ -194,9 +187,8 @@ class UnfinishedBatches:
         import torch
 
         def run(batch: PackedBatch) -> Tensor:
-            key = _hash_batch(batch)
-            saved = (self._known or {}).get(key)
-            if saved is not None:
+            key = hash_bytes(batch.ids.cpu().numpy().tobytes() + repr((batch.lengths, batch.routes)).encode())
+            if (saved := (self._known or {}).get(key)) is not None:
                 return torch.from_numpy(saved)
             vectors = compute(batch)
             with self._lock:
@@ -230,11 +222,6 @@ def _read_saved(folder: Path) -> Iterator[tuple[str, Floats]]:
                 yield from [(key, saved[key]) for key in saved.files]
         except (OSError, ValueError, EOFError, KeyError, BadZipFile, zlib.error):
             continue
-
-
-def _hash_batch(batch: PackedBatch) -> str:
-    content = batch.ids.cpu().numpy().tobytes() + repr((batch.lengths, batch.routes)).encode()
-    return hash_bytes(content)
 
 
 @dataclass(frozen=True, slots=True)

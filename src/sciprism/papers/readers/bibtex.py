@@ -185,7 +185,6 @@ def _evaluate(name: str, raw: str, macros: Mapping[str, str]) -> str:
 
 
 def _first_piece(raw: str, macros: Mapping[str, str]) -> tuple[str, str]:
-    """Return the first piece of a value, and the rest."""
     if raw[:1] not in ("{", '"'):
         word, hash_sign, rest = raw.partition("#")
         word = word.strip()

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from pyarrow import parquet
 
 PaperBuilder = Callable[[JsonObject], Paper | Deletion]
-ROWS = BLOCK_RECORDS
-"""Rows that are decoded at once: so many in a row are of one part, where parts divide a file."""
+ROWS = BLOCK_RECORDS  # rows that are decoded at once: so many in a row are of one part, where parts divide a file
 _MAGIC = "PAR1"
 
 

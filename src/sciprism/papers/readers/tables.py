@@ -37,6 +37,7 @@ from sciprism.papers.rows import (
     detect_layout,
     find_columns,
     guess_columns,
+    is_table,
     normalise_header,
     read_rows,
     sample_rows,
@@ -99,8 +100,7 @@ FLATTENED = {
     ),
 }
 """JSON formats that tables flatten: what marks their columns, and which of these are read."""
-_SAMPLE_ROWS = 200
-"""Rows that show how a column joins its names and keywords."""
+_SAMPLE_ROWS = 200  # rows that show how a column joins its names and keywords
 _AUTHOR_NUMBER = re.compile(r"\s*\(\d+\)")  # Scopus: "Smith, John (57000000000); ..."
 # Springer Link writes "Ann AlderBo Birch", and has McBeth and LeRoy too.
 _GLUED = re.compile(r"(?<=[^\W\d_A-ZÀ-Þ])(?<!\bMc)(?<!\bMac)(?<!\b[DL][aeiu])(?=[A-ZÀ-Þ])")
@@ -114,17 +114,11 @@ _MAX_CELLS = 100_000_000  # each takes a place in memory, even if it is empty
 _MAX_BYTES = 1 << 32
 
 
-def _is_table(head: str) -> bool:
-    """Look for a header line with a title and another known field."""
-    columns = guess_paper_columns(detect_layout(head, guess_paper_columns).headers)
-    return "title" in columns and len(columns) > 1
-
-
 @paper_readers.reader(
     "tables",
     "Tables with a header line (CSV, TSV ...) of Zotero, Scopus, Lens and others, or your own",
     (".csv", ".tsv", ".tab"),
-    check=_is_table,
+    check=lambda head: is_table(head, guess_paper_columns, "title"),
 )
 def read_table(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
     """Yield one paper from each row; the header or `options.columns` says which field a column holds.
@@ -159,7 +153,10 @@ def find_row_builder(
     read_columns = {column for numbers in columns.values() for column in numbers}
     file.unread_columns = tuple(header for n, header in enumerate(headers) if header and n not in read_columns)
     titles = columns.get("title", ())
-    names, keywords = (_list_cells(sample, columns.get(field, ())) for field in ("authors", "keywords"))
+    names, keywords = (
+        [row[column].strip() for row in sample for column in columns.get(field, ())[:1] if column < len(row)]
+        for field in ("authors", "keywords")
+    )
     glued = set(map(normalise_header, headers)) >= _SPRINGER
     joints = "glued" if glued else find_name_joint(names), find_keyword_joint(keywords)
 
@@ -168,10 +165,6 @@ def find_row_builder(
         return build_paper(cell_getter(filled, columns), *joints)
 
     return build_row
-
-
-def _list_cells(rows: Sequence[Sequence[str]], columns: Sequence[int]) -> list[str]:
-    return [row[column].strip() for row in rows for column in columns[:1] if column < len(row)]
 
 
 def _parse_cells(headers: Sequence[str], cells: Sequence[str]) -> dict[str, Any]:

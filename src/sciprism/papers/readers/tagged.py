@@ -12,12 +12,8 @@ from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 
-Fields = dict[str, list[str]]
-"""Tag -> its values."""
-
-Match = Callable[[str], re.Match[str] | None]
-"""Finds `tag` and `value` of a line; None of a text."""
-
+Fields = dict[str, list[str]]  # tag -> its values
+Match = Callable[[str], re.Match[str] | None]  # finds `tag` and `value` of a line; None of a text
 _INDENTED = re.compile(r"^ {2,}\S", re.MULTILINE)
 _OTHER_LINE = "other line"  # of no record: a search strategy, the number of a record
 

@@ -14,7 +14,7 @@ from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.json_rows import JsonObject, get_first, list_texts
 from sciprism.papers.readers.registry import label_readers, without
 from sciprism.papers.records import Label
-from sciprism.papers.rows import detect_layout, find_columns, normalise_header, read_rows
+from sciprism.papers.rows import detect_layout, find_columns, is_table, normalise_header, read_rows
 from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
 
 _KEYS = (re.compile(r'"(id|label)"\s*:'), re.compile(r'"name"\s*:'))
@@ -27,8 +27,7 @@ _HEADERS = {
     "broader": "broader parent parents parentid parentids",
     "codes": "notation notations codes code treenumbers",
 }
-_TEXTS = ("name", "synonyms", "definition")
-"""Fields whose columns may name a language."""
+_TEXTS = ("name", "synonyms", "definition")  # fields whose columns may name a language
 _OF_LANGUAGE = re.compile(r"(.+?)[\s_@.:(-]+(?!id\b|nr\b)([a-z]{2}(?:[-_][a-z0-9]{2,8})*)\)?", re.IGNORECASE)
 _PREFIX = re.compile(r"(?:skos|rdfs|dct|dcterms):", re.IGNORECASE)
 _URI = r"(?:<[^<>\s]+>|\w+://\S+|urn:\S+)"
@@ -63,8 +62,7 @@ def _build_micol_label(row: JsonObject) -> Label:
     )
 
 
-Columns = dict[str, list[tuple[str, int]]]
-"""Field -> language and number of each column that has it, the best first."""
+Columns = dict[str, list[tuple[str, int]]]  # field -> language and number of each column that has it, the best first
 
 
 def _list_columns(headers: Sequence[str], language: str = "en") -> Columns:
@@ -86,17 +84,11 @@ def _list_columns(headers: Sequence[str], language: str = "en") -> Columns:
     return columns
 
 
-def _is_label_table(head: str) -> bool:
-    """Look for a header line that names a label and another known field."""
-    columns = _list_columns(detect_layout(head, _list_columns).headers)
-    return "name" in columns and len(columns) > 1
-
-
 @label_readers.reader(
     "tables",
     "Vocabularies as tables with a header line: CSV or TSV, one label in each row; columns may be of languages",
     (".csv", ".tsv", ".tab"),
-    check=_is_label_table,
+    check=lambda head: is_table(head, _list_columns, "name"),
 )
 def read_label_table(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRecord]:
     """Yield one label from each row; in a table without ids the names are the ids.

@@ -29,8 +29,7 @@ _TABLES = {
     *("items", "itemTypes", "itemData", "itemDataValues", "fields", "creators", "creatorTypes", "itemCreators", "tags"),
     *("itemTags", "collections", "collectionItems", "deletedItems", "libraries", "groups"),
 }
-NO_PAPERS = ("attachment", "note", "annotation")
-"""Kinds of items that are no papers, in all formats of Zotero."""
+NO_PAPERS = ("attachment", "note", "annotation")  # kinds of items that are no papers, in all formats of Zotero
 _ITEMS = """
 SELECT itemID, key, typeName, libraryID, itemID IN (SELECT itemID FROM deletedItems)
 FROM items LEFT JOIN itemTypes USING (itemTypeID) ORDER BY itemID
@@ -55,9 +54,7 @@ _DATES = ("date", "dateDecided", "dateEnacted", "issueDate", "filingDate")
 _NUMBERS = ("archiveID", "number", "reportNumber")  # "arXiv:1706.03762" of a preprint
 FIELDS = (*_TITLES, *_VENUES, *_DATES, *_NUMBERS, "abstractNote", "DOI", "ISBN", "url", "extra")
 """Zotero's fields that are read."""
-MAX_LISTED = 40
-"""Names that a message lists."""
-
+MAX_LISTED = 40  # names that a message lists
 _LIBRARY_NAMES = {"user": "My Library", "publications": "My Publications"}
 _LIBRARIES = "SELECT libraries.libraryID, type, name FROM libraries LEFT JOIN groups USING (libraryID)"
 _COLLECTIONS = "SELECT collectionID, collectionName, parentCollectionID, libraryID FROM collections"
@@ -225,7 +222,6 @@ class _Collections:
         raise InputError(f"{asked}: no such library or collection{_list_names(wanted, list(paths.values()))}")
 
     def _inside(self, collection: int) -> frozenset[int]:
-        """Return a collection with all collections inside it."""
         return frozenset(number for number in self.names if collection in self._ancestors(number))
 
     def _ancestors(self, collection: int) -> list[int]:
@@ -347,7 +343,6 @@ def _collect_ids(item: Element, containers: list[Element]) -> Mapping[str, str]:
 
 
 def _name_people(item: Element) -> tuple[str, ...]:
-    """Return the authors, else editors and others."""
     groups = (item.find(tag) for tag in _PEOPLE)
     people = next((group for group in groups if group is not None), None)
     names = []

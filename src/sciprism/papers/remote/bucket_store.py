@@ -46,8 +46,7 @@ _CONNECTION_ERRORS = re.compile(
     r"Timeout|Connect|Connection|HTTPClientError|Payload|IncompleteRead|ResponseStreaming|ServerDisconnected|Proxy|"
     r"ResponseParserError|ChunkedEncoding|TransportError|ChecksumError"
 )
-_FORBIDDEN = "Forbidden"
-"""The word of an OSError with which gcsfs reports status 403."""
+_FORBIDDEN = "Forbidden"  # the word of an OSError with which gcsfs reports status 403
 
 
 class BucketStore:

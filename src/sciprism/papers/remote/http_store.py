@@ -28,12 +28,9 @@ from sciprism.papers.remote.object_file import (
 if TYPE_CHECKING:
     from requests import Response
 
-TIMEOUT = 20, 60
-"""Seconds until a connection is made, and between two answers."""
+TIMEOUT = 20, 60  # seconds until a connection is made, and between two answers
 CONNECTIONS = 16
-MAX_DEPTH = 8
-"""Folders within folders that are listed."""
-
+MAX_DEPTH = 8  # folders within folders that are listed
 _RANGE = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)")
 _LINK = re.compile(r"<a\s[^>]*?href\s*=\s*[\"']([^\"']+)", re.IGNORECASE)
 _EXPIRED = re.compile(rb"expired", re.IGNORECASE)
@@ -171,7 +168,6 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _explain_answer(address: str, answer: Response) -> Exception:
-    """Return what to raise for the status of an answer."""
     shown, status, pause = show_address(address), answer.status_code, answer.headers.get("Retry-After", "")
     if status in _TRANSIENT or status >= 500:
         words = f"the server answers {status} {answer.reason or ''}".rstrip()

@@ -20,18 +20,14 @@ from sciprism.errors import InputError
 
 Result = TypeVar("Result")
 
-TRIES = 6
-"""Tries in a row without a single byte, until reading is given up."""
-BACKOFF = 0.5
-"""Seconds before the second try; exponential backoff, with random jitter of up to 50%."""
-MAX_PAUSE = 60.0
-"""Longest pause that a server may ask for, in seconds."""
+TRIES = 6  # tries in a row without a single byte, until reading is given up
+BACKOFF = 0.5  # seconds before the second try; exponential backoff, with random jitter of up to 50%
+MAX_PAUSE = 60.0  # longest pause that a server may ask for, in seconds
 CONTINUES = "nothing is lost, and the same command continues"
 FIRST_BLOCK = 1 << 16
 """Bytes of the first request: enough for the head of a file. Further ones grow while reading goes straight on."""
 LARGEST_BLOCK = 1 << 22
-SKIPPED = 1 << 18
-"""Bytes that are skipped at once, where a server sends an object from its start only."""
+SKIPPED = 1 << 18  # bytes that are skipped at once, where a server sends an object from its start only
 
 
 class TransientError(Exception):

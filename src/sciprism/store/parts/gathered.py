@@ -17,12 +17,9 @@ from sciprism.papers.records import Paper, Place
 from sciprism.store.collection import StoredCollection
 from sciprism.store.parts.plan import PartsPlan
 
-RECORD_BITS = 40
-"""Bits of a record's number in a position of the input; above them is the number of its file."""
-BUCKETS = 16
-"""Groups of ids that are sorted one after the other: sorting all at once would double the memory."""
-ROWS = 2048
-"""Papers that are read at once."""
+RECORD_BITS = 40  # bits of a record's number in a position of the input; above them is the number of its file
+BUCKETS = 16  # groups of ids that are sorted one after the other: sorting all at once would double the memory
+ROWS = 2048  # papers that are read at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +91,6 @@ class GatheredShards:
 
     @cached_property
     def _ids(self) -> NDArray[np.uint64]:
-        """Return the hash of each row's id (n,)."""
         ids = np.empty(self.rows, np.uint64)
         for shard in self.shards:
             ids[shard.first : shard.first + shard.rows] = self._column(shard, "id_hash").to_numpy()

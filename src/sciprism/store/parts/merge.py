@@ -10,10 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from pydantic import ValidationError
 
 from sciprism.arrays import Rows
-from sciprism.checksums import read_sealed
 from sciprism.errors import InputError
 from sciprism.files import explain_write_errors, lock_folder, sync_folder
 from sciprism.papers.division import PartNumber
@@ -38,9 +36,7 @@ from sciprism.store.writing import write_rows
 
 REPEATED_FILE = "repeated/000000.npy"
 LOCK_SECONDS = 60.0
-MAX_SHOWN = 5
-"""Parts that a message names."""
-
+MAX_SHOWN = 5  # parts that a message names
 _PART_FOLDER = re.compile(r"\d+-of-\d+")
 _NUMBER = re.compile(r"\d+(?=\.(?:parquet|npy|scales\.npy)\Z)")
 
@@ -84,10 +80,11 @@ def merge(folder: Path | str, *, skip_bad: bool = False) -> MergeReport:
             _count(report, read_manifest(folder))
             report.merged_before = True
             return report
-        journal = read_journal(folder)
+        place = folder / PARTS_FOLDER / JOURNAL_NAME
+        journal = MergeJournal.load(place, "delete it, and merge again")
         if journal is None:
             journal = _prepare(folder, plan, skip_bad, report)
-            journal.store(folder / PARTS_FOLDER / JOURNAL_NAME, indent=None)  # from then on nothing else is done
+            journal.store(place, indent=None)  # from then on nothing else is done
         report.unreadable = sum(state.counts.get("unreadable", 0) for state in _read_states(folder, plan) if state)
         _count(report, carry_out(folder, plan, journal))
         remove_parts(folder)
@@ -245,18 +242,6 @@ class MergeJournal(StoredRecord):
     shards: list[tuple[int, int]]
     repeated: RowsRecord | None
     input: InputRecord
-
-
-def read_journal(folder: Path) -> MergeJournal | None:
-    """Return what an interrupted merge was doing, None where there is none."""
-    path = folder / PARTS_FOLDER / JOURNAL_NAME
-    remedy = "delete it, and merge again"
-    try:
-        return MergeJournal.model_validate_json(read_sealed(path, remedy)[0])
-    except FileNotFoundError:
-        return None
-    except ValidationError:
-        raise InputError(f"{path} is damaged; {remedy}") from None
 
 
 def carry_out(folder: Path, plan: PartsPlan, journal: MergeJournal) -> Manifest:

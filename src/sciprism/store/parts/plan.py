@@ -34,10 +34,8 @@ if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
 
 PLAN_LAYOUT = 1
-SAMPLES = 16
-"""Places of a large file whose bytes a plan compares."""
-SAMPLE = 1 << 16
-"""Bytes of each."""
+SAMPLES = 16  # places of a large file whose bytes a plan compares
+SAMPLE = 1 << 16  # bytes of each
 REMEDY = "restore it from a copy, or delete the folder and embed all parts again"
 
 

@@ -19,17 +19,12 @@ from typing import Any
 
 from sciprism.errors import InputError, MissingExtraError
 
-CONNECT_SECONDS = 5.0
-"""Longest wait for a port."""
-ANSWER_SECONDS = 20.0
-"""Longest wait for a cluster behind an open port; most of it is the start of a process that asks."""
-CHECK_SECONDS = 300.0
-"""Longest wait for a node that checks its files or loads a model."""
+CONNECT_SECONDS = 5.0  # longest wait for a port
+ANSWER_SECONDS = 20.0  # longest wait for a cluster behind an open port; most of it is the start of a process that asks
+CHECK_SECONDS = 300.0  # longest wait for a node that checks its files or loads a model
 LOCAL_OPTIONS = {"include_dashboard": False, "object_store_memory": 80 << 20}
 """Of a cluster of this machine: no vectors go through Ray, so its object store is as small as it may be."""
-MAX_SHOWN = 5
-"""Nodes that a message names."""
-
+MAX_SHOWN = 5  # nodes that a message names
 _ADDRESS = re.compile(r"(?P<client>ray://)?(?P<host>[\w.-]+|\[[\da-fA-F:.]+\]):(?P<port>\d{1,5})")
 
 
@@ -121,7 +116,7 @@ class RayCluster:
             for node in list_nodes()
             if node["Alive"]
         ]
-        fitting = [node for node in nodes if self._count_slots(node)]
+        fitting = [node for node in nodes if self.count_slots(node)]
         if not fitting:
             wanted = RayNode("", "none", self.cores, self.gpus)
             raise InputError(
@@ -130,11 +125,8 @@ class RayCluster:
             )
         return fitting
 
-    def count_slots(self, nodes: Iterable[RayNode]) -> int:
-        """Return how many parts nodes run at once."""
-        return sum(map(self._count_slots, nodes))
-
-    def _count_slots(self, node: RayNode) -> int:
+    def count_slots(self, node: RayNode) -> int:
+        """Return how many parts a node runs at once."""
         slots = int(node.cores // self.cores)
         return min(slots, int(node.gpus / self.gpus + 1e-9)) if self.gpus else slots
 

@@ -27,18 +27,13 @@ from sciprism.store.parts.worker import PartReport, embed_part, refuse_collectio
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
 
-RETRIES = 3
-"""How often a part is given to another worker when its own dies."""
+RETRIES = 3  # how often a part is given to another worker when its own dies
 PARTS_PER_SLOT = 2
 """Parts for each that runs at once, unless their number is given: a faster node then takes more of them."""
-PATIENCE = 60.0
-"""Seconds that a part waits for a worker that still holds it: those of a lost node end after it."""
+PATIENCE = 60.0  # seconds that a part waits for a worker that still holds it: those of a lost node end after it
 POLL_SECONDS = 2.0
-STOP_SECONDS = 60.0
-"""Longest wait for interrupted parts, which save what is computed."""
-LOST_SECONDS = 60.0
-"""Longest wait for another node where none is left that is large enough."""
-
+STOP_SECONDS = 60.0  # longest wait for interrupted parts, which save what is computed
+LOST_SECONDS = 60.0  # longest wait for another node where none is left that is large enough
 Progress = Callable[[PartsStatus, Mapping[int, str]], None]
 """Is called every two seconds with how far the parts are, and with the failed ones of this run and why."""
 
@@ -90,7 +85,7 @@ def embed_with_ray(
     with cluster.connect(), _show_token(folder) as token:
         nodes = cluster.find_nodes()
         check_nodes(nodes, token.absolute())
-        count = parts or planned or cluster.count_slots(nodes) * PARTS_PER_SLOT
+        count = parts or planned or sum(map(cluster.count_slots, nodes)) * PARTS_PER_SLOT
         plan = _agree_on_plan(job, nodes, count)
         return _RayRun(job, plan, token, progress or (lambda _status, _failed: None)).run()
 
@@ -188,7 +183,6 @@ def _agree_on_plan(job: _PartsJob, nodes: list[RayNode], count: int) -> PartsPla
 
 
 def _remote(work: Callable[..., Any], cluster: RayCluster) -> Any:
-    """Return a task of Ray with the resources of a part."""
     import ray
 
     resources = {"num_cpus": cluster.cores, "num_gpus": cluster.gpus}

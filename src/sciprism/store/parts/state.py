@@ -24,13 +24,9 @@ from sciprism.store.manifest import MANIFEST_NAME, PLAN_NAME, StoredRecord, read
 from sciprism.store.parts.plan import read_plan
 
 PARTS_FOLDER = "parts"
-JOURNAL_NAME = "merge.json"
-"""In the folder of parts while their shards are put in their places."""
-INTERVAL = 5.0
-"""Seconds between two writes of a worker's state."""
-PATIENCE = 2.5
-"""Intervals without a write after which a worker of another machine is taken as stopped."""
-
+JOURNAL_NAME = "merge.json"  # in the folder of parts while their shards are put in their places
+INTERVAL = 5.0  # seconds between two writes of a worker's state
+PATIENCE = 2.5  # intervals without a write after which a worker of another machine is taken as stopped
 Stage = Literal["reading", "embedding", "done", "failed", "stopped"]
 ACTIVE = ("reading", "embedding")
 
@@ -108,13 +104,7 @@ def write_state(folder: Path, part: PartNumber, state: PartState) -> None:
 
 def read_part_input(folder: Path, part: PartNumber) -> PartInputRecord | None:
     """Return what a part read, None where it is not known."""
-    path = input_path(folder, part)
-    try:
-        return PartInputRecord.model_validate_json(read_sealed(path, f"delete {path} and run the part again")[0])
-    except FileNotFoundError:
-        return None
-    except ValidationError:
-        raise InputError(f"{path} is damaged; delete it and run the part again") from None
+    return PartInputRecord.load(input_path(folder, part), "delete it and run the part again")
 
 
 def name_machine() -> str:

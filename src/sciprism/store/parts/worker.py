@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sciprism.checksums import hash_file
 from sciprism.errors import InputError
 from sciprism.files import lock_file, lock_folder
-from sciprism.papers.abstracts import AbstractCompletion, AbstractIndex
+from sciprism.papers.abstracts import AbstractCompletion, open_abstracts
 from sciprism.papers.division import PartNumber
 from sciprism.papers.input_paths import read_stamp, tag_content
 from sciprism.papers.read import ReadReport, list_paper_files
@@ -43,8 +43,7 @@ if TYPE_CHECKING:
 LOCK_SECONDS = 60.0
 """Longest wait for other workers that begin at the same time: each holds the folder's lock for milliseconds."""
 CHANGED_REMEDY = "restore the file and run the same command, or embed all parts into a new folder"
-PROBE_SECONDS = 2.0
-"""Shortest wait for the lock of a part: `sciprism status` holds it for a moment."""
+PROBE_SECONDS = 2.0  # shortest wait for the lock of a part: `sciprism status` holds it for a moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +164,8 @@ class _Worker:
             self._find_input()
             papers = read_manifest(collection).papers
             return PartReport(self._part, before.counts, before.reasons, papers, finished_before=True)
-        with self._reporter.report(), self._open_abstracts() as completion:
+        joined = open_abstracts(self._source.abstracts, self._source.missing_abstract)
+        with self._reporter.report(), joined as completion:
             times = self._stat_files()
             papers = self._find_input() or self._count(completion)
             self._reporter.update(stage="embedding", papers=papers, done=0)  # until now those that were read
@@ -223,15 +223,6 @@ class _Worker:
             if isinstance(record, Deletion):
                 raise explain_deletion(record)
             yield record
-
-    @contextmanager
-    def _open_abstracts(self) -> Iterator[AbstractCompletion]:
-        missing = self._source.missing_abstract
-        if not self._source.abstracts:
-            yield AbstractCompletion(missing=missing)
-            return
-        with AbstractIndex(list(self._source.abstracts)) as index:
-            yield AbstractCompletion(index, missing=missing)
 
     def _stat_files(self) -> list[tuple[int | None, int | str]]:
         return [read_stamp(path) for path in self._files.values()]
