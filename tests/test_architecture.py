@@ -38,6 +38,7 @@ GROUND = {
     "errors",
     "files",
     "formats",
+    "hub",
     "parallel",
     "registry",
     "seeding",

@@ -13,13 +13,16 @@ from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 import pytest
+from huggingface_hub import get_session
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
+from sciprism import hub
 from sciprism.datasets.data_root import DataRoot, select_files
 from sciprism.datasets.rows import CHUNK, as_id
 from sciprism.drop_report import DropReport
+from sciprism.encoders.checkpoints.names import locate
 from sciprism.errors import InputError
 
 ROWS = [{"doc_id": "1", "title": "Aß"}, {"doc_id": "2", "title": None}]
@@ -289,6 +292,7 @@ BRANCHES = {
 }
 SCRIPT = """
 from sciprism.errors import InputError
+from sciprism import hub
 from sciprism.datasets.data_root import DataRoot
 
 data_root = DataRoot()
@@ -360,3 +364,26 @@ def test_the_hubs_refusals_are_said_in_one_line_each(served):
     assert "has no files for config 'none', split 'test'" in none
     assert "has no revision abc" in revision and "--revision abc" in revision
     assert other.startswith("group/other, config 'c', split 'test': not in a local folder, not in the hub's cache")
+
+
+def test_a_hub_that_does_not_answer_is_tried_once(monkeypatch):
+    """Its client tries a name again for half a minute; the second and third name cost nothing here."""
+    tried = []
+
+    def head(self, url, timeout):
+        tried.append(url)
+        raise OSError("no route to the hub")
+
+    monkeypatch.setattr(type(get_session()), "head", head)
+    hub._find_fault.cache_clear()
+    try:
+        for find in (
+            lambda: DataRoot().file("owner/papers", "a.jsonl"),
+            lambda: next(DataRoot().rows("owner/papers", "a", split="test")),
+            lambda: locate("owner/model"),
+        ):
+            with pytest.raises(InputError, match="no route to the hub"):
+                find()
+    finally:
+        hub._find_fault.cache_clear()
+    assert len(tried) == 1

@@ -200,7 +200,7 @@ def test_rows_of_models_that_are_chosen():
     assert choose_rows(table, own).rows[1].name == "Kanakia et al."
     assert "Kanakia et al." not in [row.name for row in choose_rows(table, other).rows]
     assert [row.name for row in choose_rows(table, own, ["prefix"]).rows] == ["Vanilla", "Prefix"]
-    with pytest.raises(InputError, match="no row of the model 'bm25'; it has scibert"):
+    with pytest.raises(InputError, match="no row of the model 'bm25'; it has kanakia"):
         choose_rows(table, own, ["bm25"])
 
 

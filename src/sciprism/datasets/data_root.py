@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import re
-import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from typing import Any
 from sciprism.datasets.rows import DataFile, IdConverter
 from sciprism.drop_report import DropReport
 from sciprism.errors import AbsentDataError, InputError
+from sciprism.hub import check_reachable, client_errors, first_line
 
 
 class DataRoot:
@@ -322,34 +322,22 @@ def _list_repo_files(repo: str, revision: str) -> list[str]:
     from huggingface_hub import HfApi
     from huggingface_hub.errors import RevisionNotFoundError
 
+    check_reachable()
     try:
         return HfApi().list_repo_files(repo, repo_type="dataset", revision=revision or None)
     except RevisionNotFoundError:
         if revision == PARQUET_REVISION:
             return []
         raise InputError(f"{repo} has no revision {revision}") from None
-    except _client_errors() as error:
-        raise InputError(_first_line(error)) from error
+    except client_errors() as error:
+        raise InputError(first_line(error)) from error
 
 
 def _download(repo: str, path: str, revision: str) -> Path:
     from huggingface_hub import hf_hub_download
 
+    check_reachable()
     try:
         return Path(hf_hub_download(repo, path, repo_type="dataset", revision=revision or None))
-    except _client_errors() as error:
-        raise InputError(_first_line(error)) from error
-
-
-def _client_errors() -> tuple[type[Exception], ...]:
-    """Return the exceptions that the hub's client raises for a bad request or a network failure."""
-    from huggingface_hub import get_session
-    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HFValidationError
-
-    # The client's HTTP library differs between versions, and its errors are not OSError.
-    library = sys.modules[type(get_session()).__module__.partition(".")[0]]
-    return (EntryNotFoundError, HfHubHTTPError, HFValidationError, OSError, library.HTTPError)
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+    except client_errors() as error:
+        raise InputError(first_line(error)) from error

@@ -74,13 +74,15 @@ class RerankInput(GradedQueryInput):
     """Queries, each with its own graded candidates (a re-ranking).
 
     pools[i]: candidate rows of query i; grades[i]: their grades, same length. absent[i]: grades of candidates
-    without a record; they cannot be found, but the ideal ranking has them.
+    without a record; they cannot be found, but the ideal ranking has them. stated[i]: candidate id -> its rank, from
+    1, by the system that made the data.
     """
 
     candidate_ids: Sequence[str]
     candidates: Sequence[Item]
     pools: Sequence[Rows]
     absent: Sequence[Mapping[str, int]] | None = None
+    stated: Sequence[Mapping[str, int]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -88,7 +88,7 @@ def choose_rows(table: PaperTable, suite: GroupedSuite, only: Sequence[str] = ()
         )
 
     def is_selected(row: ModelRow) -> bool:
-        return row.model in only or row.always_shown if only else bool(row.model) or suite.original
+        return row.model in only or row.always_shown if only else suite.original or bool(row.model) > row.own_data
 
     selected = {name for row in table.rows if is_selected(row) for name in (row.name, row.against)}
     rows = (row for row in table.rows if row.name in selected)

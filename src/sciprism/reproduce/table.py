@@ -63,7 +63,8 @@ class ModelRow:
     instruction: replaces the model's own. encoded_format: the format whose vectors all tasks use, "" for each
     task's own. variant: suffix of the names of the tasks that the row is scored on. against: the baseline
     row, compared by a paired interval. published_names: of the row in the paper, if they differ.
-    always_shown: whatever models are selected. ours: the paper's table does not have it.
+    always_shown: whatever models are selected. own_data: not on other data than the paper's. ours: the paper's table
+    does not have it.
     """
 
     __pydantic_config__ = STRICT
@@ -77,6 +78,7 @@ class ModelRow:
     against: str = ""
     published_names: tuple[str, ...] = ()
     always_shown: bool = False
+    own_data: bool = False
     ours: bool = False
 
     @property

@@ -2,6 +2,7 @@
 
 import json
 from itertools import combinations
+from math import log2
 
 import numpy as np
 import pytest
@@ -12,9 +13,11 @@ from build_data import lines, text
 from build_scimult import judgements, rows_of
 from sciprism.datasets.layouts.scimult import GradedPapers, LinkedPapers, PatientLinks, PatientSearch
 from sciprism.errors import InputError
+from sciprism.evaluation.run import evaluate
 from sciprism.prepare.scimult import retrieval
 from sciprism.prepare.scimult.context import MissingFilesError
-from sciprism.prepare.scimult.retrieval import find_co_cited, write_recommendation, write_scidocs_links
+from sciprism.prepare.scimult.retrieval import find_co_cited, write_scidocs_links
+from sciprism.prepare.scimult.user_study import write_recommendation
 
 pairs = st.sets(st.tuples(st.integers(0, 8), st.integers(0, 5)), max_size=40)
 
@@ -160,3 +163,22 @@ def test_recommendation_needs_texts(context):
     text(context.raw / "recommendation/user_study_results.tsv", STUDY)
     with pytest.raises(MissingFilesError, match=r"recommendation/papers\.\*"):
         write_recommendation(context)
+
+
+STUDY_OF_BOTH = """PaperId\tRecommendedPaperId\tMethod\tStudyScore\tSimilarity\tComputedRankByMethod\tComputedRankGlobal
+10\t14\tContent\t4\t\t\t
+10\t13\tContent\t5\t0.6\t2\t
+10\t12\tBehavior\t2\t0.7\t3\t
+10\t11\tBehavior\t1\t0.9\t1\t1
+"""
+
+
+def test_ranks_of_the_recommender_are_scored_as_a_system(context):
+    """Its order is 11 (its global rank), 12 and 13 (by similarity), 14 (which it does not rank): grades 1, 2, 5, 4."""
+    text(context.raw / "recommendation/user_study_results.tsv", STUDY_OF_BOTH)
+    lines(context.raw / "recommendation/papers.jsonl", [{"id": i, "title": f"Paper {i}"} for i in range(10, 15)])
+    write_recommendation(context)
+    (result,) = evaluate("kanakia", "scimult/recommendation", context.out)
+    gains = [grade / log2(place + 1) for place, grade in enumerate((1, 2, 5, 4), 1)]
+    best = [grade / log2(place + 1) for place, grade in enumerate((5, 4, 2, 1), 1)]
+    assert result.metrics["ndcg@5"].value == pytest.approx(sum(gains) / sum(best))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -139,7 +139,7 @@ class PatientLinks:
 class GradedPapers:
     """Papers with graded recommendations: `Recommendation_papers_test.json`, `score` a map of ids to 1-5.
 
-    The queries are the papers with a non-empty `score`.
+    The queries are the papers with a non-empty `score`; `rank`, if there: the ids in the recommender's own order.
     """
 
     folder: str = "scimult/link_prediction_reranking"
@@ -148,12 +148,14 @@ class GradedPapers:
     def read(self, data_root: DataRoot) -> RerankInput:
         """Return the papers with recommendations, each with its own."""
         dropped = DropReport()
-        table, qrels = ItemTable(dropped), {}
+        table, qrels, ranks = ItemTable(dropped), {}, {}
         for record in _read_records(data_root, self.folder, self.name, "papers_test"):
             name = table.ids[table.add_paper(record, "paper")]
             if record.get("score"):
                 qrels[name] = parse_grades(record, name)
-        return build_rerank_input(qrels, table, table, "paper", dropped)
+                ranks[name] = {as_id(other): rank for rank, other in enumerate(record.get("rank") or (), 1)}
+        data = build_rerank_input(qrels, table, table, "paper", dropped)
+        return replace(data, stated=[ranks[name] for name in data.query_ids] if any(ranks.values()) else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

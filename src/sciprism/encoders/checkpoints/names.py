@@ -27,6 +27,7 @@ from sciprism.encoders.checkpoints.sentence_transformers import backbone_folder
 from sciprism.encoders.methods.registry import PLAIN, PerFormat
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, Format
+from sciprism.hub import check_reachable, client_errors, first_line
 from sciprism.text.tokenizer import open_tokenizer, read_json
 
 # The model that `Encoder.load()` loads without a name.
@@ -218,7 +219,7 @@ def _download(
     what: str, fetch: Callable[..., str], wanted: Sequence[dict[str, list[str]]], enough: Callable[[Path], bool]
 ) -> Path:
     """Return what `fetch` has in its cache, if that is enough, else what it downloads as wanted, in turn."""
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     try:
         cached = Path(fetch(local_files_only=True))
@@ -227,13 +228,14 @@ def _download(
     except (LocalEntryNotFoundError, HFValidationError):
         pass
     try:
+        check_reachable()
         for options in wanted:
             path = Path(fetch(**options))
             if enough(path):
                 break
-    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise InputError(f"{what}, is not in the local hub cache, and the hub did not deliver it: {reason}") from error
+    except (InputError, *client_errors()) as error:
+        reason = f"the hub did not deliver it: {first_line(error)}"
+        raise InputError(f"{what}, is not in the local hub cache, and {reason}") from error
     return path
 
 

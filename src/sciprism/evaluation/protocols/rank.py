@@ -15,7 +15,7 @@ from sciprism.datasets.inputs import RerankInput, RetrievalInput
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import score_rankings
-from sciprism.evaluation.systems import Distance, System
+from sciprism.evaluation.systems import Distance, StatedRanks, System
 from sciprism.evaluation.task import EvaluationContext, ProtocolResult, check_metrics, protocols
 from sciprism.metrics.rankings import parse_metric
 
@@ -46,7 +46,10 @@ class RerankProtocol:
         queries = [data.queries[i] for i in filled]
         as_query = context.queries(queries, data.query_role)
         pools = [data.pools[i] for i in filled]
-        scores = system.pool_scores(as_query, context.papers(data.candidates), pools, self.distance)
+        if isinstance(system, StatedRanks):
+            scores = system.stated_scores(data, filled)
+        else:
+            scores = system.pool_scores(as_query, context.papers(data.candidates), pools, self.distance)
         if self.decimals is not None:
             scores = [np.round(row, self.decimals) for row in scores]
         item_scores = score_rankings(

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
+from sciprism.datasets.inputs import RerankInput
 from sciprism.encoders.cached_encoder import CachedEncoder, TextProgress
 from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.errors import InputError
@@ -149,6 +150,28 @@ class RankingSystem(System):
         if self.search_times is not None:
             self.search_times = replace(self.search_times, search=perf_counter() - began)
         return best, rows
+
+
+class StatedRanks(RankingSystem):
+    """The recommender of a user study (Kanakia et al., 2019), by the ranks that the study's data state."""
+
+    name = fingerprint = "kanakia"
+
+    def rank(self, queries: EncodingInput, documents: EncodingInput) -> Iterable[Floats]:
+        """Raise NotServedError."""
+        raise NotServedError(f"{self.name} ranks the recommendations of its own user study alone")
+
+    def stated_scores(self, data: RerankInput, queries: Sequence[int]) -> list[Floats]:
+        """Return the score of each candidate of these queries, a higher one for a better rank; without a rank -inf."""
+        if data.stated is None:
+            raise NotServedError(
+                "the data state no ranks; `sciprism prepare scimult` writes them where it reads the study"
+            )
+        names, stated = data.candidate_ids, data.stated
+        return [
+            np.array([-stated[query].get(names[row], np.inf) for row in data.pools[query]], np.float32)
+            for query in queries
+        ]
 
 
 def resolve_distance(stated: str, encoder_distance: str) -> str:

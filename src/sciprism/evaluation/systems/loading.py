@@ -16,7 +16,7 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.ensemble import Ensemble, joins
 from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.errors import InputError
-from sciprism.evaluation.systems import DenseSystem, System, VectorSystem, display_name
+from sciprism.evaluation.systems import DenseSystem, StatedRanks, System, VectorSystem, display_name
 from sciprism.evaluation.systems.aspire import AspireSystem
 from sciprism.evaluation.systems.bm25 import BM25System
 from sciprism.evaluation.systems.bridge import BridgeEncoder
@@ -125,14 +125,14 @@ def load_systems(
 
 
 def load_system(name: str, options: SystemOptions, cache: Path | None = None) -> System:
-    """Return the system of a name: bm25, random, a model, a model in another library, or an ensemble.
+    """Return the system of a name: bm25, random, kanakia, a model, a model in another library, or an ensemble.
 
     `sentence-transformers:NAME` and `transformers:NAME` use that library, for architectures that sciprism
     lacks; `aspire:NAME` compares sentence vectors by the best match, `aspire-ot:NAME` by optimal transport;
     `mean:NAME+NAME` and `concat:NAME+NAME` are ensembles of two or more encoders. cache: folder of vectors.
     """
-    if name == "bm25":
-        return BM25System()
+    if name in (BM25System.name, StatedRanks.name):
+        return BM25System() if name == BM25System.name else StatedRanks()
     kind, _, rest = name.partition(":")
     if rest and kind in ("aspire", "aspire-ot"):
         return AspireSystem(_load_own(rest, options), match="ot" if kind == "aspire-ot" else "ts")

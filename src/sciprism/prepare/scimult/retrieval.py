@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -13,7 +12,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.beir import NO_DOCUMENT, NO_QUERY, Qrels, merge_judgements, read_judgements
 from sciprism.datasets.layouts.item_tables import count_missing_text, parse_paper
 from sciprism.datasets.layouts.scirepeval import LABELS, TEXTS, HubTexts, RankedPapers
@@ -21,10 +19,9 @@ from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import write_lines
-from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.prepare.patients import FOLDERS
-from sciprism.prepare.scimult.context import MissingFilesError, PreparedDataSet, SciMultPrepareContext, build_paper_row
+from sciprism.prepare.scimult.context import PreparedDataSet, SciMultPrepareContext, build_paper_row
 from sciprism.prepare.sources.records import parse_ids, read_beir_papers
 
 Row = dict[str, Any]
@@ -303,94 +300,3 @@ def _find_rows(pool: IntArray, hashes: IntArray) -> IntArray:
 
 def _hash(name: str) -> int:
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little", signed=True)
-
-
-STUDY_FILE = "scimult/link_prediction_reranking/Recommendation_papers_test.json"
-NO_PAPER, NO_TARGET = "recommending paper without a text, dropped", "recommendation without a text, dropped"
-
-Grades = dict[str, dict[str, int]]
-
-
-def write_recommendation(context: SciMultPrepareContext) -> PreparedDataSet:
-    """Write the papers of the study that have a text; the first grade of a pair is used.
-
-    Texts: any file or folder `recommendation/papers*` of a known format. The study's ids are those of
-    Microsoft Academic Graph, which OpenAlex uses with a leading W.
-    """
-    study = context.need("recommendation/user_study_results.tsv", "user_study_results.tsv")
-    sources = sorted((context.raw / "recommendation").glob("papers*"))
-    if not sources:
-        raise MissingFilesError("recommendation/papers.* (titles and abstracts of the study's papers)")
-    dropped = DropReport()
-    grades: Grades = {}
-    for paper, recommended, score in read_study(context.record_read(study), dropped):
-        if recommended in grades.setdefault(paper, {}):
-            dropped.add("duplicate recommendation, the first grade is used", f"{paper} {recommended}")
-        grades[paper].setdefault(recommended, score)
-    wanted = grades.keys() | {name for grades_of in grades.values() for name in grades_of}
-    selected = _select_with_texts(grades, papers := _read_texts(context, sources, wanted, dropped), dropped)
-    names = dict.fromkeys((*selected, *(name for grades_of in selected.values() for name in grades_of)))
-    for name in names:
-        count_missing_text(papers[name], name, dropped)
-    rows = (build_paper_row(papers[name]) | {"paper": name, "score": selected.get(name, {})} for name in names)
-    count = context.write(STUDY_FILE, rows)
-    pairs = sum(map(len, selected.values()))
-    return PreparedDataSet(
-        files=(STUDY_FILE,),
-        queries=len(selected),
-        targets=round(pairs / max(len(selected), 1), 2),
-        counts={"papers": count, "graded pairs": pairs},
-        dropped=dropped,
-    )
-
-
-def _read_texts(
-    context: SciMultPrepareContext, sources: Sequence[Path], wanted: set[str], dropped: DropReport
-) -> dict[str, Paper]:
-    papers: dict[str, Paper] = {}
-    report = ReadReport()
-    for paper in read_papers(sources, skip_bad=True, report=report):
-        name = (paper.ids.get("mag") or paper.ids.get("openalex") or paper.id).removeprefix("W")
-        if name in wanted:
-            papers.setdefault(name, paper)
-    for file in report.files:
-        context.record_read(Path(file.path))
-    for skipped in report.skipped:
-        dropped.add("unusable record of the texts", str(skipped))
-    return papers
-
-
-def _select_with_texts(grades: Grades, papers: dict[str, Paper], dropped: DropReport) -> Grades:
-    selected: Grades = {}
-    for paper, grades_of in grades.items():
-        if paper not in papers:
-            dropped.add(NO_PAPER, paper)
-            continue
-        for name in grades_of:
-            if name not in papers:
-                dropped.add(NO_TARGET, f"{paper} {name}")
-        if with_text := {name: grade for name, grade in grades_of.items() if name in papers}:
-            selected[paper] = with_text
-        else:
-            dropped.add("paper without a remaining recommendation", paper)
-    return selected
-
-
-def read_study(path: Path, dropped: DropReport) -> Iterator[tuple[str, str, int]]:
-    """Yield (paper, recommended paper, the user's score from 1 to 5) of `user_study_results.tsv`.
-
-    Rows with an empty score or 0 are counted. Raises InputError for a score that is no number.
-    """
-    for where, row in DataRoot().located_records(path):
-        if "StudyScore" not in row:
-            raise InputError(f"{path}: no column StudyScore; it has {', '.join(map(str, row))}")
-        paper, recommended = as_id(row.get("PaperId")), as_id(row.get("RecommendedPaperId"))
-        text = str(row["StudyScore"] if row["StudyScore"] is not None else "").strip()
-        try:
-            score = float("nan" if text.lower() in ("", "null") else text)
-        except ValueError:
-            raise InputError(f"{where}: {text!r} is not a number") from None
-        if score and math.isfinite(score):
-            yield paper, recommended, int(score)
-        else:
-            dropped.add("recommendation without a score", f"{paper} {recommended}")

@@ -1,0 +1,124 @@
+"""The test file of recommendations, from the user study of Kanakia et al. (2019), with the recommender's own order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.layouts.item_tables import count_missing_text
+from sciprism.datasets.rows import as_id
+from sciprism.drop_report import DropReport
+from sciprism.errors import InputError
+from sciprism.papers.read import ReadReport, read_papers
+from sciprism.papers.records import Paper
+from sciprism.prepare.scimult.context import MissingFilesError, PreparedDataSet, SciMultPrepareContext, build_paper_row
+
+STUDY_FILE = "scimult/link_prediction_reranking/Recommendation_papers_test.json"
+NO_PAPER, NO_TARGET = "recommending paper without a text, dropped", "recommendation without a text, dropped"
+
+Grades = dict[str, dict[str, int]]
+Place = tuple[float, float]
+"""Rank and negative similarity of a recommendation, infinity where the study has none."""
+NO_PLACE = math.inf, math.inf
+PLACE_COLUMNS = ("ComputedRankGlobal", "Similarity")
+
+
+def write_recommendation(context: SciMultPrepareContext) -> PreparedDataSet:
+    """Write the papers of the study that have a text; the first grade of a pair is used.
+
+    Texts: any file or folder `recommendation/papers*` of a known format. The study's ids are those of
+    Microsoft Academic Graph, which OpenAlex uses with a leading W.
+    """
+    study = context.need("recommendation/user_study_results.tsv", "user_study_results.tsv")
+    sources = sorted((context.raw / "recommendation").glob("papers*"))
+    if not sources:
+        raise MissingFilesError("recommendation/papers.* (titles and abstracts of the study's papers)")
+    dropped = DropReport()
+    grades: Grades = {}
+    places: dict[tuple[str, str], Place] = {}
+    for paper, recommended, score, place in read_study(context.record_read(study), dropped):
+        if recommended in grades.setdefault(paper, {}):
+            dropped.add("duplicate recommendation, the first grade is used", f"{paper} {recommended}")
+        grades[paper].setdefault(recommended, score)
+        places.setdefault((paper, recommended), place)
+    wanted = grades.keys() | {name for grades_of in grades.values() for name in grades_of}
+    selected = _select_with_texts(grades, papers := _read_texts(context, sources, wanted, dropped), dropped)
+    names = dict.fromkeys((*selected, *(name for grades_of in selected.values() for name in grades_of)))
+    for name in names:
+        count_missing_text(papers[name], name, dropped)
+
+    def rank(paper: str) -> list[str]:
+        placed = (name for name in selected.get(paper, ()) if places[paper, name] != NO_PLACE)
+        return sorted(placed, key=lambda name: places[paper, name])
+
+    rows = ({"paper": name, "score": selected.get(name, {}), "rank": rank(name)} for name in names)
+    count = context.write(STUDY_FILE, (build_paper_row(papers[row["paper"]]) | row for row in rows))
+    pairs = sum(map(len, selected.values()))
+    return PreparedDataSet(
+        files=(STUDY_FILE,),
+        queries=len(selected),
+        targets=round(pairs / max(len(selected), 1), 2),
+        counts={"papers": count, "graded pairs": pairs},
+        dropped=dropped,
+    )
+
+
+def _read_texts(
+    context: SciMultPrepareContext, sources: Sequence[Path], wanted: set[str], dropped: DropReport
+) -> dict[str, Paper]:
+    papers: dict[str, Paper] = {}
+    report = ReadReport()
+    for paper in read_papers(sources, skip_bad=True, report=report):
+        name = (paper.ids.get("mag") or paper.ids.get("openalex") or paper.id).removeprefix("W")
+        if name in wanted:
+            papers.setdefault(name, paper)
+    for file in report.files:
+        context.record_read(Path(file.path))
+    for skipped in report.skipped:
+        dropped.add("unusable record of the texts", str(skipped))
+    return papers
+
+
+def _select_with_texts(grades: Grades, papers: dict[str, Paper], dropped: DropReport) -> Grades:
+    selected: Grades = {}
+    for paper, grades_of in grades.items():
+        if paper not in papers:
+            dropped.add(NO_PAPER, paper)
+            continue
+        for name in grades_of:
+            if name not in papers:
+                dropped.add(NO_TARGET, f"{paper} {name}")
+        if with_text := {name: grade for name, grade in grades_of.items() if name in papers}:
+            selected[paper] = with_text
+        else:
+            dropped.add("paper without a remaining recommendation", paper)
+    return selected
+
+
+def read_study(path: Path, dropped: DropReport) -> Iterator[tuple[str, str, int, Place]]:
+    """Yield (paper, recommended paper, the user's score from 1 to 5, its place) of `user_study_results.tsv`.
+
+    Places sort as the recommender ranked: `ComputedRankGlobal` is filled for its ten best, which have the highest
+    `Similarity`; the others follow by that. Rows with an empty score or 0 are counted. Raises InputError for a score
+    that is no number.
+    """
+    for where, row in DataRoot().located_records(path):
+        if "StudyScore" not in row:
+            raise InputError(f"{path}: no column StudyScore; it has {', '.join(map(str, row))}")
+        paper, recommended = as_id(row.get("PaperId")), as_id(row.get("RecommendedPaperId"))
+        score, rank, similarity = (_read_number(row.get(name), where) for name in ("StudyScore", *PLACE_COLUMNS))
+        if score and score < math.inf:
+            yield paper, recommended, int(score), (rank, -similarity if similarity < math.inf else math.inf)
+        else:
+            dropped.add("recommendation without a score", f"{paper} {recommended}")
+
+
+def _read_number(value: object, where: str) -> float:
+    """Return the number of a cell, infinity for an empty one."""
+    text = str("" if value is None else value).strip()
+    try:
+        return float(text) if text.lower() not in ("", "null", "nan") else math.inf
+    except ValueError:
+        raise InputError(f"{where}: {text!r} is not a number") from None
