@@ -5,6 +5,7 @@ import pickle
 import re
 import subprocess
 import sys
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder, Paper
-from sciprism.encoders.export import export
+from sciprism.encoders.export import SciprismModule, export
 from sciprism.encoders.methods.registry import build_method, methods
 from sciprism.errors import InputError
 
@@ -172,6 +173,95 @@ def test_a_module_cuts_where_it_is_told_and_can_be_trained(tiny_model, tmp_path)
     assert max_difference(short.encode(TEXTS), model.encode(TEXTS)) < CLOSE, "it is ready to encode again"
 
 
+@pytest.fixture
+def two_models(tiny_model):
+    """Return a function of a method: two of our modules with different weights in sentence-transformers."""
+
+    def build(method):
+        encoder = perturb_weights(build_encoder(tiny_model, method))
+        model = SentenceTransformer(modules=[SciprismModule(encoder, format="regression", search_format="search")])
+        other = deepcopy(model)
+        perturb_weights(other[0].encoder, seed=1)
+        assert max_difference(model.encode_query(TEXTS), other.encode_query(TEXTS)) > 0.01
+        return model, other
+
+    return build
+
+
+@pytest.mark.parametrize("method", ["prism", "facets", "instruction", "prefix"])
+def test_a_module_follows_a_loaded_state(method, two_models):
+    """In methods of every packed form of weights, of which a copy packs its own."""
+    model, other = two_models(method)
+    before, copied = model.encode_query(TEXTS), deepcopy(model)
+    assert model[0].encoder.fingerprint != other[0].encoder.fingerprint
+    copied.load_state_dict(other.state_dict())
+    assert max_difference(copied.encode_query(TEXTS), other.encode_query(TEXTS)) == 0
+    assert copied[0].encoder.fingerprint == other[0].encoder.fingerprint
+    assert max_difference(model.encode_query(TEXTS), before) == 0
+
+
+CHANGES = {
+    "in place": lambda weight, new: weight.copy_(new),
+    "data": lambda weight, new: setattr(weight, "data", new.clone()),
+    "in place of data": lambda weight, new: weight.data.copy_(new),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_module_follows_changed_weights(change, two_models):
+    model, other = two_models("prism")
+    with torch.no_grad():
+        for weight, new in zip(model.to("cpu").share_memory().parameters(), other.parameters(), strict=True):
+            CHANGES[change](weight, new.data)
+    assert max_difference(model.encode_query(TEXTS), other.encode_query(TEXTS)) == 0
+    assert max_difference(model[0].encoder.encode(TEXTS), other[0].encoder.encode(TEXTS)) == 0, "our encoder too"
+
+
+@pytest.mark.slow
+def test_the_best_checkpoint_of_their_trainer(tiny_model, tmp_path):
+    """At the end of a training whose first checkpoint is the best, the model is that checkpoint."""
+    from datasets import Dataset
+    from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+    from sentence_transformers.sentence_transformer.evaluation import SentenceEvaluator
+    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+
+    class Scores(SentenceEvaluator):
+        """Encodes, which packs the weights of each step, and prefers the first."""
+
+        primary_metric = "score"
+
+        def __call__(self, model, *_, **__):
+            model.encode(TEXTS[:2])
+            return {"score": next(scores)}
+
+    export(perturb_weights(build_encoder(tiny_model, "prism")), tmp_path / "out")
+    model, scores = open_folder(tmp_path / "out"), iter([0.9, 0.5, 0.1])
+
+    settings = {"max_steps": 3, "learning_rate": 0.05, "per_device_train_batch_size": 2, "eval_strategy": "steps"}
+    settings |= {"eval_steps": 1, "save_steps": 1, "load_best_model_at_end": True, "metric_for_best_model": "score"}
+    arguments = SentenceTransformerTrainingArguments(tmp_path / "run", use_cpu=True, report_to="none", **settings)
+    pairs = Dataset.from_dict({"anchor": ["dark matter", "gene"] * 3, "positive": ["galaxy", "brain"] * 3})
+    loss = MultipleNegativesRankingLoss(model)
+    SentenceTransformerTrainer(model, arguments, train_dataset=pairs, loss=loss, evaluator=Scores()).train()
+    best, last = (open_folder(tmp_path / "run" / f"checkpoint-{step}") for step in (1, 3))
+    assert max_difference(model.encode(TEXTS), best.encode(TEXTS)) < CLOSE
+    assert max_difference(model.encode(TEXTS), last.encode(TEXTS)) > 0.01
+
+
+@pytest.mark.slow
+def test_several_processes_give_the_vectors_of_one(tiny_model, tmp_path):
+    export(perturb_weights(build_encoder(tiny_model, "prism")), tmp_path / "out")
+    model = open_folder(tmp_path / "out")
+    one = model.encode(TEXTS)
+    assert max_difference(model.encode(TEXTS, device=["cpu", "cpu"]), one) < CLOSE
+    pool = model.start_multi_process_pool(["cpu", "cpu"])
+    try:
+        assert max_difference(model.encode_query(TEXTS, pool=pool), model.encode_query(TEXTS)) < CLOSE
+    finally:
+        model.stop_multi_process_pool(pool)
+    assert max_difference(model.encode(TEXTS), one) == 0
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
 def test_a_module_moves_between_devices(encoder, tmp_path):
@@ -184,8 +274,11 @@ def test_a_module_moves_between_devices(encoder, tmp_path):
 
 def test_a_module_computes_in_float32(tiny_model, tmp_path):
     export(build_encoder(tiny_model, "pals"), tmp_path / "out")
+    model = open_folder(tmp_path / "out")
+    expected = model.encode(TEXTS)
     with pytest.raises(InputError, match=r"computes in float32, not torch\.float16"):
-        open_folder(tmp_path / "out").half()
+        model.half()
+    assert max_difference(model.encode(TEXTS), expected) == 0
 
 
 def test_what_an_export_says_of_itself(tiny_model, tmp_path):

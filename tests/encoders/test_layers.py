@@ -1,9 +1,11 @@
 """The fast linear layer computes what the plain one does, wherever it is in use."""
 
 import pickle
+from copy import deepcopy
 
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional as F
 
 from sciprism.encoders import layers
@@ -67,28 +69,52 @@ def test_the_trainable_layer(activation, tensors):
     assert layer.weight.grad is not None and layer.bias.grad is not None
 
 
-@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
-def test_a_copy_computes_the_same_bits(dtype, tensors):
-    x, weight, bias = tensors
-    layer = PackedLinear(weight, bias, "gelu", dtype)
-    copy = pickle.loads(pickle.dumps(layer))
-    assert copy.packed == layer.packed and torch.equal(copy(x), layer(x))
+@pytest.mark.parametrize("copy", [deepcopy, lambda layer: pickle.loads(pickle.dumps(layer))])
+@torch.no_grad()
+def test_a_copy_computes_the_same_bits_with_weights_of_its_own(copy, tensors):
+    layer = Linear(24, 40, "gelu")
+    layer.prepare(torch.bfloat16)
+    before, copied = layer(tensors[0]), copy(layer)
+    assert torch.equal(copied(tensors[0]), before) and copied.packed() is not layer.packed()
+    copied.weight.neg_()
+    assert torch.equal(layer(tensors[0]), before) and not torch.equal(copied(tensors[0]), before)
 
 
-def test_packing_is_a_snapshot(tensors):
+def replace_parameter(layer, weight):
+    layer.weight = nn.Parameter(weight)
+
+
+def reuse_memory(layer, weight):
+    """A weight that is freed, and another one: its memory might be the first one's."""
+    layer.weight.data = torch.empty(0)
+    layer.weight.data = weight.clone()
+
+
+CHANGES = {
+    "in place": lambda layer, weight: layer.weight.copy_(weight),
+    "state": lambda layer, weight: layer.load_state_dict({"weight": weight, "bias": layer.bias}),
+    "assigned state": lambda layer, weight: layer.load_state_dict({"weight": weight, "bias": layer.bias}, assign=True),
+    "parameter": replace_parameter,
+    "data": lambda layer, weight: setattr(layer.weight, "data", weight.clone()),
+    "data twice": reuse_memory,
+    "in place of data": lambda layer, weight: layer.weight.data.copy_(weight),  # torch does not count it
+    "foreach": lambda layer, weight: torch._foreach_copy_([layer.weight], [weight]),
+    "trained": lambda layer, weight: layer.train().weight.copy_(weight),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@torch.no_grad()
+def test_packed_weights_follow_changes(change, tensors):
     x, weight, _ = tensors
     layer = Linear(24, 40)
     layer.prepare(torch.float32)
-    with torch.no_grad():
-        before = layer(x)
-        layer.weight.copy_(weight)
-        assert torch.equal(layer(x), before)
-        layer.prepare(torch.float32)
-        assert torch.allclose(layer(x), F.linear(x, weight, layer.bias), atol=1e-5)
-        assert layer.eval().packed is not None
-        layer.weight.neg_()
-        assert torch.allclose(layer.train()(x), F.linear(x, -weight, layer.bias), atol=1e-5)
-        assert layer.eval().packed is None
+    before, packed = layer(x), layer.packed()
+    assert layer.packed() is packed, "it is packed once"
+    CHANGES[change](layer, weight)
+    after = layer(x)
+    assert not torch.equal(after, before) and torch.allclose(after, F.linear(x, weight, layer.bias), atol=1e-5)
+    assert (layer.packed() is None) == (change == "trained")
 
 
 def test_a_build_of_torch_without_the_operator(monkeypatch):

@@ -158,13 +158,23 @@ def test_a_smaller_model_copies_it(lexical_encoder, plain, tmp_path):
         create_encoder(shape | {"lexical": 32}, tmp_path / "model", device="cpu")
 
 
+def test_features_follow_the_word_embeddings(lexical_encoder):
+    before = lexical_encoder.encode(OTHERS)
+    with torch.no_grad():
+        lexical_encoder.model.embeddings.word.weight.neg_()
+    after = lexical_encoder.encode(OTHERS)
+    lexical_encoder.prepare()
+    assert not np.allclose(after, before, atol=0.1)
+    np.testing.assert_array_equal(lexical_encoder.encode(OTHERS), after)
+
+
 def test_gradients_reach_every_weight_of_it(lexical_encoder):
     from sciprism.encoders.packing import pack
 
     prepared = lexical_encoder.encode(OTHERS[:2])
     lexical_encoder.model.set_dropout(0.0)
     lexical_encoder.model.train()
-    assert lexical_encoder.model.lexical.packed is None
+    assert lexical_encoder.model.lexical.packing is None
     vectors = lexical_encoder.vectors(pack(lexical_encoder.tokenize(OTHERS[:2])))
     np.testing.assert_allclose(vectors.detach(), prepared, atol=1e-5)
     (vectors[0] @ vectors[1]).backward()

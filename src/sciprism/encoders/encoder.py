@@ -240,7 +240,7 @@ class Encoder(Model):
         self.settings = replace(self.settings, max_length=length)
         self.truncate_to(length)
         self.options["max_length"] = length
-        self.__dict__.pop("fingerprint", None)
+        self._hashed = None
 
     def __repr__(self) -> str:
         facts = {

@@ -243,13 +243,20 @@ class SciprismModule(nn.Module):
         batch = PackedBatch(features["input_ids"][real], lengths, (route,) * len(lengths))
         return {**features, "sentence_embedding": self.encoder.vectors(batch)}
 
+    def train(self, mode: bool = True) -> Self:
+        """Set the training mode; where training ends, get ready for inference."""
+        ends = self.model.training and not mode
+        super().train(mode)
+        if ends:
+            self.encoder.prepare()
+        return self
+
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Move the weights to another device, and pack them there again for inference."""
+        """Move the weights to another device; InputError, and unchanged weights, for another precision."""
+        if (dtype := fn(next(self.model.parameters()).new_zeros(1)).dtype) != torch.float32:
+            raise InputError(f"this module computes in float32, not {dtype}; do not set a precision")
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        weight = next(self.model.parameters())
-        if weight.dtype != torch.float32:
-            raise InputError(f"this module computes in float32, not {weight.dtype}; do not set a precision")
-        self.encoder.device = weight.device
+        self.encoder.device = next(self.model.parameters()).device
         if not self.model.training:
             self.encoder.prepare()
         return self

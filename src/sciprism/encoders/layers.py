@@ -8,11 +8,13 @@ computes the same numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import cache
-from typing import Self, TypeVar
+from itertools import chain
+from threading import RLock
+from typing import Any, Generic, Self, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -53,11 +55,6 @@ class PackedLinear:
         if self.packed:
             self.weight = torch.ops.mkldnn._reorder_linear_weight(self.weight.contiguous())
 
-    def __reduce__(self) -> tuple[type[PackedLinear], tuple[Tensor, Tensor | None, str, torch.dtype]]:
-        """Copy and pickle plain weights: oneDNN's layout has no storage to copy."""
-        weight = self.weight.to_dense() if self.packed else self.weight
-        return PackedLinear, (weight, self.bias, self.activation, self.dtype)
-
     def __call__(self, x: Tensor) -> Tensor:
         """Map (T, in) of any precision to (T, out) in `dtype`."""
         x = x.to(self.dtype)
@@ -68,22 +65,91 @@ class PackedLinear:
         return out
 
 
-class PackableModule(nn.Module):
-    """A module that stores a form of its weights for inference in `packed`, until training begins."""
+SAMPLED = 16
+"""Values of a weight that are compared to see changes that torch does not count."""
 
-    packed: object = None
+
+class WeightsSnapshot:
+    """The present weights of some modules, to see later whether they are still the same.
+
+    A weight has changed if its memory is another, or torch counted a change in place. Changes through `weight.data`
+    are not counted: on a CPU `SAMPLED` of its values are compared too.
+    """
+
+    def __init__(self, modules: Iterable[nn.Module]) -> None:
+        self._tables = [module._parameters for module in modules if module._parameters]
+        self._weights = [weight.detach() for weight in self._iterate()]  # held: no other tensor gets their memory
+        self._samples = [_sample(weight) for weight in self._weights]
+        self._facts = self._read()
+
+    def is_current(self) -> bool:
+        """Return whether the modules have these weights, unchanged."""
+        return self._read() == self._facts
+
+    def _iterate(self) -> Iterator[Tensor]:
+        return (weight for table in self._tables for weight in table.values() if weight is not None)
+
+    def _read(self) -> list[Any]:
+        facts: list[Any] = [values.tobytes() for values in self._samples]
+        for weight in self._iterate():
+            facts += weight.data_ptr(), 0 if weight.is_inference() else weight._version
+        return facts
+
+
+def _sample(weight: Tensor) -> Any:
+    """Return a view of the bytes of some values, equally far apart; an empty one where they are not in CPU memory."""
+    if weight.device.type != "cpu" or not weight.is_contiguous() or not weight.numel():
+        return torch.empty(0).numpy()
+    values = weight.view(-1, 1).view(torch.uint8).numpy()
+    return values[:: max(1, len(values) // SAMPLED)]
+
+
+Packed = TypeVar("Packed")
+_PACKING = RLock()  # so that parallel batches do not each pack the same weights
+
+
+class PackableModule(nn.Module, Generic[Packed]):
+    """A module with a form of its weights for inference, from `prepare` until training begins.
+
+    It is packed on first use, and again on the next use after a change of the weights. Copies and pickles do not
+    contain it.
+    """
+
+    packing: torch.dtype | None = None
+    _packed: tuple[WeightsSnapshot, Packed] | None = None
 
     def prepare(self, dtype: torch.dtype) -> None:
-        """Pack the present weights, and those of modules inside, for products in `dtype`."""
+        """Use packed weights from now on, for products in `dtype`."""
+        self.packing, self._packed = dtype, None
+
+    def pack(self, dtype: torch.dtype, *others: nn.Module) -> Packed:
+        """Return the form of the present weights, of this module and others, for products in `dtype`."""
+        raise NotImplementedError
+
+    def packed(self, *others: nn.Module) -> Packed | None:
+        """Return what `pack` does, stored while the weights stay; None in training and where gradients are on."""
+        if self.packing is None or torch.is_grad_enabled():
+            return None
+        if (stored := self._packed) is not None and stored[0].is_current():
+            return stored[1]
+        with _PACKING:
+            if (stored := self._packed) is None or not stored[0].is_current():
+                modules = chain(self.modules(), *(other.modules() for other in others))
+                self._packed = stored = WeightsSnapshot(modules), self.pack(self.packing, *others)
+        return stored[1]
 
     def train(self, mode: bool = True) -> Self:
-        """Drop the packed form where training begins: the weights are about to change."""
-        self.packed = None if mode else self.packed
+        """Stop the use of packed weights where training begins."""
+        if mode:
+            self.packing = self._packed = None
         return super().train(mode)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_packed"}
 
 
 def prepare_modules(module: nn.Module, dtype: torch.dtype) -> None:
-    """Pack the weights of a module and of all inside it for inference; call it again after they change."""
+    """Use packed weights in a module and all inside it from now on, for products in `dtype`."""
     if isinstance(module, PackableModule):
         module.prepare(dtype)
     else:
@@ -91,23 +157,21 @@ def prepare_modules(module: nn.Module, dtype: torch.dtype) -> None:
             prepare_modules(child, dtype)
 
 
-class Linear(PackableModule, nn.Linear):
-    """A trainable activation(x W^T + b), packed for inference by `prepare`."""
-
-    packed: PackedLinear | None = None
+class Linear(PackableModule[PackedLinear], nn.Linear):
+    """A trainable activation(x W^T + b), packed for inference after `prepare`."""
 
     def __init__(self, inputs: int, outputs: int, activation: str = "none", *, bias: bool = True) -> None:
         super().__init__(inputs, outputs, bias)
         self.activation = activation
 
-    def prepare(self, dtype: torch.dtype) -> None:
-        """Pack the present weights for inference in `dtype`; call it again after they change."""
-        self.packed = PackedLinear(self.weight, self.bias, self.activation, dtype)
+    def pack(self, dtype: torch.dtype, *_: nn.Module) -> PackedLinear:
+        """Return the layer of the present weights."""
+        return PackedLinear(self.weight, self.bias, self.activation, dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (..., in) to (..., out)."""
-        if self.packed is not None and not torch.is_grad_enabled():
-            return self.packed(x)
+        if (packed := self.packed()) is not None:
+            return packed(x)
         return ACTIVATIONS[self.activation](super().forward(x))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, TypedDict, Unpack, overload
@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sciprism.arrays import Floats
+from sciprism.encoders.layers import WeightsSnapshot
 from sciprism.encoders.methods.registry import Method, build_method
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.pooling import poolings
@@ -66,6 +67,7 @@ class Model:
 
     on_batch: OnBatch | None = None
     around_batches: Callable[[Compute], Compute] | None = None
+    _hashed: tuple[WeightsSnapshot, str] | None = None
 
     def __init__(
         self,
@@ -240,10 +242,16 @@ class Model:
         """Return how vectors are meant to be compared: cosine, dot or euclidean."""
         return self.settings.distance
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
         """Return a hash of all that decides the vectors: weights, architecture, vocabulary and settings."""
-        return compute_fingerprint(self.model, self.tokenizer, self.settings)
+        if self._hashed is None or not self._hashed[0].is_current():
+            hashed = compute_fingerprint(self.model, self.tokenizer, self.settings)
+            self._hashed = WeightsSnapshot(self.model.modules()), hashed
+        return self._hashed[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_hashed": None}
 
     def space(self, format: Format = "proximity", role: Role = "paper", *, instruction: str | None = None) -> str:
         """Name the space of such vectors; only vectors of one space and fingerprint are comparable."""
@@ -270,8 +278,8 @@ class Model:
         return [self.settings.template.text(item, role, fields) for item in read_inputs(items, fields).items]
 
     def prepare(self) -> None:
-        """Pack the present weights for inference; call it again after they change."""
-        self.__dict__.pop("fingerprint", None)
+        """Compute with packed weights from now on, until the next training; they follow changes of the weights."""
+        self._hashed = None
         self.model.prepare(PRECISIONS[self.precision])
 
     def to(self, device: str | torch.device) -> Self:
@@ -333,7 +341,7 @@ class Model:
         routes: one per text, or one per R.
         """
         if (lexical := self.model.lexical) is not None:
-            vectors = lexical(vectors, self.model.embeddings.word.weight, batch)
+            vectors = lexical(vectors, self.model.embeddings.word, batch)
         if scales := self.method.scales(self.model):
             scale = torch.stack([scales[route] for route in routes])
             scaled = F.normalize(vectors * scale.to(vectors), dim=-1)

@@ -64,7 +64,7 @@ def facet_states(states: Tensor, batch: PackedBatch, reserved: int) -> Tensor:
     return states[batch.first_positions(reserved + 1)]
 
 
-class LexicalFeatures(PackableModule):
+class LexicalFeatures(PackableModule[Tensor]):
     """Some dimensions of a vector encode a text's words, the others its meaning.
 
     Ours, after hybrid search, which adds a dense and a lexical score. The vectors of most encoders vary little in
@@ -77,8 +77,6 @@ class LexicalFeatures(PackableModule):
     dense part, of the others. share: length of the lexical part; the dense part has length 1.
     """
 
-    packed: Tensor | None = None
-
     def __init__(self, vocabulary: int, hidden: int, width: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(vocabulary))
@@ -87,12 +85,13 @@ class LexicalFeatures(PackableModule):
         self.dense = nn.Linear(hidden, hidden - width, bias=False)
         self.share = nn.Parameter(torch.full((1,), SHARE))
 
-    def precompute(self, table: Tensor) -> None:
-        """Store each token's features, (V, width), for inference; call it again after the weights change."""
-        with torch.no_grad():
-            self.packed = self.words((table - self.centre) * self.weight[:, None])
+    def pack(self, dtype: torch.dtype, *others: nn.Module) -> Tensor:  # noqa: ARG002 - float32
+        """Return each token's features, (V, width)."""
+        (table,) = others
+        assert isinstance(table, nn.Embedding)
+        return self.words((table.weight - self.centre) * self.weight[:, None])  # type: ignore[no-any-return]
 
-    def forward(self, pooled: Tensor, table: Tensor, batch: PackedBatch) -> Tensor:
+    def forward(self, pooled: Tensor, table: nn.Embedding, batch: PackedBatch) -> Tensor:
         """Map vectors of a batch's texts, (B, hidden) or (B, R, hidden), to the same shape.
 
         table: the word embeddings, (V, hidden).
@@ -102,11 +101,11 @@ class LexicalFeatures(PackableModule):
         lexical = lexical.view(len(lexical), *(1,) * (pooled.dim() - 2), -1).expand(*pooled.shape[:-1], -1)
         return torch.cat([dense, lexical], dim=-1)
 
-    def lexical_vectors(self, table: Tensor, batch: PackedBatch) -> Tensor:
+    def lexical_vectors(self, table: nn.Embedding, batch: PackedBatch) -> Tensor:
         """Return the sum of the features of each text's tokens, (B, width)."""
-        if self.packed is not None and not torch.is_grad_enabled():
-            return F.embedding_bag(batch.ids, self.packed, batch.starts, mode="sum")
-        rows = (F.embedding(batch.ids, table) - self.centre) * self.weight[batch.ids, None]
+        if (packed := self.packed(table)) is not None:
+            return F.embedding_bag(batch.ids, packed, batch.starts, mode="sum")
+        rows = (table(batch.ids) - self.centre) * self.weight[batch.ids, None]
         lengths = torch.tensor(batch.lengths, device=rows.device)
         bags: Tensor = self.words(torch.segment_reduce(rows, "sum", lengths=lengths, unsafe=True))
         return bags

@@ -118,10 +118,8 @@ class Routed(nn.Module):
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
-class SelfAttention(PackableModule):
+class SelfAttention(PackableModule[PackedLinear]):
     """Multi-head self-attention inside each text, without an output map, (T, width) -> (T, width)."""
-
-    packed: PackedLinear | None = None
 
     def __init__(self, width: int, heads: int, dropout: float) -> None:
         super().__init__()
@@ -131,11 +129,11 @@ class SelfAttention(PackableModule):
         self.key = Linear(width, width)
         self.value = Linear(width, width)
 
-    def prepare(self, dtype: torch.dtype) -> None:
-        """Pack query, key and value as one product for inference."""
+    def pack(self, dtype: torch.dtype, *_: nn.Module) -> PackedLinear:
+        """Return query, key and value as one product."""
         maps = (self.query, self.key, self.value)
         weight, bias = torch.cat([m.weight for m in maps]), torch.cat([m.bias for m in maps])
-        self.packed = PackedLinear(weight, bias, "none", dtype)
+        return PackedLinear(weight, bias, "none", dtype)
 
     def forward(
         self, x: Tensor, batch: PackedBatch, context: Context | None = None, hook: LayerHook | None = None
@@ -156,8 +154,8 @@ class SelfAttention(PackableModule):
 
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries, keys and values, each of the shape of x."""
-        if self.packed is not None and not torch.is_grad_enabled():
-            query, key, value = self.packed(x).chunk(3, dim=-1)
+        if (packed := self.packed()) is not None:
+            query, key, value = packed(x).chunk(3, dim=-1)
             return query, key, value
         return self.query(x), self.key(x), self.value(x)
 
@@ -170,7 +168,7 @@ class Attention(SelfAttention):
         self.output = Linear(config.hidden, config.hidden)
 
     def prepare(self, dtype: torch.dtype) -> None:
-        """Pack query, key and value as one product for inference, and the output map."""
+        """Use packed weights from now on, of query, key and value as one product, and of the output map."""
         super().prepare(dtype)
         self.output.prepare(dtype)
 
@@ -343,13 +341,11 @@ class Transformer(nn.Module):
                 module.dropout = rate
 
     def prepare(self, dtype: torch.dtype) -> Transformer:
-        """Pack all weights for inference in `dtype`; hidden states between layers stay float32.
+        """Use packed weights for inference in `dtype` from now on; hidden states between layers stay float32.
 
-        The packed weights are a snapshot: `train()` drops them; call this again after training.
+        `train()` ends that; call this again after training.
         """
-        for module in (self.blocks, self.shared, self.beside, self.context):
+        for module in (self.blocks, self.shared, self.beside, self.context, self.lexical):
             if module is not None:
                 prepare_modules(module, dtype)
-        if self.lexical is not None:
-            self.lexical.precompute(self.embeddings.word.weight)
         return self.eval()

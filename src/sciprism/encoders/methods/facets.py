@@ -34,14 +34,12 @@ class FacetTokens(nn.Module):
         return words.index_copy(0, positions.flatten(), rows)
 
 
-class FacetMaps(PackableModule):
+class FacetMaps(PackableModule[Tensor]):
     """One linear map per CLS state, W_k x + b_k; all other states stay.
 
     reparameterise: use W_k minus the mean of all W, so that the maps cannot all be the same. around: 1.0 adds
     the identity to that. tanh: apply it to the output.
     """
-
-    packed: Tensor | None = None
 
     def __init__(self, count: int, hidden: int, *, reparameterise: bool, around: float, tanh: bool) -> None:
         super().__init__()
@@ -65,9 +63,9 @@ class FacetMaps(PackableModule):
                 self.weight.copy_(torch.eye(self.weight.shape[-1]) * (start == "identity"))
         return self
 
-    def prepare(self, dtype: torch.dtype) -> None:
-        """Store the maps in effect for inference; these few states are computed in float32."""
-        self.packed = self.maps.detach()
+    def pack(self, dtype: torch.dtype, *_: nn.Module) -> Tensor:
+        """Return the maps in effect."""
+        return self.maps
 
     @property
     def maps(self) -> Tensor:
@@ -80,7 +78,7 @@ class FacetMaps(PackableModule):
     def forward(self, x: Tensor, batch: PackedBatch) -> Tensor:
         """Map (T, hidden) to (T, hidden)."""
         positions = batch.first_positions(len(self.weight))
-        maps = self.maps if self.packed is None or torch.is_grad_enabled() else self.packed
+        maps = self.maps if (packed := self.packed()) is None else packed
         mapped = torch.einsum("bki,koi->bko", x[positions].float(), maps) + self.bias
         mapped = torch.tanh(mapped) if self.tanh else mapped
         return x.index_copy(0, positions.flatten(), mapped.flatten(0, 1).to(x.dtype))

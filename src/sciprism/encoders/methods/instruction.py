@@ -11,7 +11,7 @@ from itertools import accumulate, islice
 from typing import Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from sciprism.encoders.layers import PackableModule
 from sciprism.encoders.methods.registry import Method, check_formats, expert_format, methods
@@ -30,7 +30,7 @@ SCIMULT_INSTRUCTIONS: dict[Format, str] = {
 }
 
 
-class InstructionContext(PackableModule):
+class InstructionContext(PackableModule[dict[str, States]]):
     """The module of the context slot; each text's route is its instruction, verbatim.
 
     encoder: the encoder of the instructions; None for the texts' own. tokens: the token ids of each
@@ -38,16 +38,14 @@ class InstructionContext(PackableModule):
     computed once per instruction; training drops them.
     """
 
-    packed: dict[str, States] | None = None
-
     def __init__(self, encoder: Transformer | None = None) -> None:
         super().__init__()
         self.encoder = encoder
         self.tokens: dict[str, Sequence[int]] = {}
 
-    def prepare(self, dtype: torch.dtype) -> None:
-        """Store states from now on, float32, computed with the present weights."""
-        self.packed = {}
+    def pack(self, dtype: torch.dtype, *_: nn.Module) -> dict[str, States]:
+        """Return the states of each instruction with the present weights: none as yet."""
+        return {}
 
     def forward(self, model: Transformer, batch: PackedBatch) -> list[Context]:
         """Return one context per layer of the model; a route without tokens is a KeyError."""
@@ -56,13 +54,14 @@ class InstructionContext(PackableModule):
         return [Context(torch.cat(layer), index, lengths) for layer in zip(*states.values(), strict=True)]
 
     def _states(self, model: Transformer, route: str) -> States:
-        if self.packed is None or torch.is_grad_enabled():
+        packed = self.packed(model) if self.encoder is None else self.packed()
+        if packed is None:
             return self._encode(model, route)
-        if route not in self.packed:
-            if len(self.packed) >= MAX_STORED:
-                self.packed.clear()
-            self.packed[route] = self._encode(model, route)
-        return self.packed[route]
+        if route not in packed:
+            if len(packed) >= MAX_STORED:
+                packed.clear()
+            packed[route] = self._encode(model, route)
+        return packed[route]
 
     def _encode(self, model: Transformer, route: str) -> States:
         """Return the input of each layer, (K, hidden) for an instruction of K tokens."""
