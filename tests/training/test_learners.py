@@ -143,9 +143,10 @@ class FixedEncoder:
     distance = "dot"
 
     def __init__(self, vectors):
-        self.vectors = vectors
+        self.vectors, self.encoded = vectors, []
 
     def encode(self, items, *, format, role):
+        self.encoded += items
         return torch.tensor([self.vectors[i if isinstance(i, str) else i.id] for i in items]).float().numpy()
 
 
@@ -169,7 +170,9 @@ def test_what_another_example_of_the_query_has_found_is_no_mistake():
         Example(query="light wave", positives=(LIGHT,), negatives=(CELL,)),
         Example(query="light wave", positives=(STAR,), negatives=(CELL,)),
     ]
-    assert reciprocal_rank(FixedEncoder(vectors), batch_of(apart)) == 1.0
+    fixed = FixedEncoder(vectors)
+    assert reciprocal_rank(fixed, batch_of(apart)) == 1.0
+    assert fixed.encoded.count("light wave") == 1, "a query of several examples is encoded once"
 
 
 def test_triplets_take_their_own_negatives(encoder):

@@ -290,6 +290,19 @@ def test_dev_texts_are_whole_though_training_truncates_them(dev_recipe, tmp_path
     assert cut[0]["dev"] < 0.4 and cut[0]["untouched_scores"] == cut[0]["dev_scores"]
 
 
+def test_dev_vectors_have_the_precision_of_the_training(dev_recipe, tmp_path, monkeypatch):
+    encode, precisions = Encoder.encode, set()
+
+    def record(encoder, *items, **options):
+        precisions.add(encoder.precision)
+        return encode(encoder, *items, **options)
+
+    monkeypatch.setattr(Encoder, "encode", record)
+    train_with_notes(dev_recipe, tmp_path / "run", "stages.0.precision=bfloat16", "stages.0.steps=2")
+    assert precisions == {"bfloat16"}
+    assert Encoder.load(tmp_path / "run" / "contrast" / "model").precision == "float32"
+
+
 def test_a_stage_ends_where_dev_stays_below_the_untouched_model(dev_recipe, tmp_path):
     changes = ["stages.0.optimizer.lr=1.0", "stages.0.evaluation.untouched_patience=2"]
     rows, notes, caught = train_with_notes(dev_recipe, tmp_path / "run", *changes)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sciprism.encoders.encoder import Encoder
@@ -47,8 +48,8 @@ class DevExamples:
 
     encoder: the one in training. settings: how many examples of each file, and how many tokens of a text: the
     checkpoint is selected on whole texts, though training may truncate them. build_untouched: returns the model that
-    would do without training, None if there is none. `examples`: of each source, or domain of one, its learner, name
-    and batch.
+    would do without training, None if there is none. precision: of vectors, the training's. `examples`: of each
+    source, or domain of one, its learner, name and batch.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class DevExamples:
         sources: Iterable[tuple[Learner, StageSource]],
         settings: Evaluation,
         build_untouched: BuildEncoder,
+        precision: str = "float32",
     ) -> None:
         self.encoder, self._build_untouched = encoder, build_untouched
         self._length = settings.dev_length or encoder.settings.max_length
@@ -65,15 +67,19 @@ class DevExamples:
             for learner, source in sources
             for name, batch in source.dev(settings.examples).items()
         ]
+        has_vectors = all(learner.reads == "examples" for learner, *_ in self.examples)
+        self._precision = precision if has_vectors else "float32"
 
     def score(self) -> dict[str, float]:
         """Return the scores of the encoder in training, by source."""
-        with self.encoder.at_length(min(self._length, self.encoder.settings.max_length)):
+        length = min(self._length, self.encoder.settings.max_length)
+        with self.encoder.at_length(length), _at_precision(self.encoder, self._precision):
             return {name: learner.score(batch) for learner, name, batch in self.examples}
 
     def score_encoder(self, encoder: Encoder) -> dict[str, float]:
         """Return the scores of any encoder, by source; without those that need a head or a format that it lacks."""
-        with encoder.at_length(min(self._length, encoder.model.config.max_length)):
+        length = min(self._length, encoder.model.config.max_length)
+        with encoder.at_length(length), _at_precision(encoder, self._precision):
             return {
                 name: learner.score_encoder(encoder, batch)
                 for learner, name, batch in self.examples
@@ -92,3 +98,15 @@ class DevExamples:
     def mean(self, scores: dict[str, float]) -> float | None:
         """Return the mean of scores of all sources, None where some are missing."""
         return sum(scores.values()) / len(scores) if scores and len(scores) == len(self.examples) else None
+
+
+@contextmanager
+def _at_precision(encoder: Encoder, precision: str) -> Iterator[None]:
+    """Compute vectors in another precision, with the present weights packed for it."""
+    before, encoder.precision = encoder.precision, precision
+    encoder.prepare()
+    try:
+        yield
+    finally:
+        encoder.precision = before
+        encoder.prepare()

@@ -135,7 +135,7 @@ class TrainingLoop:
         self.optimizer = build_optimizer(named, stage.optimizer, layers, encoder.method)
         self.scaler = torch.amp.GradScaler(processes.device.type, enabled=stage.precision == "float16")
         scored = zip(self.learners, plan.sources, strict=True) if processes.first else ()
-        self.dev = DevExamples(encoder, scored, stage.evaluation, build_untouched)
+        self.dev = DevExamples(encoder, scored, stage.evaluation, build_untouched, stage.precision)
         self.state, self.divergence, self.step = LoopState(), DivergenceCheck(), 0
         self._resume()
 

@@ -144,16 +144,20 @@ def reciprocal_ranks(encoder: Encoder, batch: Batch, *, more_candidates: Iterabl
     answers = (item for e in examples for item in (*e.positives, *e.negatives))
     candidates = {item_key(item): item for item in chain(more_candidates, answers)}
     columns = {key: column for column, key in enumerate(candidates)}
-    queries = encoder.encode([e.query for e in examples], format=batch.format, role=batch.query)
+    query_items = {item_key(e.query): e.query for e in examples}  # many examples have the same query
+    queries = encoder.encode(list(query_items.values()), format=batch.format, role=batch.query)
+    query_rows = {key: row for row, key in enumerate(query_items)}
     vectors = encoder.encode(list(candidates.values()), format=batch.format, role=batch.candidate)
     positives_of: dict[str, set[int]] = defaultdict(set)
     for example in examples:
         positives_of[item_key(example.query)].update(columns[item_key(item)] for item in example.positives)
     ranks = []
-    for example, row in zip(examples, _scores(queries, vectors, encoder.distance), strict=True):
+    scores = _scores(queries, vectors, encoder.distance)
+    for example in examples:
+        query = item_key(example.query)
+        row = scores[query_rows[query]]
         own_columns = [columns[item_key(item)] for item in example.positives]
         best = row[own_columns].max()
-        query = item_key(example.query)
         is_rival = np.ones(len(row), bool)
         is_rival[[*positives_of[query], columns.get(query, own_columns[0])]] = False
         ranks.append(1 / (1 + int(np.sum(~(row[is_rival] < best)))))
