@@ -23,9 +23,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from indus_data import LENGTH, WORDS, name_texts
 from measurement import build_parser
 from study_jobs import run_side_by_side
-from study_plan import PLAN, Step, find_data, list_rounds, list_step_changes
+from study_plan import PLAN, Step, find_backbone, find_data, list_rounds, list_step_changes
 
 BENCHMARKS = Path("benchmarks")
 
@@ -33,11 +34,16 @@ BENCHMARKS = Path("benchmarks")
 def prepare_sources(folder: Path, general: Path | None) -> None:
     """Make what the studies train on, unless it is there."""
     data = os.environ.get("SCIPRISM_DATA", "")
-    prepare = (sys.executable, "-m", "sciprism", "prepare", "open", "-o")
+    sciprism, text = (sys.executable, "-m", "sciprism"), str(folder / "masked-lm-text")
+    prepare = (*sciprism, "prepare", "open", "-o")
+    words = ("--vocab-size", str(WORDS), "--length", str(LENGTH), "--data", data)
+    masked_lm = ("recipes/laptop/masked-lm.toml", "--sources", text, "-o", str(folder / "masked-lm"))
     commands: Mapping[str, Sequence[str]] = {
         "open-8000": (*prepare, str(folder / "open-8000"), "--max-queries", "8000"),
         "open": (*prepare, str(folder / "open")),
         "multi2spe": (sys.executable, str(BENCHMARKS / "multi2spe_data.py"), data, str(folder / "multi2spe")),
+        "masked-lm-text": (*sciprism, "prepare", "text", *name_texts(Path(data), Path())["domain"], "-o", text, *words),
+        "masked-lm": (*sciprism, "train", *masked_lm, "--set", "defaults.precision=bfloat16"),
     }
     if general:
         indus = (sys.executable, str(BENCHMARKS / "indus_data.py"), data, str(general), str(folder / "indus"))
@@ -53,8 +59,9 @@ def run_step(step: Step, seeds: Sequence[int], args: argparse.Namespace) -> int:
     """Run one command of the plan with some seeds; return its status."""
     words = [sys.executable, str(BENCHMARKS / f"{step.script}.py"), str(args.output / step.sources)]
     words += [step.option] * bool(step.option)
+    words += ["--only", *step.only, "--tables"] if step.only else []
     words += ["--runs", str(args.output / step.runs), "-o", str(args.results / step.results)]
-    words += ["--seeds", *map(str, seeds), "--precision", args.precision]
+    words += ["--backbone", find_backbone(step, args), "--seeds", *map(str, seeds), "--precision", args.precision]
     words += [word for change in list_step_changes(step, args) for word in ("--set", change)]
     words += [word for change in args.here for word in ("--here", change)]
     return subprocess.run(words, env=os.environ | {"SCIPRISM_DATA": str(find_data(step, args))}).returncode

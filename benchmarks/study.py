@@ -36,6 +36,8 @@ from sciprism.reproduce.run import TablePlan, plan_table, score_table
 from sciprism.reproduce.table import ModelRow, build_columns
 
 MAX_LENGTH = 128
+RETRIEVER = "all-MiniLM-L6-v2"
+"""The backbone of the laptop recipes."""
 MODEL = re.compile(r"\{(?:backbone|([\w-]+)\.([\w-]+))\}")
 """A model that a change refers to: {backbone}, or {ARM.STAGE}."""
 
@@ -120,7 +122,8 @@ def run_name(arm: Arm, seed: int) -> str:
 
 def list_changes(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> list[str]:
     """Return the changes of an arm's recipe; models are named as the study names them."""
-    return [f"seed={seed}", *arm.changes, *(args.change or [])]
+    start = [] if args.backbone == RETRIEVER else ["model.backbone={backbone}"]
+    return [f"seed={seed}", *start, *arm.changes, *(args.change or [])]
 
 
 def recipe_path(study: Study, arm: Arm) -> Path:
@@ -148,7 +151,7 @@ def fill_changes(study: Study, arm: Arm, seed: int, args: argparse.Namespace) ->
     runs = {name: args.runs / run_name(*each) for name, each in find_named(study, arm, seed, args).items()}
 
     def find_model(match: re.Match[str]) -> str:
-        return str(runs[match[1]] / match[2] / "model" if match[1] else backbone(args.runs))
+        return str(runs[match[1]] / match[2] / "model" if match[1] else backbone(args))
 
     return [MODEL.sub(find_model, change) for change in list_changes(study, arm, seed, args)]
 
@@ -186,11 +189,11 @@ def digest(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> str:
     return hashlib.sha256("\n".join([recipe, *list_changes(study, arm, seed, args)]).encode()).hexdigest()[:16]
 
 
-def backbone(runs: Path) -> Path:
+def backbone(args: argparse.Namespace) -> Path:
     """Return the folder of the untouched backbone, truncated as in the laptop recipes."""
-    folder = runs / f"all-MiniLM-L6-v2-{MAX_LENGTH}"
+    folder: Path = args.runs / f"{Path(args.backbone.removesuffix('/model')).name}-{MAX_LENGTH}"
     if not folder.exists():
-        Encoder.load("all-MiniLM-L6-v2", max_length=MAX_LENGTH, device="cpu").save(folder)
+        Encoder.load(args.backbone, max_length=MAX_LENGTH, device="cpu").save(folder)
     return folder
 
 
@@ -327,6 +330,7 @@ def main(study: Study, about: str | None) -> None:
     parser.add_argument("sources", type=Path, help="what `sciprism prepare open` wrote")
     parser.add_argument("--runs", type=Path, default=Path("out") / study.paper)
     parser.add_argument("-o", "--output", type=Path, default=Path("results") / study.paper)
+    parser.add_argument("--backbone", default=RETRIEVER, help="model that every recipe starts from")
     parser.add_argument("--seeds", type=int, nargs="+", default=list(study.seeds))
     parser.add_argument("--only", nargs="+", default=[arm.key for arm in study.arms])
     parser.add_argument("--tables", nargs="*", default=list(study.tables))
@@ -343,7 +347,7 @@ def main(study: Study, about: str | None) -> None:
     shown = {row.model for name in study.tables for row in reproductions[study.paper].table(name).rows}
     for key, model in {"backbone": "", **study.fixed}.items():
         if key in shown and not read_models(args.output).get(key):
-            score(study, key, model or str(backbone(args.runs)), args)
+            score(study, key, model or str(backbone(args)), args)
             pack(args.output)
     run_arms(study, order_runs(arms, args.seeds), args)
     report_missing({name: write_table(study, name, args.output) for name in args.tables})

@@ -41,7 +41,7 @@ from study import (
     summarize_arm,
     train_run,
 )
-from study_plan import Step, find_data, list_step_changes
+from study_plan import Step, find_backbone, find_data, list_step_changes
 
 DATA = "data"
 """What scoring needs: all tasks' data."""
@@ -90,9 +90,11 @@ class StepJobs:
         shared: SharedTasks,
     ) -> None:
         self.step, self.study, self.all, self.jobs, self.shared = step, study, args, jobs, shared
+        self.arms = [arm for arm in study.arms if not step.only or arm.key in step.only]
         self.args = argparse.Namespace(
             sources=args.output / step.sources,
             runs=args.output / step.runs,
+            backbone=find_backbone(step, args),
             output=args.results / step.results,
             seeds=seeds,
             precision=args.precision,
@@ -102,8 +104,8 @@ class StepJobs:
 
     def add(self) -> None:
         """Add what is not on file, first what others begin with; runs of other studies are copied from there."""
-        backbone(self.args.runs)
-        missing = list_missing(self.study, order_runs(self.study.arms, self.args.seeds), self.args)
+        backbone(self.args)
+        missing = list_missing(self.study, order_runs(self.arms, self.args.seeds), self.args)
         for arm, seed in missing:
             if not (self.study.scored_with and arm.run):
                 needed = find_needed(self.study, arm, seed, self.args)
@@ -119,7 +121,8 @@ class StepJobs:
 
     def _add_ensembles(self, seed: int) -> None:
         """Add a seed's ensembles, after their members, whose vectors are known if they are scored too."""
-        ensembles = self.study.ensembles.items()
+        keys = {arm.key for arm in self.arms}
+        ensembles = [(key, name) for key, name in self.study.ensembles.items() if keys.issuperset(name_members(name))]
         lacking = [name for key, name in ensembles if not self._has_ensemble(key, name, seed)]
         members = {key for name in lacking for key in name_members(name)}
         if not members:

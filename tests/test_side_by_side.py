@@ -80,7 +80,8 @@ def jobs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("plan")
     write_models(folder / "results" / "scirepeval", {"ensemble": ("mean-adapters-0+ctrl-0",)})
     write_models(folder / "results" / "scirepeval", {"ensemble-concat": ("concat-adapters-0+ctrl-0",)})
-    (folder / "formats" / f"all-MiniLM-L6-v2-{study.MAX_LENGTH}").mkdir(parents=True)
+    for place in ("formats/all-MiniLM-L6-v2", "formats-masked-lm/masked-lm"):
+        (folder / f"{place}-{study.MAX_LENGTH}").mkdir(parents=True)
     args = argparse.Namespace(output=folder, results=folder / "results", precision="bfloat16", here=["defaults.x=1"])
     found = {}
     for step, seeds in list_rounds([step for step in PLAN if step.script in ("scirepeval", "prism")]):
@@ -110,6 +111,17 @@ def test_each_partition_is_trained_with_its_sources(jobs, monkeypatch):
         assert words[1:2] == (Path("recipes/laptop/scirepeval-ctrl.toml"),) and words[-1] == "defaults.x=1"
         assert set(scirepeval.partition(number)) < set(words)
     assert len(set(found)) == len(found) == scirepeval.PARTITIONS
+
+
+def test_another_backbone_is_what_every_recipe_starts_from(jobs, monkeypatch):
+    found = []
+    monkeypatch.setenv("SCIPRISM_DATA", "data")
+    monkeypatch.setattr(study, "run_command", lambda *words: found.append(words))
+    for name in ("train formats ctrl-0", "train formats-masked-lm ctrl-0"):
+        jobs[name].do()
+    starts = [[word for word in words if str(word).startswith("model.backbone=")] for words in found]
+    assert [len(words) for words in starts] == [0, 1] and starts[1][0].endswith("formats-masked-lm/masked-lm-128")
+    assert found[1][found[1].index("-o") + 1] != found[0][found[0].index("-o") + 1], "the runs are apart"
 
 
 def test_results_are_put_together(tmp_path):
