@@ -189,9 +189,14 @@ def digest(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> str:
     return hashlib.sha256("\n".join([recipe, *list_changes(study, arm, seed, args)]).encode()).hexdigest()[:16]
 
 
+def backbone_name(args: argparse.Namespace) -> str:
+    """Return the name of the backbone, of its run's stage where it is RUN/STAGE/model."""
+    return Path(args.backbone.removesuffix("/model")).name
+
+
 def backbone(args: argparse.Namespace) -> Path:
     """Return the folder of the untouched backbone, truncated as in the laptop recipes."""
-    folder: Path = args.runs / f"{Path(args.backbone.removesuffix('/model')).name}-{MAX_LENGTH}"
+    folder: Path = args.runs / f"{backbone_name(args)}-{MAX_LENGTH}"
     if not folder.exists():
         Encoder.load(args.backbone, max_length=MAX_LENGTH, device="cpu").save(folder)
     return folder
@@ -300,8 +305,9 @@ def run_arms(study: Study, order: Sequence[tuple[Arm, int]], args: argparse.Name
 
 def describe_command(args: argparse.Namespace) -> dict[str, Any]:
     """Return what a reader needs to train and score again what a command does."""
-    here = {"here": args.here} if args.here else {}
-    return provenance(["torch", "sciprism"], changes=args.change or [], **here)
+    more = {"here": args.here} if args.here else {}
+    more |= {"backbone": backbone_name(args)} if args.backbone != RETRIEVER else {}
+    return provenance(["torch", "sciprism"], changes=args.change or [], **more)
 
 
 def record_runs(path: Path, made: Mapping[str, Any]) -> None:
