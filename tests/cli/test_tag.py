@@ -262,12 +262,12 @@ def test_annifs_corpora_give_the_same_tags_with_and_without_brackets(command):
         lines = [f"{text}\t{form.format(uri)}\n" for text, uri in texts.items()]
         Path("corpus.tsv").write_text("".join([*lines, "no subject\t\n", "no tab\n"]))
         words = ("new.jsonl", "--vocabulary", "subjects.tsv", "--tagged", "corpus.tsv", "--threshold", "0")
-        assert "corpus.tsv, line 4: no tab" in command("tag", *words)[2]
+        assert "corpus.tsv, record 4 (line 4): no tab" in command("tag", *words)[2]
         status, out, err = command("tag", *words, "--skip-bad")
         outputs.append(out)
         assert status == 0 and "of 2 nearest papers" in out
         assert "1 paper without a tag of the vocabulary was left out" in err
-        assert "lines that were not used: no tab between the text and its subjects 1" in err
+        assert "corpus.tsv: 1 of 4 records cannot be used" in err
     assert outputs[0] == outputs[1]
 
 

@@ -411,6 +411,16 @@ def test_table_columns_can_be_named(folder: Path):
         read(path, "tables", {"title": "Wort"})
 
 
+def test_labels_of_annifs_csv_without_names_are_deprecated(folder: Path):
+    path, report = folder / "subjects.csv", ReadReport()
+    path.write_text(f"uri,label_en,label_fi\n{SHORE}w,wrack,rakkolevä\n{SHORE}old,,\n", encoding="utf-8")
+    assert list(read_labels(path, report=report)) == [Label(id=f"{SHORE}w", name="wrack")]
+    assert report.files[0].note == "1 deprecated label left out"
+    path.write_text(f"uri,label\n{SHORE}w,wrack\n{SHORE}old,\n", encoding="utf-8")
+    with pytest.raises(InputError, match="no name"):
+        list(read_labels(path))
+
+
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
 @pytest.mark.parametrize(("mark", "left", "right"), [("", "<", ">"), ("\ufeff", "", "")])
 def test_annif_vocabularies_without_header(folder: Path, ends: str, mark: str, left: str, right: str):

@@ -211,22 +211,22 @@ class TagPlaces:
     ) -> tuple[TaggedPapers, TagReport]:
         """Read the papers of a file, folder or collection; those without a known tag are left out and counted."""
         from sciprism.drop_report import DropReport
-        from sciprism.uses.tagging.annif import is_annif_corpus, read_annif_corpus
+        from sciprism.uses.tagging.annif import is_annif_folder, read_annif_folder
         from sciprism.uses.tagging.tag_files import read_tag_table, resolve_tags
         from sciprism.uses.tagging.tagged_papers import TaggedPapers, TagMatrix
 
         path, dropped, table = Path(name), DropReport(), dict[str, list[str]]()
         where = f"--tags {self.tags}" if self.tags else f"the field {self.tags_in} (--tags-in)"
-        if self.tags is None and not reading.reader and is_annif_corpus(path):
-            papers, named = read_annif_corpus(path, dropped=dropped, skip_bad=reading.skip_bad)
-            rows, where = encode_papers(papers, vectors), "its subjects"
+        if self.tags is None and not reading.reader and is_annif_folder(path):
+            papers = read_annif_folder(path, dropped=dropped, skip_bad=reading.skip_bad)
+            rows = encode_papers(papers, vectors)
         else:
             papers, rows = read_papers_with_vectors(name, reading, vectors)
-            if self.tags is not None:
-                table = read_tag_table(self.tags, dropped)
-                named = [table.pop(paper.id, []) for paper in papers]
-            else:
-                named = [list(getattr(paper, self.tags_in)) for paper in papers]
+        if self.tags is not None:
+            table = read_tag_table(self.tags, dropped)
+            named = [table.pop(paper.id, []) for paper in papers]
+        else:
+            named = [list(getattr(paper, self.tags_in)) for paper in papers]
         rows_of_tags, report = resolve_tags(named, vocabulary, dropped)
         report.unused = len(table)
         usable = [number for number, labels in enumerate(rows_of_tags) if labels]

@@ -1,4 +1,4 @@
-"""Annif's corpora: texts with subjects, in files and folders."""
+"""Annif's corpora: texts with subjects, in files, which are files of papers, and in folders."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import pytest
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.uses.tagging.annif import is_annif_corpus, read_annif_corpus
+from sciprism.papers import ReadReport, read_papers
+from sciprism.papers.readers.registry import paper_readers
+from sciprism.uses.tagging.annif import is_annif_folder, read_annif_folder
 
 X = "http://example.org/x/"
 TSV = f"Waves of storms\t<{X}1> <{X}2>\n\nCalm days\t{X}2\nUntagged\t\n"
@@ -36,11 +38,12 @@ JSON_LINES = "".join(json.dumps(row) + "\n" for row in OBJECTS)
 def test_corpora_in_every_form(tmp_path: Path, name: str, text: str):
     path = tmp_path / name
     path.write_text(text, encoding="utf-8", newline="")
-    assert is_annif_corpus(path)
-    papers, tags = read_annif_corpus(path)
-    found = {paper.title: subjects for paper, subjects in zip(papers, tags, strict=True)}
-    assert found == {"Waves of storms": [f"{X}1", f"{X}2"], "Calm days": [f"{X}2"], "Untagged": []}
+    report = ReadReport()
+    papers = list(read_papers(path, report=report))
+    found = {paper.title: paper.keywords for paper in papers}
+    assert found == {"Waves of storms": (f"{X}1", f"{X}2"), "Calm days": (f"{X}2",), "Untagged": ()}
     assert len({paper.id for paper in papers}) == 3
+    assert (report.files[0].format, report.files[0].note) == ("annif", "1 untagged document")
 
 
 @pytest.mark.parametrize(
@@ -56,22 +59,22 @@ def test_corpora_in_every_form(tmp_path: Path, name: str, text: str):
     ],
 )
 def test_other_files_are_none(tmp_path: Path, text: str):
-    (tmp_path / "file.tsv").write_text(text)
-    assert not is_annif_corpus(tmp_path / "file.tsv") and not is_annif_corpus(tmp_path)
+    (tmp_path / "file.json").write_text(text)
+    assert not paper_readers["annif"].recognises(text) and not is_annif_folder(tmp_path)
 
 
 def test_lines_that_cannot_be_used_stop_or_are_counted(tmp_path: Path):
-    path, dropped = tmp_path / "c.tsv", DropReport()
+    path, report = tmp_path / "c.tsv", ReadReport()
     path.write_text(TSV + f"no tab\n\t<{X}1>\n")
-    with pytest.raises(InputError, match=r"c.tsv, line 5: no tab .*; fix it or pass --skip-bad"):
-        read_annif_corpus(path)
-    papers, _ = read_annif_corpus(path, dropped=dropped, skip_bad=True)
-    assert len(papers) == 3
-    assert str(dropped) == "no tab between the text and its subjects 1, no text 1"
-    (tmp_path / "c.jsonl").write_text(JSON_LINES + '{"text": "x", "subjects": ["y"]}\n{"text"\n{"text": " "}\n')
-    dropped = DropReport()
-    assert len(read_annif_corpus(tmp_path / "c.jsonl", dropped=dropped, skip_bad=True)[0]) == 3
-    assert sum(map(dropped.count, dropped.ids)) == 3
+    with pytest.raises(InputError, match=r"c.tsv, record 4 \(line 5\): no tab .*; fix it or pass --skip-bad"):
+        list(read_papers(path))
+    assert len(list(read_papers(path, report=report, skip_bad=True))) == 3
+    reasons = [skipped.reason for skipped in report.skipped]
+    assert reasons == ["no tab between the text and its subjects", "no title and no abstract"]
+    report = ReadReport()
+    (tmp_path / "c.jsonl").write_text(JSON_LINES + '{"text": "x", "metadata": ["y"]}\n{"text"\n{"text": " "}\n')
+    assert len(list(read_papers(tmp_path / "c.jsonl", report=report, skip_bad=True))) == 3
+    assert report.skipped_count == 3
 
 
 def test_folders_of_full_texts(tmp_path: Path):
@@ -86,17 +89,20 @@ def test_folders_of_full_texts(tmp_path: Path):
             {"document_id": "D", "text": "Long text.", "metadata": {"title": "Short"}, "subjects": []}
         ),
         "e.key": "alone\n",
+        "f.json": "[]",
     }
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8", newline="")
     dropped = DropReport()
-    assert is_annif_corpus(tmp_path)
-    papers, tags = read_annif_corpus(tmp_path, dropped=dropped, skip_bad=True)
+    assert is_annif_folder(tmp_path)
+    with pytest.raises(InputError, match=r"f\.json: not a document in Annif's JSON"):
+        read_annif_folder(tmp_path)
+    papers = read_annif_folder(tmp_path, dropped=dropped, skip_bad=True)
     assert [(paper.id, paper.title, paper.abstract) for paper in papers] == [
         ("a", "Waves of storms", "They are high. Very."),
         ("b", "Calm days", ""),
         ("c", "Untagged", ""),
         ("D", "Short", "Long text."),
     ]
-    assert tags == [[f"{X}1", f"{X}2"], ["calm", "no wind"], [], []]
-    assert str(dropped) == "subjects without a text 1"
+    assert [paper.keywords for paper in papers] == [(f"{X}1", f"{X}2"), ("calm", "no wind"), (), ()]
+    assert [dropped.count(reason) for reason in dropped.ids] == [1, 1]

@@ -11,8 +11,8 @@ import pytest
 from build_tagging import build_vocabulary
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
+from sciprism.papers import read_papers
 from sciprism.papers.records import Label, Paper
-from sciprism.uses.tagging.annif import is_annif_corpus, read_annif_corpus
 from sciprism.uses.tagging.suggestions import PaperTags, Tag
 from sciprism.uses.tagging.tag_files import (
     Judgement,
@@ -56,10 +56,9 @@ def test_annif_shapes(tmp_path: Path):
     expected = {"uri": "http://x/1", "label": "Dark, matter", "notation": "N1", "score": 0.91234}
     assert results == [{"document_id": "a", "results": [expected]}, {"document_id": "b", "results": []}]
     assert write(tmp_path, "tags.tsv") == 'Of "quotes", commas Two lines.\t<http://x/1>\nNone\t\n'
-    assert is_annif_corpus(tmp_path / "tags.tsv") and not is_annif_corpus(tmp_path / "tags.json")
-    papers, tags = read_annif_corpus(tmp_path / "tags.tsv")
+    papers = list(read_papers(tmp_path / "tags.tsv"))
     assert [paper.title for paper in papers] == ['Of "quotes", commas Two lines.', "None"]
-    assert tags == [["http://x/1"], []]
+    assert [paper.keywords for paper in papers] == [("http://x/1",), ()]
 
 
 def test_json_lines(tmp_path: Path):

@@ -1,6 +1,7 @@
 """Formats of papers and of vocabularies; importing this package registers all."""
 
 from sciprism.papers.readers import (  # noqa: F401 - registered by their import
+    annif,
     arxiv,
     bibtex,
     csl_json,

@@ -104,13 +104,15 @@ def read_label_table(file: InputFile, options: ReadOptions) -> Iterator[Label | 
     found = find_columns(file.path, headers, known, chosen=options.columns, required="name", option="")
     columns |= {field: [("", found[field][0])] for field in options.columns}
     columns["codes"] = [code for code in columns.get("codes", []) if code[1] not in found.get("id", ())[:1]]
-    others = Counter[str]()
+    others, deprecated = Counter[str](), 0
+    by_language = all(tag for tag, _ in columns["name"])  # as in Annif's, where a label without names is deprecated
     for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
-        if fault:
-            yield BadRecord(number, file.record_line, fault)
+        label = _build_table_label(cells, columns, language, others)
+        if by_language and label.id and not (label.name or fault):
+            deprecated += 1
         else:
-            yield _build_table_label(cells, columns, language, others)
-    file.remarks += describe_other_languages(others, language)
+            yield BadRecord(number, file.record_line, fault) if fault else label
+    file.remarks += [*describe_other_languages(others, language), *_describe_deprecated(deprecated)]
 
 
 def _build_table_label(cells: Sequence[str], columns: Columns, language: str, others: Counter[str]) -> Label:
@@ -159,8 +161,11 @@ def read_annif(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRec
             yield Label(id=bare_uri(identifier), name=name, codes=(notation,) if notation else ())
         else:
             deprecated += 1
-    if deprecated:
-        file.remarks.append(f"{deprecated:,} deprecated {'label' if deprecated == 1 else 'labels'} left out")
+    file.remarks += _describe_deprecated(deprecated)
+
+
+def _describe_deprecated(count: int) -> list[str]:
+    return [f"{count:,} deprecated {'label' if count == 1 else 'labels'} left out"] if count else []
 
 
 def bare_uri(text: str) -> str:
