@@ -27,6 +27,7 @@ from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.model import Model
 from sciprism.encoders.settings import AUTO, MIN_COSINE, EncoderSettings, fastest_precision
 from sciprism.encoders.streaming import Inputs
+from sciprism.encoders.tool_methods import ToolMethods
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
 from sciprism.formats import ROLES, Format
@@ -40,7 +41,7 @@ def typed_as(model: Signature) -> Callable[[Callable[..., Any]], Signature]:  # 
     return lambda function: cast(Signature, function)
 
 
-class Encoder(Model):
+class Encoder(ToolMethods):
     """A model of any method, loaded by name; its calls have the names of sentence-transformers.
 
     >>> from sciprism import Encoder
