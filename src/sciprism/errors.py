@@ -53,6 +53,10 @@ class InterruptedRunError(KeyboardInterrupt):
     """Report an interruption and what the run had stored; the command line exits with 130."""
 
 
+class TokenizerFilesWarning(ShownWarning):
+    """Report two files of a tokenizer that disagree: which, and which of them is followed."""
+
+
 class GuessedEncodingWarning(ShownWarning):
     """Report a text file that is not UTF-8: how it was read, and how to say what it is."""
 

@@ -3,11 +3,12 @@
 import base64
 import json
 import shutil
+import warnings
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import AddedToken, Tokenizer
+from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import AutoTokenizer, BertTokenizer, RobertaTokenizer
 
 from sciprism.errors import InputError
@@ -38,6 +39,10 @@ texts = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=60)
 def copy_folder(files, folder, **documents):
     """A tokenizer folder: a vocabulary's files and JSON documents."""
     shutil.copytree(files, folder, dirs_exist_ok=True)
+    return write_documents(folder, **documents)
+
+
+def write_documents(folder, **documents):
     for name, content in documents.items():
         (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
     return folder
@@ -119,6 +124,32 @@ def test_tokenizer_json_of_the_reference_library(wordpiece_folder, nasty_texts, 
     BertTokenizer.from_pretrained(wordpiece_folder, do_lower_case=False).save_pretrained(tmp_path)
     tokenizer, _ = read_tokenizer(tmp_path)
     assert_same(tokenizer, AutoTokenizer.from_pretrained(tmp_path), nasty_texts)
+
+
+CASED = normalizers.BertNormalizer(lowercase=False)
+NORMALIZERS = {"lower": normalizers.BertNormalizer(), "cased": CASED, "none": None}
+LOWER = {"stated": {"do_lower_case": True}, "denied": {"do_lower_case": False}, "not stated": {}}
+AGREE = {("lower", "stated"), ("lower", "not stated"), ("cased", "denied")}
+
+
+@pytest.mark.parametrize("stated", LOWER)
+@pytest.mark.parametrize("written", NORMALIZERS)
+def test_case_in_tokenizer_json_and_in_tokenizer_config(written, stated, tmp_path):
+    """The nine combinations: the tokens of transformers, and a warning where the files disagree."""
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "Cell", "cell", "é", "e", "x", "\N{SOFT HYPHEN}", "中"]
+    tokenizer = Tokenizer(models.WordPiece({word: n for n, word in enumerate(words)}, unk_token="[UNK]"))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = NORMALIZERS[written], pre_tokenizers.BertPreTokenizer()
+    special = [("[CLS]", 2), ("[SEP]", 3)]
+    tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=special)
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    write_documents(tmp_path, tokenizer_config=LOWER[stated], config={"model_type": "bert"})
+    with warnings.catch_warnings(record=True) as caught:
+        read, _ = read_tokenizer(tmp_path)
+    assert_same(read, AutoTokenizer.from_pretrained(tmp_path), ["Cell cell x", "é É e", "中x"])
+    message = "tokenizer.json changes case, accents or characters in another way than tokenizer_config.json"
+    assert [message in str(w.message) for w in caught] == [True] * ((written, stated) not in AGREE)
+    write_documents(tmp_path, tokenizer_config=LOWER[stated] | {"tokenizer_class": "PreTrainedTokenizerFast"})
+    assert_same(read_tokenizer(tmp_path)[0], AutoTokenizer.from_pretrained(tmp_path), ["Cell cell x", "é É e", "中x"])
 
 
 def test_tokenizer_json_goes_first(wordpiece_folder, byte_level_folder, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from sciprism.checksums import check_folder
-from sciprism.errors import InputError
+from sciprism.errors import InputError, TokenizerFilesWarning
 from sciprism.files import describe_wrong_path
 
 _ROLES = ["unk_token", "sep_token", "pad_token", "cls_token", "mask_token"]
@@ -38,7 +39,9 @@ def read_tokenizer(folder: Path) -> tuple[Tokenizer, dict[str, str]]:
 
     It is read from `tokenizer.json`, else built from `vocab.txt` (WordPiece: SciBERT, PubMedBERT and SPECTER
     have only that) or from `vocab.json` and `merges.txt` (byte-level BPE), with the settings of
-    `tokenizer_config.json`. The roles are cls_token, sep_token, pad_token, unk_token, mask_token.
+    `tokenizer_config.json`, which for a `BertTokenizer` decide about case and accents in any case, as in transformers;
+    where `tokenizer.json` says otherwise, a warning names both. The roles are cls_token, sep_token, pad_token,
+    unk_token, mask_token.
     """
     check_folder(folder, TOKENIZER_FILES)
     config = read_json(folder / "tokenizer_config.json", missing={})
@@ -52,6 +55,7 @@ def read_tokenizer(folder: Path) -> tuple[Tokenizer, dict[str, str]]:
         if (folder / "tokenizer.json").exists():
             tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
             special = _find_special(tokenizer, special)
+            _follow_bert_config(folder, tokenizer, config)
         elif (folder / "vocab.txt").exists():
             tokenizer = _build_wordpiece(folder, config, special)
             _add_tokens(folder, tokenizer, config)
@@ -111,15 +115,38 @@ def _find_special(tokenizer: Tokenizer, special: dict[str, str]) -> dict[str, st
     return present
 
 
-def _build_wordpiece(folder: Path, config: dict[str, Any], special: dict[str, str]) -> Tokenizer:
-    vocabulary = models.WordPiece.read_file(str(folder / "vocab.txt"))
-    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token=special["unk_token"], max_input_chars_per_word=100))
-    tokenizer.normalizer = normalizers.BertNormalizer(
+def _follow_bert_config(folder: Path, tokenizer: Tokenizer, config: dict[str, Any]) -> None:
+    """Normalise texts as `BertTokenizer` of transformers 5 does, which reads `tokenizer_config.json` for that alone."""
+    model = read_json(folder / "config.json", missing={})
+    of_type = "BertTokenizer" if model.get("model_type") == "bert" else ""
+    kind = config.get("tokenizer_class") or model.get("tokenizer_class") or of_type
+    if str(kind).removesuffix("Fast") != "BertTokenizer" or not isinstance(tokenizer.model, models.WordPiece):
+        return
+    before, after = tokenizer.normalizer, _bert_normalizer(config)
+    texts = [text if before is None else before.normalize_str(text) for text in PROBES]
+    if texts != [after.normalize_str(text) for text in PROBES]:
+        tokenizer.normalizer = after
+        lower = config.get("do_lower_case", "not stated, so True")
+        message = (
+            f"{folder}: tokenizer.json changes case, accents or characters in another way than tokenizer_config.json, "
+            f"which is followed, as in transformers (do_lower_case: {lower}); state there how it was trained"
+        )
+        warnings.warn(TokenizerFilesWarning(message), stacklevel=3)
+
+
+def _bert_normalizer(config: dict[str, Any]) -> normalizers.Normalizer:
+    return normalizers.BertNormalizer(
         clean_text=True,
         handle_chinese_chars=config.get("tokenize_chinese_chars", True),
         strip_accents=config.get("strip_accents"),
         lowercase=config.get("do_lower_case", True),
     )
+
+
+def _build_wordpiece(folder: Path, config: dict[str, Any], special: dict[str, str]) -> Tokenizer:
+    vocabulary = models.WordPiece.read_file(str(folder / "vocab.txt"))
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token=special["unk_token"], max_input_chars_per_word=100))
+    tokenizer.normalizer = _bert_normalizer(config)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     cls, sep = special["cls_token"], special["sep_token"]
     _require_tokens(folder, vocabulary, special.values())
