@@ -57,6 +57,10 @@ class TokenizerFilesWarning(ShownWarning):
     """Report two files of a tokenizer that disagree: which, and which of them is followed."""
 
 
+class StaticModelError(InputError):
+    """Report a model without a network where one is needed."""
+
+
 class GuessedEncodingWarning(ShownWarning):
     """Report a text file that is not UTF-8: how it was read, and how to say what it is."""
 

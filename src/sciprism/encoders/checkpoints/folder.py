@@ -69,7 +69,7 @@ class ModelFolder:
 
     def __init__(self, folder: Path, changes: Mapping[str, Any], name: str = "") -> None:
         check_folder(folder)
-        inner = sentence_transformers.backbone_folder(folder) if (folder / "modules.json").exists() else folder
+        inner = sentence_transformers.transformer_folder(folder) if (folder / "modules.json").exists() else folder
         self.tokenizer, self.special = read_tokenizer(inner)
         config = read_config(inner)
         if name in RELEASED_SETTINGS:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sciprism.encoders.settings import EncoderSettings
-from sciprism.errors import InputError
+from sciprism.errors import InputError, StaticModelError
 from sciprism.text.template import Template
 from sciprism.text.tokenizer import read_json
 
@@ -23,6 +23,7 @@ POOLING_FLAGS = {
     "pooling_mode_lasttoken": "lasttoken",
 }
 DISTANCES = {"cosine": "cosine", "dot": "dot", "dot_product": "dot", "euclidean": "euclidean"}
+STATIC = "StaticEmbedding"
 # files with the maximum length; formerly named after the backbone
 LENGTH_FILES = tuple(
     f"sentence_{kind}_config.json"
@@ -35,6 +36,27 @@ PROMPTS = {"query": ("query",), "paper": ("document", "passage", "corpus"), "lab
 def backbone_folder(folder: Path) -> Path:
     """Return the folder of the transformer module."""
     return folder / _read_modules(folder)[0][1]
+
+
+def transformer_folder(folder: Path) -> Path:
+    """Return the folder of the transformer module; StaticModelError where there is a table of vectors instead."""
+    kind, path = _read_modules(folder)[0]
+    if kind == STATIC:
+        raise StaticModelError(
+            f"{folder} holds a static model, a vector per token without a network; `sciprism evaluate` and "
+            "sciprism.evaluation.systems.static.StaticEncoder encode it, all else needs a model with a transformer"
+        )
+    return folder / path
+
+
+def read_static_settings(folder: Path) -> tuple[Path, bool, dict[str, str], str]:
+    """Return the folder of a static model's table, whether vectors are normalised, the prompts and the distance."""
+    modules = _read_modules(folder)
+    kinds = [kind for kind, _ in modules]
+    if kinds not in ([STATIC], [STATIC, "Normalize"]):
+        raise InputError(f"{folder}: modules {' + '.join(kinds)}; known: {STATIC} (+ Normalize)")
+    config = read_json(folder / "config_sentence_transformers.json", missing={})
+    return folder / modules[0][1], len(kinds) == 2, _read_prompts(config), _read_distance(folder, config)
 
 
 def read_settings(folder: Path, max_length: int) -> EncoderSettings:
@@ -54,16 +76,20 @@ def read_settings(folder: Path, max_length: int) -> EncoderSettings:
     length = transformer.get("max_seq_length") or tokenizer.get("model_max_length") or max_length
     if not isinstance(length, int | float) or length != length:  # NaN
         raise InputError(f"{inner}: the maximum length is {length!r}, not a number")
-    similarity = str(config.get("similarity_fn_name") or "cosine")
-    if similarity not in DISTANCES:
-        raise InputError(f"{folder}: similarity {similarity!r} is not supported; known: {', '.join(DISTANCES)}")
     return EncoderSettings(
         pooling=_read_pooling(folder / modules[1][1]),
         max_length=int(min(length, max_length)),
         template=Template(prompts=_read_prompts(config), lowercase=bool(transformer.get("do_lower_case", False))),
         normalize=kinds[-1] == "Normalize",
-        distance=DISTANCES[similarity],
+        distance=_read_distance(folder, config),
     )
+
+
+def _read_distance(folder: Path, config: dict[str, Any]) -> str:
+    similarity = str(config.get("similarity_fn_name") or "cosine")
+    if similarity not in DISTANCES:
+        raise InputError(f"{folder}: similarity {similarity!r} is not supported; known: {', '.join(DISTANCES)}")
+    return DISTANCES[similarity]
 
 
 def _read_modules(folder: Path) -> list[tuple[str, str]]:

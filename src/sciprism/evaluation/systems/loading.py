@@ -15,11 +15,12 @@ from sciprism.encoders.cached_encoder import TextProgress
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.ensemble import Ensemble, joins
 from sciprism.encoders.protocols import EncoderProtocol
-from sciprism.errors import InputError
+from sciprism.errors import InputError, StaticModelError
 from sciprism.evaluation.systems import DenseSystem, StatedRanks, System, VectorSystem, display_name
 from sciprism.evaluation.systems.aspire import AspireSystem
 from sciprism.evaluation.systems.bm25 import BM25System
 from sciprism.evaluation.systems.bridge import BridgeEncoder
+from sciprism.evaluation.systems.static import StaticEncoder
 from sciprism.files import cache_folder
 from sciprism.formats import FORMATS, Format, Role
 from sciprism.text.template import FIELDS, Item, Template
@@ -145,14 +146,19 @@ def load_system(name: str, options: SystemOptions, cache: Path | None = None) ->
     return DenseSystem(encoder, cache or cache_folder() / "vectors")
 
 
-def load_encoder(name: str, options: SystemOptions) -> RandomEncoder | BridgeEncoder | Encoder:
+def load_encoder(name: str, options: SystemOptions) -> RandomEncoder | BridgeEncoder | StaticEncoder | Encoder:
     """Load one encoder, of sciprism or of the library whose name is in front."""
     kind, _, rest = name.partition(":")
     if name == "random":
         return RandomEncoder(seed=options.seed)
     if rest and kind in ("sentence-transformers", "transformers"):
         return BridgeEncoder(rest, library=kind, pooling=options.pooling, max_length=options.max_length)
-    return _load_own(name, options)
+    try:
+        return _load_own(name, options)
+    except StaticModelError:
+        if options.pooling or options.max_length:
+            raise InputError(f"{name} is a static model: it has no other pooling or length than its folder's") from None
+        return StaticEncoder(name)
 
 
 def _load_own(name: str, options: SystemOptions) -> Encoder:
