@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from ast import literal_eval
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ def words_of(text: str) -> list[str]:
 @pytest.mark.slow
 def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     pytest.importorskip("qdrant_client")
+    pytest.importorskip("milvus_lite")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     page = PAGE.replace(FOLDER, str(tmp_path))
@@ -35,7 +37,11 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) 
                 assert words_of(printed)[: len(words_of(output))] == words_of(output)
                 shown += 1
     assert shown == 3
-    [code] = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
-    exec(compile(code, "databases.md", "exec"), {})
+    names: dict[str, Any] = {}
+    for code in re.findall(r"^```python\n(.*?)^```", page, re.M | re.S):
+        exec(compile(code, "databases.md", "exec"), names)
     printed = capsys.readouterr().out.splitlines()
-    assert printed[0] == "285 0 1.0" and len(printed) == 4
+    assert printed[0] == "285 0 1.0" and len(printed) == 7
+    qdrant, milvus, fused = map(literal_eval, printed[4:])
+    assert [title for _, title in qdrant] == [title for _, title in milvus]
+    assert all(1 / 160 < score <= round(2 / 61, 4) for score, _ in fused)
