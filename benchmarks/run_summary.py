@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,8 @@ def summarize_run(folder: Path, stage: str = "", *, untrained: Path | None = Non
     """Return the facts of a run's stage, by default its last.
 
     dev_of_backbone: the dev score of the untouched backbone on the same sources, which is the best one of the run
-    `untrained` over these if there is one, else that at step 0 of the first stage that scored them.
+    `untrained` over these if there is one, else that at step 0 of the first stage that scored them. dev_whole: whether
+    dev texts were as long as the model reads; runs before this was so cut them as in training.
     """
     read = trace_stages(folder, stage)
     last = read[-1]
@@ -36,6 +38,7 @@ def summarize_run(folder: Path, stage: str = "", *, untrained: Path | None = Non
         "parameters": Encoder.load(last.folder / "model", device="cpu").describe()["parameters"],
         **_summarize_dev(last.rows),
         "dev_of_backbone": known,
+        "dev_whole": bool(re.search(r'"dev_length":\s*null', (last.folder.parent / "recipe.json").read_text("utf-8"))),
     }
 
 

@@ -1,18 +1,35 @@
 """Arms: what was trained for each model of a claim, and whether that training is a test of anything.
 
-A training is a test only if its best dev score is above that of the untouched backbone on the same dev set.
-RESULTS/<paper>/runs.json says it of each run, "KEY, seed N" (`benchmarks/study.py` writes it).
+A training is a test only if its best score on whole dev texts is above that of the untouched backbone, and its tests of
+the kinds that it trains on are not below the backbone's (`records.ContrastEvaluator`). RESULTS/<paper>/runs.json says
+what each run came to, "KEY, seed N" (`benchmarks/study.py` writes it). Where dev texts were cut as in training, the
+tests decide, and the dev score only where there are none of the backbone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from sciprism.reproduce.result_folder import read_runs
-from sciprism.reproduce.table import TableModel
+from sciprism.reproduce.table import GroupedSuite, TableModel
+
+TOO_SHORT = "training too short"
+BACKBONE = "backbone"
+"""Key of the untouched backbone, in the papers whose results have its tests."""
+CITATIONS = ("vis-citation", "vis-citation-retrieval", "multi-cite")
+
+
+def list_in_train(paper: str, suite: GroupedSuite, model: str) -> tuple[str, ...]:
+    """Return the tests of a suite that are of the kinds that a model trains on, of other papers."""
+    names = dict.fromkeys(name for group in suite.groups.values() for name in group)
+    if paper == "multi2spe" or model == "citation-only":
+        return tuple(name for name in CITATIONS if name in names)
+    tasks = suite.tasks_by_name()
+    trained = (name for name in names if tasks[name].in_train and not name.endswith("-pearson"))
+    return tuple(name for name in trained if not (model.endswith("no-citations") and name in CITATIONS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +46,9 @@ class Arm:
 
     stages: of its first run. kept: per run, the step of the last stage that was kept, the one with the best dev
     score. dev: per run, the score of the untouched backbone (None if unknown) and its own.
-    parameters: of the encoder. untested: why no verdict can rest on it, "" if one can.
+    parameters: of the encoder. cut: whether dev texts were cut as in training. in_train: its tests of the kinds that it
+    trains on minus the backbone's, with the interval; () where the backbone has none. untested: why no verdict can rest
+    on it, "" if one can.
     """
 
     model: str
@@ -37,7 +56,21 @@ class Arm:
     kept: tuple[int, ...] = ()
     dev: tuple[tuple[float | None, float], ...] = ()
     parameters: int = 0
+    cut: bool = False
+    in_train: tuple[float, ...] = ()
     untested: str = ""
+
+    def judge(self, in_train: tuple[float, ...]) -> Arm:
+        """Return the arm judged by its tests: value, low and high limit of their difference to the backbone's."""
+        untested = self.untested
+        if in_train and in_train[2] < 0:
+            value, low, high = (f"{100 * number:+.1f}" for number in in_train)
+            untested = untested or (
+                f"its tests of the kinds that it trains on fall below the untouched backbone's, {value} [{low}, {high}]"
+            )
+        elif in_train and self.cut and untested.startswith(TOO_SHORT):
+            untested = ""
+        return replace(self, in_train=in_train, untested=untested)
 
 
 @dataclass(slots=True)
@@ -71,7 +104,8 @@ class Arms:
         reasons = (_find_reason(run) for run in runs)
         untested = next(filter(None, reasons), "")
         size = runs[0].get("parameters", 0)
-        return Arm(model=key, stages=stages, kept=kept, dev=dev, parameters=size, untested=untested)
+        cut = not all(run.get("dev_whole") for run in runs)
+        return Arm(model=key, stages=stages, kept=kept, dev=dev, parameters=size, cut=cut, untested=untested)
 
 
 def _find_reason(run: Mapping[str, Any]) -> str:
@@ -83,11 +117,9 @@ def _find_reason(run: Mapping[str, Any]) -> str:
     if best is None:
         return "its training has no dev score"
     if backbone is None:
-        return "training too short to tell: the untouched backbone's dev score is not on file"
+        return f"{TOO_SHORT} to tell: the untouched backbone's dev score is not on file"
     if best <= backbone:
-        return (
-            f"training too short: its best dev score, {best:.3f}, is not above the untouched backbone's, {backbone:.3f}"
-        )
+        return f"{TOO_SHORT}: its best dev score, {best:.3f}, is not above the untouched backbone's, {backbone:.3f}"
     return ""
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from textwrap import fill
 
-from evidence.arms import Arms
 from evidence.figures import draw_cost, read_costs
 from evidence.page import WIDTH, format_table
+from evidence.records import ContrastEvaluator
 from sciprism.reproduce.estimates import Estimate
 from sciprism.reproduce.papers import reproductions
 from sciprism.reproduce.result_folder import MODELS_FILE, read_models
@@ -23,8 +23,8 @@ Every method started from one encoder, saw the same papers in as many steps (ada
 [studies.md](studies.md)), and was scored on the same tests. The first row is that encoder, untouched, which costs
 no training; the others are differences to it, in points, with 95% intervals over test items and seeds, in **bold**
 where they exclude 0. The cost is that of one paper, times a plain pass, for one format and for all four
-([formats.json](../results/formats.json)); a tenth is within its noise. A method in brackets is not tested: its best
-dev score is not above the untouched encoder's.
+([formats.json](../results/formats.json)); a tenth is within its noise. A method in brackets is not tested:
+in-train it falls below the untouched encoder.
 
 ![Cost and quality of the methods](pictures/methods.svg)
 
@@ -46,11 +46,11 @@ def format_choice(results: Path, picture: Path) -> str:
     filled = read_table(paper, TABLE, paper.suites["open"], keys, folder)
     if not any(cell.above for cells in filled.cells for cell in cells):
         return ""
-    arms = Arms(folder, paper.models)
+    arms = ContrastEvaluator(paper, paper.suites["open"], folder)
     costs = [read_costs(results / "formats.json", {COST_OF.get(key, key) for key in keys}, what) for what in COSTS]
     rows, quality, tested, names = [], {}, {}, {}
     for row, cells in zip(filled.table.rows, filled.cells, strict=True):
-        arm = next(arms.find(row.model), None)
+        arm = next(arms.judge_arms(row.model), None)
         paid = [found[COST_OF.get(row.model, row.model)] for found in costs]
         name = f"({row.name})" if arm and arm.untested else row.name
         shown = (f"{cost:.1f}" for cost in paid)

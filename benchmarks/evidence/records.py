@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
 from itertools import compress
@@ -10,12 +10,12 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from evidence.arms import Arm, Arms
-from evidence.claim import Claim, ClaimQuestion, ContrastSide, ScoreContrast
+from evidence.arms import BACKBONE, Arm, Arms, list_in_train
+from evidence.claim import Claim, ClaimQuestion, ContrastSide, ScoreContrast, versus
 from evidence.verdict import CONTRADICTS, Verdict, combine_all, combine_any, combine_mixed, decide
 from sciprism.errors import InputError
 from sciprism.files import write_json
-from sciprism.reproduce.estimates import ScoreSample, SuiteScores
+from sciprism.reproduce.estimates import Estimate, ScoreSample, SuiteScores
 from sciprism.reproduce.result_folder import ResultFolder, find_untrained_stage, read_models, read_records
 from sciprism.reproduce.table import GroupedSuite, Reproduction, TaskScore, select_scores
 
@@ -105,7 +105,7 @@ def decide_claim(claim: Claim, paper: Reproduction, suite: GroupedSuite, folder:
 
     Findings of other commands (`Claim.measured`) come from the existing record.
     """
-    evaluator = _ContrastEvaluator(paper, suite, folder)
+    evaluator = ContrastEvaluator(paper, suite, folder)
     found = [(question, _find_answers(claim, question, evaluator)) for question in claim.questions]
     findings = [finding for _, answers in found for some in answers.values() for finding in some]
     known = read_record(folder, claim.id) if claim.measured else None
@@ -131,7 +131,7 @@ def decide_claim(claim: Claim, paper: Reproduction, suite: GroupedSuite, folder:
 
 
 @dataclass(slots=True)
-class _ContrastEvaluator:
+class ContrastEvaluator:
     """Evaluates contrasts on the views of one suite; collects the commands and dates of the used results."""
 
     paper: Reproduction
@@ -143,6 +143,7 @@ class _ContrastEvaluator:
     models: Mapping[str, tuple[str, ...]] = field(init=False)
     arms: Arms = field(init=False)
     untrained_stage: Callable[[str], str] = field(init=False)
+    _judged: dict[str, Arm] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         scores = SuiteScores(self.suite, ResultFolder(self.folder, self.suite))
@@ -157,22 +158,44 @@ class _ContrastEvaluator:
         """Return the arms of the models that a claim compares, each once."""
         sides = (side for q in claim.questions for c in q.contrasts for side in (c.ours, c.other))
         keys = dict.fromkeys(side.key for side in sides if side.key in self.models)
-        return tuple({arm.model: arm for key in keys for arm in self.arms.find(key)}.values())
+        return tuple({arm.model: arm for key in keys for arm in self.judge_arms(key)}.values())
+
+    def judge_arms(self, key: str) -> Iterator[Arm]:
+        """Yield the arm of a model, or those of its members, each judged by its tests."""
+        for arm in self.arms.find(key):
+            if arm.model not in self._judged:
+                self._judged[arm.model] = arm.judge(self._compare_in_train(arm.model))
+            yield self._judged[arm.model]
+
+    def _compare_in_train(self, model: str) -> tuple[float, ...]:
+        """Return a model's tests of the kinds that it trains on minus the backbone's, with limits; () without."""
+        systems = (*self.models.get(model, ()), *self.models.get(BACKBONE, ()))
+        tasks, results = self.suite.tasks_by_name(), self.views[0].results
+        tests = tuple(
+            name
+            for name in list_in_train(self.paper.name, self.suite, model)
+            if all(results.status(system, tasks[name]) == "done" for system in systems)
+        )
+        scores = replace(self.views[0], suite=replace(self.suite, groups={"": tests}))
+        found = self._measure(versus(model, BACKBONE, ""), scores, 0.95)
+        return (found[2].value, found[2].low, found[2].high) if found else ()
 
     def find_reason(self, contrast: ScoreContrast) -> str:
         """Return why the trainings of a contrast are no test of it; of one model with itself, any training is."""
         if contrast.ours.model == contrast.other.model:
             return ""
         sides = (contrast.ours, contrast.other)
-        arms = (arm for side in sides for arm in self.arms.find(side.key))
+        arms = (arm for side in sides for arm in self.judge_arms(side.key))
         doubts = [f"{arm.model}: {arm.untested}" for arm in arms if arm.untested]
         for side in sides:
             stages = map(self.untrained_stage, self.models.get(side.model, ()))
             doubts += [f"{side.model}: training kept step 0 of stage {stage}" for stage in stages if stage]
         return min(doubts, key=lambda doubt: "kept step 0" not in doubt, default="")  # the plainest reason
 
-    def evaluate(self, contrast: ScoreContrast, scores: SuiteScores, level: float) -> ClaimFinding | None:
-        """Return the finding of a contrast on one view, None if a side has no results there."""
+    def _measure(
+        self, contrast: ScoreContrast, scores: SuiteScores, level: float
+    ) -> tuple[ScoreSample, ScoreSample, Estimate] | None:
+        """Return both sides of a contrast on one view and their difference, None if a side has no results there."""
         sides = (contrast.ours, contrast.other)
         wanted = [_select_side(scores.suite, side, contrast.metrics) for side in sides]
         if not wanted[0] or len(wanted[0]) != len(wanted[1]):
@@ -187,6 +210,15 @@ class _ContrastEvaluator:
         above = scores.contrast(ours, other, relative=contrast.relative, level=level)
         if isinstance(above, str):
             raise InputError(f"{contrast.name}: {above}")
+        return ours, other, above
+
+    def evaluate(self, contrast: ScoreContrast, scores: SuiteScores, level: float) -> ClaimFinding | None:
+        """Return the finding of a contrast on one view, None if a side has no results there."""
+        measured = self._measure(contrast, scores, level)
+        if not measured:
+            return None
+        ours, other, above = measured
+        sides = (contrast.ours, contrast.other)
         self._note_sources(ours, other)
         fixed = [self.paper.models[side.key].fixed for side in sides]
         untested, limits = self.find_reason(contrast), (above.low, above.high)
@@ -203,7 +235,7 @@ class _ContrastEvaluator:
             seeds=above.seeds,
             one_seed=any(k == 1 and not is_fixed for k, is_fixed in zip(above.seeds, fixed, strict=True)),
             n=above.n,
-            tasks=len({score.task for score in wanted[0]}),
+            tasks=len({run.result.task for run, _ in ours.parts}),
             view=scores.suite.name,
             level=level,
             figure=contrast.figure,
@@ -237,9 +269,7 @@ class _ContrastEvaluator:
         return [list(compress(*pair)) for pair in zip(names, complete, strict=True)]
 
 
-def _find_answers(
-    claim: Claim, question: ClaimQuestion, evaluator: _ContrastEvaluator
-) -> dict[str, list[ClaimFinding]]:
+def _find_answers(claim: Claim, question: ClaimQuestion, evaluator: ContrastEvaluator) -> dict[str, list[ClaimFinding]]:
     """Return each contrast's findings on all views with results, the deciding one first.
 
     The view with the most seeds decides; of several, the one with the most tasks. What contradicts the claim is

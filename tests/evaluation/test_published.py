@@ -112,9 +112,17 @@ LAYOUTS = {
     "scimult": dict.fromkeys(("3", "4", "5", "7", "8", "A3"), by_row)
     | dict.fromkeys(("9", "A4", "A5", "A6", "A7"), by_column)
     | dict.fromkeys(("6", "A8"), by_name),
-    "scirepeval": {"2": by_row, "3": by_row, "7": by_row, "4": by_code},
+    "scirepeval": {"2": by_row, "3": by_row, "7": by_row, "4": by_code, "5": by_row},
     "multi2spe": dict.fromkeys(("1a", "1b", "4a", "4b", "4c", "4d"), by_row) | dict.fromkeys("23", three_of_six),
-    "indus": {"5": by_column, "6": by_row, "7": by_row, "8": in_percent, "9": in_percent, "11": in_percent},
+    "indus": {
+        "2": by_row,
+        "5": by_column,
+        "6": by_row,
+        "7": by_row,
+        "8": in_percent,
+        "9": in_percent,
+        "11": in_percent,
+    },
 }
 ONLY_IN_THE_LATER_VERSION = {("indus", "PubMedBERT"), ("indus", "BioLinkBERT-base")}
 IN_TABLE_4A = {("1a", "Multi2SPE on SciNCL's data (CS)"): {0: 80.73}}

@@ -72,10 +72,10 @@ def reproduce(
     if listed or not table:
         return _print_list(chosen, as_json)
     table = chosen.resolve_table(table)
-    if table in chosen.sample_tables:
+    if table in {*chosen.other_tables, *chosen.sample_tables}:
         if models or only or quick or from_results or results:
-            raise InputError(f"table {table} counts a sample: only --data and -o apply")
-        return _print_sample(Path(data or "."), chosen, table, output, as_json)
+            raise InputError(f"table {table} is not made from scores: only --data and -o apply")
+        return _print_counts(Path(data or "."), chosen, table, output, as_json)
     if from_results and models:
         raise InputError("--from-results shows models that were scored; it takes no --models")
     suite, folder = _select_data(chosen, data, quick, is_read=not from_results)
@@ -126,7 +126,9 @@ def _select_data(paper: Reproduction, data: str, quick: bool, *, is_read: bool) 
     return next(iter(paper.suites.values())), Path(folder) if folder else None
 
 
-def _print_sample(folder: Path, paper: Reproduction, name: str, output: Path | None, as_json: bool) -> None:
+def _print_counts(folder: Path, paper: Reproduction, name: str, output: Path | None, as_json: bool) -> None:
+    if name in paper.other_tables:
+        return _print_published(paper, name, output, as_json)
     from sciprism.cli.output import format_cell
     from sciprism.evaluation.report.text_tables import TextTable
     from sciprism.prepare.citations import count_sample_by_field
@@ -138,6 +140,21 @@ def _print_sample(folder: Path, paper: Reproduction, name: str, output: Path | N
     rows = tuple(tuple(map(format_cell, row)) for row in table.rows)
     block = TextTable(title, (*table.words, *table.counts), rows)
     _write(output, format_markdown(block) + "\n", {"title": title, **sample.to_json()}, as_json)
+    return None
+
+
+def _print_published(paper: Reproduction, name: str, output: Path | None, as_json: bool) -> None:
+    """Print a table that is not made from scores: its published numbers, if it has any, and how ours are made."""
+    from sciprism.evaluation.report.text_tables import TextTable
+    from sciprism.evaluation.task import read_paper
+    from sciprism.reproduce.printing import format_markdown
+
+    title, note = f"Table {name} of {paper.short_title}, as published", paper.other_tables[name]
+    scores = {row.name: row.scores for row in read_paper(paper.name).get(name, ())}
+    columns = tuple(dict.fromkeys(column for row in scores.values() for column in row))
+    rows = tuple((row, *(f"{of_row[column]:,.12g}" for column in columns)) for row, of_row in scores.items())
+    table = f"{format_markdown(TextTable(title, ('', *columns), rows))}\n\n" if rows else f"### {title}\n\n"
+    _write(output, f"{table}- Not made from scores: {note}.\n", {"title": title, "rows": scores, "note": note}, as_json)
 
 
 def _print_table(paper: Reproduction, filled: FilledTable, output: Path | None, as_json: bool) -> None:

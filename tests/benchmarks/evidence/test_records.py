@@ -136,6 +136,31 @@ def test_verdicts_of_several_questions(folder):
     )
 
 
+@pytest.mark.parametrize(
+    ("shift", "run", "reason"),
+    [
+        (-0.1, {"dev_whole": True}, "fall below the untouched backbone's, -10.0 ["),
+        (-0.1, {}, "fall below the untouched backbone's"),
+        (0.0, {"dev_best": 0.4}, ""),  # dev texts were cut: its tests decide
+        (0.0, {"dev_best": 0.4, "dev_whole": True}, "0.400, is not above the untouched backbone's, 0.500"),
+        (0.1, {"dev_whole": True}, ""),
+        (0.1, {"stages": [{"name": "only", "steps": 9, "step": 0}]}, "kept step 0"),
+    ],
+)
+def test_an_arm_that_forgets_is_no_test(folder, shift, run, reason):
+    paper = replace(PAPER, models=PAPER.models | {"backbone": TableModel(title="Untouched", fixed=True)})
+    base = np.linspace(0.2, 0.8, 50)
+    result(folder, "untouched", "vis-citation", base)
+    for seed in range(3):
+        result(folder, f"a-{seed}", "vis-citation", base + shift)
+    names = {key: tuple(f"{key}-{seed}" for seed in range(3)) for key in "ab"}
+    write_models(folder, names | {"base": ["base"], "backbone": ["untouched"]})
+    write_runs(folder, "a", **run)
+    found = decide_claim(claim(*require_all(contrast("a", "base"))), paper, SUITE, folder)
+    assert reason in found.findings[0].untested and bool(found.findings[0].untested) == bool(reason)
+    assert found.verdict == ("not tested" if reason else found.findings[0].verdict)
+
+
 def test_what_contradicts_one_of_several_answers_has_a_wider_interval(folder):
     base = np.linspace(0, 0.8, 200)
     for seed, below in enumerate((0.03, 0.025, 0.02)):
@@ -239,7 +264,7 @@ def test_the_page(folder):
         "| small | 1 | 1 |  |\n",
         "## small\n\nOur setting: Ours is small.\n\n- search: 2 tasks of open: cranfield, npl.\n\n| arm | steps |",
         "### X1: smaller than the paper's\n\nA is better. Paper: +1. ",
-        "| a | only 100 | 100, 100, 100 | 3 | 22.6 M | 0.500 | 0.600 |",
+        "| a | only 100 | 100, 100, 100 | 3 | 22.6 M | cut | 0.500 | 0.600 |",
         "| b | search (quick, 1) | +20.00 | +10.00 | +9.80, +10.20 | 3/3 | smaller |",
         "| b | base | search (quick, 1) |  | +2.00 |",
         "| (undecided) |",
