@@ -50,6 +50,7 @@ def test_every_command_has_json_of_a_declared_schema():
 def test_a_document_begins_with_its_schema(command):
     words = {
         "inspect": ["papers.jsonl"],
+        "dedupe": ["papers.jsonl", "-o", "merged.ris"],
         "embed": ["papers.jsonl", "-o", "vecs"],
         "index": ["vecs", "--lexical"],
         "search": ["vecs", "dust", "--no-why"],

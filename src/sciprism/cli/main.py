@@ -20,6 +20,7 @@ from typer.core import TyperCommand
 
 from sciprism.cli.collection import delete, index, push
 from sciprism.cli.compare import compare, results
+from sciprism.cli.dedupe import dedupe
 from sciprism.cli.embed import embed
 from sciprism.cli.evaluate import evaluate
 from sciprism.cli.inspect import inspect
@@ -169,7 +170,23 @@ app = typer.Typer(
 )
 
 
-USE = (inspect, embed, merge, status, index, search, similar, push, recommend, delete, describe, models, export, verify)
+USE = (
+    inspect,
+    dedupe,
+    embed,
+    merge,
+    status,
+    index,
+    search,
+    similar,
+    push,
+    recommend,
+    delete,
+    describe,
+    models,
+    export,
+    verify,
+)
 SCIENCE = (train, evaluate, compare, reproduce, overlap)
 STORED: dict[Callable[..., None], Stored] = {
     train: lambda options: _has(options["output"], "*/checkpoint", "*/model"),
@@ -200,7 +217,7 @@ def _has(folder: Path | None, *patterns: str) -> bool:
 
 
 for command in (*USE, *SCIENCE):
-    writes = command in (index, export, delete, merge)
+    writes = command in (dedupe, index, export, delete, merge)
     slow = command in (export, verify, compare, overlap, merge)
     shown = show_work(command.__name__, command) if slow else command
     summary = (command.__doc__ or "").partition("\n")[0]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SCHEMAS: dict[str, tuple[str, str]] = {
     "sciprism.inspect/1": ("inspect", "files, and counts of papers or labels: missing, years, languages, duplicates"),
+    "sciprism.dedupe/1": ("dedupe", "output, review, counts, sources; groups, preprints and uncertain pairs by record"),
     "sciprism.embed/1": ("embed", "counts of papers read and stored, reasons of those skipped, abstracts"),
     "sciprism.embed-part/1": ("embed --part", "part, parts, output, counts, reasons of those skipped, papers"),
     "sciprism.embed-ray/1": ("embed --ray", "collection, parts, done_before, counts, reasons, failed; merge or null"),

@@ -23,6 +23,11 @@ _SUFFIX = re.compile(r"(?:[JS]r\.?|I{1,3}|IV)")
 _ORGANISATION = re.compile(r"\b(?:of|for|the|on|in)\b")  # in lower case as in The Office of ...
 
 
+def join_pages(first: str, last: str) -> str:
+    """Return pages as `11-19` of the first and the last; either may be all of them."""
+    return f"{first}-{last}" if first and last and first != last and "-" not in first else first or last
+
+
 def is_medline(*names: str) -> bool:
     """Return whether the names of a database say that its accession numbers are PMIDs."""
     return re.search("pubmed|medline|nlm", " ".join(names), re.IGNORECASE) is not None

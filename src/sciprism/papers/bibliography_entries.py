@@ -66,6 +66,9 @@ def format_bibtex(papers: Iterable[tuple[Paper, str]]) -> Iterator[str]:
             "author": " and ".join(f"{{{name}}}" if " and " in name else name for name in map(_escape, paper.authors)),
             "journal": _escape(paper.venue),
             "year": str(paper.year or ""),
+            "volume": _escape(paper.volume),
+            "number": _escape(paper.issue),
+            "pages": _escape(paper.pages),
             "doi": find_doi(paper),
             "url": find_url(paper),
             "abstract": _escape(paper.abstract),
@@ -81,7 +84,8 @@ def format_ris(papers: Iterable[tuple[Paper, str]]) -> Iterator[str]:
     for paper, note in papers:
         lines = [("TY", "JOUR" if paper.venue else "GEN"), ("ID", paper.id), ("TI", paper.title)]
         lines += [("AU", author) for author in paper.authors]
-        lines += [("PY", str(paper.year or "")), ("JO", paper.venue), ("DO", find_doi(paper)), ("UR", find_url(paper))]
+        lines += [("PY", str(paper.year or "")), ("JO", paper.venue), ("VL", paper.volume)]
+        lines += [("IS", paper.issue), ("SP", paper.pages), ("DO", find_doi(paper)), ("UR", find_url(paper))]
         lines += [("AB", paper.abstract), *(("KW", word) for word in paper.keywords), ("N1", note)]
         yield "".join(f"{tag}  - {' '.join(text.split())}\n" for tag, text in lines if text) + "ER  - \n"
 

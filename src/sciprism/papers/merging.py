@@ -18,7 +18,7 @@ from sciprism.papers.identity import (
     list_ids,
     normalise_words,
 )
-from sciprism.papers.records import Deletion, Paper
+from sciprism.papers.records import PRINTED, Deletion, Paper
 
 SYSTEMS = ("doi", "pmid", "pmcid", "arxiv")
 """Systems whose id shows that records of two files are of one paper, whatever their own ids."""
@@ -116,7 +116,9 @@ def merge_records(records: Sequence[Paper]) -> Paper:
     """
     fullest = _find_fullest(records)
     others = [record for record in records if record is not fullest]
-    values = {name: next(filter(None, (getattr(paper, name) for paper in others)), None) for name in FIELDS}
+    values = {
+        name: next(filter(None, (getattr(paper, name) for paper in others)), None) for name in (*FIELDS, *PRINTED)
+    }
     filled = {name: value for name, value in values.items() if value and not getattr(fullest, name)}
     ids: dict[str, str] = {}
     for paper in sorted([fullest, *others], key=lambda paper: identify(paper).preprint):

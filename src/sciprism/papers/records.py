@@ -9,6 +9,8 @@ from typing import Any, ClassVar, Self
 PAPER_ID_SYSTEMS = ("doi", "pmid", "pmcid", "arxiv", "openalex", "s2")
 """Systems whose id belongs to one paper; an ISBN or a URL is shared by the parts of a book."""
 ID_SYSTEMS = (*PAPER_ID_SYSTEMS, "isbn", "url")
+PRINTED = ("volume", "issue", "pages")
+"""Fields that say where a paper is printed."""
 
 
 class _Record:
@@ -37,8 +39,8 @@ class _Record:
         Lists become tuples; unknown keys are ignored.
         """
         values: dict[str, Any] = {}
-        for item in content_fields(cls):
-            if item.name not in row or row[item.name] is None:
+        for item in fields(cls):
+            if item.name == "place" or item.name not in row or row[item.name] is None:
                 continue
             value = row[item.name]
             kind = str(item.type)
@@ -95,8 +97,9 @@ class Paper(_Record):
     """One scientific paper; only the id is required.
 
     ids: system (one of `ID_SYSTEMS`) -> id without resolver prefix. references: ids of cited papers, as the
-    source writes them (`doi:10.1/x`, an OpenAlex id, an id of the same file ...). place: where it was read, if
-    it was; papers are equal whatever their places.
+    source writes them (`doi:10.1/x`, an OpenAlex id, an id of the same file ...). volume, issue, pages: where it is
+    printed, for `dedupe` and bibliographies; collections do not store them. place: where it was read, if it was.
+    Papers are equal whatever their places, also in print.
 
     >>> from sciprism import Paper
     >>> paper = Paper(id="dna", title="Nucleic acids", year=1953, ids={"doi": "10.1038/171737a0"})
@@ -114,6 +117,9 @@ class Paper(_Record):
     keywords: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
     ids: Mapping[str, str] = field(default_factory=dict)
+    volume: str = field(default="", compare=False, repr=False)
+    issue: str = field(default="", compare=False, repr=False)
+    pages: str = field(default="", compare=False, repr=False)
     place: Place | None = field(default=None, compare=False, repr=False)
 
 

@@ -213,6 +213,9 @@ def _build_paper(fields: Mapping[str, str]) -> Paper:
         year=find_year(fields.get("year", "")) or find_year(fields.get("date", "")),
         keywords=split_keywords(text("keywords", "keyword", "author_keywords")),
         ids=ids,
+        volume=text("volume"),
+        issue=text("number", "issue"),
+        pages=text("pages", "eid", "articleno", "article-number"),
     )
 
 

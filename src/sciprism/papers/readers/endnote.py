@@ -44,6 +44,9 @@ def _build_xml_paper(record: Element) -> Paper:
         year=next(filter(None, (find_year(text_of(record, path)) for path in _XML_DATES)), None),
         keywords=split_all(texts_of(record, "keywords/keyword")),
         ids=ids,
+        volume=text_of(record, "volume"),
+        issue=text_of(record, "number"),
+        pages=text_of(record, "pages"),
     )
 
 

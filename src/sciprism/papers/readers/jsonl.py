@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sciprism.papers.bibliographic_fields import split_keywords, split_names
-from sciprism.papers.json_rows import JsonLayout, JsonObject, get_first, get_path, list_texts, parse_year
+from sciprism.papers.json_rows import JsonLayout, JsonObject, find_text, get_first, get_path, list_texts, parse_year
 from sciprism.papers.readers.registry import KEYED_RECORDS, paper_readers, without
 from sciprism.papers.records import ID_SYSTEMS, Paper
 
@@ -61,6 +61,9 @@ def _build_paper(row: JsonObject) -> Paper:
             "keywords": _parse_list(get_first(row, "keywords", "mesh", "meshMajor")),
             "references": _parse_list(row.get("references")),
             "ids": {system: value for system, value in {**listed, **(ids or {})}.items() if value},
+            "volume": find_text(row, "volume"),
+            "issue": find_text(row, "issue", "number"),
+            "pages": find_text(row, "pages"),
         }
     )
 

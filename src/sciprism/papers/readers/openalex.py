@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from sciprism.papers.bibliographic_fields import join_pages
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
-from sciprism.papers.json_rows import JsonObject, get_first, get_path, list_texts, parse_year
+from sciprism.papers.json_rows import JsonObject, find_text, get_first, get_path, list_texts, parse_year
 from sciprism.papers.printed_values import nest_columns
 from sciprism.papers.readers.registry import JSON_SUFFIXES, paper_readers, read_objects
 from sciprism.papers.records import Deletion, Paper
@@ -40,6 +41,7 @@ def _build_paper(row: JsonObject) -> Paper:
         for person in _as_list(row, "authorships")
     ]
     fields, narrower = _fields(row)
+    printed = row.get("biblio")
     words = list_texts(_as_list(row, "keywords"), "display_name", "keyword")
     headings = list_texts(_as_list(row, "mesh"), "descriptor_name")
     return Paper.from_json(
@@ -56,6 +58,9 @@ def _build_paper(row: JsonObject) -> Paper:
             "keywords": list_texts([*words, *headings, *narrower]),
             "references": list_texts([_shorten(work) for work in _as_list(row, "referenced_works")]),
             "ids": {system: value for system, value in ids.items() if value},
+            "volume": find_text(printed, "volume"),
+            "issue": find_text(printed, "issue"),
+            "pages": join_pages(find_text(printed, "first_page"), find_text(printed, "last_page")),
         }
     )
 

@@ -72,6 +72,9 @@ def _build_xml_paper(record: Element) -> Paper:
         keywords=tuple(dict.fromkeys(headings + keywords)),
         references=texts_of(record, f"PubmedData/ReferenceList//{_CITED}"),
         ids=ids,
+        volume=text_of(article, "Journal/JournalIssue/Volume"),
+        issue=text_of(article, "Journal/JournalIssue/Issue"),
+        pages=text_of(article, "Pagination/MedlinePgn"),
     )
 
 

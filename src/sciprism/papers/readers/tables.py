@@ -23,6 +23,7 @@ from sciprism.papers.bibliographic_fields import (
     find_name_joint,
     find_noted_ids,
     find_year,
+    join_pages,
     split_keywords,
     split_list,
     split_names,
@@ -74,6 +75,11 @@ PAPER_HEADERS = {
     "isbn": "isbn",
     "url": "url link articleurl dimensionsurl externalurl documenturl pdflink ur",
     "note": "extra",
+    "volume": "volume vol vl vi",
+    "issue": "issue issuenumber number is ip",
+    "pages": "pages pagination pagerange pg pp",
+    "first_page": "pagestart startpage beginningpage firstpage articlenumber artno bp sp ar",
+    "last_page": "pageend endpage endingpage lastpage ep",
 }
 _OPENALEX_ID = re.compile(r"https?://openalex\.org/(?:works/)?(W\d+)/?", re.IGNORECASE)
 _CATEGORY = r"(?:[a-z-]+\.[A-Za-z-]{2,}|(?:astro|cond|gr|hep|math|nucl|quant)-[a-z]+)"
@@ -208,6 +214,9 @@ def build_paper(text: Callable[[str], str], name_joint: str = "", keyword_joint:
         # Ids have no spaces; Scopus writes whole references under this header.
         references=tuple(_OPENALEX_ID.sub(r"\1", item) for item in split_list(text("references")) if " " not in item),
         ids={**find_noted_ids(text("note")), **({"openalex": work[1]} if work else {}), **ids},
+        volume=text("volume"),
+        issue=text("issue"),
+        pages=text("pages") or join_pages(text("first_page"), text("last_page")),
     )
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from sciprism.papers.bibliographic_fields import find_year, is_medline, reorder_name, split_all, split_list
+from sciprism.papers.bibliographic_fields import find_year, is_medline, join_pages, reorder_name, split_all, split_list
 from sciprism.papers.cleaning import normalise_doi
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import paper_readers
@@ -180,6 +180,9 @@ def _build_ris_paper(fields: Fields) -> Paper:
         year=next((year for tag in ("PY", "Y1", "DA") if (year := find_year(_first(fields, tag)))), None),
         keywords=split_all(fields.get("KW", [])),
         ids=ids,
+        volume=_first(fields, "VL"),
+        issue=_first(fields, "IS"),
+        pages=join_pages(_first(fields, "SP"), _first(fields, "EP")) or _first(fields, "C7"),
     )
 
 
@@ -250,6 +253,9 @@ def _build_enw_paper(fields: Fields) -> Paper:
         year=find_year(_first(fields, "D")) or find_year(_first(fields, "8")),
         keywords=split_all(fields.get("K", [])),
         ids={system: value for system, value in ids.items() if value},
+        volume=_first(fields, "V"),
+        issue=_first(fields, "N"),
+        pages=_first(fields, "P"),
     )
 
 
@@ -325,6 +331,9 @@ def _build_nbib_paper(fields: Fields) -> Paper:
         year=find_year(_first(fields, "DP", "DEP")),
         keywords=tuple(dict.fromkeys(filter(None, headings + words))),
         ids={system: value for system, value in ids.items() if value},
+        volume=_first(fields, "VI"),
+        issue=_first(fields, "IP"),
+        pages=_first(fields, "PG"),
     )
 
 
@@ -382,4 +391,7 @@ def _build_wos_paper(fields: Fields) -> Paper:
         keywords=split_all([join("DE"), join("ID")]),
         references=tuple(dict.fromkeys(f"doi:{normalise_doi(doi)}" for doi in cited)),
         ids={system: value for system, value in ids.items() if value},
+        volume=_first(fields, "VL"),
+        issue=_first(fields, "IS"),
+        pages=join_pages(_first(fields, "BP"), _first(fields, "EP")) or _first(fields, "AR"),
     )

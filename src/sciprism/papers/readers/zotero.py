@@ -22,7 +22,7 @@ from sciprism.papers.bibliographic_fields import find_noted_ids, find_year
 from sciprism.papers.cleaning import normalise_arxiv
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions, copy_file
 from sciprism.papers.readers.registry import paper_readers
-from sciprism.papers.records import Paper
+from sciprism.papers.records import PRINTED, Paper
 from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
 
 _TABLES = {
@@ -52,7 +52,7 @@ _VENUES = (
 )
 _DATES = ("date", "dateDecided", "dateEnacted", "issueDate", "filingDate")
 _NUMBERS = ("archiveID", "number", "reportNumber")  # "arXiv:1706.03762" of a preprint
-FIELDS = (*_TITLES, *_VENUES, *_DATES, *_NUMBERS, "abstractNote", "DOI", "ISBN", "url", "extra")
+FIELDS = (*_TITLES, *_VENUES, *_DATES, *_NUMBERS, *PRINTED, "abstractNote", "DOI", "ISBN", "url", "extra")
 """Zotero's fields that are read."""
 MAX_LISTED = 40  # names that a message lists
 _LIBRARY_NAMES = {"user": "My Library", "publications": "My Publications"}
@@ -63,7 +63,8 @@ _NAMESPACE = "http://www.zotero.org/namespaces/export#"
 _BIB, _Z = "{http://purl.org/net/biblio#}", f"{{{_NAMESPACE}}}"
 _DC, _TERMS = "{http://purl.org/dc/elements/1.1/}", "{http://purl.org/dc/terms/}"
 _RDF, _FOAF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}", "{http://xmlns.com/foaf/0.1/}"
-_NUMBER = "{http://prismstandard.org/namespaces/1.2/basic/}number"
+_PRISM = "{http://prismstandard.org/namespaces/1.2/basic/}"
+_NUMBER = f"{_PRISM}number"
 _KINDS = {f"{_Z}Attachment": "attachment", f"{_BIB}Memo": "note"}
 _PEOPLE = (f"{_BIB}authors", f"{_BIB}editors", f"{_Z}inventors", f"{_BIB}contributors")
 _IDENTIFIER = re.compile(r"\s*(DOI|ISBN|PMID|PMCID)[\s:]+(\S+)", re.IGNORECASE)
@@ -147,6 +148,9 @@ def build_item(
         fields=tuple(collections),
         keywords=tuple(tags),
         ids=find_noted_ids(fields.get("extra", "")) | {system: value for system, value in ids.items() if value},
+        volume=fields.get("volume", ""),
+        issue=fields.get("issue", ""),
+        pages=fields.get("pages", ""),
     )
 
 
@@ -310,20 +314,26 @@ def _build_rdf_paper(item: Element, references: _References) -> Paper:
     address = item.get(f"{_RDF}about", "")
     ids = _collect_ids(item, containers)
     is_link = not address.startswith(("#", "urn:")) and not {"doi", "pmid", "arxiv"} & ids.keys()
-    venues = (text_of(container, f"{_DC}title") for container in containers)
     return Paper(
         id=address if is_link else "",
         title=text_of(item, f"{_DC}title"),
         abstract=text_of(item, f"{_TERMS}abstract"),
         authors=_name_people(item),
-        venue=next(filter(None, venues), "")
+        venue=_first_of(containers, f"{_DC}title")
         or text_of(item, f"{_TERMS}presentedAt//{_DC}title")
         or text_of(item, f"{_DC}publisher//{_FOAF}name"),
         year=find_year(text_of(item, f"{_DC}date")),
         fields=tuple(dict.fromkeys(filter(None, references.collections.get(address, ())))),
         keywords=texts_of(item, f"{_DC}subject"),
         ids=ids,
+        volume=_first_of(containers, f"{_PRISM}volume"),
+        issue=_first_of(containers, f"{_PRISM}number"),
+        pages=text_of(item, f"{_BIB}pages"),
     )
+
+
+def _first_of(containers: list[Element], path: str) -> str:
+    return next(filter(None, (text_of(container, path) for container in containers)), "")
 
 
 def _collect_ids(item: Element, containers: list[Element]) -> Mapping[str, str]:

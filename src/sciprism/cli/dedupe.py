@@ -1,0 +1,81 @@
+"""`sciprism dedupe`: merge the records of one paper that several databases or files have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sciprism.cli.options import AsJson, PaperFiles, Reading, check_outputs, with_settings
+from sciprism.cli.output import ProgressDisplay, join_counts, print_json, print_skip_counts, print_table
+from sciprism.errors import InputError
+
+if TYPE_CHECKING:
+    from sciprism.uses.deduplication import Deduplication
+
+Output = Annotated[Path, typer.Option("-o", "--output", help="The file to write: .bib, .ris, .csv or .jsonl.")]
+Review = Annotated[
+    Path | None, typer.Option(help="A .csv of uncertain pairs to decide on; decisions in it are followed.")
+]
+
+
+@with_settings
+def dedupe(
+    files: PaperFiles,
+    output: Output,
+    reading: Reading,
+    review: Review = None,
+    merge_preprints: Annotated[
+        bool, typer.Option("--merge-preprints", help="Merge preprints with their articles; else they are linked.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Merge the records of one paper that exports of several databases hold, and count what was removed.
+
+    Each field is the best that the records have; a note says which they are. Uncertain pairs are left apart: --review
+    writes them to a table; fill its column `decision` with "duplicate" or "different", and run the command again.
+
+    Example: sciprism dedupe pubmed.nbib scopus.csv -o merged.ris --review pairs.csv
+    """
+    from sciprism.papers import ReadReport, read_papers
+    from sciprism.uses.deduplication import dedupe as find
+    from sciprism.uses.deduplication.merged_files import check_output, write_papers
+
+    check_output(output)
+    outputs = list(filter(None, [output, review]))
+    check_outputs(outputs, files)
+    if len({path.resolve() for path in outputs}) < len(outputs):
+        raise InputError(f"{output} is the output and the review file; name another one for one of them")
+    report = ReadReport()
+    read = read_papers(files, reader=reading.reader, options=reading.build(), skip_bad=reading.skip_bad, report=report)
+    with ProgressDisplay("reading", "records") as display:
+        records = list(display.count(read))
+        if not records:
+            raise InputError(f"{', '.join(files)}: no records; nothing was written")
+        found = find(
+            records,
+            review=review,
+            merge_preprints=merge_preprints,
+            progress=lambda work, done, total: display.show(work, "records", done, total),
+        )
+    write_papers(found.papers(), output)
+    print_skip_counts(report.files, error=True)
+    if as_json:
+        names = {"output": str(output), "review": str(review) if review else None, "skipped": report.skipped_count}
+        print_json("sciprism.dedupe/1", {"inputs": files} | names | found.to_json())
+    else:
+        _print(found, output, review)
+
+
+def _print(result: Deduplication, output: Path, review: Path | None) -> None:
+    sources = result.count_sources()
+    sources += [{"file": "all", "records": len(result.records), "removed": result.removed}] * (len(sources) > 1)
+    rows = [(row["file"], f"{row['records']:,}", f"{row['removed']:,}") for row in sources]
+    print_table(["source"], ["records", "duplicates removed"], rows)
+    counts = {"groups of duplicates merged": len(result.groups), "pairs decided before": result.decided}
+    print(join_counts(counts | {"pairs of preprint and article": len(result.versions)}) or "no duplicates")
+    if result.uncertain:
+        where = f"decide on them in {review}" if review else "--review pairs.csv writes them"
+        print(f"uncertain pairs, which were not merged: {len(result.uncertain):,}; {where}")
+    print(f"wrote {len(result.records) - result.removed:,} papers to {output}")

@@ -1,0 +1,129 @@
+"""The file of uncertain pairs: written for a person, who fills its column `decision`, and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sciprism.errors import InputError
+from sciprism.files import join_cells, write_lines
+from sciprism.papers.bibliography_entries import find_doi
+from sciprism.papers.identity import normalise_words
+from sciprism.papers.input_file import InputFile
+from sciprism.papers.records import PRINTED, Paper
+from sciprism.papers.rows import detect_layout, read_rows
+
+Pair = tuple[int, int]
+FIELDS = ("title", "authors", "year", "venue", *PRINTED, "doi", "record")
+COLUMNS = ("decision", "probability", "agreement", *(f"{name}_{side}" for name in FIELDS for side in (1, 2)))
+REQUIRED = ("decision", "record_1", "record_2", "title_1", "title_2")
+DECISIONS = {"duplicate": True, "yes": True, "y": True, "1": True} | dict.fromkeys(("different", "no", "n", "0"), False)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedPair:
+    """Two records by position, the probability that they are of one paper, and the levels of agreement."""
+
+    one: int
+    other: int
+    probability: float
+    levels: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class Review:
+    """A person's decisions by the positions of two records, and the rows of the file, also undecided ones, by pair.
+
+    columns: of the file; those that a person added stay.
+    """
+
+    decisions: dict[Pair, bool] = field(default_factory=dict)
+    columns: Sequence[str] = COLUMNS
+    rows: dict[Pair, list[str]] = field(default_factory=dict)
+
+
+def read_review(path: Path, papers: Sequence[Paper]) -> Review:
+    """Read the decisions of an earlier review; none where there is no such file.
+
+    Raises InputError with the line for a decision that is none, of records that the input does not have (any more), or
+    that contradicts others. The file is not changed.
+    """
+    if not path.exists():
+        return Review()
+    file = InputFile(path)
+    layout = detect_layout(file.head(), lambda headers: {*headers} & {*COLUMNS})
+    if missing := [name for name in REQUIRED if name not in layout.headers]:
+        raise InputError(f"{path} is no review file, as it has no column {', '.join(missing)}; name another one")
+    review, lines = Review(columns=layout.headers), dict[Pair, int]()
+    records = {name_record(paper): position for position, paper in enumerate(papers)}
+    for cells, fault in read_rows(file, layout):
+        row = dict(zip(layout.headers, map(str.strip, cells), strict=False))
+        word = row.get("decision", "").lower()
+        if word and word not in DECISIONS:
+            fault = fault or f"decision {word!r} is unknown; write duplicate or different, or nothing"
+        pair = _find_pair(row, papers, records)
+        if isinstance(pair, str):
+            fault = fault or (word and f"{pair}; if the input has changed, clear the row's decision")
+        elif word and not fault and review.decisions.setdefault(pair, DECISIONS[word]) != DECISIONS[word]:
+            fault = f"another decision than in line {lines[pair]} for the same records; change one of them"
+        if fault:
+            raise InputError(f"{path}, line {file.record_line}: {fault}")
+        if not isinstance(pair, str) and (word or pair not in lines):
+            review.rows[pair] = cells
+            lines |= {pair: file.record_line or 0} if word else {}
+    _check_contradictions(path, review.decisions, lines)
+    return review
+
+
+def write_review(path: Path, review: Review, uncertain: Sequence[ComparedPair], papers: Sequence[Paper]) -> None:
+    """Write the decided rows as they were, then the uncertain pairs."""
+    rows = [review.rows[pair] for pair in review.decisions]
+    for pair in uncertain:
+        row = _describe(pair, papers)
+        rows.append(review.rows.get((pair.one, pair.other)) or [row.get(name, "") for name in review.columns])
+    write_lines(path, map(join_cells, [review.columns, *rows]), errors="replace")
+
+
+def name_record(paper: Paper) -> str:
+    """Return where a record was read."""
+    return str(paper.place or paper.id)
+
+
+def _find_pair(row: Mapping[str, str], papers: Sequence[Paper], records: Mapping[str, int]) -> Pair | str:
+    """Return the positions of a row's records, or what is wrong with them."""
+    names = [row.get("record_1", ""), row.get("record_2", "")]
+    if names[0] == names[1]:
+        return f"{names[0]!r} is named twice"
+    for name, title in zip(names, (row.get("title_1", ""), row.get("title_2", "")), strict=True):
+        if name not in records:
+            return f"no record {name!r} is read"
+        if normalise_words(papers[records[name]].title) != normalise_words(title):
+            return f"{name} is {papers[records[name]].title[:60]!r} now, not {title[:60]!r}"
+    first, last = sorted(records[name] for name in names)
+    return first, last
+
+
+def _check_contradictions(path: Path, decisions: Mapping[Pair, bool], lines: Mapping[Pair, int]) -> None:
+    """Raise InputError where records are called different that other rows make duplicates."""
+    groups: dict[int, set[int]] = {}
+    for pair in (pair for pair, same in decisions.items() if same):
+        group = set().union(*(groups.get(position, {position}) for position in pair))
+        groups |= dict.fromkeys(group, group)
+    for (one, other), same in decisions.items():
+        if not same and other in groups.get(one, ()):
+            by = sorted(line for pair, line in lines.items() if decisions[pair] and pair[0] in groups[one])
+            raise InputError(
+                f"{path}, line {lines[one, other]}: different, but the duplicates of lines {', '.join(map(str, by))} "
+                "make these records one paper; change one of the decisions"
+            )
+
+
+def _describe(pair: ComparedPair, papers: Sequence[Paper]) -> dict[str, str]:
+    agreement = "; ".join(f"{field}: {level}" for field, level in pair.levels.items())
+    row = {"probability": f"{pair.probability:.2f}", "agreement": agreement}
+    for side, paper in ((1, papers[pair.one]), (2, papers[pair.other])):
+        texts = {name: getattr(paper, name, "") for name in FIELDS}
+        texts |= {"authors": "; ".join(paper.authors), "doi": find_doi(paper), "record": name_record(paper)}
+        row |= {f"{name}_{side}": str(text or "") for name, text in texts.items()}
+    return row

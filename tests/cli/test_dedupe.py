@@ -1,0 +1,49 @@
+"""`sciprism dedupe` as a person runs it: files in, a merged file and counts by source out."""
+
+import pytest
+
+from build_commands import run
+
+RIS = "TY  - JOUR\nTI  - {}\nAU  - Alder, A\nJO  - Ponds\nPY  - 2010\nVL  - 3\nSP  - {}\nEP  - 19\nER  - \n"
+CSV = """Title,Authors,Source title,Year,Volume,Page start,Page end
+GROWTH OF FROGS IN MANY PONDS,Alder A.,Ponds,2010,3,11,19
+"""
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch, capsys):
+    """A folder with the exports of two databases, and a way to run the command in it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.ris").write_text(RIS.format("Growth of frogs in many ponds", 11) + RIS.format("Sleep of toads", 1))
+    (tmp_path / "b.csv").write_text(CSV)
+    (tmp_path / "empty.ris").write_text("")
+    return lambda *words: run(monkeypatch, capsys, "dedupe", *words)
+
+
+def test_duplicates_are_counted_by_source(command, tmp_path):
+    status, out, err = command("a.ris", "b.csv", "-o", "merged.bib")
+    assert status == 0, err
+    assert [line.split() for line in out.splitlines()[1:4]] == [
+        ["a.ris", "2", "0"],
+        ["b.csv", "1", "1"],
+        ["all", "3", "1"],
+    ]
+    assert "merged from: a.ris, record 1 (line 1); b.csv, record 1 (line 2)" in (tmp_path / "merged.bib").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["a.ris", "-o", "a.ris"], "a.ris is also read"),
+        (["a.ris", "-o", "m.ris", "--review", "a.ris"], "a.ris is also read"),
+        (["a.ris", "-o", "m.csv", "--review", "m.csv"], "m.csv is the output and the review file"),
+        (["a.ris", "-o", "m.txt"], "its name must end with .bib"),
+        (["none.ris", "-o", "m.ris"], "none.ris: no such file"),
+        (["empty.ris", "-o", "m.ris", "--skip-bad"], "empty.ris: no records"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_nothing_is_written(command, tmp_path, words, message):
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    status, _, err = command(*words)
+    assert status == 2 and message in err
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
