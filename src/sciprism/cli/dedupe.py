@@ -43,29 +43,23 @@ def dedupe(
     from sciprism.uses.deduplication.merged_files import check_output, write_papers
 
     check_output(output)
-    outputs = list(filter(None, [output, review]))
+    outputs, report = list(filter(None, [output, review])), ReadReport()
     check_outputs(outputs, files)
     if len({path.resolve() for path in outputs}) < len(outputs):
         raise InputError(f"{output} is the output and the review file; name another one for one of them")
-    report = ReadReport()
     read = read_papers(files, reader=reading.reader, options=reading.build(), skip_bad=reading.skip_bad, report=report)
     with ProgressDisplay("reading", "records") as display:
         records = list(display.count(read))
         if not records:
             raise InputError(f"{', '.join(files)}: no records; nothing was written")
-        found = find(
-            records,
-            review=review,
-            merge_preprints=merge_preprints,
-            progress=lambda work, done, total: display.show(work, "records", done, total),
-        )
-    write_papers(found.papers(), output)
+        result = find(records, review=review, merge_preprints=merge_preprints, progress=display.show)
+    write_papers(result.papers(), output)
     print_skip_counts(report.files, error=True)
     if as_json:
         names = {"output": str(output), "review": str(review) if review else None, "skipped": report.skipped_count}
-        print_json("sciprism.dedupe/1", {"inputs": files} | names | found.to_json())
+        print_json("sciprism.dedupe/1", {"inputs": files} | names | result.to_json())
     else:
-        _print(found, output, review)
+        _print(result, output, review)
 
 
 def _print(result: Deduplication, output: Path, review: Path | None) -> None:

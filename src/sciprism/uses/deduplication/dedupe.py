@@ -24,6 +24,7 @@ REVIEW = 0.1
 CONTRADICTION = -4.0  # log odds of two records that must not come into one group by way of others
 MAX_CHECKED = 12  # records of a group that those of another are compared with
 VERSION_YEARS = 5  # between a preprint and its article
+Progress = Callable[[str, str, int, int], object]  # of the work, the unit, how many are done, of how many
 HELD = 1 << 16  # records whose compared form is held
 
 
@@ -90,37 +91,26 @@ def dedupe(
     threshold: float = MERGE,
     merge_preprints: bool = False,
     weights: Weights = WEIGHTS,
-    progress: Callable[[str, int, int], object] | None = None,
+    progress: Progress | None = None,
 ) -> Deduplication:
     """Group the records of one paper; all are held in memory. `Deduplication.papers` merges them.
 
     review: a file of uncertain pairs; decisions in it count, and it is written again with the pairs that remain.
-    threshold: probability from which two records are merged. merge_preprints: also preprint and article. progress: is
-    called with what is done, of how many records, and of how many in all. Raises InputError for decisions that
-    contradict each other, or of records that are not read; the file stays as it was.
+    threshold: probability from which two records are merged. Raises InputError for decisions that cannot be followed; the file stays as it was.
 
     >>> one, other = Paper(id="1", title="On the frogs of Ohio", year=1990), Paper(id="2", title="Toads")
     >>> dedupe([one, other]).removed
     0
     """
-    result = Deduplication(list(papers))
-    count, cited = len(result.records), lru_cache(maxsize=HELD)(lambda position: cite(result.records[position]))
+    result, sure = Deduplication(list(papers)), list[ComparedPair]()
+    cited = lru_cache(maxsize=HELD)(lambda position: cite(result.records[position]))
     reviewed = read_review(review, result.records) if review else Review()
-    finder, sure = CandidateFinder(), list[ComparedPair]()
-    for position in range(count):
-        finder.add(cited(position))
-        if progress:
-            progress("indexing", position + 1, count)
-    for one, other in finder.find():
-        if progress:
-            progress("comparing", one + 1, count)
-        levels = compare(cited(one), cited(other))
-        pair = ComparedPair(one, other, 1 / (1 + exp(-weigh(levels, weights))), levels)
-        if (one, other) in reviewed.decisions:
+    for pair in _compare_candidates(len(result.records), cited, weights, progress):
+        if (pair.one, pair.other) in reviewed.decisions:
             continue
-        if is_version := _is_version(cited(one), cited(other), levels):
-            result.versions.append((one, other))
-        if merge_preprints if is_version else pair.probability >= threshold and is_sufficient(levels):
+        if is_version := _is_version(cited(pair.one), cited(pair.other), pair.levels):
+            result.versions.append((pair.one, pair.other))
+        if merge_preprints if is_version else pair.probability >= threshold and is_sufficient(pair.levels):
             sure.append(pair)
         elif pair.probability >= REVIEW and not is_version:
             result.uncertain.append(pair)
@@ -133,6 +123,19 @@ def dedupe(
     if review:
         write_review(review, reviewed, result.uncertain, result.records)
     return result
+
+
+def _compare_candidates(
+    count: int, cited: Callable[[int], Citation], weights: Weights, progress: Progress | None
+) -> Iterator[ComparedPair]:
+    finder, show = CandidateFinder(), progress or (lambda *_: None)
+    for position in range(count):
+        finder.add(cited(position))
+        show("indexing", "records", position + 1, count)
+    for one, other in finder.find():
+        show("comparing", "records", one + 1, count)
+        levels = compare(cited(one), cited(other))
+        yield ComparedPair(one, other, 1 / (1 + exp(-weigh(levels, weights))), levels)
 
 
 def _rank(pair: ComparedPair) -> tuple[float, int, int]:
