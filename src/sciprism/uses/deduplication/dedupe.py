@@ -96,7 +96,8 @@ def dedupe(
     """Group the records of one paper; all are held in memory. `Deduplication.papers` merges them.
 
     review: a file of uncertain pairs; decisions in it count, and it is written again with the pairs that remain.
-    threshold: probability from which two records are merged. Raises InputError for decisions that cannot be followed; the file stays as it was.
+    threshold: probability from which two records are merged. Raises InputError for decisions that cannot be followed;
+    the file stays as it was.
 
     >>> one, other = Paper(id="1", title="On the frogs of Ohio", year=1990), Paper(id="2", title="Toads")
     >>> dedupe([one, other]).removed
