@@ -115,7 +115,7 @@ def dedupe(
             sure.append(pair)
         elif pair.probability >= REVIEW and not is_version:
             result.uncertain.append(pair)
-    groups = _Groups(lambda one, other: weigh(compare(cited(one), cited(other)), weights), reviewed.decisions)
+    groups = _ConsistentGroups(lambda one, other: weigh(compare(cited(one), cited(other)), weights), reviewed.decisions)
     result.uncertain += [pair for pair in sorted(sure, key=_rank) if not groups.join(pair.one, pair.other)]
     result.groups, result.decided = groups.list_all(), len(reviewed.decisions)
     result.uncertain = sorted(
@@ -161,7 +161,7 @@ def _merge(records: Sequence[Paper]) -> Paper:
     return replace(merged, year=year, volume=printed.volume, issue=printed.issue, pages=printed.pages)
 
 
-class _Groups:
+class _ConsistentGroups:
     """Joins records pair by pair; first those that a person calls duplicates. All members share a list."""
 
     def __init__(self, weigh_pair: Callable[[int, int], float], decisions: Mapping[Pair, bool]) -> None:
