@@ -67,10 +67,10 @@ def write_lines(path: Path, lines: Iterable[str], *, errors: str = "strict") -> 
     return count
 
 
-def join_cells(cells: Iterable[object]) -> str:
+def join_cells(cells: Iterable[object], delimiter: str = ",") -> str:
     """Return a row of CSV without the end of the line."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(cells)
+    csv.writer(text, delimiter=delimiter, lineterminator="\n").writerow(cells)
     return text.getvalue()[:-1]
 
 

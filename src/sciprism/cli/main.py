@@ -32,6 +32,7 @@ from sciprism.cli.parts import merge, status
 from sciprism.cli.prepare import prepare
 from sciprism.cli.recommend import recommend
 from sciprism.cli.reproduce import reproduce
+from sciprism.cli.screen import screen
 from sciprism.cli.search import search, similar
 from sciprism.cli.tag import tag
 from sciprism.cli.tokenizer import tokenizer
@@ -226,10 +227,11 @@ for command in (*USE, *SCIENCE):
     )
 
 
-for name, group in {"match": match, "tag": tag, "prepare": prepare, "tokenizer": tokenizer, "results": results}.items():
+GROUPS = {"match": match, "tag": tag, "screen": screen, "prepare": prepare, "tokenizer": tokenizer, "results": results}
+for name, group in GROUPS.items():
     for part in group.registered_commands:
         assert part.callback is not None
-        work = part.callback if name == "match" else show_work(f"{name} {part.name}", part.callback)
+        work = part.callback if name in ("match", "screen") else show_work(f"{name} {part.name}", part.callback)
         part.callback, part.cls = with_explained_failures(work, writes=True), Command
         part.short_help = (part.callback.__doc__ or "").partition("\n")[0]
     app.add_typer(group, name=name)

@@ -1,0 +1,184 @@
+"""A screening session: records, the decisions on them, what to read next, counts, and advice on stopping."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sciprism.errors import InputError
+from sciprism.papers.duplicates import find_duplicates
+from sciprism.papers.records import Paper
+from sciprism.uses.screening.decisions import (
+    EXCLUDE,
+    INCLUDE,
+    UNDO,
+    UNSURE,
+    Decision,
+    append_decision,
+    read_decisions,
+    read_labels,
+)
+from sciprism.uses.screening.ranking import Ranker
+from sciprism.uses.screening.stopping import measure_agreement, recall_p_value
+
+CONFLICT = "conflict"
+"""What a record is that one screener includes and another excludes."""
+
+
+class Screening:
+    """The records of a review and all decisions on them; duplicates are one record, named by its first position.
+
+    decisions: tables, read in this order; new decisions go to the first. criteria: a text that relevant records
+    resemble. column: the header of labels that the files of papers have. seed: of the order before anything is included.
+    """
+
+    def __init__(
+        self, papers: Sequence[Paper], decisions: Sequence[Path] = (), *, criteria: str = "", column: str = "", seed: int = 0
+    ) -> None:
+        if not papers:
+            raise InputError("no record to screen; name files with records")
+        groups = [group.positions for group in find_duplicates(papers).groups]
+        owners = {row: group[0] for group in groups for row in group}
+        self._fullest = {group[0]: max(group, key=lambda row: len(papers[row].abstract)) for group in groups}
+        self._papers, self._renamed = _number_ids(papers)
+        self.records = [row for row in range(len(papers)) if owners.get(row, row) == row]
+        self.by_id = {paper.id: owners.get(row, row) for row, paper in enumerate(self._papers)}
+        self.labels = {owners.get(row, row): label for row, label in read_labels(papers, column).items()}
+        self.files, self.criteria, self.seed = list(decisions), criteria, seed
+        self.notes, self.unknown, self._changed = list[str](), list[str](), 0
+        self._log, self._state = list[Decision](), dict[int, dict[str, Decision]]()
+        self._ranker: Ranker | None = None
+        for path in self.files:
+            read, notes = read_decisions(path)
+            self.notes += notes
+            for decision in read:
+                self._apply(decision)
+
+    def _apply(self, decision: Decision) -> None:
+        if decision.id not in self.by_id:
+            self.unknown.append(decision.id)
+            return
+        self._log.append(decision)
+        by_screener = self._state.setdefault(self.by_id[decision.id], {})
+        before = by_screener.pop(decision.screener, None)
+        if decision.decision != UNDO:
+            self._changed += before is not None and before.decision != decision.decision
+            by_screener[decision.screener] = decision
+
+    def paper(self, record: int) -> Paper:
+        """Return a record's paper: of duplicates the one with the longest abstract, under the first one's id."""
+        return replace(self._papers[self._fullest.get(record, record)], id=self._papers[record].id)
+
+    def text(self, record: int) -> str:
+        """Return the text by which a record is ranked."""
+        return f"{self.paper(record).title} {self.paper(record).abstract}"
+
+    def decide(self, id: str, decision: str, *, reason: str = "", screener: str = "") -> None:
+        """Store a decision, on the disk when this returns. Raises InputError for an unknown id."""
+        if id not in self.by_id:
+            raise InputError(f"no record has the id {id!r}")
+        title, time = " ".join(self.paper(self.by_id[id]).title.split()), datetime.now(UTC).isoformat(timespec="seconds")
+        made = Decision(id=id, title=title, decision=decision, reason=reason, screener=screener, time=time)
+        if self.files:
+            append_decision(self.files[0], made)
+        self._apply(made)
+
+    def undo(self, screener: str = "") -> str:
+        """Withdraw a screener's latest decision that stands; return the record's id, "" where there is none."""
+        for decision in reversed(self._log):
+            if self._state[self.by_id[decision.id]].get(screener) is decision:
+                self.decide(decision.id, UNDO, screener=screener)
+                return decision.id
+        return ""
+
+    def verdict(self, record: int) -> str:
+        """Return what is decided of a record: include, exclude, unsure, conflict, or "" for nothing."""
+        words = {decision.decision for decision in self._state.get(record, {}).values()}
+        if {INCLUDE, EXCLUDE} <= words:
+            return CONFLICT
+        return min(words, key=(INCLUDE, EXCLUDE, UNSURE).index) if words else self.labels.get(record, "")
+
+    def reasons(self, record: int) -> str:
+        """Return why a record was excluded, "" where nobody says."""
+        given = (decision.reason for decision in self._state.get(record, {}).values())
+        return "; ".join(dict.fromkeys(filter(None, given)))
+
+    def rank(self, screener: str = "", *, double: bool = False) -> list[int]:
+        """Return the records left to a screener, the likeliest to be included first.
+
+        double: also those that only others decided. Before anything is included the order is random, or with criteria
+        that of the similarity to them.
+        """
+        done = {row for row, by in self._state.items() if (screener in by if double else by)} | self.labels.keys()
+        left = [row for row in self.records if row not in done]
+        included = [row for row in self.records if self.verdict(row) in (INCLUDE, CONFLICT)]
+        if not included and not self.criteria:
+            order: list[int] = np.random.default_rng(self.seed).permutation(left).tolist()
+            return order
+        if self._ranker is None:
+            self._ranker = Ranker([*map(self.text, range(len(self._papers))), self.criteria])
+        latest = {self.by_id[decision.id]: place for place, decision in enumerate(self._log)}
+        excluded = [row for row in self.records if self.verdict(row) == EXCLUDE]
+        excluded.sort(key=lambda row: latest.get(row, -1))
+        examples = [*included, *[len(self._papers)] * bool(self.criteria)]
+        scores = self._ranker.score(np.array(examples, np.int64), np.array(excluded, np.int64))
+        return sorted(left, key=lambda row: (-scores[row], row))
+
+    def p_value(self, target: float) -> float | None:
+        """Return the p-value of a recall below the target (`recall_p_value`); None before anything is included."""
+        order = dict.fromkeys(self.by_id[decision.id] for decision in self._log)
+        found = [self.verdict(row) != EXCLUDE for row in order if self._state[row] and row not in self.labels]
+        known = sum(label != EXCLUDE for label in self.labels.values())
+        return recall_p_value(found, len(self.records) - len(self.labels), target, known) if known or any(found) else None
+
+    def report(self) -> dict[str, Any]:
+        """Return the counts of PRISMA 2020's flow diagram and others, agreement (Cohen's kappa), and conflicts."""
+        verdicts = Counter(map(self.verdict, self.records))
+        reasons = Counter(self.reasons(row) for row in self.records if self.verdict(row) == EXCLUDE)
+        counts = {
+            "records identified": len(self._papers),
+            "duplicates removed": len(self._papers) - len(self.records),
+            "records screened": len(self.records) - verdicts[""],
+            "included": verdicts[INCLUDE],
+            "excluded": verdicts[EXCLUDE],
+            "unsure": verdicts[UNSURE],
+            "conflicts": verdicts[CONFLICT],
+            "not screened": verdicts[""],
+            "labelled in the file": len(self.labels),
+            "without abstract": sum(not self.paper(row).abstract for row in self.records),
+            "decisions changed": self._changed,
+            "decisions on unknown ids": len(self.unknown),
+            "ids of several papers, numbered": self._renamed,
+        }
+        names = sorted({name for by in self._state.values() for name in by})
+        both = {
+            f"{one} and {other}": [(by[one], by[other]) for by in self._state.values() if {one, other} <= by.keys()]
+            for one, other in combinations(names, 2)
+        }
+        conflicts = [row for row in self.records if self.verdict(row) == CONFLICT]
+        return {
+            "counts": counts,
+            "reasons": {reason or "(none given)": count for reason, count in reasons.most_common()},
+            "agreement": {
+                pair: measure_agreement([(one.decision, other.decision) for one, other in decisions])
+                for pair, decisions in both.items()
+            },
+            "conflicts": [asdict(decision) for row in conflicts for decision in self._state[row].values()],
+            "unknown": list(dict.fromkeys(self.unknown)),
+        }
+
+
+def _number_ids(papers: Sequence[Paper]) -> tuple[list[Paper], int]:
+    """Number the second and further records of an id, which may be a row's number; count such ids."""
+    seen, numbered = Counter[str](), list[Paper]()
+    for paper in papers:
+        seen[paper.id] += 1
+        numbered.append(paper if seen[paper.id] == 1 else replace(paper, id=f"{paper.id} ({seen[paper.id]})"))
+    return numbered, sum(count > 1 for count in seen.values())

@@ -1,0 +1,280 @@
+"""Screening: decisions that survive a kill, several screeners, the order of records, the test on recall, replays."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from build_commands import run
+from sciprism import InputError, Paper, read_papers
+from sciprism.uses.screening.decisions import Decision, append_decision, read_decisions
+from sciprism.uses.screening.ranking import Ranker, fit_svm
+from sciprism.uses.screening.session import Screening
+from sciprism.uses.screening.simulation import simulate
+from sciprism.uses.screening.stopping import measure_agreement, measure_work, recall_p_value
+
+TOPICS = {1: "Massage of the {0} for chronic pain in {1}", 0: "Sediment of the {0} in rivers near {1}"}
+NOUNS = ("knee", "shoulder", "neck", "hip", "wrist", "ankle", "back", "elbow", "jaw", "foot")
+PLACES = ("nurses", "miners", "pupils", "sailors")
+CRITERIA = "massage for pain"
+
+
+def build_papers(included: int = 6, excluded: int = 14) -> list[Paper]:
+    """Records of two topics, the included ones last."""
+    pairs = [(noun, place) for place in PLACES for noun in NOUNS]
+    rows = [(0, pair) for pair in pairs[:excluded]] + [(1, pair) for pair in pairs[:included]]
+    return [
+        Paper(id=f"{'no' if not label else 'yes'}{n}", title=TOPICS[label].format(*pair), year=1980 + n)
+        for n, (label, pair) in enumerate(rows)
+    ]
+
+
+def test_the_likeliest_come_first_and_decisions_are_on_the_disk(tmp_path):
+    table = tmp_path / "mine.csv"
+    session = Screening(build_papers(), [table], seed=1)
+    assert sorted(session.rank()) == list(range(20)) and session.rank() == Screening(build_papers(), seed=1).rank()
+    session.decide("yes14", "include")
+    session.decide("no0", "exclude", reason="not about people")
+    again = Screening(build_papers(), [table])
+    assert {session.paper(row).id[:3] for row in again.rank()[:5]} == {"yes"} and again.rank() == session.rank()
+    assert again.undo() == "no0" and again.undo() == "yes14" and again.undo() == ""
+    counts = Screening(build_papers(), [table]).report()["counts"]
+    assert counts["not screened"] == 20 and counts["included"] == 0
+    by_criteria = Screening(build_papers(), criteria=CRITERIA)
+    assert {by_criteria.paper(row).id[:3] for row in by_criteria.rank()[:6]} == {"yes"}
+
+
+def test_killed_at_any_moment_only_the_last_decision_is_lost(tmp_path):
+    table = tmp_path / "mine.csv"
+    for number, decision in enumerate(("include", "exclude"), 1):
+        made = Decision(id=f"r{number}", title="Ö, “q”", decision=decision, screener="anna", time="2026")
+        append_decision(table, made)
+    data = table.read_bytes()
+    last = data.rfind(b"\n", 0, -1) + 1
+    whole, _ = read_decisions(table)
+    for length in [*range(data.find(b"\n") + 1), *range(last, len(data))]:
+        table.write_bytes(data[:length])
+        read, notes = read_decisions(table)
+        assert all(one.id == other.id and one.decision == other.decision for one, other in zip(read, whole, strict=False))
+        if length >= last:
+            assert len(read) + len(notes) in (1, 2) and read[0] == whole[0]
+        append_decision(table, Decision(id="r3", decision="unsure", screener="anna"))
+        after, notes = read_decisions(table)
+        assert [one.id for one in after] == [*(one.id for one in read), "r3"] and not notes, length
+
+
+def test_a_table_that_a_person_saved_keeps_its_columns(tmp_path):
+    table = tmp_path / "mine.csv"
+    table.write_bytes("\ufeffDecision;Id;Comment\r\nmaybe;no0;look again\r\n1;yes14;\r\n;no1;".encode())
+    session = Screening(build_papers(), [table])
+    assert [session.verdict(row) for row in (0, 14, 1)] == ["unsure", "include", ""]
+    session.decide("no2", "exclude")
+    assert table.read_text(encoding="utf-8-sig").splitlines()[-2:] == [";no1;", "exclude;no2;"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id,decision\nno0,perhaps\n", "line 2: 'perhaps' is no decision"),
+        ("id,decision\n,include\n", "line 2: a decision without the id"),
+        ("id,title\nno0,A\n", "no column decision"),
+    ],
+)
+def test_a_table_that_cannot_be_used(tmp_path, text, message):
+    (tmp_path / "mine.csv").write_text(text)
+    with pytest.raises(InputError, match=message):
+        Screening(build_papers(), [tmp_path / "mine.csv"])
+
+
+def test_two_screeners(tmp_path):
+    tables = [tmp_path / "anna.csv", tmp_path / "ben.csv"]
+    words = {"anna": ("include", "include", "exclude", "exclude"), "ben": ("include", "exclude", "exclude", "exclude")}
+    for table, (name, decisions) in zip(tables, words.items(), strict=True):
+        session = Screening(build_papers(), [table])
+        for id, decision in zip(("yes14", "yes15", "no0", "no1"), decisions, strict=True):
+            session.decide(id, "unsure", screener=name)
+            session.decide(id, decision, screener=name)
+        session.files[0].open("a").write("gone,,include,,anna,\n")
+    session = Screening(build_papers(), tables)
+    report = session.report()
+    # agreed 3 of 4; by chance 1/2 * 1/4 + 1/2 * 3/4 = 1/2
+    assert report["agreement"] == {"anna and ben": pytest.approx(0.5)}
+    assert [(row["id"], row["screener"]) for row in report["conflicts"]] == [("yes15", "anna"), ("yes15", "ben")]
+    assert report["counts"]["decisions changed"] == 8 and report["unknown"] == ["gone"]
+    assert len(session.rank("carl")) == 16 and len(session.rank("carl", double=True)) == 20
+    assert measure_agreement([]) is None and measure_agreement([("include", "include")]) is None
+
+
+def test_duplicates_are_decided_once_and_ids_of_several_papers_are_numbered():
+    papers = build_papers(2, 2)
+    copy = Paper(id="copy", title=papers[2].title, year=papers[2].year, abstract="Longer.", ids={"doi": "10.1/a"})
+    papers[2] = Paper(id="yes2", title=papers[2].title, year=papers[2].year, ids={"doi": "10.1/a"})
+    other = Paper(id="no0", title="A paper of quite another matter and place", year=2001)
+    session = Screening([*papers, copy, other])
+    session.decide("copy", "include")
+    assert session.verdict(2) == "include" and session.paper(2).abstract == "Longer." and session.paper(2).id == "yes2"
+    session.decide("no0 (2)", "exclude")
+    counts = session.report()["counts"]
+    assert counts["duplicates removed"] == 1 and counts["ids of several papers, numbered"] == 1
+    assert counts["records screened"] == 2 and session.verdict(0) == ""
+
+
+@pytest.mark.parametrize("kind", ["csv", "rayyan", "asreview"])
+def test_labels_of_the_file_are_known_before(tmp_path, kind):
+    path = tmp_path / ("refs.csv" if kind == "csv" else "refs.ris")
+    words = {"rayyan": 'RAYYAN-INCLUSION: {{"Anna"=>"{}"}}', "asreview": "ASReview_{}"}
+    labels = {"csv": ("1", "0", "", "1.0"), "rayyan": ("Included", "Excluded", "Maybe", "Included")}
+    labels["asreview"] = ("relevant", "irrelevant", "not_seen", "relevant")
+    papers = build_papers(2, 2)
+    if kind == "csv":
+        rows = [f"{p.id},{p.title},{label}" for p, label in zip(papers, labels["csv"], strict=True)]
+        path.write_text("\n".join(["id,title,label_included", *rows]) + "\n")
+    else:
+        notes = map(words[kind].format, labels[kind])
+        path.write_text(
+            "".join(
+                f"TY  - JOUR\nID  - {p.id}\nTI  - {p.title}\nN1  - {note}\nER  - \n"
+                for p, note in zip(papers, notes, strict=True)
+            )
+        )
+    session = Screening(list(read_papers(path)))
+    unsure = "unsure" if kind == "rayyan" else ""
+    assert [session.verdict(row) for row in range(4)] == ["include", "exclude", unsure, "include"]
+    if kind == "csv":
+        path.write_text("id,title,label_included\na,A title of a paper,2\n")
+        with pytest.raises(InputError, match="line 2: '2' is no decision"):
+            Screening(list(read_papers(path)))
+
+
+def test_what_cannot_be_ranked_by_decisions():
+    with pytest.raises(InputError, match="no record to screen"):
+        Screening([])
+    one = Screening([Paper(id="a", title="Alone")], criteria="alone")
+    one.decide("a", "exclude")
+    assert one.rank() == [] and one.p_value(0.95) is None
+    papers = build_papers(1, 2)
+    session = Screening(papers)
+    for paper in papers[:2]:
+        session.decide(paper.id, "exclude")
+    assert session.rank() == [2] and session.p_value(0.95) is None  # all excluded: random order
+    with pytest.raises(InputError, match="no record has the id"):
+        session.decide("gone", "include")
+
+
+def test_the_svm_solves_its_objective():
+    generator = np.random.default_rng(0)
+    rows = generator.normal(size=(30, 4)).astype(np.float32)
+    targets = np.where(rows[:, 0] + 0.5 * generator.normal(size=30) > 0, 1, -1).astype(np.float32)
+    costs = np.full(30, 0.3, np.float32)
+    vector = fit_svm(rows @ rows.T, targets, costs) @ rows
+    slack = np.maximum(0, 1 - targets * (rows @ vector))
+    gradient = vector - 2 * (costs * slack * targets) @ rows
+    assert np.abs(gradient).max() < 1e-4
+    similar = Ranker(["red fox runs", "red fox sleeps", "blue sea"]).compare(np.array([0, 2]))
+    assert similar[0, 0] == pytest.approx(1) and similar[0, 1] > 0 and similar[0, 2] == similar[1, 1] == 0
+
+
+def test_recall_is_tested_by_the_hypergeometric_distribution():
+    # 10 records, 4 seen: 1 included, then 3 excluded. Recall below 95 %: at least one of the 9 is relevant; C(8,3)/C(9,3)
+    assert recall_p_value([True, False, False, False], 10, 0.95) == pytest.approx(6 / 9)
+    assert recall_p_value([True] + [False] * 9, 10, 0.95) == pytest.approx(0, abs=1e-9)
+    # 2 found of 20, recall below 50 %: 3 or more of the 18 are relevant; none in a sample of 8
+    expected = math.comb(15, 8) / math.comb(18, 8)
+    assert recall_p_value([True, True] + [False] * 8, 20, 0.5) == pytest.approx(expected)
+    # two were known before: 4 found, and 4 / 0.5 - 4 + 1 = 5 would be missing
+    known = math.comb(13, 8) / math.comb(18, 8)
+    assert recall_p_value([True, True] + [False] * 8, 20, 0.5, known=2) == pytest.approx(known)
+    assert measure_work(np.array([1, 2, 3, 10]), 20, recall=0.75) == {
+        "needed": 3,
+        "wss": pytest.approx(0.75 - 3 / 20),
+        "atd": pytest.approx(4 / 20),
+    }
+
+
+def test_a_replay_finds_the_included_first():
+    papers = build_papers(8, 30)
+    texts, labels = [paper.title for paper in papers], [paper.id.startswith("yes") for paper in papers]
+    for review in simulate(texts, labels, seeds=2):
+        work = review.to_json()
+        assert len(review.found) == 36 and sum(review.found) == 7
+        assert work["needed"] <= 10 and work["wss"] > 0.6 and work["recall at stop"] == 1
+    with pytest.raises(InputError, match="1 of 3 labelled records are included"):
+        simulate(texts[-3:], [True, False, False])
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch, capsys):
+    """A folder with records, labelled and not, and a way to run the command in it with keys."""
+    monkeypatch.chdir(tmp_path)
+    for name, heads in {"refs.csv": "id,title", "labelled.csv": "id,title,included"}.items():
+        lines = [f"{p.id},{p.title}" + f",{int(p.id[0] == 'y')}" * (name[0] == "l") for p in build_papers()]
+        Path(name).write_text("\n".join([heads, *lines]) + "\n")
+
+    def screen(*words, keys=""):
+        monkeypatch.setattr("sys.stdin", io.StringIO(keys))
+        return run(monkeypatch, capsys, "screen", *words)
+
+    return screen
+
+
+def test_the_desk_takes_keys(command):
+    status, out, err = command("refs.csv", "--criteria", CRITERIA, keys="i\ni\nx\ne wrong place\nu\nz\nq\n")
+    assert status == 0 and "2 included, 18 not screened" in out and "undone: " in out, err
+    assert "excluded: wrong place" in out and "stopping: go on; a recall of 95% is not established" in out
+    rows = list(csv.DictReader(Path("refs.decisions.csv").open()))
+    assert [row["decision"] for row in rows] == ["include", "include", "exclude", "unsure", "undo"]
+    status, out, _ = command("refs.csv", keys="i\n" * 30)
+    assert status == 0 and "no record is left to decide" in out and "you may consider to stop" in out
+
+
+def test_without_a_desk(command):
+    assert command("refs.csv", "--next", "4", "-o", "batch.csv", "--criteria", CRITERIA)[0] == 0
+    rows = list(csv.DictReader(Path("batch.csv").open()))
+    assert len(rows) == 4 and {row["id"][:3] for row in rows} == {"yes"}
+    lines = Path("batch.csv").read_text().splitlines()
+    lines[1:3] = [line.replace(",,,", ",include,,", 1) for line in lines[1:3]]
+    Path("batch.csv").write_text("\n".join(lines))
+    words = ("refs.csv", "--decisions", "log.csv", "--decisions", "batch.csv")
+    status, out, _ = command(*words, "--json")
+    assert status == 0 and json.loads(out)["counts"]["included"] == 2
+    assert command(*words, "-o", "in.ris", "--only", "included")[0] == 0
+    assert Path("in.ris").read_text().count("N1  - ASReview_relevant; include") == 2
+    assert command(*words, "-o", "all.csv")[0] == 0
+    rows = list(csv.DictReader(Path("all.csv").open()))
+    assert len(rows) == 20 and [row["included"] for row in rows].count("1") == 2
+    for wrong in (("--next", "3"), ("-o", "x.txt"), ("-o", "refs.csv"), ("--only", "none"), ("--risk", "2")):
+        assert command("refs.csv", *wrong)[0] == 2
+
+
+@pytest.mark.slow  # matplotlib is imported
+def test_simulate_draws(command):
+    pytest.importorskip("matplotlib")
+    assert command("simulate", "labelled.csv", "--seeds", "2", "-o", "recall.svg")[0] == 0
+    assert Path("recall.svg").read_text().startswith("<?xml")
+
+
+def test_simulate_prints(command):
+    status, out, err = command("simulate", "labelled.csv", "--seeds", "2")
+    assert status == 0 and "included       6" in out and "mean" in out, err
+    status, out, _ = command("simulate", "labelled.csv", "--seeds", "2", "--json")
+    assert status == 0 and json.loads(out)["mean"]["wss"] > 0.5
+    status, _, err = command("simulate", "refs.csv")
+    assert status == 2 and "0 of 0 labelled records are included" in err
+
+
+@pytest.mark.data
+def test_a_real_review_is_found_early():
+    import gzip
+
+    path = Path(os.environ["SCIPRISM_DATA"]) / "cls_systematic_review_screening" / "records.jsonl.gz"
+    with gzip.open(path, "rt") as lines:
+        rows = [row for row in map(json.loads, lines) if row["topic"] == "Cohen2006_NSAIDS"]
+    reviews = simulate([f"{row['title']} {row['abstract']}" for row in rows], [row["label"] == 1 for row in rows], seeds=2)
+    assert np.mean([review.to_json()["wss"] for review in reviews]) > 0.6
