@@ -62,7 +62,9 @@ def test_killed_at_any_moment_only_the_last_decision_is_lost(tmp_path):
     for length in [*range(data.find(b"\n") + 1), *range(last, len(data))]:
         table.write_bytes(data[:length])
         read, notes = read_decisions(table)
-        assert all(one.id == other.id and one.decision == other.decision for one, other in zip(read, whole, strict=False))
+        assert all(
+            one.id == other.id and one.decision == other.decision for one, other in zip(read, whole, strict=False)
+        )
         if length >= last:
             assert len(read) + len(notes) in (1, 2) and read[0] == whole[0]
         append_decision(table, Decision(id="r3", decision="unsure", screener="anna"))
@@ -101,7 +103,7 @@ def test_two_screeners(tmp_path):
         for id, decision in zip(("yes14", "yes15", "no0", "no1"), decisions, strict=True):
             session.decide(id, "unsure", screener=name)
             session.decide(id, decision, screener=name)
-        session.files[0].open("a").write("gone,,include,,anna,\n")
+        table.write_text(table.read_text() + "gone,,include,,anna,\n")
     session = Screening(build_papers(), tables)
     report = session.report()
     # agreed 3 of 4; by chance 1/2 * 1/4 + 1/2 * 3/4 = 1/2
@@ -182,7 +184,7 @@ def test_the_svm_solves_its_objective():
 
 
 def test_recall_is_tested_by_the_hypergeometric_distribution():
-    # 10 records, 4 seen: 1 included, then 3 excluded. Recall below 95 %: at least one of the 9 is relevant; C(8,3)/C(9,3)
+    # 1 included of 10, then 3 excluded; recall below 95 %: one of the other 9 is relevant; C(8,3) / C(9,3)
     assert recall_p_value([True, False, False, False], 10, 0.95) == pytest.approx(6 / 9)
     assert recall_p_value([True] + [False] * 9, 10, 0.95) == pytest.approx(0, abs=1e-9)
     # 2 found of 20, recall below 50 %: 3 or more of the 18 are relevant; none in a sample of 8
@@ -209,6 +211,10 @@ def test_a_replay_finds_the_included_first():
         simulate(texts[-3:], [True, False, False])
 
 
+def read_table(path):
+    return list(csv.DictReader(Path(path).read_text().splitlines()))
+
+
 @pytest.fixture
 def command(tmp_path, monkeypatch, capsys):
     """A folder with records, labelled and not, and a way to run the command in it with keys."""
@@ -228,7 +234,7 @@ def test_the_desk_takes_keys(command):
     status, out, err = command("refs.csv", "--criteria", CRITERIA, keys="i\ni\nx\ne wrong place\nu\nz\nq\n")
     assert status == 0 and "2 included, 18 not screened" in out and "undone: " in out, err
     assert "excluded: wrong place" in out and "stopping: go on; a recall of 95% is not established" in out
-    rows = list(csv.DictReader(Path("refs.decisions.csv").open()))
+    rows = read_table("refs.decisions.csv")
     assert [row["decision"] for row in rows] == ["include", "include", "exclude", "unsure", "undo"]
     status, out, _ = command("refs.csv", keys="i\n" * 30)
     assert status == 0 and "no record is left to decide" in out and "you may consider to stop" in out
@@ -236,7 +242,7 @@ def test_the_desk_takes_keys(command):
 
 def test_without_a_desk(command):
     assert command("refs.csv", "--next", "4", "-o", "batch.csv", "--criteria", CRITERIA)[0] == 0
-    rows = list(csv.DictReader(Path("batch.csv").open()))
+    rows = read_table("batch.csv")
     assert len(rows) == 4 and {row["id"][:3] for row in rows} == {"yes"}
     lines = Path("batch.csv").read_text().splitlines()
     lines[1:3] = [line.replace(",,,", ",include,,", 1) for line in lines[1:3]]
@@ -247,7 +253,7 @@ def test_without_a_desk(command):
     assert command(*words, "-o", "in.ris", "--only", "included")[0] == 0
     assert Path("in.ris").read_text().count("N1  - ASReview_relevant; include") == 2
     assert command(*words, "-o", "all.csv")[0] == 0
-    rows = list(csv.DictReader(Path("all.csv").open()))
+    rows = read_table("all.csv")
     assert len(rows) == 20 and [row["included"] for row in rows].count("1") == 2
     for wrong in (("--next", "3"), ("-o", "x.txt"), ("-o", "refs.csv"), ("--only", "none"), ("--risk", "2")):
         assert command("refs.csv", *wrong)[0] == 2
@@ -276,5 +282,7 @@ def test_a_real_review_is_found_early():
     path = Path(os.environ["SCIPRISM_DATA"]) / "cls_systematic_review_screening" / "records.jsonl.gz"
     with gzip.open(path, "rt") as lines:
         rows = [row for row in map(json.loads, lines) if row["topic"] == "Cohen2006_NSAIDS"]
-    reviews = simulate([f"{row['title']} {row['abstract']}" for row in rows], [row["label"] == 1 for row in rows], seeds=2)
+    reviews = simulate(
+        [f"{row['title']} {row['abstract']}" for row in rows], [row["label"] == 1 for row in rows], seeds=2
+    )
     assert np.mean([review.to_json()["wss"] for review in reviews]) > 0.6

@@ -85,7 +85,7 @@ def records(
     from sciprism.uses.screening.session import Screening
 
     files = decisions or [Path(records[0]).with_suffix(".decisions.csv")]
-    if (next or only) and output is None or only not in ("", *VERDICTS):
+    if ((next or only) and output is None) or only not in ("", *VERDICTS):
         raise InputError(f"--next and --only need a file, -o FILE; --only is one of {', '.join(VERDICTS)}")
     if output is not None:
         if output.suffix.lower() not in (".csv", ".ris")[: 1 if next else 2]:
@@ -220,7 +220,9 @@ def simulate(
         return
     print_facts({name: f"{count:,}" for name, count in counts.items()})
     heads = ["records until 95 %", "WSS@95, %", "ATD, %", "test advised stop at", "recall there, %"]
-    print_table(["start"], heads, ([str(name), *_format_work(work)] for name, work in [*enumerate(scores), ("mean", mean)]))
+    print_table(
+        ["start"], heads, ([str(name), *_format_work(work)] for name, work in [*enumerate(scores), ("mean", mean)])
+    )
 
 
 def _format_work(work: dict[str, Any]) -> list[str]:

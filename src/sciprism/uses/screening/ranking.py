@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 import torch
 
-from sciprism.arrays import Floats, Rows, normalize_rows
+from sciprism.arrays import Floats, Rows
 from sciprism.index.lexical import split_words
 
 COST = 0.11
@@ -25,7 +26,7 @@ BLOCK = 16  # records whose similarities are computed at once
 class Ranker:
     """Scores all records by those that were included and excluded.
 
-    texts: of all n records; words and pairs of words are weighed by TF-IDF.
+    texts: of all n records; words are weighed by TF-IDF.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -37,7 +38,7 @@ class Ranker:
         missing = [row for row in rows.tolist() if row not in self._rows]
         for first in range(0, len(missing), BLOCK):
             block = missing[first : first + BLOCK]
-            dense = torch.stack([self._words[row].to_dense() for row in block], dim=1)  # (terms, m)
+            dense = torch.stack([self._words[row].to_dense() for row in block], dim=1)  # (words, m)
             self._rows |= dict(zip(block, (self._words @ dense).T.numpy(), strict=True))
         return np.stack([self._rows[row] for row in rows.tolist()])
 
@@ -77,23 +78,25 @@ def fit_svm(kernel: Floats, targets: Floats, costs: Floats) -> Floats:
 
 
 def count_terms(texts: Sequence[str]) -> torch.Tensor:
-    """Return words and pairs of words of texts as a sparse matrix (n, terms): log counts times rarity, rows of length 1.
+    """Return the words of texts as a sparse matrix (n, words): log counts times rarity, rows of length 1.
 
-    Terms of a single text are left out: they relate it to no other.
+    Words of a single text are left out: they relate it to no other.
     """
-    counts = [Counter([*words, *zip(words, words[1:], strict=False)]) for words in map(split_words, texts)]
-    spread = Counter(term for count in counts for term in count)
-    numbers = {term: number for number, term in enumerate(term for term, texts in spread.items() if texts > 1)}
-    rarity = np.log((1 + len(texts)) / (1 + np.fromiter((spread[term] for term in numbers), float, len(numbers)))) + 1
-    terms = [[numbers[term] for term in count if term in numbers] for count in counts]
-    values = [
-        normalize_rows(((1 + np.log([count[term] for term in count if term in numbers])) * rarity[own])[None])[0]
-        for count, own in zip(counts, terms, strict=True)
-    ]
-    starts = np.cumsum([0, *map(len, terms)])
-    columns = torch.tensor([term for own in terms for term in own], dtype=torch.int64)
-    entries = torch.from_numpy(np.concatenate(values).astype(np.float32))
-    with warnings.catch_warnings(action="ignore"):  # that its matrices are a beta version
+    counts = [Counter(split_words(text)) for text in texts]
+    spread = Counter(word for count in counts for word in count)
+    numbers = {word: number for number, word in enumerate(word for word, count in spread.items() if count > 1)}
+    rarity = np.log((1 + len(texts)) / (1 + np.fromiter(map(spread.get, numbers), float, len(numbers)))) + 1
+    rows, starts = [{numbers[word]: many for word, many in count.items() if word in numbers} for count in counts], [0]
+    values = np.zeros(sum(map(len, rows)), np.float32)
+    for row in rows:
+        weights = (1 + np.log(list(row.values()))) * rarity[list(row)]
+        starts.append(starts[-1] + len(row))
+        values[starts[-2] : starts[-1]] = weights / max(np.linalg.norm(weights), 1e-9)
+    words = np.fromiter(chain.from_iterable(rows), np.int64, len(values))
+    with warnings.catch_warnings(action="ignore"):  # that such matrices are a beta version of torch
         return torch.sparse_csr_tensor(
-            torch.from_numpy(starts), columns, entries, size=(len(texts), max(1, len(numbers)))
+            torch.tensor(starts),
+            torch.from_numpy(words),
+            torch.from_numpy(values),
+            size=(len(texts), max(1, len(numbers))),
         )

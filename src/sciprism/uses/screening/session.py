@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from itertools import combinations
@@ -36,11 +36,17 @@ class Screening:
     """The records of a review and all decisions on them; duplicates are one record, named by its first position.
 
     decisions: tables, read in this order; new decisions go to the first. criteria: a text that relevant records
-    resemble. column: the header of labels that the files of papers have. seed: of the order before anything is included.
+    resemble. column: the header of labels in the files of papers. seed: of the order before anything is included.
     """
 
     def __init__(
-        self, papers: Sequence[Paper], decisions: Sequence[Path] = (), *, criteria: str = "", column: str = "", seed: int = 0
+        self,
+        papers: Sequence[Paper],
+        decisions: Sequence[Path] = (),
+        *,
+        criteria: str = "",
+        column: str = "",
+        seed: int = 0,
     ) -> None:
         if not papers:
             raise InputError("no record to screen; name files with records")
@@ -84,7 +90,10 @@ class Screening:
         """Store a decision, on the disk when this returns. Raises InputError for an unknown id."""
         if id not in self.by_id:
             raise InputError(f"no record has the id {id!r}")
-        title, time = " ".join(self.paper(self.by_id[id]).title.split()), datetime.now(UTC).isoformat(timespec="seconds")
+        title, time = (
+            " ".join(self.paper(self.by_id[id]).title.split()),
+            datetime.now(UTC).isoformat(timespec="seconds"),
+        )
         made = Decision(id=id, title=title, decision=decision, reason=reason, screener=screener, time=time)
         if self.files:
             append_decision(self.files[0], made)
@@ -136,7 +145,9 @@ class Screening:
         order = dict.fromkeys(self.by_id[decision.id] for decision in self._log)
         found = [self.verdict(row) != EXCLUDE for row in order if self._state[row] and row not in self.labels]
         known = sum(label != EXCLUDE for label in self.labels.values())
-        return recall_p_value(found, len(self.records) - len(self.labels), target, known) if known or any(found) else None
+        return (
+            recall_p_value(found, len(self.records) - len(self.labels), target, known) if known or any(found) else None
+        )
 
     def report(self) -> dict[str, Any]:
         """Return the counts of PRISMA 2020's flow diagram and others, agreement (Cohen's kappa), and conflicts."""

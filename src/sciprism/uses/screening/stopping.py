@@ -55,7 +55,8 @@ def measure_agreement(pairs: Sequence[tuple[str, str]]) -> float | None:
         return None
     words = {word for pair in pairs for word in pair}
     agreed = sum(one == other for one, other in pairs) / len(pairs)
-    chance = sum(
-        sum(one == word for one, _ in pairs) * sum(other == word for _, other in pairs) for word in words
-    ) / len(pairs) ** 2
+    chance = (
+        sum(sum(one == word for one, _ in pairs) * sum(other == word for _, other in pairs) for word in words)
+        / len(pairs) ** 2
+    )
     return None if chance == 1 else (agreed - chance) / (1 - chance)
