@@ -24,7 +24,7 @@ HELP = "i include, e exclude, r exclude with a reason, u unsure, z undo, q quit"
 VERDICTS = {"included": "include", "excluded": "exclude", "unsure": "unsure", "conflict": "conflict"}
 LABELS = {"include": ("1", "ASReview_relevant; "), "exclude": ("0", "ASReview_irrelevant; ")}
 """Verdict -> what ASReview reads in a table, in RIS."""
-BATCH_COLUMNS = ("id", "title", "decision", "reason", "screener", "authors", "year", "abstract")
+BATCH_COLUMNS: tuple[str, ...] = ("id", "title", "decision", "reason", "screener", "authors", "year", "abstract")
 OUTPUT_COLUMNS = ("id", "title", "authors", "year", "venue", "doi", "abstract", "decision", "reason", "included")
 
 screen = typer.Typer(
@@ -56,24 +56,38 @@ class StoppingTest(Reading):
         return papers
 
 
+@dataclass(frozen=True, kw_only=True)
+class ScreenOptions(StoppingTest):
+    """What is screened, by whom, and what is written."""
+
+    decisions: Annotated[
+        tuple[Path, ...], "A table of decisions; new ones go to the first; repeatable. Else RECORDS.decisions.csv."
+    ] = ()
+    criteria: Annotated[str, "What relevant records are about, to begin with."] = ""
+    screener: Annotated[str, "Your name, where there are several."] = ""
+    double: Annotated[bool, "Show records that only others decided, too.", "--double"] = False
+    next: Annotated[int, "Write so many next records to -o, to decide in a spreadsheet."] = 0
+    only: Annotated[str, "Write these alone: included, excluded, unsure or conflict."] = ""
+    seed: Annotated[int, "Seed of the order before anything is included."] = 0
+
+    def check(self, output: Path | None, inputs: list[str | Path]) -> None:
+        """Raise InputError for a file that cannot be written so."""
+        if ((self.next or self.only) and output is None) or self.only not in ("", *VERDICTS):
+            raise InputError(f"--next and --only need a file, -o FILE; --only is one of {', '.join(VERDICTS)}")
+        if output is not None:
+            if output.suffix.lower() not in (".csv", ".ris")[: 1 if self.next else 2]:
+                raise InputError(f"{output}: its name must end with .csv{'' if self.next else ' or .ris'}")
+            check_outputs([output], inputs)
+
+
 @screen.command("records")
 @with_settings
 def records(
     records: Records,
-    reading: StoppingTest,
-    decisions: Annotated[
-        list[Path] | None,
-        typer.Option(help="A table of decisions; new ones go to the first; repeatable. Else RECORDS.decisions.csv."),
-    ] = None,
-    criteria: Annotated[str, typer.Option(help="What relevant records are about, to begin with.")] = "",
-    screener: Annotated[str, typer.Option(help="Your name, where there are several.")] = "",
-    double: Annotated[bool, typer.Option("--double", help="Show records that only others decided, too.")] = False,
-    next: Annotated[int, typer.Option(help="Write so many next records to -o, to decide in a spreadsheet.")] = 0,
+    settings: ScreenOptions,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write records with decisions, .csv or .ris, and end.")
     ] = None,
-    only: Annotated[str, typer.Option(help="Write these alone: included, excluded, unsure or conflict.")] = "",
-    seed: Annotated[int, typer.Option(help="Seed of the order before anything is included.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Screen records one by one, by keys: each decision is stored at once, and the likeliest ones come first.
@@ -84,27 +98,17 @@ def records(
     """
     from sciprism.uses.screening.session import Screening
 
-    files = decisions or [Path(records[0]).with_suffix(".decisions.csv")]
-    if ((next or only) and output is None) or only not in ("", *VERDICTS):
-        raise InputError(f"--next and --only need a file, -o FILE; --only is one of {', '.join(VERDICTS)}")
-    if output is not None:
-        if output.suffix.lower() not in (".csv", ".ris")[: 1 if next else 2]:
-            raise InputError(f"{output}: its name must end with .csv{'' if next else ' or .ris'}")
-        check_outputs([output], [*records, *files])
-    session = Screening(reading.read(records), files, criteria=criteria, column=reading.labels, seed=seed)
+    files = settings.decisions or (Path(records[0]).with_suffix(".decisions.csv"),)
+    settings.check(output, [*records, *files])
+    papers = settings.read(records)
+    session = Screening(papers, files, criteria=settings.criteria, column=settings.labels, seed=settings.seed)
     for note in session.notes:
         print(note, file=sys.stderr)
-    if next and output is not None:
-        papers = [session.paper(row) for row in session.rank(screener, double=double)[:next]]
-        _write(output, BATCH_COLUMNS, [(paper, "", "") for paper in papers], screener)
-    elif output is not None:
-        rows = [row for row in session.records if not only or session.verdict(row) == VERDICTS[only]]
-        judged = [(session.paper(row), session.verdict(row), session.reasons(row)) for row in rows]
-        _write(output, OUTPUT_COLUMNS, judged, "")
+    if output is not None:
+        _write(output, session, settings)
     elif not as_json:
-        _open_desk(session, screener, double)
-    p_value = session.p_value(reading.target)
-    stopping = {"target": reading.target, "risk": reading.risk, "p": p_value}
+        _open_desk(session, settings)
+    stopping = {"target": settings.target, "risk": settings.risk, "p": session.p_value(settings.target)}
     report = session.report() | {"stopping": stopping}
     if as_json:
         print_json("sciprism.screen/1", {"decisions": [*map(str, files)], "output": output and str(output)} | report)
@@ -112,10 +116,10 @@ def records(
         _print_report(report)
 
 
-def _open_desk(session: Screening, screener: str, double: bool) -> None:
+def _open_desk(session: Screening, settings: ScreenOptions) -> None:
     """Show one record after the other and store what the keys decide, until q or the end of the input."""
-    queue, decided = list[int](), 0
-    while queue or (queue := session.rank(screener, double=double)[: max(1, decided // 20)]):
+    queue, decided, screener = list[int](), 0, settings.screener
+    while queue or (queue := session.rank(screener, double=settings.double)[: max(1, decided // 20)]):
         key, reason = _ask(session, queue[0])
         if key == "q":
             return
@@ -146,18 +150,26 @@ def _ask(session: Screening, record: int) -> tuple[str, str]:
     return (line.strip()[:1].lower(), line.strip()[1:].strip()) if line else ("q", "")
 
 
-def _write(output: Path, columns: tuple[str, ...], judged: list[tuple[Paper, str, str]], screener: str) -> None:
-    """Write records with verdicts and reasons by the suffix of the file."""
+def _write(output: Path, session: Screening, settings: ScreenOptions) -> None:
+    """Write the next records to decide, or those with decisions, by the suffix of the file."""
     from sciprism.files import join_cells, write_lines
     from sciprism.papers.bibliography_entries import find_doi, format_ris
 
+    if settings.next:
+        chosen = session.rank(settings.screener, double=settings.double)[: settings.next]
+        columns, judged = BATCH_COLUMNS, [(session.paper(row), "", "") for row in chosen]
+    else:
+        only = VERDICTS.get(settings.only)
+        chosen = [row for row in session.records if only in (None, session.verdict(row))]
+        judged = [(session.paper(row), session.verdict(row), session.reasons(row)) for row in chosen]
+        columns = OUTPUT_COLUMNS
     if output.suffix.lower() == ".ris":
         notes = ((paper, f"{LABELS.get(verdict, ('', ''))[1]}{verdict}; {reason}") for paper, verdict, reason in judged)
         write_lines(output, format_ris(notes), errors="replace")
     else:
-        rows: list[dict[str, Any]] = [
+        rows: list[dict[str, object]] = [
             {name: getattr(paper, name) for name in ("id", "title", "year", "venue", "abstract")}
-            | {"authors": "; ".join(paper.authors), "doi": find_doi(paper), "screener": screener}
+            | {"authors": "; ".join(paper.authors), "doi": find_doi(paper), "screener": settings.screener}
             | {"decision": verdict, "reason": reason, "included": LABELS.get(verdict, ("", ""))[0]}
             for paper, verdict, reason in judged
         ]
