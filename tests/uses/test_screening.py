@@ -15,7 +15,7 @@ import pytest
 from build_commands import run
 from sciprism import InputError, Paper, read_papers
 from sciprism.uses.screening.decisions import Decision, append_decision, read_decisions
-from sciprism.uses.screening.ranking import Ranker, fit_svm
+from sciprism.uses.screening.ranking import RecordRanker, fit_svm
 from sciprism.uses.screening.session import Screening
 from sciprism.uses.screening.simulation import simulate
 from sciprism.uses.screening.stopping import measure_agreement, measure_work, recall_p_value
@@ -179,7 +179,7 @@ def test_the_svm_solves_its_objective():
     slack = np.maximum(0, 1 - targets * (rows @ vector))
     gradient = vector - 2 * (costs * slack * targets) @ rows
     assert np.abs(gradient).max() < 1e-4
-    similar = Ranker(["red fox runs", "red fox sleeps", "blue sea"]).compare(np.array([0, 2]))
+    similar = RecordRanker(["red fox runs", "red fox sleeps", "blue sea"]).compare(np.array([0, 2]))
     assert similar[0, 0] == pytest.approx(1) and similar[0, 1] > 0 and similar[0, 2] == similar[1, 1] == 0
 
 

@@ -23,7 +23,7 @@ MAX_STEPS = 20
 BLOCK = 16  # records whose similarities are computed at once
 
 
-class Ranker:
+class RecordRanker:
     """Scores all records by those that were included and excluded.
 
     texts: of all n records; words are weighed by TF-IDF.

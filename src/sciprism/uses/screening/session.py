@@ -25,7 +25,7 @@ from sciprism.uses.screening.decisions import (
     read_decisions,
     read_labels,
 )
-from sciprism.uses.screening.ranking import Ranker
+from sciprism.uses.screening.ranking import RecordRanker
 from sciprism.uses.screening.stopping import measure_agreement, recall_p_value
 
 CONFLICT = "conflict"
@@ -60,7 +60,7 @@ class Screening:
         self.files, self.criteria, self.seed = list(decisions), criteria, seed
         self.notes, self.unknown, self._changed = list[str](), list[str](), 0
         self._log, self._state = list[Decision](), dict[int, dict[str, Decision]]()
-        self._ranker: Ranker | None = None
+        self._ranker: RecordRanker | None = None
         for path in self.files:
             read, notes = read_decisions(path)
             self.notes += notes
@@ -132,7 +132,7 @@ class Screening:
             order: list[int] = np.random.default_rng(self.seed).permutation(left).tolist()
             return order
         if self._ranker is None:
-            self._ranker = Ranker([*map(self.text, range(len(self._papers))), self.criteria])
+            self._ranker = RecordRanker([*map(self.text, range(len(self._papers))), self.criteria])
         latest = {self.by_id[decision.id]: place for place, decision in enumerate(self._log)}
         excluded = [row for row in self.records if self.verdict(row) == EXCLUDE]
         excluded.sort(key=lambda row: latest.get(row, -1))

@@ -10,7 +10,7 @@ import numpy as np
 
 from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
-from sciprism.uses.screening.ranking import Ranker
+from sciprism.uses.screening.ranking import RecordRanker
 from sciprism.uses.screening.stopping import measure_work, recall_p_value
 
 BATCH = 0.05
@@ -46,7 +46,7 @@ def simulate(
     if truth.sum() < 2 or truth.all():
         counts = f"{truth.sum():,} of {len(truth):,} labelled records are included"
         raise InputError(f"{counts}; a simulation needs two that are and one that is not")
-    ranker, reviews = Ranker(texts), list[SimulatedReview]()
+    ranker, reviews = RecordRanker(texts), list[SimulatedReview]()
     for seed in range(seeds):
         found = truth[replay(ranker.score, truth, seed)[2:]].tolist()
         checks = range(1, len(found), max(1, len(found) // CHECKS))
@@ -56,7 +56,7 @@ def simulate(
 
 
 def replay(score: Callable[[Rows, Rows], Floats], truth: np.ndarray[Any, Any], seed: int) -> Rows:
-    """Return the records in the order of screening, the two priors first. score: that of `Ranker`."""
+    """Return the records in the order of screening, the two priors first. score: that of `RecordRanker`."""
     generator = np.random.default_rng(seed)
     order = np.array([generator.choice(np.flatnonzero(truth == label)) for label in (True, False)], np.int64)
     left = np.setdiff1d(np.arange(len(truth)), order)
