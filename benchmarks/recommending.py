@@ -8,12 +8,15 @@ Vis author with at least 25 papers, and the two to four of an ACL paper: how muc
 Feedback: of the list, the first five papers that are not hidden are named as unwanted, and the rest is ranked again.
 Unwanted topic: of the mixed libraries, the ACL papers are named as unwanted: how much of the list is from ACL still?
 
-Settings are chosen on the dev half of authors and papers (by hash), and reported on the test half: those with the
-highest mean of nDCG@20 and recall@50 over the five data sets, of equal ones the one that finds more of the small
-interest; the weight of unwanted papers by feedback and unwanted topic. Intervals: paired bootstrap over authors or
+Users: half of a real user's library of at least eight papers is the library, the other half hidden; candidates are all
+other papers of the users.
+
+Settings are chosen on the dev half of users (by hash), and reported on the test half of users, authors and papers; the
+weight of unwanted papers by feedback and unwanted topic. Intervals: paired bootstrap over authors or
 papers; authors share papers, so that theirs are too narrow. Run from the repository root:
 
-    SCIPRISM_DATA=... python benchmarks/recommending.py vis-new vis-all acl cacm mixed -o results/recommending.json
+    SCIPRISM_DATA=... python benchmarks/recommending.py users vis-new vis-all acl cacm mixed \
+        -o results/recommending.json
 """
 
 from __future__ import annotations
@@ -48,6 +51,7 @@ from sciprism.uses.recommending.settings import RecommendSettings
 FIRST_NEW = 2016
 DEPTH, CUT = 50, 20
 SMALL_LINKS = 4
+SMALL_LIBRARY = 8
 BIG_LIBRARY = 25
 REJECTED = 5
 WEIGHTS = (0.0, 0.1, 0.25, 0.5, 1.0)
@@ -121,6 +125,11 @@ def load_cacm(folder: Path, encoder: CachedEncoder) -> Graph:
     return Graph(papers, encode(papers, encoder), [pair for one, two in pairs for pair in ((one, two), (two, one))])
 
 
+def load_users(folder: Path, encoder: CachedEncoder) -> Graph:
+    papers = [Paper.from_json(row) for row in read_rows(folder / "rec_user_libraries" / "papers.jsonl.gz")]
+    return Graph(papers, encode(papers, encoder), list_citations(papers))
+
+
 def list_citations(papers: list[Paper]) -> list[tuple[int, int]]:
     place = {paper.id: row for row, paper in enumerate(papers)}
     found = ((row, place.get(id)) for row, paper in enumerate(papers) for id in dict.fromkeys(paper.references))
@@ -158,6 +167,19 @@ def build_link_cases(graph: Graph, name: str) -> list[Case]:
             open_rows = np.setdiff1d(np.arange(len(graph.papers)), [row, *rows[:half]])
             id = f"{name}/{graph.papers[row].id}"
             cases.append(Case(id, sorted(rows[:half]), frozenset(rows[half:]), open_rows, frozenset([row])))
+    return cases
+
+
+def build_user_cases(graph: Graph, folder: Path) -> list[Case]:
+    """Return a case of each user with enough papers: half of them is the library."""
+    place = {paper.id: row for row, paper in enumerate(graph.papers)}
+    cases = []
+    for user in read_rows(folder / "rec_user_libraries" / "libraries.jsonl.gz"):
+        rows = sorted((place[id] for id in user["papers"]), key=lambda row: random_bits(user["user"], row))
+        if len(rows) >= SMALL_LIBRARY:
+            half = (len(rows) + 1) // 2
+            open_rows = np.setdiff1d(np.arange(len(graph.papers)), rows[:half])
+            cases.append(Case(user["user"], sorted(rows[:half]), frozenset(rows[half:]), open_rows))
     return cases
 
 
@@ -200,7 +222,8 @@ def rank_ours(settings: RecommendSettings, unwanted: Sequence[int] = ()) -> Rank
         vectors, key = graph.vectors[case.library], (tuple(case.library), settings.interests)
         if key not in graph.interests:
             graph.interests[key] = find_interests(vectors, settings.interests)
-        profile = LibraryProfile(vectors, graph.interests[key], graph.vectors[list(unwanted)], settings)
+        centre = graph.vectors[case.candidates].mean(axis=0)
+        profile = LibraryProfile(vectors, graph.interests[key], graph.vectors[list(unwanted)], settings, centre)
         rows = select_pool(profile, graph, case.candidates)
         chosen, _ = choose_papers(profile, graph.vectors[rows].astype(np.float64), graph.years[rows], settings)
         return rows[chosen].tolist()
@@ -236,6 +259,10 @@ def score_mean_vector(graph: Graph, case: Case) -> np.ndarray:
 
 def score_nearest(graph: Graph, case: Case) -> np.ndarray:
     return (graph.vectors[case.candidates] @ graph.vectors[case.library].T).max(axis=1)
+
+
+def score_five_nearest(graph: Graph, case: Case) -> np.ndarray:
+    return np.sort(graph.vectors[case.candidates] @ graph.vectors[case.library].T, axis=1)[:, -5:].mean(axis=1)
 
 
 def score_bm25(graph: Graph, case: Case) -> np.ndarray:
@@ -316,7 +343,6 @@ def list_measures(data: str) -> list[str]:
 def choose_on_dev(data: str, graph: Graph, cases: Sequence[Case]) -> dict[str, Any]:
     """Return the scores of settings on the dev half, one setting changed at a time."""
     grids: dict[str, list[Any]] = {
-        "neighbours": [1, 3, 5, 8, 1000],  # 1000: all own papers
         "balance": [0.0, 0.25, 0.5, 0.75, 1.0],
         "diversity": [0.0, 0.1, 0.2, 0.3, 0.5],
         "interests": [None, 1, 3, 5],
@@ -336,9 +362,12 @@ def compare_on_test(data: str, graph: Graph, cases: Sequence[Case]) -> dict[str,
     """Return all systems on the test half."""
     systems: dict[str, Rank] = {
         "recommend": rank_ours(LISTED),
-        "recommend, no shares of interests": rank_ours(replace(LISTED, balance=0.0)),
-        "recommend, relevance alone": rank_ours(replace(LISTED, balance=0.0, diversity=0.0)),
+        "recommend, balance 0.5": rank_ours(replace(LISTED, balance=0.5)),
+        "recommend, balance 1": rank_ours(replace(LISTED, balance=1.0)),
+        "recommend, diversity 0.1": rank_ours(replace(LISTED, diversity=0.1)),
+        "recommend, diversity 0.3": rank_ours(replace(LISTED, diversity=0.3)),
         "nearest own paper": rank_by(score_nearest),
+        "mean of the five nearest own papers": rank_by(score_five_nearest),
         "mean vector": rank_by(score_mean_vector),
         "BM25": rank_by(score_bm25),
         "most cited until 2015": rank_by(score_citations(FIRST_NEW)),
@@ -347,7 +376,7 @@ def compare_on_test(data: str, graph: Graph, cases: Sequence[Case]) -> dict[str,
     }
     test = [case for case in cases if case.part == "test"]
     skipped = ["most cited until 2015"] if data != "vis-all" else []
-    skipped += ["most cited by others until today"] if data == "mixed" else []
+    skipped += ["most cited by others until today"] if data in ("mixed", "users") else []
     scores = {name: measure(graph, test, rank) for name, rank in systems.items() if name not in skipped}
     names = list_measures(data)
     found: dict[str, Any] = {
@@ -403,10 +432,12 @@ def measure_feedback(graph: Graph, cases: Sequence[Case], part: str) -> dict[str
 
 def measure_data(data: str, folder: Path, encoder: CachedEncoder) -> dict[str, Any]:
     """Return all results on one data set."""
-    loaders = {"acl": load_acl, "cacm": load_cacm}
+    loaders = {"acl": load_acl, "cacm": load_cacm, "users": load_users}
     graph = loaders.get(data, load_vis)(folder, encoder)
     first = len(graph.papers)
-    if data == "mixed":
+    if data == "users":
+        cases = build_user_cases(graph, folder)
+    elif data == "mixed":
         graph, cases = mix_cases(graph, load_acl(folder, encoder))
     else:
         is_vis = data.startswith("vis")
@@ -427,7 +458,7 @@ def measure_data(data: str, folder: Path, encoder: CachedEncoder) -> dict[str, A
 
 def main() -> None:
     parser = build_parser(__doc__)
-    parser.add_argument("sets", nargs="+", choices=["vis-new", "vis-all", "acl", "cacm", "mixed"])
+    parser.add_argument("sets", nargs="+", choices=["users", "vis-new", "vis-all", "acl", "cacm", "mixed"])
     parser.add_argument("--data", type=Path, default=os.environ.get("SCIPRISM_DATA"), help="folder of the open data")
     args: argparse.Namespace = parser.parse_args()
     model = Encoder.load()

@@ -185,3 +185,15 @@ def test_the_options_have_the_defaults_of_the_settings() -> None:
     options = {option.name: option.default for option in list_options(RecommendSettings)}
     assert build_settings(RecommendSettings, options) == RecommendSettings()
     assert options["interests"] == 0 and build_settings(RecommendSettings, options | {"interests": 3}).interests == 3
+
+
+def test_what_was_shown_is_not_shown_again(command) -> None:
+    shown = [command(*MINE, "-k", "2", "--seen", "shown.csv", "--json") for _ in range(3)]
+    lists = [[hit["id"] for hit in json.loads(out)["hits"]] for _, out, _ in shown]
+    assert [len(ids) for ids in lists] == [2, 2, 0] and not set(lists[0]) & set(lists[1])
+    last = json.loads(shown[2][1])
+    assert last["counts"]["seen"] == 4 and "seen" in {paper["reason"] for paper in last["left_out"]}
+    assert len(Path("shown.csv").read_text().splitlines()) == 5
+    Path("other.csv").write_text("id,title\n1,A\n")
+    status, _, err = command(*MINE, "--seen", "other.csv")
+    assert status == 2 and "other.csv, row 1" in err and Path("other.csv").read_text() == "id,title\n1,A\n"

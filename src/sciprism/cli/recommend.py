@@ -27,6 +27,7 @@ from sciprism.uses.recommending.settings import RecommendSettings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sciprism.papers.records import Paper
     from sciprism.uses.recommending import Recommendations
     from sciprism.uses.recommending.results import LeftOut
 
@@ -38,6 +39,10 @@ New = Annotated[list[str], typer.Option("--new", help="Papers to rank: a file or
 Output = Annotated[
     Path | None,
     typer.Option("-o", "--output", help="A .csv, .jsonl, .bib or .ris file; without suffix the first three."),
+]
+Seen = Annotated[
+    Path | None,
+    typer.Option("--seen", help="A .csv file of papers shown before: they are left out, and the list is added to it."),
 ]
 
 
@@ -54,6 +59,7 @@ def recommend(
         list[str] | None,
         typer.Option("--not", "--unwanted", help="Papers like which none should be shown; repeatable."),
     ] = None,
+    seen: Seen = None,
     model: Annotated[str, typer.Option("--model", help="A model for files: folder, packaged name or hub id.")] = "",
     as_json: AsJson = False,
 ) -> None:
@@ -69,8 +75,13 @@ def recommend(
     if output is not None:  # a wrong name is an error now, not after the work
         check_outputs([*results.list_outputs(output), results.name_left_out(output)], chain(*inputs.values()))
         results.check_companions(output)
-    recommended = _rank(inputs, settings, model, reading)
+    if seen is not None:
+        check_outputs([seen], chain(*inputs.values()))
+    shown = results.read_seen(seen) if seen is not None else []
+    recommended = _rank(inputs, shown, settings, model, reading)
     files = results.write_recommendations(recommended, output) if output is not None else []
+    if seen is not None:
+        results.add_seen(recommended, seen)
     print_skipped(recommended.skipped, recommended.counts.skipped)
     if as_json:
         print_json("sciprism.recommend/1", inputs | {"output": list(map(str, files))} | recommended.to_json())
@@ -78,7 +89,9 @@ def recommend(
         _print(recommended, files)
 
 
-def _rank(inputs: dict[str, list[str]], settings: RecommendSettings, model: str, reading: Reading) -> Recommendations:
+def _rank(
+    inputs: dict[str, list[str]], seen: list[Paper], settings: RecommendSettings, model: str, reading: Reading
+) -> Recommendations:
     """Return the recommendations with a display of progress; say of an interruption that vectors are cached."""
     from sciprism.uses.recommending import recommend as rank
     from sciprism.uses.recommending.paper_sources import FileReading
@@ -88,6 +101,7 @@ def _rank(inputs: dict[str, list[str]], settings: RecommendSettings, model: str,
         with ProgressDisplay("reading", "papers") as display:
             return rank(
                 **inputs,
+                seen=seen,
                 settings=settings,
                 model=model,
                 reading=files,
@@ -104,7 +118,8 @@ def _print(recommended: Recommendations, files: list[Path]) -> None:
     rows = [[interest.name, f"{interest.papers:,}", f"{names.count(interest.name):,}"] for interest in interests]
     print_table(["interest of the library"], ["papers", "recommended"], rows)
     left_out = {f"that the library has (by {reason})": count for reason, count in counts.owned.items()}
-    left_out |= {"unwanted": counts.unwanted, "repeated": counts.repeated, "skipped": counts.skipped}
+    left_out |= {"unwanted": counts.unwanted, "shown before": counts.seen}
+    left_out |= {"repeated": counts.repeated, "skipped": counts.skipped}
     again = f" ({counts.library_versions:,} of them versions of others, which count once)"
     print(f"{counts.library:,} papers of the library{again * bool(counts.library_versions)}, {counts.new:,} new papers")
     if any(left_out.values()):
@@ -122,9 +137,9 @@ def _print(recommended: Recommendations, files: list[Path]) -> None:
 
 def _print_left_out(left_out: Sequence[LeftOut], files: list[Path]) -> None:
     """Name the papers that are left out with the reason, or the first of many."""
-    from sciprism.uses.recommending.results import REPEATED, UNWANTED, name_left_out
+    from sciprism.uses.recommending.results import REPEATED, SEEN, UNWANTED, name_left_out
 
-    places = {UNWANTED: "is in --not as [{}]", REPEATED: "repeats the new paper [{}]"}
+    places = {UNWANTED: "is in --not as [{}]", SEEN: "was shown before as [{}]", REPEATED: "repeats the new paper [{}]"}
     where = f"in {name_left_out(files[0])}" if files else "with --json, or in a file with -o"
     for paper in left_out[:SHOWN]:
         place = places.get(paper.reason, f"is in the library as [{{}}] (by {paper.reason})").format(paper.copy_of)

@@ -1,4 +1,4 @@
-"""Relevance by hand: the mean of the nearest own papers, unwanted papers, age."""
+"""Relevance by hand: the power mean of the similarities to own papers, unwanted papers, age."""
 
 from __future__ import annotations
 
@@ -20,21 +20,27 @@ def build_profile(own: np.ndarray, interests: list[int], unwanted: np.ndarray = 
     return LibraryProfile(own.astype(np.float32), np.array(interests), unwanted, RecommendSettings(**settings))
 
 
-def test_relevance_is_the_mean_of_the_nearest_own_papers() -> None:
-    """Cosines of (0.6, 0.8, 0) with the axes are 0.6, 0.8, 0."""
-    found = build_profile(AXES, [0, 0, 1], neighbours=2).score(np.array([[0.6, 0.8, 0.0]]), NO_YEARS[:1])
-    assert found.overall[0] == pytest.approx(0.7)
-    assert (found.interest[0], found.inside[0]) == (0, pytest.approx(0.7))
+def test_relevance_is_the_power_mean_of_the_similarities_to_own_papers() -> None:
+    """Cosines of (0.6, 0.8, 0) with the axes are 0.6, 0.8, 0; 0.6 ** 1.5 is 0.46476, 0.8 ** 1.5 is 0.71554."""
+    found = build_profile(AXES, [0, 0, 1]).score(np.array([[0.6, 0.8, 0.0]]), NO_YEARS[:1])
+    assert found.overall[0] == pytest.approx((1.18030 / 3) ** (2 / 3), abs=1e-5)
+    assert (found.interest[0], found.inside[0]) == (0, pytest.approx((1.18030 / 2) ** (2 / 3), abs=1e-5))
     assert (found.own[0], found.nearest[0]) == (1, pytest.approx(0.8))
-    found = build_profile(AXES, [0, 0, 1], neighbours=9).score(np.array([[0.6, 0.8, 0.0]]), NO_YEARS[:1])
-    assert found.overall[0] == pytest.approx(1.4 / 3)
+
+
+def test_what_all_new_papers_share_does_not_count() -> None:
+    """Without (0, 0, 1), which both share, (0.6, 0, 0.8) and (0, 0.6, 0.8) point elsewhere; their cosine is 0.64."""
+    own, new = np.array([[0.6, 0.0, 0.8]], np.float32), np.array([[0.0, 0.6, 0.8]])
+    settings = RecommendSettings()
+    found = LibraryProfile(own, np.array([0]), NONE, settings, AXES[2] * 0.8).score(new, NO_YEARS[:1])
+    assert found.overall.tolist() == [0.0] and found.nearest[0] == pytest.approx(0.64)
 
 
 def test_unwanted_papers_and_age_lower_the_relevance() -> None:
     years = np.array([2020.0, 2010.0, np.nan])
     vectors = np.array([[0.6, 0.8, 0.0]] * 3)
     unwanted = AXES[:1]
-    plain = build_profile(AXES[1:2], [0], unwanted, neighbours=1, unwanted_weight=0.5, half_life=10.0, now=2020)
+    plain = build_profile(AXES[1:2], [0], unwanted, unwanted_weight=0.5, half_life=10.0, now=2020)
     assert plain.score(vectors, years).overall == pytest.approx([0.5, 0.25, 0.25])  # (0.8 - 0.5 * 0.6) * age
     assert plain.measure_unwanted(vectors) == pytest.approx([0.6] * 3)
     below = plain.score(np.array([[1.0, 0.0, 0.0]] * 3), years).overall
@@ -70,7 +76,6 @@ def test_a_paper_fits_an_interest_that_is_as_near_as_its_own_papers() -> None:
     [
         ({"k": 0}, "k is 0"),
         ({"interests": 0}, "0 interests"),
-        ({"neighbours": 0}, "0 neighbours"),
         ({"balance": 1.5}, "balance is 1.5"),
         ({"diversity": 1.0}, "diversity is 1.0"),
         ({"unwanted_weight": -1.0}, "unwanted weight is -1.0"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +26,7 @@ from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
 from sciprism.uses.recommending.paper_sources import PaperBlock
 from sciprism.uses.recommending.profile import LibraryProfile
-from sciprism.uses.recommending.results import NEAR_COPY, REPEATED, UNWANTED, LeftOut, RecommendCounts
+from sciprism.uses.recommending.results import NEAR_COPY, REPEATED, LeftOut, RecommendCounts
 
 RETAINED = 300
 """Papers retained overall and of each interest, at least."""
@@ -61,22 +61,23 @@ class Candidate:
 class CandidatePool:
     """The best new papers so far: memory depends on the length of the list, not on how many are read.
 
-    own: the papers of the library, in the rows of the profile; versions: further records of them. unwanted: those that
-    are not to be shown. counts: of new papers, which are counted here. left_out: those that are not recommended because
-    they are known.
+    own: the papers of the library, in the rows of the profile; versions: further records of them. hidden: those that
+    are not to be shown, by the reason. counts: of new papers, which are counted here. left_out: those that are not
+    recommended because they are known.
     """
 
     def __init__(
         self,
         profile: LibraryProfile,
         own: Sequence[Paper],
-        unwanted: Sequence[Paper],
+        hidden: Mapping[str, Sequence[Paper]],
         k: int,
         counts: RecommendCounts,
         versions: Sequence[Paper] = (),
     ) -> None:
         self.profile, self.own, self.counts = profile, own, counts
-        self._owned, self._unwanted = OwnedPapers([*own, *versions]), OwnedPapers(unwanted)
+        self._owned = OwnedPapers([*own, *versions])
+        self._hidden = {reason: OwnedPapers(papers) for reason, papers in hidden.items()}
         size = max(RETAINED, PER_RESULT * k)
         self.left_out: list[LeftOut] = []
         self._overall = _Best(size)
@@ -123,10 +124,13 @@ class CandidatePool:
     def _is_known(self, paper: Paper) -> bool:
         if copy := self._owned.find_copy(paper):
             self._leave_out_owned(paper, *copy)
-        elif copy := self._unwanted.find_copy(paper):
-            self.counts.unwanted += 1
-            self._leave_out(paper, UNWANTED, copy[1])
-        return copy is not None
+            return True
+        for reason, papers in self._hidden.items():
+            if copy := papers.find_copy(paper):
+                setattr(self.counts, reason, getattr(self.counts, reason) + 1)
+                self._leave_out(paper, reason, copy[1])
+                return True
+        return False
 
     def _leave_out_owned(self, paper: Paper, reason: str, own: Paper) -> None:
         self.counts.owned[reason] = self.counts.owned.get(reason, 0) + 1

@@ -64,6 +64,12 @@ class CollectionSource:
         """Return the number of papers."""
         return len(self.stored)
 
+    def sample_vectors(self, count: int) -> Iterator[Floats]:
+        """Yield vectors of up to `count` papers, evenly from the whole collection, (1, d) each."""
+        step = max(1, -(-len(self.stored) // count))
+        for matrix in self.stored.vectors(choose_paper_space(self.stored)):
+            yield from (matrix.block(row, row + 1) for row in range(step // 2, len(matrix), step))
+
     def blocks(self, encode: PaperVectors) -> Iterator[PaperBlock]:  # noqa: ARG002 (they have vectors)
         """Yield all papers in blocks, without abstract, fields, keywords and references."""
         stored, first = self.stored, 0

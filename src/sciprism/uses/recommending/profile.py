@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Doubles, Floats, Rows
-from sciprism.uses.matching import mean_of_best
 from sciprism.uses.recommending.settings import RecommendSettings
 
+EXPONENT = 1.5
+"""Above 1, near own papers count more than far ones; chosen on users' libraries (results/user_libraries.json)."""
 CELLS = 1 << 22
 """Similarities in memory at once."""
 NO_YEAR = 0.5
 """What age counts for a paper without a year: as one of one half-life."""
+TINY = np.finfo(np.float32).tiny
 BEHIND = 0.5
 """Papers by which an interest must be behind its share before its next one is taken."""
 
@@ -40,15 +42,25 @@ class Relevance:
 class LibraryProfile:
     """Vectors of a library (n, d), its papers' interests (n,) and vectors of unwanted papers (u, d), of length 1.
 
-    A paper's relevance is its mean cosine to the `neighbours` nearest own papers, minus the weighted cosine to the
-    nearest unwanted paper, times 2 ** (-age / half-life). A relevance of 0 or less stays: age would raise it.
+    A paper's relevance is `mean_similarity` to all own papers, minus the weighted similarity to the nearest unwanted
+    paper, times 2 ** (-age / half-life). A relevance of 0 or less stays: age would raise it. centre: the mean vector
+    (d,) of new papers, which is taken off before papers are compared: what all of them share does not count.
     """
 
-    def __init__(self, vectors: Floats, interests: Rows, unwanted: Floats, settings: RecommendSettings) -> None:
+    def __init__(
+        self,
+        vectors: Floats,
+        interests: Rows,
+        unwanted: Floats,
+        settings: RecommendSettings,
+        centre: Floats | None = None,
+    ) -> None:
         self.vectors, self.interests, self.unwanted = vectors, interests, unwanted
+        self.centre = np.zeros(vectors.shape[1], np.float32) if centre is None else centre
         self.sizes = np.bincount(interests)
         self.members = [np.flatnonzero(interests == number) for number in range(len(self.sizes))]
         self._settings = settings
+        self._own, self._disliked = self._without_centre(vectors), self._without_centre(unwanted)
         self.floors = self._find_floors()
 
     def score(self, vectors: NDArray[Any], years: NDArray[np.float64]) -> Relevance:
@@ -70,15 +82,18 @@ class LibraryProfile:
         return np.asarray((vectors @ self.unwanted.T.astype(vectors.dtype)).max(axis=1), np.float64)
 
     def _score_block(self, vectors: NDArray[Any], years: NDArray[np.float64]) -> Relevance:
-        similarities = vectors @ self.vectors.T.astype(vectors.dtype)
-        nearest = self._settings.neighbours
-        inside = np.stack([mean_of_best(similarities[:, rows], nearest) for rows in self.members], axis=1)
-        interest = inside.argmax(axis=1)
-        nearest_row = similarities.argmax(axis=1)
+        near: NDArray[Any] = vectors @ self.vectors.T.astype(vectors.dtype)
+        own = near.argmax(axis=1)
         rows = np.arange(len(vectors))
-        own_similarity = np.asarray(similarities[rows, nearest_row], np.float64)
-        unwanted = self.measure_unwanted(vectors)
-        penalty = self._settings.unwanted_weight * unwanted if len(self.unwanted) else np.zeros(len(vectors))
+        nearest = np.asarray(near[rows, own], np.float64)
+        fits = self.measure_unwanted(vectors) < nearest
+        centred = self._without_centre(vectors)
+        similarities = centred @ self._own.T.astype(vectors.dtype)
+        inside = np.stack([mean_similarity(similarities[:, members]) for members in self.members], axis=1)
+        interest = inside.argmax(axis=1)
+        penalty = np.zeros(len(vectors))
+        if len(self.unwanted):
+            penalty = self._settings.unwanted_weight * (centred @ self._disliked.T.astype(vectors.dtype)).max(axis=1)
         recency = self._weigh_age(years)
 
         def adjust(similarity: Doubles) -> Doubles:
@@ -86,13 +101,18 @@ class LibraryProfile:
             return np.where(scores > 0, scores * recency, scores)
 
         return Relevance(
-            overall=adjust(mean_of_best(similarities, nearest)),
+            overall=adjust(mean_similarity(similarities)),
             inside=adjust(inside[rows, interest]),
-            fits=(inside[rows, interest] >= self.floors[interest]) & (unwanted < own_similarity),
+            fits=fits & (inside[rows, interest] >= self.floors[interest]),
             interest=interest,
-            nearest=own_similarity,
-            own=nearest_row,
+            nearest=nearest,
+            own=own,
         )
+
+    def _without_centre(self, vectors: NDArray[Any]) -> NDArray[Any]:
+        shifted = vectors - self.centre.astype(vectors.dtype) if len(vectors) else vectors
+        unit: NDArray[Any] = shifted / np.maximum(np.linalg.norm(shifted, axis=1, keepdims=True), TINY)
+        return unit
 
     def _weigh_age(self, years: NDArray[np.float64]) -> Doubles:
         half_life = self._settings.half_life
@@ -110,12 +130,22 @@ class LibraryProfile:
             step = max(1, CELLS // len(rows))
             for start in range(0, len(rows), step):
                 part = rows[start : start + step]
-                near: NDArray[Any] = self.vectors[part] @ self.vectors[rows].T
-                near[np.arange(len(part)), np.arange(start, start + len(part))] = -np.inf  # itself
-                best = mean_of_best(near, min(self._settings.neighbours, len(rows) - 1))
+                near: NDArray[Any] = self._own[part] @ self._own[rows].T
+                near[np.arange(len(part)), np.arange(start, start + len(part))] = 0.0  # itself
+                best = mean_similarity(near) * (len(rows) / (len(rows) - 1)) ** (1 / EXPONENT)
                 floors[number] = np.fmin(floors[number], best.min())
         measured = floors[~np.isnan(floors)]
         return np.where(np.isnan(floors), measured.min() if len(measured) else -np.inf, floors)
+
+
+def mean_similarity(cosines: NDArray[Any]) -> Doubles:
+    """Return the power mean of each row's cosines, of which negative ones count 0. (n, p) -> (n,).
+
+    >>> mean_similarity(np.array([[0.25, -1.0], [1.0, 1.0]])).round(4)
+    array([0.1575, 1.    ])
+    """
+    mean: Doubles = (np.maximum(cosines, 0.0) ** EXPONENT).mean(axis=1, dtype=np.float64) ** (1 / EXPONENT)
+    return mean
 
 
 def choose_papers(

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, astuple, dataclass, field, fields
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ from sciprism.uses.recommending.interests import Interest
 COLUMNS = ("rank", "score", "id", "doi", "url", "title", "authors", "year", "venue", "interest", "because")
 ALL = (".csv", ".jsonl", ".bib")
 """Files that are written for a name without a suffix."""
+SEEN_COLUMNS = ("shown", "id", "doi", "title", "authors", "year", "venue")
+"""Of the file of papers that were shown; `shown` is the day."""
 SUFFIXES = (*ALL, ".ris")
 BEGINNINGS = {".csv": ",".join(COLUMNS), ".jsonl": '{"rank": ', ".bib": "% papers recommended by sciprism"}
 """How files of recommendations begin."""
-NEAR_COPY, UNWANTED, REPEATED = "near-duplicate", "unwanted", "repeated"
+NEAR_COPY, UNWANTED, SEEN, REPEATED = "near-duplicate", "unwanted", "seen", "repeated"
 """Reasons for leaving a paper out, besides an id that the library has."""
 
 
@@ -39,7 +42,7 @@ class NearPaper:
 class LeftOut:
     """A new paper that is not recommended, why, and the paper that it is a copy of.
 
-    reason: by what the library has it, `doi`, `id`, `title`, `near-duplicate` ...; `unwanted`; or `repeated`.
+    reason: by what the library has it, `doi`, `id`, `title`, `near-duplicate` ...; `unwanted`; `seen`; or `repeated`.
     """
 
     id: str
@@ -90,6 +93,7 @@ class RecommendCounts:
     new_without_abstract: int = 0
     owned: dict[str, int] = field(default_factory=dict)
     unwanted: int = 0
+    seen: int = 0
     repeated: int = 0
     skipped: int = 0
     encoded: int = 0
@@ -172,6 +176,37 @@ def write_recommendations(recommended: Recommendations, path: Path) -> list[Path
         rows = [LEFT_OUT_COLUMNS, *map(astuple, recommended.left_out)]
         write_lines(left_out, map(join_cells, rows), errors="replace")
     return files
+
+
+def read_seen(path: Path) -> list[Paper]:
+    """Return the papers of a file that `add_seen` wrote, none where there is no file. Raises InputError for another."""
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))
+    if not rows or tuple(rows[0]) != SEEN_COLUMNS or any(len(row) != len(SEEN_COLUMNS) for row in rows):
+        bad = next((number for number, row in enumerate(rows, 1) if len(row) != len(SEEN_COLUMNS)), 1)
+        raise InputError(
+            f"{path}, row {bad}: no row of {', '.join(SEEN_COLUMNS)}; name a file that --seen wrote, or a new one"
+        )
+    return [
+        Paper(
+            id=id,
+            title=title,
+            authors=tuple(authors.split("; ")) if authors else (),
+            venue=venue,
+            year=int(year) if year.lstrip("-").isdigit() else None,
+            ids={"doi": doi} if doi else {},
+        )
+        for _, id, doi, title, authors, year, venue in rows[1:]
+    ]
+
+
+def add_seen(recommended: Recommendations, path: Path) -> None:
+    """Add the recommended papers to the file of papers that were shown, written as a whole or not at all."""
+    before = [path.read_text(encoding="utf-8").rstrip("\n")] if path.exists() else [_join_cells(SEEN_COLUMNS)]
+    rows = [hit.to_json() | {"shown": date.today(), "authors": "; ".join(hit.authors)} for hit in recommended.hits]
+    write_lines(path, [*before, *(_join_cells(row[name] for name in SEEN_COLUMNS) for row in rows)], errors="replace")
 
 
 def describe_reason(hit: Recommendation) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,18 +18,30 @@ from sciprism.uses.recommending.interests import Interest, describe_interests, f
 from sciprism.uses.recommending.paper_sources import (
     CollectionSource,
     FileReading,
+    PaperBlock,
     PaperInput,
     PaperSource,
     SharedSpace,
     open_sources,
 )
 from sciprism.uses.recommending.profile import LibraryProfile, choose_papers
-from sciprism.uses.recommending.results import NearPaper, Recommendation, Recommendations, RecommendCounts
+from sciprism.uses.recommending.results import (
+    SEEN,
+    UNWANTED,
+    NearPaper,
+    Recommendation,
+    Recommendations,
+    RecommendCounts,
+)
 from sciprism.uses.recommending.settings import RecommendSettings
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
 
+CENTRED = 1000
+"""New papers whose mean vector is what all have in common, where there are so many."""
+DOUBTED = 10
+"""New papers at which half of their mean vector is taken off: fewer may be of one topic by accident."""
 REASONS = 3
 """Own papers that are named as the reason of a recommendation."""
 OnProgress = Callable[[str, int, int | None], None]
@@ -40,6 +53,7 @@ def recommend(
     new: PaperInput,
     *,
     unwanted: PaperInput = (),
+    seen: Sequence[Paper] = (),
     settings: RecommendSettings | None = None,
     model: str | Encoder = "",
     reading: FileReading | None = None,
@@ -48,13 +62,14 @@ def recommend(
     """Rank new papers for someone by the papers of their library, with the nearest own papers as the reason.
 
     library, new, unwanted: files of papers, folders of collections, or papers; new papers are read once, in blocks,
-    so there may be millions. unwanted: papers that are not to be shown, nor others like them. Papers that the library
-    has already, also as a preprint or under another id, are left out and listed. model: encodes papers of files; by
-    default that of the collections, else the model that ships. Raises InputError where the library has no papers,
-    collections do not compare, or a record cannot be used.
+    so there may be millions. unwanted: papers that are not to be shown, nor others like them. seen: papers that were
+    shown before, which are left out. Papers that the library has already, also as a preprint or under another id, are
+    left out and listed. model: encodes papers of files; by default that of the collections, else the model that ships.
+    Raises InputError where the library has no papers, collections do not compare, or a record cannot be used.
     """
     settings, progress = settings or RecommendSettings(), progress or (lambda *_: None)
-    inputs = _open_inputs({"library": library, "new": new, "unwanted": unwanted}, reading or FileReading())
+    given: dict[str, PaperInput] = {"library": library, "new": new, "unwanted": unwanted}
+    inputs = _open_inputs(given, reading or FileReading())
     sources = [source for part in inputs.values() for source in part]
     space = SharedSpace([source.stored for source in sources if isinstance(source, CollectionSource)], model)
     own, versions, vectors, titles_only = _read_library(inputs["library"], space, progress)
@@ -63,10 +78,11 @@ def recommend(
     counts.library_without_abstract, counts.unwanted_given = titles_only, len(disliked)
     groups = find_interests(vectors, settings.interests)
     interests = tuple(describe_interests(own, vectors, groups))
-    profile = LibraryProfile(vectors, groups, disliked_vectors, settings)
-    pool = CandidatePool(profile, own, disliked, settings.k, counts, versions)
     total = _count(inputs["new"])
-    for block in (block for source in inputs["new"] for block in source.blocks(space.encode)):
+    centre, blocks = _find_centre(inputs["new"], space)
+    profile = LibraryProfile(vectors, groups, disliked_vectors, settings, centre)
+    pool = CandidatePool(profile, own, {UNWANTED: disliked, SEEN: seen}, settings.k, counts, versions)
+    for block in blocks:
         pool.add(block)
         progress("comparing new papers", counts.new, total)
     hits = tuple(_choose_hits(pool, interests, settings))  # counts what is repeated
@@ -117,6 +133,24 @@ def _read_all(
         without_abstract += block.without_abstract
         progress(work, len(papers), total)
     return papers, np.concatenate(vectors) if papers else np.empty((0, 0), np.float32), without_abstract
+
+
+def _find_centre(sources: Sequence[PaperSource], space: SharedSpace) -> tuple[Floats, Iterator[PaperBlock]]:
+    """Return the mean vector (d,) of some new papers, smaller where they are few, and the blocks of all.
+
+    Of collections, papers are taken evenly; of files, the first ones, which are encoded once.
+    """
+    stored = [source for source in sources if isinstance(source, CollectionSource)]
+    files = [source for source in sources if not isinstance(source, CollectionSource)]
+    encoded = chain.from_iterable(source.blocks(space.encode) for source in files)
+    head = list[PaperBlock]()
+    while sum(len(block.papers) for block in head) < CENTRED and (block := next(encoded, None)):
+        head.append(block)
+    vectors = [vector for source in stored for vector in source.sample_vectors(CENTRED)]
+    vectors = [normalize_rows(part) for part in (*vectors, *(block.vectors for block in head))]
+    centre = np.concatenate(vectors).sum(axis=0) / (sum(map(len, vectors)) + DOUBTED) if vectors else np.zeros(1)
+    blocks = chain.from_iterable(source.blocks(space.encode) for source in stored)
+    return centre.astype(np.float32), chain(blocks, head, encoded)
 
 
 def _count(sources: Sequence[PaperSource]) -> int | None:

@@ -8,25 +8,21 @@ from typing import Annotated
 
 from sciprism.errors import InputError
 
-NEIGHBOURS = 5
-"""Own papers whose mean similarity is a paper's relevance; chosen on dev authors (results/recommending.json)."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecommendSettings:
     """How papers are ranked; a setting out of its range is an InputError.
 
-    Fields with a text are options of `sciprism recommend`, where 0 stands for None. neighbours: own papers whose mean
-    similarity is a paper's relevance. balance: interests share their part by the square root of their sizes; the rest
-    of the list goes by relevance alone. diversity: how much similarity to a paper higher in the list counts against a
-    paper (maximal marginal relevance). now: the year from which ages are counted; None: this year.
+    Fields with a text are options of `sciprism recommend`, where 0 stands for None. balance: interests share their
+    part by the square root of their sizes; the rest of the list goes by relevance alone. diversity: how much
+    similarity to a paper higher in the list counts against a paper (maximal marginal relevance). now: the year from
+    which ages are counted; None: this year.
     """
 
     k: Annotated[int, "Papers to recommend.", "-k"] = 50
-    neighbours: int = NEIGHBOURS
     interests: Annotated[int | None, "Groups of your papers; 0 finds their number."] = None
-    balance: Annotated[float, "Part of the list, 0 to 1, shared among interests: small ones too."] = 0.5
-    diversity: Annotated[float, "From 0, relevance alone, to below 1: fewer papers of one kind."] = 0.1
+    balance: Annotated[float, "Part of the list, 0 to 1, shared among interests: small ones too."] = 0.0
+    diversity: Annotated[float, "From 0, relevance alone, to below 1: fewer papers of one kind."] = 0.0
     unwanted_weight: Annotated[float, "How much nearness to --not papers counts."] = 0.1
     half_life: Annotated[float | None, "Years after which a paper counts half; 0: its age does not count."] = None
     now: int | None = None
@@ -34,8 +30,6 @@ class RecommendSettings:
     def __post_init__(self) -> None:
         if self.k < 1:
             raise InputError(f"k is {self.k}; ask for at least one paper")
-        if self.neighbours < 1:
-            raise InputError(f"{self.neighbours} neighbours: a relevance needs at least one own paper")
         if self.interests is not None and self.interests < 1:
             raise InputError(f"{self.interests} interests: ask for at least one, or for none to find their number")
         if not 0 <= self.balance <= 1:
