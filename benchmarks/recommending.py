@@ -362,6 +362,7 @@ def compare_on_test(data: str, graph: Graph, cases: Sequence[Case]) -> dict[str,
     """Return all systems on the test half."""
     systems: dict[str, Rank] = {
         "recommend": rank_ours(LISTED),
+        "recommend, balance 0": rank_ours(replace(LISTED, balance=0.0)),
         "recommend, balance 0.5": rank_ours(replace(LISTED, balance=0.5)),
         "recommend, balance 1": rank_ours(replace(LISTED, balance=1.0)),
         "recommend, diversity 0.1": rank_ours(replace(LISTED, diversity=0.1)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -204,9 +205,9 @@ def read_seen(path: Path) -> list[Paper]:
 
 def add_seen(recommended: Recommendations, path: Path) -> None:
     """Add the recommended papers to the file of papers that were shown, written as a whole or not at all."""
-    before = [path.read_text(encoding="utf-8").rstrip("\n")] if path.exists() else [_join_cells(SEEN_COLUMNS)]
+    before = [path.read_text(encoding="utf-8").rstrip("\n")] if path.exists() else [join_cells(SEEN_COLUMNS)]
     rows = [hit.to_json() | {"shown": date.today(), "authors": "; ".join(hit.authors)} for hit in recommended.hits]
-    write_lines(path, [*before, *(_join_cells(row[name] for name in SEEN_COLUMNS) for row in rows)], errors="replace")
+    write_lines(path, [*before, *(join_cells(row[name] for name in SEEN_COLUMNS) for row in rows)], errors="replace")
 
 
 def describe_reason(hit: Recommendation) -> str:
