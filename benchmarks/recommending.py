@@ -46,6 +46,7 @@ from sciprism.seeding import random_bits, random_fraction
 from sciprism.uses.recommending.candidates import RETAINED
 from sciprism.uses.recommending.interests import find_interests
 from sciprism.uses.recommending.profile import LibraryProfile, choose_papers
+from sciprism.uses.recommending.run import COMMON
 from sciprism.uses.recommending.settings import RecommendSettings
 
 FIRST_NEW = 2016
@@ -222,7 +223,7 @@ def rank_ours(settings: RecommendSettings, unwanted: Sequence[int] = ()) -> Rank
         vectors, key = graph.vectors[case.library], (tuple(case.library), settings.interests)
         if key not in graph.interests:
             graph.interests[key] = find_interests(vectors, settings.interests)
-        centre = graph.vectors[case.candidates].mean(axis=0)
+        centre = COMMON * graph.vectors[case.candidates].mean(axis=0)
         profile = LibraryProfile(vectors, graph.interests[key], graph.vectors[list(unwanted)], settings, centre)
         rows = select_pool(profile, graph, case.candidates)
         chosen, _ = choose_papers(profile, graph.vectors[rows].astype(np.float64), graph.years[rows], settings)

@@ -43,8 +43,8 @@ class LibraryProfile:
     """Vectors of a library (n, d), its papers' interests (n,) and vectors of unwanted papers (u, d), of length 1.
 
     A paper's relevance is `mean_similarity` to all own papers, minus the weighted similarity to the nearest unwanted
-    paper, times 2 ** (-age / half-life). A relevance of 0 or less stays: age would raise it. centre: the mean vector
-    (d,) of new papers, which is taken off before papers are compared: what all of them share does not count.
+    paper, times 2 ** (-age / half-life). A relevance of 0 or less stays: age would raise it. centre: a part of the mean
+    vector (d,) of new papers, taken off before papers are compared, so that what all of them share counts less.
     """
 
     def __init__(

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 CENTRED = 1000
 """New papers whose mean vector is what all have in common, where there are so many."""
+COMMON = 0.75
+"""Part of it that is taken off, chosen on dev halves of users, authors and papers (results/recommending.json)."""
 DOUBTED = 10
 """New papers at which half of their mean vector is taken off: fewer may be of one topic by accident."""
 REASONS = 3
@@ -136,7 +138,7 @@ def _read_all(
 
 
 def _find_centre(sources: Sequence[PaperSource], space: SharedSpace) -> tuple[Floats, Iterator[PaperBlock]]:
-    """Return the mean vector (d,) of some new papers, smaller where they are few, and the blocks of all.
+    """Return a part of the mean vector (d,) of some new papers, less where they are few, and the blocks of all.
 
     Of collections, papers are taken evenly; of files, the first ones, which are encoded once.
     """
@@ -148,7 +150,8 @@ def _find_centre(sources: Sequence[PaperSource], space: SharedSpace) -> tuple[Fl
         head.append(block)
     vectors = [vector for source in stored for vector in source.sample_vectors(CENTRED)]
     vectors = [normalize_rows(part) for part in (*vectors, *(block.vectors for block in head))]
-    centre = np.concatenate(vectors).sum(axis=0) / (sum(map(len, vectors)) + DOUBTED) if vectors else np.zeros(1)
+    total = sum(map(len, vectors)) + DOUBTED
+    centre = COMMON / total * np.concatenate(vectors).sum(axis=0) if vectors else np.zeros(1)
     blocks = chain.from_iterable(source.blocks(space.encode) for source in stored)
     return centre.astype(np.float32), chain(blocks, head, encoded)
 
