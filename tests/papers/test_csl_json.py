@@ -114,6 +114,7 @@ def test_names(read) -> None:
         {"literal": "World Health Organization"},
         {"family": "King", "given": "M. L.", "suffix": "Jr"},
         {"family": "Plato"},
+        {"family": "others"},
     ]
     assert one(read, author=people).authors == (
         "Ludwig van Beethoven",

@@ -605,3 +605,13 @@ def test_real_vocabularies(name: str, count: int, example: tuple[str, str]):
     found = {label.id: label for label in read_labels(Path(os.environ["SCIPRISM_DATA"]) / f"{name}.jsonl.gz")}
     assert len(found) == count
     assert found[example[0]].name == example[1]
+
+
+def test_codes_keep_their_zeros(folder: Path):
+    """rdflib 7.6 reads "0610"^^xsd:integer as 610 unless it is set not to."""
+    path = folder / "codes.ttl"
+    path.write_text(
+        "@prefix skos: <http://www.w3.org/2004/02/skos/core#> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .\n"
+        '<http://x/1> a skos:Concept ; skos:prefLabel "wrack"@en ; skos:notation "0610"^^xsd:integer .\n'
+    )
+    assert [label.codes for label in read_labels(path)] == [("0610",)]

@@ -102,7 +102,8 @@ def _parse_person(value: Any) -> str:
         return first_text(value)
     parts = ("given", "dropping-particle", "non-dropping-particle", "family", "suffix")
     whole = " ".join(filter(None, (first_text(value.get(part)) for part in parts)))
-    return first_text(value.get("literal")) or whole or first_text(value.get("name"))
+    name = first_text(value.get("literal")) or whole or first_text(value.get("name"))
+    return "" if name == "others" else name  # converters make a person of BibTeX's "and others"
 
 
 def _list_dates(row: JsonObject) -> Iterator[Any]:

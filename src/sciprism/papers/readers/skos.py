@@ -75,7 +75,7 @@ def _parse_graph(graph: Graph, file: InputFile) -> tuple[int | None, str] | None
     from rdflib.exceptions import Error
 
     try:
-        with _silence_logger("rdflib"):
+        with _read_literals_as_written():
             if _XML.match(file.head()):
                 with file.binary() as stream:
                     data = stream.read()
@@ -140,15 +140,19 @@ def _refuse_remote_contexts(value: Any) -> None:
 
 
 @contextmanager
-def _silence_logger(logger_name: str) -> Iterator[None]:
-    """Suppress rdflib's tracebacks for values that do not fit their type."""
-    logger = logging.getLogger(logger_name)
-    level = logger.level
+def _read_literals_as_written() -> Iterator[None]:
+    """Let rdflib keep the zeros of "0610" with a number's type, and print no tracebacks of values that do not fit."""
+    import rdflib
+
+    logger = logging.getLogger("rdflib")
+    level, normalise = logger.level, rdflib.NORMALIZE_LITERALS
     logger.setLevel(logging.CRITICAL + 1)
+    rdflib.NORMALIZE_LITERALS = False
     try:
         yield
     finally:
         logger.setLevel(level)
+        rdflib.NORMALIZE_LITERALS = normalise
 
 
 class _Concepts:

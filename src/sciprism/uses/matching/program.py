@@ -17,6 +17,7 @@ from sciprism.errors import MissingExtraError, RunFailedError
 from sciprism.uses.matching.problem import Mask, PairTable, Requirements
 
 TOLERANCE = 1e-6
+GAP = 1e-9  # of the highest sum, within which a solution is optimal; HiGHS takes 1e-4
 UNBOUNDED = float("inf")
 
 
@@ -187,6 +188,7 @@ class _Model:
             program.integrality_ = [kind.kInteger] * integers + [kind.kContinuous] * (self.columns - integers)
         solver = _create_solver(highspy)
         solver.setOptionValue("random_seed", 0)
+        solver.setOptionValue("mip_rel_gap", GAP)
         if interior:
             solver.setOptionValue("solver", "ipm")
             solver.setOptionValue("run_crossover", "off")
