@@ -23,7 +23,7 @@ class RecommendSettings:
     interests: Annotated[int | None, "Groups of your papers; 0 finds their number."] = None
     balance: Annotated[float, "Part of the list, 0 to 1, shared among interests: small ones too."] = 0.25
     diversity: Annotated[float, "From 0, relevance alone, to below 1: fewer papers of one kind."] = 0.0
-    unwanted_weight: Annotated[float, "How much nearness to --not papers counts."] = 0.1
+    unwanted_weight: Annotated[float, "How much nearness to --not papers counts."] = 0.05
     half_life: Annotated[float | None, "Years after which a paper counts half; 0: its age does not count."] = None
     now: int | None = None
 
