@@ -73,7 +73,7 @@ bench-data: .venv/dev  # what needs the real data sets (SCIPRISM_DATA)
 	$(BIN)/python benchmarks/cross_check.py --data "$(SCIPRISM_DATA)" --results results/benchmarks/all-MiniLM-L6-v2/open
 	$(BIN)/python benchmarks/label_names.py -o results/label_names.json
 	for part in expertise assignment scale; do $(BIN)/python benchmarks/matching.py $$part -o results/matching.json; done
-	$(BIN)/python benchmarks/recommending.py vis-new vis-all acl cacm mixed -o results/recommending.json
+	$(BIN)/python benchmarks/recommending.py users vis-new mixed acl cacm vis-all -o results/recommending.json
 	$(BIN)/python benchmarks/own_citations.py out/own-citations -o results/own_citations.json
 	$(BIN)/python benchmarks/quick.py --data "$(SCIPRISM_DATA)" -o results/quick.json
 	$(BIN)/python benchmarks/memory.py "$(SCIPRISM_DATA)/conference_papers/papers-0.jsonl.gz" -o results/memory.json
