@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -64,14 +65,13 @@ def recommend(
     """Rank new papers for someone by the papers of their library, with the nearest own papers as the reason.
 
     library, new, unwanted: files of papers, folders of collections, or papers; new papers are read once, in blocks,
-    so there may be millions. unwanted: papers that are not to be shown, nor others like them. seen: papers that were
-    shown before, which are left out. Papers that the library has already, also as a preprint or under another id, are
-    left out and listed. model: encodes papers of files; by default that of the collections, else the model that ships.
-    Raises InputError where the library has no papers, collections do not compare, or a record cannot be used.
+    so there may be millions. unwanted: papers that are not to be shown, nor others like them. seen: shown before, and
+    left out. Papers that the library has, also as a preprint or under another id, are left out and listed. model: of
+    files; by default that of the collections, else the one that ships. InputError where the library has no papers,
+    collections do not compare, or a record cannot be used.
     """
     settings, progress = settings or RecommendSettings(), progress or (lambda *_: None)
-    given: dict[str, PaperInput] = {"library": library, "new": new, "unwanted": unwanted}
-    inputs = _open_inputs(given, reading or FileReading())
+    inputs = _open_inputs({"library": library, "new": new, "unwanted": unwanted}, reading or FileReading())
     sources = [source for part in inputs.values() for source in part]
     space = SharedSpace([source.stored for source in sources if isinstance(source, CollectionSource)], model)
     own, versions, vectors, titles_only = _read_library(inputs["library"], space, progress)
@@ -79,8 +79,7 @@ def recommend(
     counts = RecommendCounts(library=len(own) + len(versions), library_versions=len(versions))
     counts.library_without_abstract, counts.unwanted_given = titles_only, len(disliked)
     groups = find_interests(vectors, settings.interests)
-    interests = tuple(describe_interests(own, vectors, groups))
-    total = _count(inputs["new"])
+    interests, total = tuple(describe_interests(own, vectors, groups)), _count(inputs["new"])
     centre, blocks = _find_centre(inputs["new"], space)
     profile = LibraryProfile(vectors, groups, disliked_vectors, settings, centre)
     pool = CandidatePool(profile, own, {UNWANTED: disliked, SEEN: seen}, settings.k, counts, versions)
@@ -90,9 +89,8 @@ def recommend(
     hits = tuple(_choose_hits(pool, interests, settings))  # counts what is repeated
     counts.skipped, counts.encoded = sum(source.skipped.skipped_count for source in sources), space.encoded
     skipped = tuple(str(record) for source in sources for record in source.skipped.skipped)
-    return Recommendations(
-        hits=hits, interests=interests, counts=counts, model=space.model, skipped=skipped, left_out=tuple(pool.left_out)
-    )
+    results = Recommendations(hits=hits, interests=interests, counts=counts, model=space.model, skipped=skipped)
+    return replace(results, left_out=tuple(pool.left_out))
 
 
 def _open_inputs(inputs: dict[str, PaperInput], reading: FileReading) -> dict[str, list[PaperSource]]:
