@@ -227,13 +227,14 @@ def _download(
             return cached
     except (LocalEntryNotFoundError, HFValidationError):
         pass
+    failures: tuple[type[Exception], ...] = (InputError, *client_errors())
     try:
         check_reachable()
         for options in wanted:
             path = Path(fetch(**options))
             if enough(path):
                 break
-    except (InputError, *client_errors()) as error:
+    except failures as error:
         reason = f"the hub did not deliver it: {first_line(error)}"
         raise InputError(f"{what}, is not in the local hub cache, and {reason}") from error
     return path

@@ -6,10 +6,12 @@ retrieval and search.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sciprism.datasets.inputs import RerankInput, RetrievalInput
 from sciprism.drop_report import DropReport
@@ -46,6 +48,7 @@ class RerankProtocol:
         queries = [data.queries[i] for i in filled]
         as_query = context.queries(queries, data.query_role)
         pools = [data.pools[i] for i in filled]
+        scores: Sequence[NDArray[np.floating]]
         if isinstance(system, StatedRanks):
             scores = system.stated_scores(data, filled)
         else:

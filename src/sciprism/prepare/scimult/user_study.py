@@ -53,8 +53,11 @@ def write_recommendation(context: SciMultPrepareContext) -> PreparedDataSet:
         placed = (name for name in selected.get(paper, ()) if places[paper, name] != NO_PLACE)
         return sorted(placed, key=lambda name: places[paper, name])
 
-    rows = ({"paper": name, "score": selected.get(name, {}), "rank": rank(name)} for name in names)
-    count = context.write(STUDY_FILE, (build_paper_row(papers[row["paper"]]) | row for row in rows))
+    rows = (
+        build_paper_row(papers[name]) | {"paper": name, "score": selected.get(name, {}), "rank": rank(name)}
+        for name in names
+    )
+    count = context.write(STUDY_FILE, rows)
     pairs = sum(map(len, selected.values()))
     return PreparedDataSet(
         files=(STUDY_FILE,),
