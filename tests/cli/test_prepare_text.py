@@ -56,6 +56,14 @@ def decoded(out, part="train"):
     return [tokenizer.decode(block.tolist()) for block in TokenShards(out / part)]
 
 
+def test_a_text_of_indus_stands_next_to_its_size(tmp_path, monkeypatch, capsys):
+    path = papers(tmp_path / "one.jsonl", range(20))
+    status, printed, _ = prepare(monkeypatch, capsys, tmp_path / "out", f"ads={path}", "--dev", 0)
+    (ads,) = (line.split() for line in printed.splitlines() if line.startswith("ads "))
+    assert status == 0 and "INDUS," in printed and ads[1] == "20" and ads[-1] == "32.70"
+    assert facts(tmp_path / "out")["ads"]["published"] == {"tokens (billion)": 32.7, "%": 49}
+
+
 def test_shards_a_tokenizer_and_the_table(tmp_path, monkeypatch, capsys):
     one, two = papers(tmp_path / "one.jsonl", range(100)), papers(tmp_path / "two.jsonl", range(100, 140))
     out = tmp_path / "out"

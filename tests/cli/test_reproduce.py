@@ -161,12 +161,18 @@ def test_a_sample_by_fields(tmp_path, monkeypatch, capsys):
     ]
     reproduce(monkeypatch, capsys, "multi2spe", "5", "--data", tmp_path, "-o", tmp_path / "five.json")
     assert json.loads((tmp_path / "five.json").read_text())["fields"]["Law"]["papers"] == 2
+    status, out, err = reproduce(monkeypatch, capsys, "scirepeval", "8", "--data", tmp_path)
+    assert status == 0, err
+    (art,) = ([cell.strip() for cell in line.strip("|").split("|")] for line in out.splitlines() if "Art" in line)
+    assert art == ["Art", "2", "3", "100.0", "3", "89,527", "206", "435"]
+    _, out, _ = reproduce(monkeypatch, capsys, "scirepeval", "8")
+    assert "| Art" in out and "89,527" in out and "neither the paper's data nor the open data have it" in out
     (tmp_path / "train.jsonl").write_text('{"query": "a", "positive": "z"}')
     for words, message in (
         (("--data", tmp_path), "'z' is no paper of papers.jsonl"),
         (("--data", tmp_path / "gone"), "papers.jsonl does not exist"),
-        (("--data", tmp_path, "--quick"), "table 5 counts a sample"),
-        (("--data", tmp_path, "--from-results"), "table 5 counts a sample"),
+        (("--data", tmp_path, "--quick"), "table 5 is not made from scores"),
+        (("--data", tmp_path, "--from-results"), "table 5 is not made from scores"),
     ):
         status, _, err = reproduce(monkeypatch, capsys, "multi2spe", "5", *words)
         assert status == 2 and message in err

@@ -109,23 +109,28 @@ def in_percent(table, key="values"):
 
 
 LAYOUTS = {
-    "scimult": dict.fromkeys(("3", "4", "5", "7", "8", "A3"), by_row)
+    "scimult": dict.fromkeys(("3", "4", "5", "7", "8", "A1", "A2", "A3"), by_row)
     | dict.fromkeys(("9", "A4", "A5", "A6", "A7"), by_column)
     | dict.fromkeys(("6", "A8"), by_name),
-    "scirepeval": {"2": by_row, "3": by_row, "7": by_row, "4": by_code, "5": by_row},
+    "scirepeval": {"1": by_row, "2": by_row, "3": by_row, "7": by_row, "4": by_code, "5": by_row},
     "multi2spe": dict.fromkeys(("1a", "1b", "4a", "4b", "4c", "4d"), by_row) | dict.fromkeys("23", three_of_six),
     "indus": {
+        "1": by_row,
         "2": by_row,
         "5": by_column,
         "6": by_row,
         "7": by_row,
         "8": in_percent,
         "9": in_percent,
+        "10": by_row,
         "11": in_percent,
     },
 }
 ONLY_IN_THE_LATER_VERSION = {("indus", "PubMedBERT"), ("indus", "BioLinkBERT-base")}
-IN_TABLE_4A = {("1a", "Multi2SPE on SciNCL's data (CS)"): {0: 80.73}}
+READ_ELSEWHERE = {  # in Table 4a, and in the released data
+    ("1a", "Multi2SPE on SciNCL's data (CS)"): {0: 80.73},
+    ("A2", "Geography"): {0: 73_883, 1: 3_285},
+}
 
 
 def pair_rows(printed, ours):
@@ -148,7 +153,7 @@ def test_every_published_cell_is_the_printed_one(paper, number):
     (rows,) = (table["row"] for table in declared if table["number"] == number)
     ours = [row for row in rows if (paper, row["name"]) not in ONLY_IN_THE_LATER_VERSION]
     for row, cells in pair_rows(lay_out(printed), ours):
-        for place, value in IN_TABLE_4A.get((number, row["name"]), {}).items():
+        for place, value in READ_ELSEWHERE.get((number, row["name"]), {}).items():
             assert cells[place] is None
             cells[place] = value
         assert [None if isnan(value) else value for value in row["values"]] == cells, row["name"]

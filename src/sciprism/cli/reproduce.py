@@ -27,8 +27,8 @@ Listed = Annotated[bool, typer.Option("--list", help="List the paper's tables an
 Data = Annotated[
     str,
     typer.Option(
-        help="The folder of the paper's data, or of the sample that multi2spe's Table 5 counts; or, in the "
-        "folder of SCIPRISM_DATA: 'open' (the open suite), 'built' (the paper's tasks over other papers), "
+        help="The folder of the paper's data, or of the sample that Table 5 of multi2spe or 8 of scirepeval counts; "
+        "or, in the folder of SCIPRISM_DATA: 'open' (the open suite), 'built' (the paper's tasks over other papers), "
         "'fields' (over papers of all fields)."
     ),
 ]
@@ -75,7 +75,7 @@ def reproduce(
     if table in {*chosen.other_tables, *chosen.sample_tables}:
         if models or only or quick or from_results or results:
             raise InputError(f"table {table} is not made from scores: only --data and -o apply")
-        return _print_counts(Path(data or "."), chosen, table, output, as_json)
+        return _print_counts(data, chosen, table, output, as_json)
     if from_results and models:
         raise InputError("--from-results shows models that were scored; it takes no --models")
     suite, folder = _select_data(chosen, data, quick, is_read=not from_results)
@@ -126,20 +126,25 @@ def _select_data(paper: Reproduction, data: str, quick: bool, *, is_read: bool) 
     return next(iter(paper.suites.values())), Path(folder) if folder else None
 
 
-def _print_counts(folder: Path, paper: Reproduction, name: str, output: Path | None, as_json: bool) -> None:
-    if name in paper.other_tables:
+def _print_counts(folder: str, paper: Reproduction, name: str, output: Path | None, as_json: bool) -> None:
+    if name not in paper.sample_tables or (name in paper.other_tables and not folder):
         return _print_published(paper, name, output, as_json)
     from sciprism.cli.output import format_cell
     from sciprism.evaluation.report.text_tables import TextTable
+    from sciprism.evaluation.task import read_paper
     from sciprism.prepare.citations import count_sample_by_field
     from sciprism.reproduce.printing import format_markdown
 
     title = f"Table {name} of {paper.short_title}: {paper.sample_tables[name]}"
-    sample = count_sample_by_field(folder)
+    sample = count_sample_by_field(Path(folder))
+    published = read_paper(paper.name).get(name, ())
     table = sample.count_table("field")
+    for column in dict.fromkeys(column for row in published for column in row.scores):
+        table = table.with_column(f"{column} (published)", {row.name: int(row.scores[column]) for row in published})
     rows = tuple(tuple(map(format_cell, row)) for row in table.rows)
     block = TextTable(title, (*table.words, *table.counts), rows)
-    _write(output, format_markdown(block) + "\n", {"title": title, **sample.to_json()}, as_json)
+    values = {"title": title, **sample.to_json(), "published": {row.name: row.scores for row in published}}
+    _write(output, format_markdown(block) + "\n", values, as_json)
     return None
 
 

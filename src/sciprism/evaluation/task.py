@@ -5,6 +5,7 @@ The tables of numbers that papers print are in published/PAPER.toml, a `[[table]
 that is not the paper's table of this number. A row has a `name` and a number per column in `values`, times 100 and with
 the decimals of the paper; `nan`: the paper prints none. `spread`: standard deviations or errors, likewise.
 `unreadable`: columns, counted from 0, whose number the paper prints and our sources lack; these are `nan` too.
+Tables of sizes hold counts, with a row for each of our data sets.
 """
 
 from __future__ import annotations
@@ -296,6 +297,14 @@ def list_published(names: Iterable[str]) -> tuple[Published, ...]:
             raise InputError(f"no published table {name!r}; {paper} has {', '.join(tables) or 'no file of tables'}")
         rows += tables[number]
     return tuple(rows)
+
+
+def read_sizes(*names: str) -> dict[str, dict[str, int | float]]:
+    """Return row -> column -> count of tables of sizes, each named PAPER/NUMBER; whole counts as int."""
+    return {
+        row.name: {column: int(count) if count.is_integer() else count for column, count in row.scores.items()}
+        for row in list_published(names)
+    }
 
 
 @cache

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from sciprism.datasets.open_data import Part
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
+from sciprism.evaluation.task import read_sizes
 from sciprism.formats import Role
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.json_rows import NOT_READ
@@ -149,6 +150,8 @@ shapes[ROWS] = PairShape(
     query="query", candidate="query", lengths="", build=read_pair_rows, built_from="file", excerpts=True
 )
 REPORT = "pairs.json"
+PUBLISHED = {name: counts["pairs"] for name, counts in read_sizes("indus/10").items()}
+"""Pairs of the sources of INDUS' recipes (Table 10)."""
 NO_TEXT = "a text of the pair is missing"
 WORDS = ("source", "sheet", "query", "candidate")
 
@@ -212,7 +215,8 @@ class PairSource:
             for part in PARTS
             if (name := self.file(part)) in folder.counts
         }
-        return {"files": self.inputs, **parts, "dropped": self.dropped.to_json()}
+        published = {"published": PUBLISHED[self.name]} if self.name in PUBLISHED else {}
+        return {"files": self.inputs, **parts, **published, "dropped": self.dropped.to_json()}
 
 
 def prepare_pairs(out: Path, files: Sequence[Path], settings: PairSettings) -> Preparation:
@@ -241,11 +245,12 @@ def prepare_pairs(out: Path, files: Sequence[Path], settings: PairSettings) -> P
         "sources": former.get("sources", {}) | {source.name: source.to_json(folder) for source in sources},
         "dropped": dropped_papers.to_json() or former.get("dropped", {}),
     }
+    table = CountTable(WORDS, PARTS, [source.row(folder) for source in sources])
     return Preparation(
         files=folder.counts,
         record=folder.write_manifest(REPORT, record),
         dropped=reports,
-        tables=[CountTable(WORDS, PARTS, [source.row(folder) for source in sources])],
+        tables=[table.with_column("INDUS, Table 10", PUBLISHED)],
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,14 @@ class CountTable:
     counts: tuple[str, ...]
     rows: Sequence[Sequence[str | int | float]]
     title: str = ""
+
+    def with_column(self, head: str, counts: Mapping[str, int | float]) -> CountTable:
+        """Return the table with the counts of its rows by name; as it is if none has one."""
+        column = [counts.get(str(row[0]), "") for row in self.rows]
+        if not any(column):
+            return self
+        rows = [(*row, count) for row, count in zip(self.rows, column, strict=True)]
+        return replace(self, counts=(*self.counts, head), rows=rows)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -23,6 +23,7 @@ from tokenizers import Tokenizer
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
+from sciprism.evaluation.task import read_sizes
 from sciprism.files import lock_folder, write_json
 from sciprism.papers.duplicates import MinHashSignatures
 from sciprism.parallel import map_processes
@@ -342,6 +343,7 @@ def _report(
     """Write `mixture.json`, and return the result. tokenizer: its fingerprint."""
     total = sum(count.train.tokens for count in counts.values())
     shares = {name: count.train.tokens / total if total else 0.0 for name, count in counts.items()}
+    sizes = read_sizes("indus/1")
     record = {
         "version": version("sciprism"),
         "settings": {
@@ -352,7 +354,10 @@ def _report(
             "split_table": filters.data is not None,
         },
         "tokenizer": tokenizer,
-        "sources": {name: count.to_json() | {"share": shares[name]} for name, count in counts.items()},
+        "sources": {
+            name: count.to_json() | {"share": shares[name]} | ({"published": sizes[name]} if name in sizes else {})
+            for name, count in counts.items()
+        },
     }
     write_json(out / MIXTURE, record)
     rows = [
@@ -362,10 +367,12 @@ def _report(
     rows.append([sum(column) for column in zip(*rows, strict=True)])
     percents = [f"{100 * share:.1f}" for share in (*shares.values(), 1.0)]
     cells = zip([*counts, "all"], rows, percents, strict=True)
+    table = CountTable(("source",), COUNTS, [[name, *row[:-1], percent, row[-1]] for name, row, percent in cells])
+    billions = {name: size["tokens (billion)"] for name, size in sizes.items()}
     return Preparation(
         files={TRAIN: rows[-1][3]}
         | {f"{DEV}/{name}": count.dev.blocks for name, count in counts.items() if count.dev.blocks},
         record=record,
         dropped={name: count.dropped for name, count in counts.items()},
-        tables=[CountTable(("source",), COUNTS, [[name, *row[:-1], percent, row[-1]] for name, row, percent in cells])],
+        tables=[table.with_column("INDUS, billion", billions)],
     )

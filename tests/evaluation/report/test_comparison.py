@@ -98,6 +98,19 @@ def test_a_suite_s_average_needs_all_of_its_tasks_and_stands_beside_published_ro
     assert published.scores == {"one": 50.0}, "neither of fewer tasks nor of another declaration"
 
 
+def test_data_of_another_size_than_the_paper_s_are_noted_once(lab):
+    sizes = {"mesh": {"train": 6, "test": 2}, "drsm": {"train": 7_520, "test": 955}, "reviewers": {"submissions": 34}}
+    sizes |= {"search": {"queries": 2_585, "pairs": 25_000}, "relish": {"queries": 3}}
+    for name in ("A", "B"):
+        for task, details in sizes.items():
+            lab.add(name, task, {"map": [0.5, 0.3]}, suite="scirepeval-paper", details=details)
+    report = lab.report()
+    assert [note for note in report.to_json()["notes"] if "Table 1" in note] == [
+        "mesh: 8 papers, where SciRepEval's Table 1 has 258,687",
+        "search: 25,000 pairs, where SciRepEval's Table 1 has 25,850",
+    ]
+
+
 def test_why_no_difference_is_shown_is_true(lab):
     for name in ("A", "B"):
         lab.add(name, "one", {"map": [0.5, 0.3]}, ids=[f"{name}1", f"{name}2"])

@@ -83,7 +83,7 @@ def test_the_record(some, tmp_path):
 
 def test_every_data_set_has_its_published_counts():
     names = {name for writers in WRITERS.values() for name in writers} - {"SciDocs links"}
-    assert PUBLISHED.keys() == names | {"SciDocs cite", "SciDocs co-cite"}
+    assert PUBLISHED.keys() >= names | {"SciDocs cite", "SciDocs co-cite"}
     assert (PUBLISHED["CSConference"], PUBLISHED["Recommendation"]) == ((261_781, 15_808), (137, 16.28))
 
 

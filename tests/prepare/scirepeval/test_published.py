@@ -40,6 +40,8 @@ def test_classes_in_the_order_of_their_file(prepared_folder):
     assert train["examples"] == 30 and train["classes"] == {"Brain": 20, "Liver": 10}
     assert train["dropped"] == {"no label of the list": {"count": 10, "first": [f"d{n}" for n in range(3, 40, 4)]}}
     assert "queries" not in train and "requested" not in train
+    assert sources["mesh"]["records"] == {"read": 45, "published": 2_328_179}
+    assert sources["s2and"]["records"] == {"read": 60, "published": 76_489} and "records" not in sources["cite"]
 
 
 def test_numbers(prepared_folder):

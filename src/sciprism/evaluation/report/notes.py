@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from sciprism.encoders.provenance import describe_untrained, untrained_stage
 from sciprism.evaluation.report.lines import ReportLine, SystemResults
 from sciprism.evaluation.report.model import LEVEL, LineResult, ReportRow
-from sciprism.evaluation.task import Suite
+from sciprism.evaluation.task import Suite, read_sizes
 
 NAMED = 8
 """Tasks that a note names; the tables show all."""
@@ -33,6 +33,7 @@ def build_notes(
             for result in system.results
             for warning in result.details.get("warnings", ())
         ),
+        *_other_sizes(systems),
         *_not_comparable(systems, results),
         *_seeds(systems),
         *_fingerprints(systems),
@@ -147,6 +148,29 @@ def _uninformative(systems: Sequence[SystemResults]) -> Iterator[str]:
         for system in systems
         for result in system.results
         for metric, reason in result.details.get("without number", {}).items()
+    )
+
+
+SIZES = {
+    "papers": ("train", "test"),
+    "silver": ("train",),
+    "gold": ("test",),
+    "queries": ("queries", "submissions"),
+    "pairs": ("pairs",),
+}
+"""Column of SciRepEval's table of sizes -> the details of a result that add up to it."""
+
+
+def _other_sizes(systems: Sequence[SystemResults]) -> Iterator[str]:
+    """Yield the tasks of SciRepEval whose data have another size than the paper prints (Table 1), each once."""
+    published = read_sizes("scirepeval/1")
+    yield from dict.fromkeys(
+        f"{result.task}: {ours:,} {counted}, where SciRepEval's Table 1 has {printed:,}"
+        for system in systems
+        for result in system.results
+        if result.suite.startswith("scirepeval") and result.status == "done"
+        for counted, printed in published.get(result.task, {}).items()
+        if (ours := sum(result.details.get(name, 0) for name in SIZES.get(counted, ()))) not in (0, printed)
     )
 
 

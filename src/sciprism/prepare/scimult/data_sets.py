@@ -16,7 +16,6 @@ recommendation/user_study_results.tsv, recommendation/papers*  the user study, a
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -25,6 +24,7 @@ from platform import python_version
 from typing import Any, Literal, get_args
 
 from sciprism.errors import InputError
+from sciprism.evaluation.task import read_sizes
 from sciprism.files import write_json
 from sciprism.prepare.preparation import CountTable, Preparation, check_folders
 from sciprism.prepare.scimult import classification, pretraining, retrieval, user_study
@@ -68,9 +68,8 @@ WRITERS: dict[Purpose, dict[str, DataSetWriter]] = {
 }
 
 
-_FILE = Path(__file__).with_name("published.toml")
-PUBLISHED = {name: tuple(counts) for name, counts in tomllib.loads(_FILE.read_text("utf-8")).items()}
-"""Tables A1 and A2: queries, and positive pairs or candidates, of each data set."""
+PUBLISHED = {name: tuple(counts.values()) for name, counts in read_sizes("scimult/A1", "scimult/A2").items()}
+"""Tables A1 and A2: queries, and positive pairs or candidates (of a query, where each has its own), by data set."""
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from typing import Any
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.open_data import Part
 from sciprism.errors import InputError
+from sciprism.evaluation.task import read_sizes
 from sciprism.files import sha256
 from sciprism.prepare.example_folder import MIN_DEV_EXAMPLES, PARTS, Build, ExampleFolder, SourceReport, TrainingSource
 from sciprism.prepare.preparation import CountTable, Preparation, check_workers
@@ -41,6 +42,7 @@ from sciprism.registry import Registry
 from sciprism.training.examples import Example, item_key
 
 NO_NEGATIVE = "pair without a negative"
+USER_PAPERS = "user papers"
 
 source_builders: Registry[Callable[[str, UserCorpus], TrainingSource]] = Registry("kind of source")
 """By the names of the published sources, which the recipes use."""
@@ -70,7 +72,7 @@ def split_pairs(examples: Iterable[Example], sampling: Sampling) -> Iterator[Exa
 
 
 def _declare(name: str, type: str, build: Build, **more: Any) -> TrainingSource:
-    declaration = {"format": TYPES[type], "data": "user papers", "min_dev_examples": MIN_DEV_EXAMPLES}
+    declaration: dict[str, Any] = {"format": TYPES[type], "data": USER_PAPERS, "min_dev_examples": MIN_DEV_EXAMPLES}
     return TrainingSource(name=name, type=type, build=build, **declaration | more)
 
 
@@ -190,6 +192,17 @@ def declare_search(name: str, corpus: UserCorpus) -> TrainingSource:
 MAX_EXAMPLES, MAX_DEV_EXAMPLES = 600_000, 40_000
 """Examples of a train and of a dev file, as published."""
 IN_CONFIG = "the config has a source of this name"
+TABLE_1 = {
+    "mesh": "mesh",
+    "fos": "fos",
+    "cite_pred": "citation-count",
+    "year_pred": "publication-year",
+    "s2and": "same-author",
+    "cite_context": "influential-citations",
+    "specter": "citation-triplets",
+    "search": "search",
+}
+"""Published source -> the task in the paper's table of sizes."""
 WORDS, COUNTS = ("source", "type", "format", "query"), ("train", "dev")
 
 
@@ -267,13 +280,18 @@ def _write_sources(
     """Write the sources and `sources.json`. facts: further keys of it."""
     rows: list[list[str | int]] = []
     records: list[dict[str, Any]] = []
+    sizes, read, published = read_sizes("scirepeval/1"), dict[str, int](), dict[str, int | float]()
     for source in sources:
         samplings = settings.samplings(source)
         dropped = samplings["train"].report.dropped
         if source.write(folder, samplings):
-            sizes = (folder.counts.get(source.file(part), 0) for part in PARTS)
-            rows.append([source.name, source.type, source.format, source.query, *sizes])
+            examples = (folder.counts.get(source.file(part), 0) for part in PARTS)
+            rows.append([source.name, source.type, source.format, source.query, *examples])
             records.append(source.to_json(folder, samplings))
+            if source.name in TABLE_1 and source.data != USER_PAPERS:
+                read[source.name] = sum(sampling.report.records for sampling in samplings.values())
+                published[source.name] = next(iter(sizes[TABLE_1[source.name]].values()))
+                records[-1]["records"] = {"read": read[source.name], "published": published[source.name]}
             done.dropped[source.name] = dropped
             done.warnings += find_shortages(source, samplings)
         else:
@@ -286,7 +304,8 @@ def _write_sources(
     if not records:
         reasons = (f"{name}: {reason}" for name, reason in done.not_made.items())
         raise InputError(f"no training source can be built. {'; '.join(reasons)}")
-    done.files, done.tables = folder.counts, [CountTable(WORDS, COUNTS, rows)]
+    table = CountTable(WORDS, COUNTS, rows).with_column("records read", read).with_column("Table 1", published)
+    done.files, done.tables = folder.counts, [table]
     max_examples = {"train": settings.max_examples, "dev": settings.max_dev_examples}
     record = {"seed": settings.seed, "max_examples": max_examples, **facts, "sources": records}
     record |= {"skipped": done.not_made, "data": data_root.provenance()}
