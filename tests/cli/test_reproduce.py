@@ -166,7 +166,9 @@ def test_a_sample_by_fields(tmp_path, monkeypatch, capsys):
     (art,) = ([cell.strip() for cell in line.strip("|").split("|")] for line in out.splitlines() if "Art" in line)
     assert art == ["Art", "2", "3", "100.0", "3", "89,527", "206", "435"]
     _, out, _ = reproduce(monkeypatch, capsys, "scirepeval", "8")
-    assert "| Art" in out and "89,527" in out and "neither the paper's data nor the open data have it" in out
+    assert "Art" in out and "89,527" in out and "neither the paper's data nor the open data have it" in out
+    _, out, _ = reproduce(monkeypatch, capsys, "scirepeval", "1")
+    assert "258,687" in out, "a table with empty cells"
     (tmp_path / "train.jsonl").write_text('{"query": "a", "positive": "z"}')
     for words, message in (
         (("--data", tmp_path), "'z' is no paper of papers.jsonl"),

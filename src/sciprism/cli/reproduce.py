@@ -157,7 +157,8 @@ def _print_published(paper: Reproduction, name: str, output: Path | None, as_jso
     title, note = f"Table {name} of {paper.short_title}, as published", paper.other_tables[name]
     scores = {row.name: row.scores for row in read_paper(paper.name).get(name, ())}
     columns = tuple(dict.fromkeys(column for row in scores.values() for column in row))
-    rows = tuple((row, *(f"{of_row[column]:,.12g}" for column in columns)) for row, of_row in scores.items())
+    cells = ([f"{of_row[name]:,.12g}" if name in of_row else "" for name in columns] for of_row in scores.values())
+    rows = tuple((row, *of_row) for row, of_row in zip(scores, cells, strict=True))
     table = f"{format_markdown(TextTable(title, ('', *columns), rows))}\n\n" if rows else f"### {title}\n\n"
     _write(output, f"{table}- Not made from scores: {note}.\n", {"title": title, "rows": scores, "note": note}, as_json)
 
