@@ -54,8 +54,7 @@ def write_recommendation(context: SciMultPrepareContext) -> PreparedDataSet:
         return sorted(placed, key=lambda name: places[paper, name])
 
     rows = (
-        build_paper_row(papers[name]) | {"paper": name, "score": selected.get(name, {}), "rank": rank(name)}
-        for name in names
+        build_paper_row(papers[id]) | {"paper": id, "score": selected.get(id, {}), "rank": rank(id)} for id in names
     )
     count = context.write(STUDY_FILE, rows)
     pairs = sum(map(len, selected.values()))

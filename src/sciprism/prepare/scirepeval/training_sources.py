@@ -203,6 +203,8 @@ TABLE_1 = {
     "search": "search",
 }
 """Published source -> the task in the paper's table of sizes."""
+PUBLISHED = {name: next(iter(read_sizes("scirepeval/1")[task].values())) for name, task in TABLE_1.items()}
+"""Published source -> its records, or queries with lists, of train and dev."""
 WORDS, COUNTS = ("source", "type", "format", "query"), ("train", "dev")
 
 
@@ -280,7 +282,7 @@ def _write_sources(
     """Write the sources and `sources.json`. facts: further keys of it."""
     rows: list[list[str | int]] = []
     records: list[dict[str, Any]] = []
-    sizes, read, published = read_sizes("scirepeval/1"), dict[str, int](), dict[str, int | float]()
+    read: dict[str, int] = {}
     for source in sources:
         samplings = settings.samplings(source)
         dropped = samplings["train"].report.dropped
@@ -288,10 +290,9 @@ def _write_sources(
             examples = (folder.counts.get(source.file(part), 0) for part in PARTS)
             rows.append([source.name, source.type, source.format, source.query, *examples])
             records.append(source.to_json(folder, samplings))
-            if source.name in TABLE_1 and source.data != USER_PAPERS:
+            if source.name in PUBLISHED and source.data != USER_PAPERS:
                 read[source.name] = sum(sampling.report.records for sampling in samplings.values())
-                published[source.name] = next(iter(sizes[TABLE_1[source.name]].values()))
-                records[-1]["records"] = {"read": read[source.name], "published": published[source.name]}
+                records[-1]["records"] = {"read": read[source.name], "published": PUBLISHED[source.name]}
             done.dropped[source.name] = dropped
             done.warnings += find_shortages(source, samplings)
         else:
@@ -304,8 +305,8 @@ def _write_sources(
     if not records:
         reasons = (f"{name}: {reason}" for name, reason in done.not_made.items())
         raise InputError(f"no training source can be built. {'; '.join(reasons)}")
-    table = CountTable(WORDS, COUNTS, rows).with_column("records read", read).with_column("Table 1", published)
-    done.files, done.tables = folder.counts, [table]
+    table = CountTable(WORDS, COUNTS, rows).with_column("records read", read)
+    done.files, done.tables = folder.counts, [table.with_column("Table 1", {name: PUBLISHED[name] for name in read})]
     max_examples = {"train": settings.max_examples, "dev": settings.max_dev_examples}
     record = {"seed": settings.seed, "max_examples": max_examples, **facts, "sources": records}
     record |= {"skipped": done.not_made, "data": data_root.provenance()}
