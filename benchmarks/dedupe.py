@@ -2,24 +2,38 @@
 
 The shipped weights were estimated on these reviews, so those estimated on the other three are measured too.
 
-    python benchmarks/dedupe.py --data DATA [--fit] [--scale 1000000]
+    SCIPRISM_DATA=... python benchmarks/dedupe.py -o results/dedupe.json
+    python benchmarks/dedupe.py --records 100000 -o results/dedupe_scale.json
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import os
+import random
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from itertools import combinations
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate, combinations
 from pathlib import Path
+from string import ascii_lowercase
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from rapidfuzz.fuzz import token_sort_ratio
+from rapidfuzz.process import cdist
 from scipy.optimize import minimize
 
-from sciprism.papers import Paper, read_papers
+from measurement import build_parser, peak_memory_mb, provenance, write_result
+from sciprism import Paper, read_papers
+from sciprism.papers.duplicates import find_duplicates
+from sciprism.papers.identity import normalise_words
+from sciprism.uses.deduplication import dedupe
 from sciprism.uses.deduplication.candidates import CandidateFinder
-from sciprism.uses.deduplication.comparison import cite, compare
+from sciprism.uses.deduplication.comparison import WEIGHTS, cite, compare
 
 FOLDER = "dedup_sr_libraries"
 POSITIVE = {"equal", "equal, short", "spelling", "like", "abbreviated", "first equal", "part", "more words", "0.9"}
@@ -42,7 +56,9 @@ def load(data: Path) -> tuple[list[Paper], list[str], list[str]]:
     )
 
 
-def sample_pairs(papers: Sequence[Paper], collections: Sequence[str], clusters: Sequence[str]):
+def sample_pairs(
+    papers: Sequence[Paper], collections: Sequence[str], clusters: Sequence[str]
+) -> tuple[list[dict[str, str]], NDArray[np.bool_], NDArray[np.str_]]:
     """Return the levels of all candidate pairs, whether each is a duplicate, and its collection."""
     levels, same, where = [], [], []
     for name in sorted(set(collections)):
@@ -57,7 +73,7 @@ def sample_pairs(papers: Sequence[Paper], collections: Sequence[str], clusters: 
     return levels, np.array(same), np.array(where)
 
 
-def fit(levels, same):
+def fit(levels: Sequence[Mapping[str, str]], same: NDArray[np.bool_]) -> dict[str, dict[str, float]]:
     """Return weights: log likelihood ratios of the levels, adjusted by a penalised logistic regression.
 
     Fields are not independent given the class, so the ratios alone count one fact several times.
@@ -79,7 +95,7 @@ def fit(levels, same):
         SHARE * start, *(np.array([b[n] if b[n] is not None else s * 20 for b in bounds]) for n, s in ((0, -1), (1, 1)))
     )
 
-    def loss(values):
+    def loss(values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         odds = features @ values[:-1] + values[-1]
         error = 1 / (1 + np.exp(-odds)) - same
         likelihood = np.where(same, np.logaddexp(0, -odds), np.logaddexp(0, odds)).sum()
@@ -95,24 +111,171 @@ def fit(levels, same):
     return weights
 
 
-def score(groups: Iterable[Sequence[int]], clusters: Sequence[str]) -> dict[str, float]:
-    """Return counts: pairs found, right and missed, records removed, and those of another paper than the one kept."""
-    groups = [list(group) for group in groups]
-    pairs = {pair for group in groups for pair in combinations(sorted(group), 2)}
-    rows = defaultdict(list)
+def score(groups: Iterable[Sequence[int]], clusters: Sequence[str], titles: Sequence[str]) -> dict[str, Any]:
+    """Return counts of pairs and records of one library.
+
+    wrongly_removed: records merged with one of another paper, of each group all but the largest cluster's papers: such
+    a paper is lost, as a reader of the merged file sees one record for both. hard: duplicates whose titles differ, and
+    other papers of equal title, by how many of these pairs are decided rightly.
+    """
+    groups = [sorted(group) for group in groups if len(group) > 1]
+    pairs = {pair for group in groups for pair in combinations(group, 2)}
+    rows, same_title = defaultdict(list), defaultdict(list)
     for row, cluster in enumerate(clusters):
         rows[cluster].append(row)
+        same_title[titles[row]].append(row)
     true = {pair for group in rows.values() for pair in combinations(group, 2)}
-    lost = sum(len({clusters[row] for row in group}) - 1 for group in groups)
+    equal = {pair for group in same_title.values() for pair in combinations(group, 2)}
     right = len(pairs & true)
+    precision, recall = right / max(1, len(pairs)), right / max(1, len(true))
     return {
         "records": len(clusters),
-        "pairs": len(true),
-        "found": len(pairs),
-        "right": right,
-        "precision": right / max(1, len(pairs)),
-        "recall": right / max(1, len(true)),
+        "duplicate_pairs": len(true),
+        "found_pairs": len(pairs),
+        "precision": round(precision, 4),
+        "recall": round(recall, 4),
+        "recall_interval": bootstrap_clusters(rows.values(), pairs),
+        "f1": round(2 * precision * recall / max(1e-9, precision + recall), 4),
         "removed": sum(len(group) - 1 for group in groups),
         "duplicates": len(clusters) - len(rows),
-        "wrongly_removed": lost,
+        "wrongly_removed": sum(len({clusters[row] for row in group}) - 1 for group in groups),
+        "hard": {
+            "duplicates_of_other_title": len(true - equal),
+            "of_which_found": len((true - equal) & pairs),
+            "others_of_equal_title": len(equal - true),
+            "of_which_merged": len((equal - true) & pairs),
+        },
     }
+
+
+def bootstrap_clusters(clusters: Iterable[Sequence[int]], pairs: set[tuple[int, int]]) -> list[float]:
+    """Return the 95 % interval of the recall over clusters that are drawn again."""
+    counts = [
+        (sum(pair in pairs for pair in combinations(rows, 2)), len(rows) * (len(rows) - 1) // 2)
+        for rows in clusters
+        if len(rows) > 1
+    ]
+    table = np.array(counts)
+    drawn = np.random.default_rng(0).integers(0, len(table), (1000, len(table)))
+    recalls = table[drawn, 0].sum(1) / table[drawn, 1].sum(1)
+    return np.quantile(recalls, (0.025, 0.975)).round(4).tolist()
+
+
+# ---- other rules ----
+
+
+def squeeze(text: str) -> str:
+    """Return the letters and digits of a text, in lower case."""
+    return "".join(normalise_words(text))
+
+
+def group_by(keys: Sequence[str]) -> list[list[int]]:
+    """Group positions by key; an empty key is of no group."""
+    groups = defaultdict(list)
+    for row, key in enumerate(keys):
+        groups[key].append(row)
+    return [rows for key, rows in groups.items() if key]
+
+
+def group_like_asreview(papers: Sequence[Paper]) -> list[list[int]]:
+    """Drop as asreview-datatools does: records of an earlier DOI, then those of an earlier title with abstract."""
+    first_doi, first_text, groups = dict[str, int](), dict[str, int](), defaultdict(list)
+    for row, paper in enumerate(papers):
+        text = squeeze(f"{paper.title} {paper.abstract}")
+        doi = paper.ids.get("doi", "")
+        first = first_doi.setdefault(doi, row) if doi else row
+        first = first if first != row else first_text.setdefault(text, row) if text else row
+        groups[first].append(row)
+    return list(groups.values())
+
+
+def group_like_titles(papers: Sequence[Paper], least: int = 95) -> list[list[int]]:
+    """Join records whose titles have this token_sort_ratio of rapidfuzz at least, all with all."""
+    titles = [" ".join(normalise_words(paper.title)) for paper in papers]
+    similar = cdist(titles, titles, scorer=token_sort_ratio, score_cutoff=least, dtype=np.uint8)
+    roots = list(range(len(papers)))
+    for one, other in zip(*np.nonzero(similar), strict=True):
+        if roots[one] != roots[other]:
+            low, high = sorted((roots[one], roots[other]))
+            roots = [low if root == high else root for root in roots]
+    return group_by([f"r{root}" for root in roots])
+
+
+RULES: dict[str, Callable[[Sequence[Paper]], list[list[int]]]] = {
+    "equal titles": lambda papers: group_by([squeeze(paper.title) for paper in papers]),
+    "asreview-datatools' rule (DOI, or title with abstract)": group_like_asreview,
+    "rapidfuzz token_sort_ratio of titles >= 95": group_like_titles,
+    "sciprism inspect": lambda papers: [list(group.positions) for group in find_duplicates(papers).groups],
+    "sciprism dedupe": lambda papers: dedupe(papers).groups,
+}
+
+
+def build_records(count: int, seed: int = 0) -> list[Paper]:
+    """Return made-up records with words of Zipf's frequencies; a fifth repeats the one before, in capitals."""
+    draw = random.Random(seed)
+    words = ["".join(draw.choices(ascii_lowercase, k=draw.randint(3, 11))) for _ in range(20_000)]
+    weights = list(accumulate(1 / (rank + 1) for rank in range(len(words))))
+    journals = [" ".join(draw.choices(words, k=4)) for _ in range(3000)]
+    records: list[Paper] = []
+    while len(records) < count:
+        if records and draw.random() < 0.2:
+            last = records[-1]
+            records.append(replace(last, id=str(len(records)), title=f"{last.title.upper()}.", abstract="", issue=""))
+            continue
+        page = draw.randint(1, 2000)
+        records.append(
+            Paper(
+                id=str(len(records)),
+                title=" ".join(draw.choices(words, cum_weights=weights, k=draw.randint(6, 14))),
+                abstract=" ".join(draw.choices(words, cum_weights=weights, k=120)),
+                authors=tuple(f"{draw.choice('ABCDEF')}. {draw.choice(words).title()}" for _ in range(4)),
+                venue=draw.choice(journals),
+                year=draw.randint(1990, 2024),
+                volume=str(draw.randint(1, 90)),
+                issue=str(draw.randint(1, 12)),
+                pages=f"{page}-{page + 9}",
+            )
+        )
+    return records
+
+
+def measure_scale(count: int) -> dict[str, Any]:
+    """Return the seconds and the memory of made-up records, reading and writing of files apart."""
+    records = build_records(count)
+    before, start = peak_memory_mb(), time.perf_counter()
+    result = dedupe(records)
+    seconds = round(time.perf_counter() - start, 1)
+    memory = {"records_mb": before, "peak_mb": peak_memory_mb()}
+    return {"records": count, "removed": result.removed, "seconds": seconds} | memory
+
+
+def main() -> None:
+    """Measure all rules on all libraries, and write the result."""
+    parser = build_parser(__doc__)
+    parser.add_argument("--fit", action="store_true", help="Print the weights as estimated on all libraries.")
+    parser.add_argument("--records", type=int, help="Measure time and memory on so many made-up records instead.")
+    arguments = parser.parse_args()
+    packages = ["sciprism", "rapidfuzz", "scipy", "numpy"]
+    if arguments.records:
+        write_result(arguments.output, provenance(packages, seed=0, **measure_scale(arguments.records)))
+        return
+    papers, collections, clusters = load(Path(os.environ["SCIPRISM_DATA"]))
+    levels, same, where = sample_pairs(papers, collections, clusters)
+    if arguments.fit:
+        print(json.dumps(fit(levels, same), indent=1))
+    results: dict[str, dict[str, Any]] = {}
+    for name in sorted(set(collections)):
+        rows = [row for row, collection in enumerate(collections) if collection == name]
+        library, truth = [papers[row] for row in rows], [clusters[row] for row in rows]
+        titles = [squeeze(paper.title) for paper in library]
+        others = np.flatnonzero(where != name)
+        weights = {field: WEIGHTS[field] | row for field, row in fit([levels[n] for n in others], same[others]).items()}
+        held_out = dedupe(library, weights=WEIGHTS | weights)
+        results[name] = {rule: score(group(library), truth, titles) for rule, group in RULES.items()}
+        results[name]["sciprism dedupe, weights of the other libraries"] = score(held_out.groups, truth, titles)
+        results[name]["uncertain_pairs"] = len(dedupe(library).uncertain)
+    write_result(arguments.output, provenance(packages, libraries=results))
+
+
+if __name__ == "__main__":
+    main()
