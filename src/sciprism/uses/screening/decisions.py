@@ -126,7 +126,8 @@ def read_labels(papers: Iterable[Paper], column: str = "") -> dict[int, str]:
             files.setdefault(paper.place.file, []).append((paper.place.line, position))
     labels: dict[int, str] = {}
     for name, starts in files.items():
-        for line, label in _list_labels(InputFile(Path(name)), column):
+        path = Path(name)  # standard input is read already
+        for line, label in _list_labels(InputFile(path), column) if path.is_file() else ():
             row = bisect_right(starts, line, key=lambda start: start[0]) - 1
             if label and row >= 0:
                 labels[starts[row][1]] = label

@@ -1,0 +1,200 @@
+"""Screening: how soon the included records of 13 reviews are found, against ASReview's defaults, from the same starts.
+
+orders: runs in an environment of ASReview (pip install asreview) and writes the order in which it screens. compare:
+ours, from the same starts, with as many records between two trainings (5 % of those screened). The first six reviews by
+the hash of their names are dev: the default was chosen on them, and nothing on the other seven. WSS@95 and ATD are
+over the records after the two priors. vectors: a folder with REVIEW.npy of sciprism-small, to rank by them too.
+
+    python benchmarks/screening.py orders orders.jsonl --data $SCIPRISM_DATA/cls_systematic_review_screening
+    python benchmarks/screening.py compare orders.jsonl --data ... -o results/screening.json
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from measurement import build_parser, provenance, write_result
+
+DEV, BATCH, STARTS = 6, 0.05, 10
+MODELS = {"elas_u4": "ELAS u4", "elas_u3": "ELAS u3"}
+
+
+@cache
+def read_reviews(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return the records of each review, dev reviews first."""
+    reviews: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    with gzip.open(folder / "records.jsonl.gz", "rt") as lines:
+        for row in map(json.loads, lines):
+            reviews[row["topic"]].append(row)
+    return {name: reviews[name] for name in sorted(reviews, key=lambda name: hashlib.sha256(name.encode()).hexdigest())}
+
+
+def write_orders(data: Path, output: Path, starts: int) -> None:
+    """Write a line for each model, review and start: the order in which ASReview screens. It continues."""
+    import pandas as pd
+    from asreview.learner import ActiveLearningCycle
+    from asreview.models.models import get_ai_config
+    from asreview.simulation.simulate import Simulate
+
+    lines = map(json.loads, output.read_text().splitlines() if output.exists() else ())
+    done = {(line["model"], line["topic"], line["seed"]) for line in lines}
+    for name, records in read_reviews(data).items():
+        labels = np.array([record["label"] for record in records])
+        table = pd.DataFrame(records, columns=["title", "abstract"]).fillna("")
+        for model in MODELS:
+            cycle = ActiveLearningCycle.from_meta(get_ai_config(model)["value"])
+            cycle.n_query = lambda results: max(1, int(BATCH * len(results)))
+            features = cycle.transform(table)
+            for seed in (seed for seed in range(starts) if (model, name, seed) not in done):
+                generator = np.random.default_rng(seed)
+                priors = [int(generator.choice(np.flatnonzero(labels == label))) for label in (1, 0)]
+                simulation = Simulate(features, labels, cycle, skip_transform=True, print_progress=False)
+                simulation.label(priors)
+                simulation.review()
+                order = simulation._results["record_id"].astype(int).tolist()
+                with output.open("a") as file:
+                    file.write(json.dumps({"model": model, "topic": name, "seed": seed, "order": order}) + "\n")
+
+
+def measure_order(order: Any, labels: np.ndarray) -> dict[str, float]:
+    """Return WSS@95, ATD, and the recall after 10 % of the records, in percent."""
+    from sciprism.uses.screening.stopping import measure_work
+
+    ranks = np.flatnonzero(labels[np.asarray(order)[2:]]) + 1
+    work = measure_work(ranks, len(labels) - 2)
+    early = float((ranks <= 0.1 * (len(labels) - 2)).mean())
+    return {"wss": 100 * work["wss"], "atd": 100 * work["atd"], "recall at 10 %": 100 * early}
+
+
+def rank_reviews(data: Path, vectors: Path | None, starts: int) -> dict[str, dict[str, list[dict[str, float]]]]:
+    """Return of each system the measures of each review's starts."""
+    from sciprism.arrays import normalize_rows
+    from sciprism.uses.screening.ranking import RecordRanker
+    from sciprism.uses.screening.simulation import replay
+
+    class VectorRanker(RecordRanker):
+        """Ranks by centred vectors, or by their similarities and those of words together."""
+
+        def __init__(self, texts: list[str], vectors: np.ndarray, share: float) -> None:
+            super().__init__(texts)
+            self.vectors, self.share = normalize_rows(vectors - vectors.mean(axis=0)), share
+
+        def compare(self, rows: np.ndarray) -> np.ndarray:
+            near = self.share * (self.vectors[rows] @ self.vectors.T)
+            return near if self.share == 1 else (1 - self.share) * super().compare(rows) + near
+
+    measured: dict[str, dict[str, list[dict[str, float]]]] = defaultdict(dict)
+    for name, records in read_reviews(data).items():
+        labels = np.array([record["label"] == 1 for record in records])
+        texts = [f"{record['title']} {record['abstract']}" for record in records]
+        rankers = {"sciprism": (RecordRanker(texts), starts)}
+        file = None if vectors is None else vectors / f"{name}.npy"
+        if file is not None and file.exists():
+            matrix = np.load(file)
+            shares = {"vectors alone": 1.0, "words and vectors, 1 : 1": 0.5, "words and vectors, 19 : 1": 0.05}
+            rankers |= {system: (VectorRanker(texts, matrix, share), 3) for system, share in shares.items()}
+        for system, (ranker, count) in rankers.items():
+            orders = (replay(ranker.score, labels, seed) for seed in range(count))
+            measured[system][name] = [measure_order(order, labels) for order in orders]
+        print(name, {system: average(measured[system], [name]) for system in rankers}, flush=True)
+    return measured
+
+
+def average(
+    system: Mapping[str, list[dict[str, float]]], names: list[str], starts: int | None = None
+) -> dict[str, float]:
+    """Return the mean over reviews of the means over starts."""
+    keys = system[names[0]][0]
+    return {
+        key: round(float(np.mean([np.mean([row[key] for row in system[name][:starts]]) for name in names])), 2)
+        for key in keys
+    }
+
+
+def compare(ours: Mapping[str, Any], peer: Mapping[str, Any], names: list[str], key: str) -> dict[str, Any]:
+    """Return ours minus the peer's over the same starts: mean over reviews, bootstrap interval, reviews below 0."""
+    pairs = [(ours[name][: len(peer[name])], peer[name]) for name in names]
+    each = np.array([np.mean([a[key] - b[key] for a, b in zip(*pair, strict=True)]) for pair in pairs])
+    samples = np.random.default_rng(0).choice(each, (10_000, len(each))).mean(axis=1)
+    low, high = np.percentile(samples, [2.5, 97.5])
+    return {
+        "difference": round(float(each.mean()), 2),
+        "interval": [round(float(low), 2), round(float(high), 2)],
+        "reviews with a lower one of ours": int((each < 0).sum()),
+    }
+
+
+def time_training(records: int) -> dict[str, float]:
+    """Return the seconds of the first reading of made-up records, and of a training once 2,000 of them are decided."""
+    from sciprism.uses.screening.ranking import RecordRanker
+
+    generator = np.random.default_rng(0)
+    words = [f"word{number}" for number in range(20_000)]
+    picks = np.minimum(generator.zipf(1.3, (records, 200)), len(words)) - 1
+    begin = time.perf_counter()
+    ranker = RecordRanker([" ".join(words[pick] for pick in row) for row in picks])
+    ready = time.perf_counter()
+    ranker.score(np.arange(100), np.arange(100, 1990))
+    before = time.perf_counter()
+    ranker.score(np.arange(100), np.arange(100, 2000))
+    names = ("count words", "first training", "training after ten further decisions")
+    times = (ready - begin, before - ready, time.perf_counter() - before)
+    return {name: round(seconds, 2) for name, seconds in zip(names, times, strict=True)}
+
+
+def main() -> None:
+    parser = build_parser(__doc__)
+    parser.add_argument("part", choices=["orders", "compare"])
+    parser.add_argument("orders", type=Path)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--vectors", type=Path)
+    parser.add_argument("--starts", type=int, default=STARTS)
+    options = parser.parse_args()
+    if options.part == "orders":
+        write_orders(options.data, options.orders, options.starts)
+        return
+    measured = rank_reviews(options.data, options.vectors, options.starts)
+    reviews = read_reviews(options.data)
+    for line in map(json.loads, options.orders.read_text().splitlines()):
+        labels = np.array([record["label"] == 1 for record in reviews[line["topic"]]])
+        left = np.setdiff1d(np.arange(len(labels)), line["order"])
+        rows = measured[MODELS[line["model"]]].setdefault(line["topic"], [])
+        rows.append(measure_order([*line["order"], *left], labels))
+    names = list(reviews)
+    groups = {"all": names, "dev": names[:DEV], "others": names[DEV:]}
+    result = {
+        "data": {
+            name: {"records": len(rows), "included": sum(r["label"] for r in rows)} for name, rows in reviews.items()
+        },
+        "dev": names[:DEV],
+        "starts": {system: min(map(len, by.values())) for system, by in measured.items()},
+        "means": {
+            group: {s: average(by, chosen) for s, by in measured.items() if set(chosen) <= by.keys()}
+            for group, chosen in groups.items()
+        },
+        "differences": {
+            group: {
+                model: {key: compare(measured["sciprism"], measured[model], chosen, key) for key in ("atd", "wss")}
+                for model in MODELS.values()
+            }
+            for group, chosen in groups.items()
+        },
+        "reviews": {name: {s: average(by, [name]) for s, by in measured.items() if name in by} for name in names},
+        "seconds at 10,000 records": time_training(10_000),
+    }
+    peer = "ASReview 3.0.8, scikit-learn of its own environment"
+    write_result(options.output, provenance(["numpy", "torch"], seeds=options.starts, peer=peer) | result)
+
+
+if __name__ == "__main__":
+    main()
