@@ -16,8 +16,10 @@ from sciprism.papers.records import PRINTED, Paper
 SUFFIXES = (".bib", ".ris", ".csv", ".jsonl")
 ORIGIN = ("merged_from", "other_version")
 LISTS = ("authors", "keywords", *ORIGIN)
-COLUMNS = ("id", "title", "authors", "year", "venue", *PRINTED, "doi", "pmid", "pmcid", "arxiv", "url", "keywords")
-COLUMNS = (*COLUMNS, "abstract", *ORIGIN)
+COLUMNS = (
+    *("id", "title", "authors", "year", "venue", *PRINTED, "doi", "pmid", "pmcid", "arxiv", "url", "keywords"),
+    *("abstract", *ORIGIN),
+)
 
 
 def check_output(path: Path) -> None:

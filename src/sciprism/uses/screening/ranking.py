@@ -51,7 +51,7 @@ class RecordRanker:
             return np.asarray(self.compare(included).mean(axis=0), np.float32)
         excluded = excluded[-MAX_TRAINING:]
         rows = np.concatenate([included, excluded])
-        targets = np.repeat(np.float32([1, -1]), [len(included), len(excluded)])
+        targets = np.repeat(np.array([1, -1], np.float32), [len(included), len(excluded)])
         weights = np.repeat([1.0, len(included) / (BALANCE * len(excluded))], [len(included), len(excluded)])
         costs = COST * weights * len(rows) / weights.sum()
         similarities = self.compare(rows) + 1  # the 1 stands for an intercept
