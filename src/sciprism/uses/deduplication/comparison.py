@@ -210,7 +210,7 @@ def is_abbreviation(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
     (True, False)
     """
     if len(short) == len(long):
-        letters = map(iter, long)
+        letters = (iter(word) for word in long)
         return all(
             a[0] == b[0] and all(letter in rest for letter in a)
             for a, b, rest in zip(short, long, letters, strict=True)

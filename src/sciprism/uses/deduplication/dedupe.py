@@ -157,7 +157,7 @@ def _merge(records: Sequence[Paper]) -> Paper:
     """Return the merged record; volume, issue, pages and year are those of one record, which has most of them."""
     merged = merge_records(records)
     printed = max(records, key=lambda paper: (bool(paper.volume), bool(paper.pages), bool(paper.issue)))
-    year = (printed.volume and printed.year) or merged.year
+    year = printed.year if printed.volume and printed.year else merged.year
     return replace(merged, year=year, volume=printed.volume, issue=printed.issue, pages=printed.pages)
 
 

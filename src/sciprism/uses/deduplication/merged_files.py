@@ -42,7 +42,7 @@ def write_papers(papers: Iterable[tuple[Paper, list[str]]], path: Path) -> int:
         lines = (json.dumps(row, ensure_ascii=False) for _, row in rows)
     else:
         cells = (row | row.get("ids", {}) | {name: "; ".join(row.get(name, ())) for name in LISTS} for _, row in rows)
-        lines = map(join_cells, chain([COLUMNS], (map(row.get, COLUMNS) for row in cells)))
+        lines = chain([join_cells(COLUMNS)], (join_cells(map(row.get, COLUMNS)) for row in cells))
     return write_lines(path, lines, errors="replace")
 
 

@@ -108,7 +108,7 @@ def _check_contradictions(path: Path, decisions: Mapping[Pair, bool], lines: Map
     """Raise InputError where records are called different that other rows make duplicates."""
     groups: dict[int, set[int]] = {}
     for pair in (pair for pair, same in decisions.items() if same):
-        group = set().union(*(groups.get(position, {position}) for position in pair))
+        group = set[int]().union(*(groups.get(position, {position}) for position in pair))
         groups |= dict.fromkeys(group, group)
     for (one, other), same in decisions.items():
         if not same and other in groups.get(one, ()):
