@@ -19,8 +19,7 @@ from sciprism.formats import Role
 from sciprism.papers.records import Label, Paper
 from sciprism.text.template import Item
 
-Target = str | tuple[str, ...] | float
-"""A class, several classes or labels, or a number to predict."""
+Target = str | tuple[str, ...] | float  # a class, several classes or labels, or a number to predict
 
 T = TypeVar("T")
 K = TypeVar("K", bound=str)

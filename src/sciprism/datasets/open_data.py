@@ -17,8 +17,7 @@ from sciprism.seeding import random_fraction
 Part = Literal["train", "dev", "test"]
 Record = Mapping[str, Any]
 PARTS: tuple[Part, ...] = ("train", "dev", "test")
-UNNAMED = "?"
-"""The id of a paper whose record has none."""
+UNNAMED = "?"  # the id of a paper whose record has none
 DOI = re.compile(r"10\.\d{4,9}/\S+")
 _PART_IN_NAME = re.compile(r"train|dev|test")
 
@@ -31,8 +30,7 @@ class PaperOrigin(NamedTuple):
     file_name: str
 
 
-SplitRule = Callable[[PaperOrigin], Part]
-"""Assigns a paper to a part."""
+SplitRule = Callable[[PaperOrigin], Part]  # assigns a paper to a part
 
 
 def constant_rule(part: Part) -> SplitRule:

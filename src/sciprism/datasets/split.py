@@ -32,10 +32,8 @@ from sciprism.papers.identity import GENERIC_TITLES, MIN_TITLE_WORDS, normalise_
 from sciprism.papers.records import Paper
 from sciprism.seeding import random_bits
 
-OPENING_WORDS = 8
-"""Words of the abstract that complete a title too short to identify a paper."""
-MAX_CHARACTERS = 500
-"""Characters of a title, or of a text without one, that are compared."""
+OPENING_WORDS = 8  # words of the abstract that complete a title too short to identify a paper
+MAX_CHARACTERS = 500  # characters of a title, or of a text without one, that are compared
 _SYSTEM_ID = re.compile(r"(doi|pmid|pmcid|arxiv|s2|openalex|sha):(.+)", re.IGNORECASE)
 _ARXIV_VERSION = re.compile(r"v\d+$")
 

@@ -30,13 +30,10 @@ from sciprism.files import write_json
 from sciprism.formats import Format, Role
 from sciprism.text.template import FIELDS, Item
 
-KEY_BYTES = 16
-"""Bytes of a text's hash: a billion texts collide with probability below 10^-20."""
+KEY_BYTES = 16  # bytes of a text's hash: a billion texts collide with probability below 10^-20
 CHECK_BYTES = 8
-TEXTS_PER_WRITE = 4096
-"""Texts encoded between two writes, the most that an interrupted run loses."""
-MAX_BYTES_IN_MEMORY = 1 << 29
-"""Bytes of vectors gathered in memory; more go through a temporary file."""
+TEXTS_PER_WRITE = 4096  # texts encoded between two writes, the most that an interrupted run loses
+MAX_BYTES_IN_MEMORY = 1 << 29  # bytes of vectors gathered in memory; more go through a temporary file
 TextProgress = Callable[[int, int], None]
 """A function of the number of texts encoded so far and of the number of all texts to encode."""
 

@@ -332,8 +332,7 @@ def smallest_cosine(one: Floats, other: Floats) -> float:
         return float(((one * other).sum(axis=1) / lengths).min())
 
 
-Vectors = Floats | Tensor | Sequence[Floats] | Sequence[Tensor]
-"""(n, dim), (dim,), or a list of n vectors."""
+Vectors = Floats | Tensor | Sequence[Floats] | Sequence[Tensor]  # (n, dim), (dim,), or a list of n vectors
 
 
 def compute_similarity(one: Vectors, other: Vectors, distance: str) -> Tensor:

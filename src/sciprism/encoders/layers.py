@@ -65,8 +65,7 @@ class PackedLinear:
         return out
 
 
-SAMPLED = 16
-"""Values of a weight that are compared to see changes that torch does not count."""
+SAMPLED = 16  # values of a weight that are compared to see changes that torch does not count
 
 
 class WeightsSnapshot:

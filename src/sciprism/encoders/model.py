@@ -37,8 +37,7 @@ from sciprism.errors import InputError
 from sciprism.formats import ROLES, Format, Role
 from sciprism.text.template import FIELDS
 
-Compute = Callable[[PackedBatch], Tensor]
-"""Computes the vectors of a batch."""
+Compute = Callable[[PackedBatch], Tensor]  # computes the vectors of a batch
 Yes: TypeAlias = Literal[True]
 No: TypeAlias = Literal[False]
 

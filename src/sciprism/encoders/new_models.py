@@ -27,8 +27,7 @@ from sciprism.text.vocabulary import WORDPIECE_PREFIX, classify_tokens, decode_v
 
 WeightInitializer = Callable[[Transformer, Tokenizer], None]
 """Replaces the random weights of a plain model with this vocabulary."""
-ROBERTA_CLS = "<s>"
-"""The first token of vocabularies whose models leave the position rows up to the padding id unused."""
+ROBERTA_CLS = "<s>"  # the first token of vocabularies whose models leave the position rows up to the padding id unused
 WINDOW = 4_096  # texts encoded at once
 EPSILON = 1e-6
 VARIANCE_FLOOR = 0.01

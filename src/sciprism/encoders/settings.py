@@ -22,10 +22,8 @@ from sciprism.text.tokenizer import describe_tokenizer
 
 DISTANCES = ("cosine", "dot", "euclidean")
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-AUTO = "auto"
-"""The fastest precision that a device has instructions for, and whose vectors agree with those of float32."""
-MIN_COSINE = 0.999
-"""Of each vector with that of float32, in a precision that `auto` takes."""
+AUTO = "auto"  # the fastest precision that a device has instructions for, and whose vectors agree with those of float32
+MIN_COSINE = 0.999  # of each vector with that of float32, in a precision that `auto` takes
 CPU_FEATURES = {"bfloat16": ("avx512_bf16", "amx_bf16", "bf16"), "float16": ("avx512_fp16", "amx_fp16")}
 """Features of a processor, as torch and Linux name them, one of which a precision needs."""
 TIMES_SLOWER = {"bfloat16": "2 to 5", "float16": "8"}

@@ -23,8 +23,7 @@ from sciprism.papers.records import Label, Paper
 from sciprism.parallel import map_threads
 from sciprism.text.template import FIELDS, PAPER_FIELDS, Item, Template
 
-InputItem = Item | Mapping[str, Any]
-"""A text, a paper, a label, or a dict with title and abstract."""
+InputItem = Item | Mapping[str, Any]  # a text, a paper, a label, or a dict with title and abstract
 Inputs = InputItem | Iterable[InputItem]
 """One item, or many: a list, tuple or generator of them, a column or an array of texts, a table of papers."""
 OnBatch = Callable[[int], None]

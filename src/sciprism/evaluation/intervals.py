@@ -29,10 +29,8 @@ from sciprism.arrays import Doubles
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import ItemScores, aggregates, align_classes, find_bounds
 
-SAMPLES = 1000
-"""Default number of resamples; a standard error then varies by 2%."""
-CELLS = 4_000_000
-"""Item weights held in memory at once."""
+SAMPLES = 1000  # default number of resamples; a standard error then varies by 2%
+CELLS = 4_000_000  # item weights held in memory at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,14 +142,11 @@ def _positions(item_scores: ItemScores, ids: tuple[str, ...]) -> NDArray[np.int6
     return np.array([index[i] for i in ids], dtype=np.int64)
 
 
-METHOD = "wilson-t"
-"""Name of the method of stored intervals; results without a name have a percentile bootstrap's."""
+METHOD = "wilson-t"  # name of the method of stored intervals; results without a name have a percentile bootstrap's
 LEVEL = 0.95
 Bounds = tuple[float, float]
-Limits = tuple[float, float]
-"""The low and the high end of an interval."""
-TINY = 1e-12
-"""Standard errors and differences below this are rounding errors."""
+Limits = tuple[float, float]  # the low and the high end of an interval
+TINY = 1e-12  # standard errors and differences below this are rounding errors
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -282,10 +277,8 @@ def _hall(skewness: float, q: float) -> tuple[float, float]:
     return below, -above
 
 
-STEPS = 1000
-"""Most terms of the continued fraction; it converges in about sqrt(freedom)."""
-NORMAL = 1e7
-"""Degrees of freedom above which the distribution is the normal one to seven digits."""
+STEPS = 1000  # most terms of the continued fraction; it converges in about sqrt(freedom)
+NORMAL = 1e7  # degrees of freedom above which the distribution is the normal one to seven digits
 
 
 @lru_cache(maxsize=4096)

@@ -192,10 +192,8 @@ aggregates: Registry[Aggregate] = Registry("aggregate")
 
 OUTCOMES = ("true positive", "false positive", "false negative")
 NUMBERS = ("gold", "predicted")
-ROUNDING = 1e-14
-"""Largest variance that rounding leaves of a constant, for numbers up to 1."""
-CONSTANT_TOLERANCE = 1e-6
-"""Relative difference below which single-precision predictions are equal."""
+ROUNDING = 1e-14  # largest variance that rounding leaves of a constant, for numbers up to 1
+CONSTANT_TOLERANCE = 1e-6  # relative difference below which single-precision predictions are equal
 
 
 def find_bounds(aggregate: str, parts: Sequence[Doubles]) -> tuple[float, float]:
@@ -308,8 +306,7 @@ aggregates.update(
 
 
 JudgedRanking = tuple[str, tuple[Ids, ArrayLike], Mapping[str, int]]
-BLOCK = 512
-"""Queries scored at once."""
+BLOCK = 512  # queries scored at once
 
 
 def score_rankings(

@@ -17,10 +17,8 @@ from sciprism.papers.duplicates import DuplicateFinder
 from sciprism.papers.records import Paper
 from sciprism.text.template import Item
 
-EXAMPLES = 5
-"""Pairs shown per task; all are counted."""
-SHORT_ID = 6
-"""Ids of fewer characters, and plain numbers, are too common to identify a paper."""
+EXAMPLES = 5  # pairs shown per task; all are counted
+SHORT_ID = 6  # ids of fewer characters, and plain numbers, are too common to identify a paper
 TEXT, TITLE, INDIRECT = "text", "title", "through another training paper"
 
 

@@ -44,8 +44,7 @@ from sciprism.evaluation.task import Task
 from sciprism.files import join_cells, sha256, write_atomically, write_lines
 
 Status = Literal["done", "not served", "not here", "failed"]  # not here: the data of the task
-UNDONE: tuple[Status, ...] = ("failed", "not here", "not served")
-"""Statuses without a number, the gravest first."""
+UNDONE: tuple[Status, ...] = ("failed", "not here", "not served")  # statuses without a number, the gravest first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,10 +213,8 @@ def _digest(path: Path, changed: int) -> str:  # noqa: ARG001 (a file that chang
 
 METADATA = "layouts"
 TEXT_COLUMNS = ("system", "task", "metric", "item")
-LEVEL = 19
-"""Compression level of zstd: a file is packed once and read often."""
-DICTIONARY = 1 << 26
-"""Bytes of distinct values up to which a column is dictionary-encoded."""
+LEVEL = 19  # compression level of zstd: a file is packed once and read often
+DICTIONARY = 1 << 26  # bytes of distinct values up to which a column is dictionary-encoded
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,10 +180,8 @@ def _find_tasks(name: str | Path | Suite | SelectedTasks) -> SelectedTasks:
 
 ProgressCallback = Callable[[System, Task, TaskResult | None], None]
 """Called with None before a task is scored, and with its result afterwards."""
-DescribedSystem = tuple[System, Mapping[str, Any]]
-"""A system, and what results record of it."""
-TaskDataSource = Callable[[Task, Path | None], "TaskData"]
-"""Called with a task and the folder of data."""
+DescribedSystem = tuple[System, Mapping[str, Any]]  # a system, and what results record of it
+TaskDataSource = Callable[[Task, Path | None], "TaskData"]  # called with a task and the folder of data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -177,10 +177,8 @@ SHARED = (
 )
 """Values that many results share."""
 
-ResultKey = tuple[str, str]
-"""The name of a system's results folder, and a task."""
-ScoredResult = tuple[TaskResult, Mapping[str, ItemScores]]
-"""A result, and its item scores by metric."""
+ResultKey = tuple[str, str]  # the name of a system's results folder, and a task
+ScoredResult = tuple[TaskResult, Mapping[str, ItemScores]]  # a result, and its item scores by metric
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from sciprism.evaluation.protocols.match import PAIRWISE
 from sciprism.evaluation.protocols.rank import DEFAULT_DEPTH
 from sciprism.metrics.rankings import parse_metric
 
-BLOCK = 256
-"""Queries whose best and worst rankings are scored at once."""
+BLOCK = 256  # queries whose best and worst rankings are scored at once
 
 
 class _Pool(NamedTuple):

@@ -138,12 +138,9 @@ def _inversions(ranks: Integers) -> int:
     return total
 
 
-MIN_RESAMPLES = 16
-"""Fewer resamples than this are computed one by one, in O(n log n) each."""
-MAX_ITEMS = 1 << 15
-"""Resamples of more items are computed one by one too: n^2 would cost more."""
-BLOCK = 256
-"""Items that are compared with all others at once: bounds memory to a few (BLOCK, n) matrices."""
+MIN_RESAMPLES = 16  # fewer resamples than this are computed one by one, in O(n log n) each
+MAX_ITEMS = 1 << 15  # resamples of more items are computed one by one too: n^2 would cost more
+BLOCK = 256  # items that are compared with all others at once: bounds memory to a few (BLOCK, n) matrices
 
 
 def weighted_kendall_tau(gold: Doubles, predicted: Doubles, weights: Doubles) -> Doubles:

@@ -28,8 +28,7 @@ from sciprism.registry import Registry
 Ids = Sequence[str] | NDArray[np.str_]
 Run = Mapping[str, tuple[Ids, ArrayLike]]
 """Query -> ids of the retrieved documents, in any order, and their scores (more is better)."""
-Qrels = Mapping[str, Mapping[str, int]]
-"""Query -> document -> relevance grade."""
+Qrels = Mapping[str, Mapping[str, int]]  # query -> document -> relevance grade
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,8 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-ROWS = 512
-"""Tokens whose scores over the whole vocabulary are in memory at a time."""
+ROWS = 512  # tokens whose scores over the whole vocabulary are in memory at a time
 
 
 def masked_lm(states: Tensor, table: Tensor, bias: Tensor, targets: Tensor) -> Tensor:

@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Self
 PAPER_ID_SYSTEMS = ("doi", "pmid", "pmcid", "arxiv", "openalex", "s2")
 """Systems whose id belongs to one paper; an ISBN or a URL is shared by the parts of a book."""
 ID_SYSTEMS = (*PAPER_ID_SYSTEMS, "isbn", "url")
-PRINTED = ("volume", "issue", "pages")
-"""Fields that say where a paper is printed."""
+PRINTED = ("volume", "issue", "pages")  # fields that say where a paper is printed
 
 
 class _Record:

@@ -17,10 +17,8 @@ from sciprism.formats import Format, Role
 from sciprism.prepare.samplers.sampling import NONE, QuerySample, SampleReport, Sampling
 from sciprism.training.examples import Example, write_examples
 
-PARTS: tuple[Part, ...] = ("train", "dev")
-"""The parts of a source: to train on, and to select checkpoints."""
-MIN_DEV_EXAMPLES = 20
-"""Examples of a dev file; fewer are too few to select a checkpoint."""
+PARTS: tuple[Part, ...] = ("train", "dev")  # the parts of a source: to train on, and to select checkpoints
+MIN_DEV_EXAMPLES = 20  # examples of a dev file; fewer are too few to select a checkpoint
 
 
 class ExampleFolder:
@@ -68,8 +66,7 @@ class ExampleFolder:
         return record
 
 
-Build = Callable[[Part, Sampling], Iterator[Example]]
-"""Yields the examples of one part."""
+Build = Callable[[Part, Sampling], Iterator[Example]]  # yields the examples of one part
 
 
 @dataclass(slots=True)

@@ -39,8 +39,7 @@ def _language_names() -> dict[str, str]:
     return names
 
 
-LANGUAGES = _language_names()
-"""Code or lower-case name -> the name that `guess_language` uses."""
+LANGUAGES = _language_names()  # code or lower-case name -> the name that `guess_language` uses
 
 
 @dataclass(frozen=True, slots=True)

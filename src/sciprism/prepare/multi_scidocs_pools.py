@@ -23,10 +23,8 @@ from sciprism.registry import Registry
 Part = Literal["val", "test", "train"]
 PARTS: tuple[Part, ...] = ("val", "test", "train")
 
-Groups = Mapping[str, Sequence[int]]
-"""Field -> rows."""
-FieldSplits = Mapping[Part, Groups]
-"""Rows of each part by field, in random order."""
+Groups = Mapping[str, Sequence[int]]  # field -> rows
+FieldSplits = Mapping[Part, Groups]  # rows of each part by field, in random order
 
 
 def group_by_every_field(rows: Sequence[int], fields: Sequence[tuple[str, ...]]) -> Groups:
@@ -63,8 +61,7 @@ def split_by_field(groups: Groups, val: float, test: float, seed: int, *names: s
 
 
 Relation = Literal["cite", "cocite"]
-RELATIONS: tuple[Relation, ...] = ("cite", "cocite")
-"""Named like their folders."""
+RELATIONS: tuple[Relation, ...] = ("cite", "cocite")  # named like their folders
 
 Mask = NDArray[np.bool_]
 

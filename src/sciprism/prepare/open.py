@@ -33,8 +33,7 @@ from sciprism.prepare.samplers.scored_lists import ScoredList, pair_texts, pair_
 from sciprism.seeding import random_fraction
 from sciprism.training.examples import Example
 
-ClassNames = tuple[tuple[str, str], ...]
-"""The value of each class, and its readable name."""
+ClassNames = tuple[tuple[str, str], ...]  # the value of each class, and its readable name
 PaperAnswers = tuple[Paper, tuple[str | float, ...]]
 
 
@@ -231,8 +230,7 @@ def parse_s2_paper(row: dict[str, Any]) -> Paper:
     return paper if paper.id == UNNAMED else replace(paper, ids={**paper.ids, "s2": paper.id})
 
 
-MAX_QUERIES = 20_000
-"""Queries of a train file, so that no source dominates and a laptop can train on them."""
+MAX_QUERIES = 20_000  # queries of a train file, so that no source dominates and a laptop can train on them
 MAX_DEV_QUERIES = 1_000
 WORDS = ("source", "format", "query", "candidate")
 COUNTS = ("queries", "pairs", "hard", "dev")

@@ -31,10 +31,8 @@ from sciprism.text.sentences import split_sentences
 from sciprism.text.tokenizer import read_json
 from sciprism.training.examples import PAPERS_FILE, Example, PaperLookup, item_key
 
-MAX_BODY = 5_000
-"""Characters of a body in a pair: more than any encoder here reads."""
-MIN_SENTENCE = 20
-"""Characters of a sentence: shorter ones are headings or splitting errors."""
+MAX_BODY = 5_000  # characters of a body in a pair: more than any encoder here reads
+MIN_SENTENCE = 20  # characters of a sentence: shorter ones are headings or splitting errors
 
 Examples = Iterator[Example]
 
@@ -144,8 +142,7 @@ def _texts(value: Any, min_count: int) -> tuple[str, ...]:
     return tuple(value)
 
 
-ROWS = "rows"
-"""The shape of files whose rows are already pairs."""
+ROWS = "rows"  # the shape of files whose rows are already pairs
 shapes[ROWS] = PairShape(
     query="query", candidate="query", lengths="", build=read_pair_rows, built_from="file", excerpts=True
 )

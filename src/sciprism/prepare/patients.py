@@ -30,12 +30,10 @@ from sciprism.registry import Registry
 from sciprism.seeding import random_fraction
 from sciprism.training.examples import PAPERS_FILE, Example, PaperLookup
 
-Search = Literal["par", "ppr"]
-"""Articles for a patient, or similar patients."""
+Search = Literal["par", "ppr"]  # articles for a patient, or similar patients
 Split = Literal["train", "dev", "test"]
 
-Relevant = dict[str, list[str]]
-"""Patient -> relevant documents, the best grade first."""
+Relevant = dict[str, list[str]]  # patient -> relevant documents, the best grade first
 
 WITHDRAWN = (
     'its texts were withdrawn; build it from PubMed, a line {"_id": PMID, "title": ..., "text": abstract} '
@@ -93,8 +91,7 @@ def _find(folder: Path, *names: str, hint: str = "") -> Path:
 FOLDERS = ("zhengyun21/PMC-Patients-ReCDS", "PMC-Patients-ReCDS", "pmc-patients", "PMC-Patients")
 
 
-DEPTH = 100
-"""BM25's best ranks that negatives are sampled from; deeper ones share little but common words."""
+DEPTH = 100  # BM25's best ranks that negatives are sampled from; deeper ones share little but common words
 NegativeSampler = Callable[[Sequence[Paper], Sequence[AbstractSet[str]]], Iterator[tuple[Paper, ...]]]
 """Given patients and the ids of papers known to be relevant to each, yields the negatives of each as sampled."""
 
@@ -138,8 +135,7 @@ def sample_at_random(pool: Sequence[Paper], limit: int, seed: int) -> NegativeSa
 
 LATER: dict[Split, tuple[Split, ...]] = {"train": ("dev", "test"), "dev": ("test",)}
 """The splits whose patients an example of a split may not have."""
-BLOCK = 1024
-"""Patients whose negatives are searched at once."""
+BLOCK = 1024  # patients whose negatives are searched at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

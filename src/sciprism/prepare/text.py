@@ -37,8 +37,7 @@ from sciprism.text.tokenizer import fingerprint_tokenizer, open_tokenizer
 from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
 
 DUPLICATE, NEAR_DUPLICATE = "duplicate text", "near-duplicate text"
-Mask = NDArray[np.bool_]
-"""Documents of a source."""
+Mask = NDArray[np.bool_]  # documents of a source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

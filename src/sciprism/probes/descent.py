@@ -22,21 +22,14 @@ from torch import Tensor
 from sciprism.probes.losses import ProbeLoss, SlackBlock
 
 MAX_ITERATIONS = 2000
-PATIENCE = 150
-"""Iterations without a gap smaller by a tenth after which a problem ends: its precision is exhausted."""
-GAP_SHARE = 0.75
-"""Share of the tolerance that the gap itself may use; the rest is for rounding."""
-NARROWING = 0.75
-"""Factor of a corner's width when its centre moves."""
-SLOPE_SHARE = 0.5
-"""A step is long enough when its slope is this share of the slope at the start."""
+PATIENCE = 150  # iterations without a gap smaller by a tenth after which a problem ends: its precision is exhausted
+GAP_SHARE = 0.75  # share of the tolerance that the gap itself may use; the rest is for rounding
+NARROWING = 0.75  # factor of a corner's width when its centre moves
+SLOPE_SHARE = 0.5  # a step is long enough when its slope is this share of the slope at the start
 TINY = 1e-300
-MAX_TRIALS = 40
-"""Step lengths per line search: each at least halves the bounds; most searches need one or two."""
-MIN_FINISHED_SHARE = 1 / 16
-"""Finished problems are removed once they are this share of all: removal copies the others."""
-HISTORY = 10
-"""Pairs of steps and gradient changes that are stored; 30 needed as many iterations as 10."""
+MAX_TRIALS = 40  # step lengths per line search: each at least halves the bounds; most searches need one or two
+MIN_FINISHED_SHARE = 1 / 16  # finished problems are removed once they are this share of all: removal copies the others
+HISTORY = 10  # pairs of steps and gradient changes that are stored; 30 needed as many iterations as 10
 
 
 class LbfgsHistory:

@@ -93,10 +93,8 @@ def row_products(left: Tensor, right: Tensor) -> Tensor:
     return inner_products(left, right) if left.element_size() == 4 else left @ right.T
 
 
-GRAM_BLOCK = 8192
-"""Rows whose products are summed in single precision."""
-NEGLIGIBLE = 1e-12
-"""Directions with an eigenvalue below this share of the largest are rounding errors."""
+GRAM_BLOCK = 8192  # rows whose products are summed in single precision
+NEGLIGIBLE = 1e-12  # directions with an eigenvalue below this share of the largest are rounding errors
 
 
 @dataclass(frozen=True, slots=True)

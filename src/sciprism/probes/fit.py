@@ -19,10 +19,8 @@ from sciprism.probes.losses import LOSSES, LossName, ProbeLoss, SlackBlock
 from sciprism.probes.solver import TOLERANCE, Problems, Solver, Weights, split_intercept
 from sciprism.probes.targets import Probe, ProbeTargets, read_targets
 
-MAX_STACKED = 1 << 25
-"""Numbers in the stacked features of subsets that are solved together: 128 MiB."""
-MAX_STACKED_ROWS = 512
-"""Rows up to which subsets are stacked; larger subsets are solved one by one."""
+MAX_STACKED = 1 << 25  # numbers in the stacked features of subsets that are solved together: 128 MiB
+MAX_STACKED_ROWS = 512  # rows up to which subsets are stacked; larger subsets are solved one by one
 
 
 def fit(

@@ -44,14 +44,10 @@ def split_intercept(whole: Tensor, gaps: Tensor, intercept: bool) -> Weights:
     return Weights(np.ascontiguousarray(vectors), last.copy(), gaps.numpy())
 
 
-TOLERANCE = 1e-4
-"""Relative duality gap at which a problem counts as solved."""
-MAX_SLACKS = 1 << 27
-"""Slacks that all cores together may hold: four arrays of 0.5 GiB in single precision."""
-BLOCK_SLACKS = 1 << 18
-"""Slacks that a block should hold: 1 MiB."""
-MIN_CORE_SLACKS = 1 << 15
-"""Slacks below which another core is not worth its cost."""
+TOLERANCE = 1e-4  # relative duality gap at which a problem counts as solved
+MAX_SLACKS = 1 << 27  # slacks that all cores together may hold: four arrays of 0.5 GiB in single precision
+BLOCK_SLACKS = 1 << 18  # slacks that a block should hold: 1 MiB
+MIN_CORE_SLACKS = 1 << 15  # slacks below which another core is not worth its cost
 MAX_BLOCK_ROWS, MIN_BLOCK_ROWS = 4096, 512
 """Rows of a block: fewer would slow down the products."""
 

@@ -23,8 +23,7 @@ TIMES = (
     "Seconds: encoding (or indexing) the documents, encoding the queries, searching, total per query. "
     "Cached: vectors came from the cache; empty it (SCIPRISM_CACHE) and remove the result to measure."
 )
-TRAINED_ON = "†"
-"""Mark of columns with data that scored models train on."""
+TRAINED_ON = "†"  # mark of columns with data that scored models train on
 OTHER_DATA = "Other data than the paper's: its numbers are not comparable and not shown."
 TIME_PARTS = ("documents", "queries", "search", "per query")
 UNLIMITED_WIDTH = 1_000_000

@@ -21,8 +21,7 @@ from sciprism.reproduce.table import GroupedSuite
 
 RUNS = "runs*.json"
 """Files next to the systems' folders: what each training run came to, under "KEY, seed NUMBER"."""
-MODELS_FILE = "models.json"
-"""File next to the systems' folders: key of a row -> the folders of its systems."""
+MODELS_FILE = "models.json"  # file next to the systems' folders: key of a row -> the folders of its systems
 
 
 @dataclass(frozen=True, slots=True)

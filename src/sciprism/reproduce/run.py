@@ -47,10 +47,8 @@ class TableCell:
     remark: str = ""
 
 
-SystemNames = Mapping[str, Sequence[str]]
-"""Task -> the names of a row's systems there, one per seed."""
-SearchTimes = Mapping[str, Mapping[str, Any]]
-"""Task -> the seconds of its search, by part, from a result's details."""
+SystemNames = Mapping[str, Sequence[str]]  # task -> the names of a row's systems there, one per seed
+SearchTimes = Mapping[str, Mapping[str, Any]]  # task -> the seconds of its search, by part, from a result's details
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,10 @@ TableForm = Literal["tasks", "groups", "relative", "errors", "runs"]
 """tasks: a column per task score, and group averages. groups: averages only. relative: relative changes of
 averages. errors: as tasks, with standard errors and relative changes of the error (100 - score). runs: as
 tasks, with standard deviations over runs, and a mark on differences of more than two of them."""
-MAX_LISTED = 12
-"""How many tasks of a group are named."""
+MAX_LISTED = 12  # how many tasks of a group are named
 
 
-STRICT = ConfigDict(extra="forbid")
-"""An unknown key of a declaration is an error."""
+STRICT = ConfigDict(extra="forbid")  # an unknown key of a declaration is an error
 
 
 @dataclass(frozen=True, slots=True)

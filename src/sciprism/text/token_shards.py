@@ -24,11 +24,9 @@ from sciprism.files import PARTIAL_SUFFIX, explain_write_errors, sha256, write_a
 from sciprism.text.tokenizer import fingerprint_tokenizer, read_json
 
 MANIFEST = "tokens.json"
-MIXTURE = "mixture.json"
-"""The report of `sciprism prepare text`, next to the shards."""
+MIXTURE = "mixture.json"  # the report of `sciprism prepare text`, next to the shards
 LAYOUT = 1
-SHARD_TOKENS = 1 << 25
-"""Tokens of a shard: 64 MB where the ids fit 16 bits. The writer holds one shard in memory."""
+SHARD_TOKENS = 1 << 25  # tokens of a shard: 64 MB where the ids fit 16 bits. The writer holds one shard in memory.
 REMEDY = "build the shards again with `sciprism prepare text`"
 
 Ids = NDArray[np.int32]

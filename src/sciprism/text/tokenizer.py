@@ -30,8 +30,7 @@ PROBES = (
     "  tabs\tand\nlines   and soft\u00adhyphens  ",
 )
 """Texts whose token ids tell tokenizers apart."""
-BATCH_CHARS = 1 << 18
-"""Characters that are tokenized at a time."""
+BATCH_CHARS = 1 << 18  # characters that are tokenized at a time
 
 
 def read_tokenizer(folder: Path) -> tuple[Tokenizer, dict[str, str]]:

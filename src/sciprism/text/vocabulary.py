@@ -15,13 +15,11 @@ from sciprism.errors import InputError
 from sciprism.files import write_json
 from sciprism.text.tokenizer import BERT_TOKENS, ROBERTA_TOKENS, batch_texts, encode_texts
 
-VOCAB_SIZE = 50_265
-"""Tokens of IndusBPE, and of RoBERTa."""
+VOCAB_SIZE = 50_265  # tokens of IndusBPE, and of RoBERTa
 FIRST_TOKENS = ("<s>", "<pad>", "</s>", "<unk>")
 MASK_TOKEN = "<mask>"
 BYTE_TOKENS = 256
-SPACE = "Ġ"
-"""How byte-level vocabularies write a space; most of their words begin with it."""
+SPACE = "Ġ"  # how byte-level vocabularies write a space; most of their words begin with it
 WORDPIECE_PREFIX = "##"
 """What WordPiece vocabularies write before a token that does not begin a word."""
 

@@ -21,8 +21,7 @@ from sciprism.formats import Format, Role
 from sciprism.registry import Registry
 from sciprism.training.examples import Example, to_row
 
-Ids = NDArray[np.int64]
-"""Token ids."""
+Ids = NDArray[np.int64]  # token ids
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +48,7 @@ class Batch:
         yield from (json.dumps({"tokens": block.tolist()}) for block in self.blocks)
 
 
-BatchPart = tuple[int, Rows]
-"""A source, by its position in the stage, and rows of it."""
+BatchPart = tuple[int, Rows]  # a source, by its position in the stage, and rows of it
 
 
 @dataclass(frozen=True)

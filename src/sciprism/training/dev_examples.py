@@ -13,8 +13,7 @@ from sciprism.training.learners.learner import Learner
 from sciprism.training.recipe import Evaluation
 from sciprism.training.sources import StageSource
 
-BuildEncoder = Callable[[], Encoder | None]
-"""Loads an encoder only where it is needed."""
+BuildEncoder = Callable[[], Encoder | None]  # loads an encoder only where it is needed
 
 
 @dataclass(slots=True)

@@ -22,10 +22,8 @@ from sciprism.training.plan import Plan, StagePlan
 from sciprism.training.run_folder import StageFolder
 
 TIMED_STEPS = 3
-SAMPLE = 100
-"""Examples of each source whose tokens are counted."""
-BATCHES = 2000
-"""Batches whose examples are counted; those of longer stages are scaled up."""
+SAMPLE = 100  # examples of each source whose tokens are counted
+BATCHES = 2000  # batches whose examples are counted; those of longer stages are scaled up
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,8 @@ from sciprism.formats import Role
 from sciprism.papers.records import Label, Paper
 from sciprism.text.template import Item
 
-PAPERS_FILE = "papers.jsonl"
-"""The file with the papers of triplets of ids, in their folder."""
-TITLE_SEPARATOR = " [SEP] "
-"""Between title and abstract in a file's questions; the encoder's own template replaces it."""
+PAPERS_FILE = "papers.jsonl"  # the file with the papers of triplets of ids, in their folder
+TITLE_SEPARATOR = " [SEP] "  # between title and abstract in a file's questions; the encoder's own template replaces it
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,8 @@ from sciprism.text.template import Item
 from sciprism.training.recipe import Stage
 from sciprism.training.sources import ExampleSource, StageSource
 
-MAX_EXAMPLES = 200
-"""Of each source, whose papers are measured."""
-MIN_SPREAD = 0.01
-"""Smallest standard deviation that is used, as a fraction of the mean over dimensions."""
+MAX_EXAMPLES = 200  # of each source, whose papers are measured
+MIN_SPREAD = 0.01  # smallest standard deviation that is used, as a fraction of the mean over dimensions
 
 
 def check_whitening(encoder: Encoder, stage: Stage) -> None:

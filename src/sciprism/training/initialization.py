@@ -17,8 +17,7 @@ from sciprism.training.finishing import check_interpolation, check_whitening
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import Recipe, Stage
 
-Models = Mapping[str, Path]
-"""Folders of the models of earlier stages, by stage, in their order."""
+Models = Mapping[str, Path]  # folders of the models of earlier stages, by stage, in their order
 
 
 def build_encoder(recipe: Recipe, stage: Stage, models: Models, processes: Processes) -> Encoder:

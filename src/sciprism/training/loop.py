@@ -35,10 +35,8 @@ from sciprism.training.run_folder import Checkpoint
 from sciprism.training.steps import BlockStep, JointStep, PassSettings
 from sciprism.training.weighting import check_weighting, weightings
 
-WINDOW = 20
-"""Losses of one source that are compared with its first ones."""
-PREFETCHED_STEPS = 32
-"""Steps whose batches learners get at once."""
+WINDOW = 20  # losses of one source that are compared with its first ones
+PREFETCHED_STEPS = 32  # steps whose batches learners get at once
 
 
 class DivergedError(Exception):

@@ -124,8 +124,7 @@ def _describe_choice(loop: TrainingLoop, provenance: Mapping[str, Any]) -> str:
     return f"{line}); {unpaid}" if unpaid else f"{line})"
 
 
-WINDOW = 20
-"""Losses of a source in the running mean."""
+WINDOW = 20  # losses of a source in the running mean
 
 
 def plot_curves(folder: StageFolder, metrics: Mapping[str, str]) -> None:

@@ -25,8 +25,7 @@ from sciprism.training.learners.learner import Learner
 from sciprism.training.recipe import SourceSpec
 
 BOM, GZIP = b"\xef\xbb\xbf", b"\x1f\x8b"
-OverlapCheck = Callable[[Iterable[Example]], Sequence[str]]
-"""Returns a line for each test paper among examples."""
+OverlapCheck = Callable[[Iterable[Example]], Sequence[str]]  # returns a line for each test paper among examples
 
 
 class _Source:

@@ -25,11 +25,9 @@ LISTS = ("authors", "fields", "keywords")
 FIELDS = ("id", "title", "abstract", "authors", "venue", "year", "fields", "keywords", "ids")
 COLUMNS = (*FIELDS, "doi")
 SUFFIXES = (".parquet", ".npy", ".csv")
-SEPARATOR = "; "
-"""Between the values of a list in CSV."""
+SEPARATOR = "; "  # between the values of a list in CSV
 NEIGHBOURS = ("neighbours", "neighbour_scores")
-QUERIES = 256
-"""Papers whose nearest are looked up at once."""
+QUERIES = 256  # papers whose nearest are looked up at once
 
 
 def build_table(papers: Iterable[Paper]) -> pa.Table:

@@ -13,8 +13,7 @@ from sciprism.papers.records import Label
 
 LabelRows = NDArray[np.int64]
 
-BLOCK = 8192
-"""Texts that are matched together: a name costs time once per block, a block about 6 kB per text."""
+BLOCK = 8192  # texts that are matched together: a name costs time once per block, a block about 6 kB per text
 
 
 class LabelNames:

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from sciprism.formats import Format
 
 
-MAX_SENTENCES = 64
-"""Sentences per abstract that are compared: some abstracts are whole books."""
+MAX_SENTENCES = 64  # sentences per abstract that are compared: some abstracts are whole books
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

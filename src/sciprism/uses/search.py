@@ -25,12 +25,9 @@ if TYPE_CHECKING:
     from sciprism.formats import Format
     from sciprism.index.recall import TitleQueries
 
-FORMATS: tuple[Format, ...] = ("search", "proximity")
-"""Formats whose vectors serve queries, the better one first."""
-FUSION_DEPTH = 100
-"""Papers of each ranking that a hybrid search fuses."""
-QUERY_BATCH = 256
-"""Queries, in words or papers from elsewhere, per batch: bounds the papers and sentences in memory."""
+FORMATS: tuple[Format, ...] = ("search", "proximity")  # formats whose vectors serve queries, the better one first
+FUSION_DEPTH = 100  # papers of each ranking that a hybrid search fuses
+QUERY_BATCH = 256  # queries, in words or papers from elsewhere, per batch: bounds the papers and sentences in memory
 
 
 def search(

@@ -19,11 +19,9 @@ from sciprism.errors import InputError
 from sciprism.formats import Role
 from sciprism.papers.records import Paper
 
-Judgement = tuple[str, str, int]
-"""Query id, document id, grade."""
+Judgement = tuple[str, str, int]  # query id, document id, grade
 
-Qrels = dict[str, dict[str, int]]
-"""Query id -> document id -> grade, in the order of the file."""
+Qrels = dict[str, dict[str, int]]  # query id -> document id -> grade, in the order of the file
 
 NO_QUERY, NO_DOCUMENT = "graded query without a record", "graded document without a record"
 _WHOLE, _NUMBER = re.compile(r"-?\d+(?:\.0+)?"), re.compile(r"[-+.]?\d")

@@ -294,8 +294,7 @@ def _index_names(labels: Sequence[Label]) -> dict[str, int]:
     return rows
 
 
-DEV_SHARE = 0.1
-"""Share of train that becomes dev where the folder has no dev file."""
+DEV_SHARE = 0.1  # share of train that becomes dev where the folder has no dev file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,8 +28,7 @@ from sciprism.seeding import random_fraction
 ID_COLUMNS = ("id", "_id", "paper_id")
 PART_NAMES = {"train": "train", **dict.fromkeys(("dev", "val", "valid", "validation"), "dev"), "test": "test"}
 """Name in a file -> our name of the part."""
-TEST_SHARE = 0.3
-"""Share of each class that is test, where the data have no split."""
+TEST_SHARE = 0.3  # share of each class that is test, where the data have no split
 
 Targets = Mapping[str, str] | Mapping[str, tuple[str, ...]] | Mapping[str, float]
 

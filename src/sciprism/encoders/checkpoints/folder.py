@@ -54,8 +54,7 @@ LONG_TEXT = " ".join([TEXT] * 30)
 """Its token ids show where texts are truncated; its vectors would take time at each load."""
 TOLERANCE = {"float32": 1e-4, "bfloat16": 5e-2, "float16": 5e-3}  # of the vector's largest entry
 
-EncodeAll = Callable[[list[str]], Mapping[Format, Floats]]
-"""Maps texts to one array per format."""
+EncodeAll = Callable[[list[str]], Mapping[Format, Floats]]  # maps texts to one array per format
 Tokenize = Callable[[list[str]], list[list[int]]]
 
 

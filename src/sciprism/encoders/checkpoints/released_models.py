@@ -13,8 +13,7 @@ from sciprism.encoders.settings import EncoderSettings
 from sciprism.formats import FORMATS, Format
 from sciprism.text.template import Template
 
-CHECKPOINT = ".ckpt"
-"""The suffix of a model in one file."""
+CHECKPOINT = ".ckpt"  # the suffix of a model in one file
 ADAPTER_CONFIG = "adapter_config.json"
 ADAPTER_WEIGHTS = ("adapter.safetensors", "adapter_model.safetensors", "pytorch_adapter.bin")
 """The files of an adapter; one of the weights is enough."""

@@ -21,8 +21,7 @@ from sciprism.errors import InputError
 from sciprism.formats import FORMATS, Format, Role
 
 States = tuple[Tensor, ...]
-MAX_STORED = 256
-"""Instructions whose states are stored for inference."""
+MAX_STORED = 256  # instructions whose states are stored for inference
 SCIMULT_INSTRUCTIONS: dict[Format, str] = {
     "classification": "Tag a scientific paper with relevant scientific topic classes.",
     "proximity": "Find a pair of scientific papers that one paper cites the other.",

@@ -18,8 +18,7 @@ from sciprism.registry import Registry
 
 Pool = Callable[[Tensor, PackedBatch], Tensor]
 """The encoder's pooling: maps the states of a batch, (T, hidden), to one vector per text, (B, hidden)."""
-PLAIN = "single"
-"""The method of a plain backbone: it fills no slot."""
+PLAIN = "single"  # the method of a plain backbone: it fills no slot
 
 
 class Method:

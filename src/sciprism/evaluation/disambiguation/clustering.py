@@ -32,8 +32,7 @@ DEFAULT_SETTINGS: TreeSettings = {
     "min_child_samples": 20,
     "n_estimators": 1000,
 }
-EXCLUDED_GROUPS = (frozenset[str](), NAME_GROUPS)
-"""Groups that the main and the nameless model do not use."""
+EXCLUDED_GROUPS = (frozenset[str](), NAME_GROUPS)  # groups that the main and the nameless model do not use
 
 
 @dataclass(frozen=True, slots=True)

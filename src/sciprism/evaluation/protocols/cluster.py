@@ -125,10 +125,8 @@ def _item_scores(mentions: EncodedMentions, rows: Rows, clusters: Rows) -> ItemS
     return ItemScores(ids, np.stack(b_cubed(mentions.persons[rows], clusters), axis=1), aggregate="b3")
 
 
-Blocks = Mapping[str, Rows]
-"""Name of a block -> the rows of its mentions."""
-BlockSplits = Mapping[str, Blocks]
-"""The blocks of train, dev and test."""
+Blocks = Mapping[str, Rows]  # name of a block -> the rows of its mentions
+BlockSplits = Mapping[str, Blocks]  # the blocks of train, dev and test
 
 
 class EncodedMentions:

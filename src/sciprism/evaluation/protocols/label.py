@@ -23,8 +23,7 @@ from sciprism.evaluation.task import EvaluationContext, ProtocolResult, check_me
 from sciprism.papers.records import Paper
 from sciprism.uses.label_names import LabelNames
 
-BLOCK = 4096
-"""Papers ranked at once: memory holds their best labels, never a score of every paper and label."""
+BLOCK = 4096  # papers ranked at once: memory holds their best labels, never a score of every paper and label
 
 
 @protocols.register("label")

@@ -33,12 +33,9 @@ Metric = Literal[
 ]
 OF_NUMBERS = ("kendall_tau", "spearman", "pearson", "r2")
 OF_GROUPS = ("f1_macro", "f1_binary", "average_precision")
-SEED = 42
-"""The first seed of SciRepEval's few-shot samples."""
-HARDLY = 0.01
-"""Spread of predictions, as a share of that of the training targets, below which a result has a warning."""
-COST = 1.0
-"""C of few-shot probes of single-label tasks, without a grid search."""
+SEED = 42  # the first seed of SciRepEval's few-shot samples
+HARDLY = 0.01  # spread of predictions, as a share of that of the training targets, below which a result has a warning
+COST = 1.0  # C of few-shot probes of single-label tasks, without a grid search
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

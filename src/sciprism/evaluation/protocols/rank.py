@@ -69,8 +69,7 @@ class RerankProtocol:
         return ProtocolResult(item_scores=item_scores, details=details, dropped=dropped)
 
 
-DEFAULT_DEPTH = 1000
-"""Documents ranked where a metric has no cut-off, as in TREC."""
+DEFAULT_DEPTH = 1000  # documents ranked where a metric has no cut-off, as in TREC
 
 
 @protocols.register("retrieve")

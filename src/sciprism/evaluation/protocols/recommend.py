@@ -31,8 +31,7 @@ METRICS = ("adj-ndcg", "adj-p@1")
 Weighting = Literal["as coded", "propensity"]
 Features = NDArray[np.float32]
 FEATURES = 11
-COSINE = 3
-"""Column of the vectors' cosine among the features."""
+COSINE = 3  # column of the vectors' cosine among the features
 MAX_NEGATIVES = 5
 NOW, SPAN = 2020.0, 20.0  # years, as in SciDocs
 BATCH = 64

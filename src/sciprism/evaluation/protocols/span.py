@@ -120,8 +120,7 @@ class _AnswerProblem(TuningProblem[SpanInput, SpanProtocol]):
         return answers
 
 
-NO_ANSWER = (0, 0)
-"""Start and end of a window without the answer: its first token."""
+NO_ANSWER = (0, 0)  # start and end of a window without the answer: its first token
 
 
 def find_answer(answer: Answer, offsets: Offsets) -> tuple[int, int]:

@@ -12,8 +12,7 @@ from sciprism.evaluation import stored_results
 from sciprism.evaluation.results import UNDONE, TaskResult, explain_other_scoring
 from sciprism.evaluation.task import Suite, Task
 
-TaskId = tuple[str, str]
-"""Suite and task."""
+TaskId = tuple[str, str]  # suite and task
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +78,7 @@ def read_stored_results(folders: Iterable[Path]) -> list[StoredResult]:
     return list(results.values())
 
 
-NEVER = ("~", 0)
-"""After every date of a command, and a system's place in it."""
+NEVER = ("~", 0)  # after every date of a command, and a system's place in it
 
 
 def group_by_system(runs: Sequence[StoredResult]) -> list[SystemResults]:

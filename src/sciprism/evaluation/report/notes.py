@@ -10,11 +10,9 @@ from sciprism.evaluation.report.lines import ReportLine, SystemResults
 from sciprism.evaluation.report.model import LEVEL, LineResult, ReportRow
 from sciprism.evaluation.task import Suite, read_sizes
 
-NAMED = 8
-"""Tasks that a note names; the tables show all."""
+NAMED = 8  # tasks that a note names; the tables show all
 
-LineResults = Sequence[tuple[ReportLine, list[LineResult]]]
-"""Lines with the result of each system."""
+LineResults = Sequence[tuple[ReportLine, list[LineResult]]]  # lines with the result of each system
 
 
 def build_notes(

@@ -82,8 +82,7 @@ def _cell(text: str) -> str:
 
 
 COLOURS = 8
-LANE = 13
-"""Height of one system in a strip, in pixels."""
+LANE = 13  # height of one system in a strip, in pixels
 PADDING = 5
 TICKS = 6
 

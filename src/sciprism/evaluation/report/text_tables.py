@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 LONGEST_NAME = 44
-HEAD_WIDTH = 12
-"""Characters of a system's name on one line, where its numbers are not wider."""
+HEAD_WIDTH = 12  # characters of a system's name on one line, where its numbers are not wider
 GAP = 2
 _INTERVAL = re.compile(r"(?s)^([^\[]*?) (\[[^\]]*\])(.*)$")
 
@@ -228,8 +227,7 @@ LATEX = {
     "|": r"\textbar{}",
 } | {mark: f"\\{mark}" for mark in "&%$#_{}"}
 
-PAGE = 100
-"""Characters in a line of a printed table."""
+PAGE = 100  # characters in a line of a printed table
 
 
 def markdown(report: Report) -> str:

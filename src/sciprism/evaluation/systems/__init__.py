@@ -30,8 +30,7 @@ from sciprism.text.template import FIELDS, Item, Template
 _TEMPLATE = Template(separator=" ")
 Distance = Literal["encoder", "cosine", "dot", "euclidean", "cosine or dot"]
 """How vectors are compared. "encoder": as the encoder states; "cosine or dot": by dot products where it states them."""
-Excluded = Sequence[Rows] | None
-"""For each query the document rows that are not returned, None where all may be."""
+Excluded = Sequence[Rows] | None  # for each query the document rows that are not returned, None where all may be
 
 
 class NotServedError(Exception):
@@ -191,8 +190,7 @@ def encode_rows(system: System, texts: EncodingInput, rows: Rows) -> Floats:
     return vectors
 
 
-MAX_DOCUMENTS = 1 << 14
-"""Maximum number of documents per query: more would not fit in memory for large query sets."""
+MAX_DOCUMENTS = 1 << 14  # maximum number of documents per query: more would not fit in memory for large query sets
 
 
 class VectorSystem(System):

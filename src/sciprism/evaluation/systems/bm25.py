@@ -16,8 +16,7 @@ from sciprism.errors import InputError
 from sciprism.evaluation.systems import EncodingInput, RankingSystem, SearchTimes
 
 K1, B = 1.2, 0.75
-MAX_INDEXES = 2
-"""Indexes kept in memory, the most recently used ones."""
+MAX_INDEXES = 2  # indexes kept in memory, the most recently used ones
 
 
 class BM25System(RankingSystem):

@@ -24,8 +24,7 @@ from sciprism.text.tokenizer import describe_tokenizer
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-POOLINGS = {"cls": "cls", "mean": "mean", "last": "lasttoken", "max": "max"}
-"""Our name of a pooling -> the library's."""
+POOLINGS = {"cls": "cls", "mean": "mean", "last": "lasttoken", "max": "max"}  # our name of a pooling -> the library's
 LIBRARIES = ("sentence-transformers", "transformers")
 _VOLATILE_KEYS = ("_name_or_path", "transformers_version", "torch_dtype", "dtype", "_attn_implementation_autoset")
 

@@ -95,8 +95,7 @@ class SystemOptions:
     device: str | None = None
 
 
-SystemName = str | Path | System | EncoderProtocol
-"""A name as `load_system` reads it, a system, or an encoder."""
+SystemName = str | Path | System | EncoderProtocol  # a name as `load_system` reads it, a system, or an encoder
 
 
 def load_systems(

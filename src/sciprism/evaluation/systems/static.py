@@ -23,8 +23,7 @@ from sciprism.formats import FORMATS, Format, Role
 from sciprism.text.template import FIELDS, Item, Template
 from sciprism.text.tokenizer import describe_tokenizer, open_tokenizer, read_json
 
-DEFAULT_LENGTH = 512
-"""Tokens of a text in model2vec, where the folder states no number."""
+DEFAULT_LENGTH = 512  # tokens of a text in model2vec, where the folder states no number
 
 
 class StaticEncoder:

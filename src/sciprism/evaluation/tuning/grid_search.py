@@ -36,8 +36,7 @@ DIVERGED = "run whose loss was not finite (diverged), scored as if all outputs w
 GRID_KEYS = {"key", "setting", "dev"}
 SplitScores = Mapping[str, Mapping[str, ItemScores]]
 """Split ("dev", "test") -> metric -> item scores."""
-Predictions = Sequence[tuple[TuningExample, Outputs]]
-"""Examples with the outputs of the head."""
+Predictions = Sequence[tuple[TuningExample, Outputs]]  # examples with the outputs of the head
 
 
 class TuningProtocol(Protocol):

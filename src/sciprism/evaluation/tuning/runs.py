@@ -142,8 +142,7 @@ def span_loss(outputs: Tensor, counts: Sequence[int], targets: Sequence[Sequence
 
 Outputs = NDArray[np.float32]
 CHUNK_TOKENS = 2_048
-GPU_CHUNK_TOKENS = 16_384
-"""Maximum number of tokens of a forward pass: on a CPU core, on a GPU."""
+GPU_CHUNK_TOKENS = 16_384  # maximum number of tokens of a forward pass: on a CPU core, on a GPU
 
 
 TuningLoss = Callable[[Tensor, Sequence[TuningExample]], Tensor]

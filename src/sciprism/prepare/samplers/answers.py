@@ -16,8 +16,7 @@ from sciprism.prepare.samplers.sampling import Sampling
 from sciprism.seeding import random_fraction
 from sciprism.training.examples import Example
 
-SEED = 42
-"""Of the published sample."""
+SEED = 42  # of the published sample
 
 
 def sample_stratified(classes: Sequence[int] | NDArray[np.int64], size: int, seed: int = SEED) -> Rows:
@@ -103,8 +102,7 @@ class _IterativeSplit:
             self._lacks[part][label] -= 1
 
 
-MAX_FIELDS = 3
-"""A venue of more fields says too little about a paper."""
+MAX_FIELDS = 3  # a venue of more fields says too little about a paper
 MAX_DESCRIPTORS = 30
 Heading = tuple[str, str]
 """A MeSH descriptor and one of its qualifiers, or ""."""

@@ -11,8 +11,7 @@ from sciprism.errors import InputError
 from sciprism.prepare.preparation import CountTable
 from sciprism.seeding import random_fraction
 
-Fields = Sequence[Sequence[str]]
-"""The fields of each paper, by row."""
+Fields = Sequence[Sequence[str]]  # the fields of each paper, by row
 NO_FIELD = "no field"
 SINGLE_FIELD = "query of a single field"
 BEYOND_LIMIT = "beyond the number of its field"

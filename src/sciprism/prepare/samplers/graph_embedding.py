@@ -18,10 +18,8 @@ from sciprism.prepare.sources.citation_graph import Adjacency, CitationGraph, Ro
 if TYPE_CHECKING:
     from torch import Tensor
 
-BLOCK = 1 << 14
-"""Rows that one core processes at a time."""
-ROUNDING = 1e-6
-"""Share of the largest eigenvalue below which a direction is a rounding error."""
+BLOCK = 1 << 14  # rows that one core processes at a time
+ROUNDING = 1e-6  # share of the largest eigenvalue below which a direction is a rounding error
 
 
 def embed_graph(
@@ -115,8 +113,7 @@ def _to_unit(vectors: Tensor) -> None:
         rows /= rows.norm(dim=1, keepdim=True).clamp(min=1e-30)
 
 
-QUERY_BLOCK = 32
-"""Queries whose scores one worker holds at a time: 128 MB with a million papers."""
+QUERY_BLOCK = 32  # queries whose scores one worker holds at a time: 128 MB with a million papers
 
 
 def rows_with_vectors(vectors: NDArray[np.float32]) -> Rows:

@@ -16,10 +16,8 @@ from sciprism.prepare.sources.citation_graph import CitationGraph, rows_of
 from sciprism.seeding import random_fraction
 from sciprism.training.examples import Example
 
-MAX_PER_LABEL = 100
-"""Pairs of one label at most (SciMult, section 4.1)."""
-TRIES = 10
-"""Related papers of one kind that are tried before the next kind."""
+MAX_PER_LABEL = 100  # pairs of one label at most (SciMult, section 4.1)
+TRIES = 10  # related papers of one kind that are tried before the next kind
 BEYOND_LABEL_LIMIT = "pair beyond the maximum of its label"
 
 

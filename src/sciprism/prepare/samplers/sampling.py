@@ -23,12 +23,9 @@ from sciprism.training.examples import Example
 K = TypeVar("K")
 R = TypeVar("R")
 
-NONE = "none"
-"""The kind of a missing negative."""
-RANDOM = "random"
-"""The kind of an easy negative: a random candidate."""
-CHUNK_SIZE = 256
-"""Queries that a process receives at a time."""
+NONE = "none"  # the kind of a missing negative
+RANDOM = "random"  # the kind of an easy negative: a random candidate
+CHUNK_SIZE = 256  # queries that a process receives at a time
 BEYOND_LIMIT = "beyond the maximum number"
 
 

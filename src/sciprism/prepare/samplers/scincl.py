@@ -21,8 +21,7 @@ from sciprism.prepare.sources.citation_graph import Rows
 
 FAR = "neighbour of a far rank"
 NO_EASY = "too few papers beyond the neighbours"
-TRIES = 50
-"""Random tries for an easy negative before all possible ones are listed."""
+TRIES = 50  # random tries for an easy negative before all possible ones are listed
 
 
 @samplers.register("scincl")

@@ -14,13 +14,11 @@ from sciprism.prepare.sources.citation_graph import UNKNOWN_PAPER, rows_of
 from sciprism.seeding import random_fraction
 from sciprism.training.examples import Example
 
-MAX_TRIPLETS = 5
-"""Triplets of one list at most."""
+MAX_TRIPLETS = 5  # triplets of one list at most
 SCORE_ZERO, NOT_CLICKED = "in the list, score 0", "shown, not clicked"
 NO_WORDS = "query without words"
 NO_CITATION = "no citation with another paper"
-Mention = tuple[str, str, int]
-"""Citing id, cited id, and how often the citing text mentions the cited paper."""
+Mention = tuple[str, str, int]  # citing id, cited id, and how often the citing text mentions the cited paper
 
 
 @dataclass(frozen=True, slots=True)

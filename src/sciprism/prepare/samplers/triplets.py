@@ -65,12 +65,10 @@ class TripletSampler:
 
 samplers: Registry[type[TripletSampler]] = Registry("sampler")
 
-WEAKER_LINK = "tied more weakly"
-"""The kind of a hard negative; it is part of the files of triplets, so it stays."""
+WEAKER_LINK = "tied more weakly"  # the kind of a hard negative; it is part of the files of triplets, so it stays
 NO_STRENGTH = "query whose links have no strength"
 
-LinkStrengths = Callable[[int], Mapping[int, float]]
-"""Returns the papers linked to a paper, and how strongly."""
+LinkStrengths = Callable[[int], Mapping[int, float]]  # returns the papers linked to a paper, and how strongly
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +158,7 @@ def _sample_unlinked(random: Random, size: int, excluded: set[int]) -> list[int]
     return [row]
 
 
-GIVEN = "given"
-"""Its name, and the kind of its negatives."""
+GIVEN = "given"  # its name, and the kind of its negatives
 
 
 @samplers.register(GIVEN)

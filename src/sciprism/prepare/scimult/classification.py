@@ -30,8 +30,7 @@ from sciprism.uses.label_names import BLOCK, LabelNames, normalize
 UNLABELLED = "paper without a label of the vocabulary, dropped"
 DUPLICATE = "duplicate paper, the first is used"
 
-LabelledPaper = tuple[Paper, tuple[str, ...]]
-"""A paper and the distinct ids of its labels, in the order of the file."""
+LabelledPaper = tuple[Paper, tuple[str, ...]]  # a paper and the distinct ids of its labels, in the order of the file
 
 
 def read_maple_papers(context: SciMultPrepareContext, path: Path) -> Iterator[LabelledPaper]:

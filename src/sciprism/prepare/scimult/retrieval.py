@@ -183,8 +183,7 @@ write_supervised_articles = partial(_write_search, task="PAR", splits=("test",),
 """The texts of the articles must be obtained from PubMed."""
 
 
-MIN_CO_CITING = 10
-"""Papers that must cite two papers for these to be co-cited."""
+MIN_CO_CITING = 10  # papers that must cite two papers for these to be co-cited
 
 METADATA = "scidocs/paper_metadata_view_cite_read.json"
 SCIDOCS_FILE = "scimult/link_prediction_retrieval/SciDocs_papers_test.json"

@@ -19,8 +19,7 @@ STUDY_FILE = "scimult/link_prediction_reranking/Recommendation_papers_test.json"
 NO_PAPER, NO_TARGET = "recommending paper without a text, dropped", "recommendation without a text, dropped"
 
 Grades = dict[str, dict[str, int]]
-Place = tuple[float, float]
-"""Rank and negative similarity of a recommendation, infinity where the study has none."""
+Place = tuple[float, float]  # rank and negative similarity of a recommendation, infinity where the study has none
 NO_PLACE = math.inf, math.inf
 PLACE_COLUMNS = ("ComputedRankGlobal", "Similarity")
 

@@ -103,8 +103,7 @@ def build_corpus(
         return CitationCorpus([*names], fields, CitationGraph.from_edges([*names], resolved, dropped))
 
 
-TripletRows = Mapping[int, list[tuple[int, int]]]
-"""Row of a query -> the rows of its positives and negatives, in pairs."""
+TripletRows = Mapping[int, list[tuple[int, int]]]  # row of a query -> the rows of its positives and negatives, in pairs
 
 _KEY = r'"(?:[^"\\]|\\.)*"\s*:\s*'
 _PLAIN = r'(?:"(?:[^"\\]|\\.)*"|\[[^\[\]]*\]|[^"{}\[\],]+)\s*,\s*'
@@ -191,8 +190,7 @@ def read_triplets(data_root: DataRoot, path: Path, rows: Mapping[str, int], drop
     return triplets
 
 
-MULTI_SCIDOCS = "multi-scidocs"
-"""The folder of the benchmark that `prepare multi-scidocs` writes."""
+MULTI_SCIDOCS = "multi-scidocs"  # the folder of the benchmark that `prepare multi-scidocs` writes
 QUERY_FILES, CORPUS = ("val.txt", "test.txt"), "data_final.json"
 """In a folder of Multi-SciDocs: the ids of the queries, and the papers."""
 

@@ -71,5 +71,4 @@ def parse_ids(record: Record, key: str, where: str) -> list[str]:
     return list(map(as_id, value))
 
 
-FIELDS = ("title", "abstract")
-"""Default of `input_fields`, the fields that are read of a paper."""
+FIELDS = ("title", "abstract")  # default of `input_fields`, the fields that are read of a paper

@@ -21,8 +21,7 @@ from sciprism.papers.records import Paper
 from sciprism.papers.s2orc import is_s2orc, read_s2orc
 from sciprism.registry import Registry
 
-PARAGRAPH_BREAK = "\n\n"
-"""Separates the title and the paragraphs of a text; no sentence crosses it."""
+PARAGRAPH_BREAK = "\n\n"  # separates the title and the paragraphs of a text; no sentence crosses it
 
 EMPTY, UNKNOWN = "empty file", "file of no known kind"
 BROKEN = "file that is damaged or truncated"

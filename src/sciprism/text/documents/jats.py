@@ -31,8 +31,7 @@ math tex-math graphic inline-graphic media supplementary-material fn-group
 _DROPPED_TAGS = frozenset(_NO_RUNNING_TEXT.split())
 _SYSTEMS = {"pmid": "pmid", "pmc": "pmcid", "pmcid": "pmcid", "doi": "doi"}
 _ID_ORDER = ("pmcid", "pmid", "doi")
-MAX_ARTICLE_BYTES = 1 << 28
-"""Of an article in an archive."""
+MAX_ARTICLE_BYTES = 1 << 28  # of an article in an archive
 
 
 def _recognises(head: str) -> bool:

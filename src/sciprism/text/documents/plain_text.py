@@ -8,8 +8,7 @@ from typing import Literal
 
 from sciprism.text.documents.document import Document, DocumentFile, build_paper, register_reader
 
-MAX_DOCUMENT_CHARS = 1 << 24
-"""A longer document is split, so that memory stays constant."""
+MAX_DOCUMENT_CHARS = 1 << 24  # a longer document is split, so that memory stays constant
 Separator = Literal["blank line", "line", "file"]
 SPLIT = f"text split after {MAX_DOCUMENT_CHARS:,} characters"
 

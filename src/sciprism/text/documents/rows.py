@@ -24,8 +24,7 @@ TEXTS = ("text", "body", "content", "contents", "abstract")
 IDS = ("id", "_id", "paper_id", *PAPER_ID_SYSTEMS)
 LANGUAGES, LICENCES = ("language", "lang"), ("licence", "license")
 _READ = {*IDS, *LANGUAGES, *LICENCES, *TEXTS, "title"}
-BATCH_ROWS = 256
-"""Rows of a Parquet file in memory."""
+BATCH_ROWS = 256  # rows of a Parquet file in memory
 
 
 @register_reader("rows", JSON_SUFFIXES, is_json)

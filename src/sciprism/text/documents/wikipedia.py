@@ -65,8 +65,7 @@ _UNMATCHED = re.compile(r"\{\{|\}\}|\[\[|\]\]|^[ \t:]*\{\||^[ \t]*\|\}?[^\n]*$",
 _BLANK = re.compile(r"\n\s*\n")
 _EMPTY_BRACKETS = re.compile(r"\(\s*[;,]?\s*\)")
 _SHOWN_ELSEWHERE = {"file", "image", "category", "media"}
-_MAX_LINK_DEPTH = 5
-"""Levels of links in captions of links that are resolved."""
+_MAX_LINK_DEPTH = 5  # levels of links in captions of links that are resolved
 
 
 def strip_wikitext(text: str) -> str:

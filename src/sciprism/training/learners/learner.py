@@ -26,8 +26,7 @@ from sciprism.training.examples import Example, item_key
 from sciprism.training.processes import Processes
 from sciprism.training.recipe_tables import NamedTable
 
-TextGroup = tuple[Sequence[Item], Role]
-"""Texts to encode, and their role."""
+TextGroup = tuple[Sequence[Item], Role]  # texts to encode, and their role
 
 
 class ModelLoader(Protocol):
@@ -175,8 +174,7 @@ def _scores(queries: Floats, candidates: Floats, distance: str) -> Floats:
 
 # ---- objectives of token blocks ----
 
-CHUNK_TOKENS = 2048
-"""Tokens of held-out blocks that are scored at once."""
+CHUNK_TOKENS = 2048  # tokens of held-out blocks that are scored at once
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,7 @@ Hidden = NDArray[np.bool_]
 
 KEEP_SHARE, RANDOM_SHARE = 0.1, 0.1
 """Of the chosen tokens: the fraction that is unchanged, and that becomes a random token, not the mask."""
-MAX_ROW_MASKS = 256
-"""Masks of a text from which its rows are sampled (RetroMAE's code)."""
+MAX_ROW_MASKS = 256  # masks of a text from which its rows are sampled (RetroMAE's code)
 
 
 def choose_tokens(

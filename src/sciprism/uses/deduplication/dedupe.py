@@ -17,10 +17,8 @@ from sciprism.uses.deduplication.candidates import CandidateFinder
 from sciprism.uses.deduplication.comparison import WEIGHTS, Citation, Weights, cite, compare, is_sufficient, weigh
 from sciprism.uses.deduplication.review import ComparedPair, Pair, Review, name_record, read_review, write_review
 
-MERGE = 0.8
-"""Probability from which two records are merged."""
-REVIEW = 0.1
-"""Probability from which a person should look."""
+MERGE = 0.8  # probability from which two records are merged
+REVIEW = 0.1  # probability from which a person should look
 CONTRADICTION = -4.0  # log odds of two records that must not come into one group by way of others
 MAX_CHECKED = 12  # records of a group that those of another are compared with
 VERSION_YEARS = 5  # between a preprint and its article

@@ -19,10 +19,8 @@ from sciprism.uses.matching.program import AssignmentProgram
 from sciprism.uses.matching.settings import MatchSettings
 from sciprism.uses.matching.stated_pairs import StatedPairs
 
-KEEP_BONUS = 100.0
-"""Value of a kept pair, in ranges of the scores: more than chains of exchanges gain by moving it."""
-MAX_WIDENED = 5_000_000
-"""Pairs that are added at most where groups lack candidates."""
+KEEP_BONUS = 100.0  # value of a kept pair, in ranges of the scores: more than chains of exchanges gain by moving it
+MAX_WIDENED = 5_000_000  # pairs that are added at most where groups lack candidates
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -288,12 +288,9 @@ _NEEDED = {"author": "authors", "coauthor": "authors", "own-paper": "titles"}
 """Kind of conflict -> what submissions need, where it is not what reviewers need."""
 
 
-MIN_RATIO = 90.0
-"""Similarity of titles (0 to 100, rapidfuzz) from which they are one paper's."""
-RARE_WORDS = 4
-"""Rarest words of a title by which others are found; of nearly equal ones at least one is shared."""
-MAX_SHARED = 2000
-"""Titles with a word, above which it finds none."""
+MIN_RATIO = 90.0  # similarity of titles (0 to 100, rapidfuzz) from which they are one paper's
+RARE_WORDS = 4  # rarest words of a title by which others are found; of nearly equal ones at least one is shared
+MAX_SHARED = 2000  # titles with a word, above which it finds none
 
 
 def match_titles(titles: Sequence[str], others: Sequence[str]) -> Iterator[tuple[int, int, float]]:

@@ -19,12 +19,9 @@ from sciprism.uses.matching.persons import NameIndex
 from sciprism.uses.matching.reviewers import Reviewer, ReviewerIndex
 from sciprism.uses.matching.settings import Scoring
 
-SUBMISSIONS = 256
-"""Submissions of one matrix product."""
-PAPERS = 2048
-"""Papers of reviewers in one matrix product, about."""
-MAX_RUNNING = 16
-"""Highest values that are found by running maxima; more are found by sorting."""
+SUBMISSIONS = 256  # submissions of one matrix product
+PAPERS = 2048  # papers of reviewers in one matrix product, about
+MAX_RUNNING = 16  # highest values that are found by running maxima; more are found by sorting
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -221,8 +218,7 @@ class ExpertiseScorer:
         return best
 
 
-BLOCK = 4096
-"""Submissions that are compared with one reviewer's papers at once."""
+BLOCK = 4096  # submissions that are compared with one reviewer's papers at once
 
 
 def score_pairs(vectors: Floats, profiles: Sequence[Rows], pairs: Rows, best: int) -> Doubles:

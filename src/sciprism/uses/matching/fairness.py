@@ -16,11 +16,9 @@ from sciprism.arrays import Doubles, Integers, Rows
 from sciprism.uses.matching.problem import Mask, PairTable, Requirements
 from sciprism.uses.matching.program import AssignmentProgram
 
-STEPS = 12
-"""Halvings of the interval in which the best reachable goal is."""
+STEPS = 12  # halvings of the interval in which the best reachable goal is
 SLACK = 1e-7
-LOAD_PRICE = 100.0
-"""Price of a step of unevenness, in ranges of the values: more than a chain of exchanges gains."""
+LOAD_PRICE = 100.0  # price of a step of unevenness, in ranges of the values: more than a chain of exchanges gains
 
 
 def assign_fairly(program: AssignmentProgram, values: Doubles, start: Mask) -> tuple[Mask, float]:

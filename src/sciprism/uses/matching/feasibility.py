@@ -151,8 +151,7 @@ class _Draft:
             self.add(paper, reviewer)
 
 
-MAX_NAMED = 5
-"""Submissions or reviewers that a message names; all are counted."""
+MAX_NAMED = 5  # submissions or reviewers that a message names; all are counted
 
 
 def name_some(names: Sequence[str]) -> str:

@@ -45,8 +45,7 @@ from sciprism.uses.search import choose_paper_space
 if TYPE_CHECKING:
     from sciprism.encoders.protocols import EncoderProtocol
 
-MAX_LISTED = 50
-"""Submissions, reviewers or records of one kind that an audit lists; all are counted."""
+MAX_LISTED = 50  # submissions, reviewers or records of one kind that an audit lists; all are counted
 
 
 class MatchProgress(Protocol):

@@ -18,8 +18,7 @@ from sciprism.uses.matching.result import describe_unchecked, list_companions
 Cell = tuple[str, str]
 """A cell of a table as HTML, and its class: "number" or none."""
 ROW = ' scope="row"'
-MAX_NAME = 80
-"""Characters of a file's name."""
+MAX_NAME = 80  # characters of a file's name
 
 
 def write_pages(finished: FinishedAssignment, folder: Path) -> None:

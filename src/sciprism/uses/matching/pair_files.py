@@ -26,8 +26,7 @@ _BIDS = {
     -0.5: ("low", "in a pinch"),
     -1.0: ("very low", "no", "not willing"),
 }
-BIDS = {word: value for value, words in _BIDS.items() for word in words}
-"""Words of bids -> their values."""
+BIDS = {word: value for value, words in _BIDS.items() for word in words}  # words of bids -> their values
 CONSTRAINTS = {"conflict": -1.0, "forbidden": -1.0, "no conflict": 0.0, "allowed": 0.0, "lock": 1.0, "locked": 1.0}
 _HEADERS = {
     "submission": "paper paperid papernumber submission submissionid submissionnumber note noteid forum head id number",
@@ -75,8 +74,7 @@ class PairValues:
 NO_PAIRS = PairValues(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), [])
 
 
-Finder = IdIndex | ReviewerIndex
-"""Finds submissions or reviewers by what a file calls them."""
+Finder = IdIndex | ReviewerIndex  # finds submissions or reviewers by what a file calls them
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,10 @@ from sciprism.uses.matching.expertise import ExpertiseScorer
 from sciprism.uses.matching.pair_files import PairValues
 from sciprism.uses.matching.problem import PairTable, Requirements, join_pairs
 
-DIGITS = 6
-"""Decimal places of scores: further ones depend on the order of sums, and would make ties differ by machine."""
-NEAREST = 2
-"""Papers of a reviewer that explain a pair."""
-MAX_BLOCK_BYTES = 1 << 26
-"""Bytes of the scores that are held at once."""
-Advance = Callable[[int], None]
-"""Shows how many submissions are scored."""
+DIGITS = 6  # decimal places of scores: further ones depend on the order of sums, and would make ties differ by machine
+NEAREST = 2  # papers of a reviewer that explain a pair
+MAX_BLOCK_BYTES = 1 << 26  # bytes of the scores that are held at once
+Advance = Callable[[int], None]  # shows how many submissions are scored
 
 
 def find_candidates(
@@ -153,5 +149,4 @@ class GivenScores:
         return [()] * len(papers)
 
 
-ScoreSource = VectorScores | GivenScores
-"""Gives the scores of pairs, and why."""
+ScoreSource = VectorScores | GivenScores  # gives the scores of pairs, and why

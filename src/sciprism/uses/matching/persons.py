@@ -14,13 +14,11 @@ from sciprism.papers.bibliographic_fields import normalize
 
 _ADDRESS = re.compile(r"[^\s<>;,:()\"'*]+@[^\s<>;,()\"'*]+")
 _PAGE = re.compile(r"https?://(?:www\.)?(?:orcid\.org/|openreview\.net/profile\?(?:id|email)=)", re.IGNORECASE)
-NUMBERED = re.compile(r"~(.*?)(\d+)")
-"""An id of OpenReview: a name, and a number that tells its bearers apart."""
+NUMBERED = re.compile(r"~(.*?)(\d+)")  # an id of OpenReview: a name, and a number that tells its bearers apart
 _TITLES = frozenset(["dr", "prof", "professor", "mr", "mrs", "ms", "phd", "md", "msc", "jr", "sr", "ii", "iii"])
 """Words of names that belong to no name."""
 _IN_IDS = "author authors chair committee expert id member paper papers pc person profile referee reviewer rev user"
-_ROLES = frozenset(_IN_IDS.split())
-"""Words of ids that are no names."""
+_ROLES = frozenset(_IN_IDS.split())  # words of ids that are no names
 _INITIALS_LAST = re.compile(r"(.*[^\W\d_]{2}.*?)\s((?:[A-Z]\.?-?\s?){1,3})")
 _CAPITALS = re.compile(r"\b[A-Z]{2,3}\b")
 

@@ -17,8 +17,7 @@ from sciprism.errors import InputError, RunFailedError
 from sciprism.uses.matching.problem import Mask, PairTable, Requirements
 from sciprism.uses.matching.program import AssignmentProgram
 
-PIECES = 4
-"""Linear pieces of the concave function."""
+PIECES = 4  # linear pieces of the concave function
 CONCAVITIES = (0.5, 0.25, 0.1, 0.05, 0.02, 0.01)
 """Factors c in x - c x^2, the most random first; from 0.5 on, more probability would be worse."""
 TOLERANCE = 1e-7

@@ -25,14 +25,11 @@ from sciprism.uses.matching.settings import MatchSettings
 if TYPE_CHECKING:
     from sciprism.encoders.protocols import EncoderProtocol
 
-NEXT = 3
-"""Next candidates of a submission whose papers the details name."""
-MAX_SCORES = 200
-"""Pairs of a submission, the best, whose scores the details hold; the assigned ones always."""
+NEXT = 3  # next candidates of a submission whose papers the details name
+MAX_SCORES = 200  # pairs of a submission, the best, whose scores the details hold; the assigned ones always
 HEADER = ("paper_id", "reviewer_id", "score", "bid", "reason")
 CONFLICT_HEADER = ("paper_id", "reviewer_id", "kind", "reason")
-WORST = 5
-"""Worst-served submissions that a result names."""
+WORST = 5  # worst-served submissions that a result names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

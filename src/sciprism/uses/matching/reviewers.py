@@ -86,8 +86,7 @@ class ReviewerIndex:
         return self.ids.find_all(text) | self.others.find_all(text) | self.names.find(text)
 
 
-Record = tuple[str, dict[str, Any]]
-"""Where a record is, and its values by normalised header."""
+Record = tuple[str, dict[str, Any]]  # where a record is, and its values by normalised header
 _TABLES = (".csv", ".tsv", ".tab")
 _JSON = (".json", ".jsonl", ".ndjson")
 _SUFFIX = re.compile(

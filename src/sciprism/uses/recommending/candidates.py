@@ -28,10 +28,8 @@ from sciprism.uses.recommending.paper_sources import PaperBlock
 from sciprism.uses.recommending.profile import LibraryProfile
 from sciprism.uses.recommending.results import NEAR_COPY, REPEATED, LeftOut, RecommendCounts
 
-RETAINED = 300
-"""Papers retained overall and of each interest, at least."""
-PER_RESULT = 4
-"""Papers retained for each one of the list."""
+RETAINED = 300  # papers retained overall and of each interest, at least
+PER_RESULT = 4  # papers retained for each one of the list
 NEAR_COSINE = 0.85
 """Similarity from which two papers' texts are compared: vectors alone do not tell a copy from a sequel."""
 MIN_SHARED_TEXT = 0.5

@@ -19,12 +19,9 @@ from sciprism.seeding import derive_seed, sample
 MAX_INTERESTS = 10
 MAX_ROUNDS = 50
 RANDOM_STARTS = 8
-SORTED = 8
-"""Numbers of a vector by which papers are put in an order of their own."""
-MAX_COMPARED = 1000
-"""Papers of a large library by which the number of interests is chosen, a random sample."""
-MAX_NAMED = 500
-"""Papers of an interest by which it is named, a random sample."""
+SORTED = 8  # numbers of a vector by which papers are put in an order of their own
+MAX_COMPARED = 1000  # papers of a large library by which the number of interests is chosen, a random sample
+MAX_NAMED = 500  # papers of an interest by which it is named, a random sample
 TERMS = 3
 MIN_LETTERS = 3
 LENGTH_WEIGHTS = (0.0, 1.0, 2.0, 2.4, 2.6)
@@ -32,8 +29,7 @@ LENGTH_WEIGHTS = (0.0, 1.0, 2.0, 2.4, 2.6)
 MAX_WORDS = len(LENGTH_WEIGHTS) - 1
 WHOLE_SHARE = 0.6
 """Share of a phrase's papers in which it is a part of one longer phrase, from which that is named in its place."""
-NOUN_SHARE = 0.3
-"""Of a word's places in titles, those at which a stretch ends, from which it is taken for a noun."""
+NOUN_SHARE = 0.3  # of a word's places in titles, those at which a stretch ends, from which it is taken for a noun
 MIN_SHARED, SHARED_PART = 4, 0.6
 """Letters at the beginning of two words, and the part of the shorter one, from which they are near-doubles."""
 MAX_ACRONYM = 8
@@ -65,8 +61,7 @@ aux avec dans des les par pour sur une con del las los para por una degli dei de
 EMPTY_NOUNS = frozenset(_EMPTY_NOUNS.split())
 """Nouns that say nothing of a subject; what is before them may be an adjective."""
 STOP_WORDS = EMPTY_NOUNS | frozenset((_STOP_WORDS + _OTHER_LANGUAGES).split())
-GOES_ON = EMPTY_NOUNS | {"and", "or", "&", ",", "/"}
-"""What may follow an adjective."""
+GOES_ON = EMPTY_NOUNS | {"and", "or", "&", ",", "/"}  # what may follow an adjective
 _GENERIC = """
 ability activity aim algorithm amount analysis application area background behavior category cause challenge change
 communication comparison complexity component concept conclusion condition connection content context control design
@@ -79,8 +74,7 @@ range rate reduction region relation relationship report representation requirem
 scheme science selection sequence set similarity size solution source space state step strategy structure subject
 survey task test theory tool treatment trend trial understanding unit value variation weight world
 """
-GENERIC = frozenset(_GENERIC.split())
-"""Nouns that say little alone."""
+GENERIC = frozenset(_GENERIC.split())  # nouns that say little alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,8 +266,7 @@ def find_typical_terms(papers: Sequence[Paper], groups: Sequence[Rows]) -> list[
     return typical
 
 
-Phrase = tuple[str, ...]
-"""The lemmas of a phrase's words."""
+Phrase = tuple[str, ...]  # the lemmas of a phrase's words
 
 
 class _Phrases:

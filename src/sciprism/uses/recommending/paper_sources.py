@@ -28,17 +28,14 @@ if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
     from sciprism.formats import Format
 
-ENCODED = 256
-"""Papers that are encoded at once, the most that an interruption loses."""
-READ = 2048
-"""Papers of a collection that are compared at once."""
+ENCODED = 256  # papers that are encoded at once, the most that an interruption loses
+READ = 2048  # papers of a collection that are compared at once
 COLUMNS = ("id", "title", "authors", "venue", "year", "ids", "missing_abstract")
 """What is read of each paper of a collection; the rest is read of those that are recommended."""
 
 PaperInput = Paths | StoredCollection | Collection | Iterable[Paper]
 """Files of papers, folders of collections, open collections, or papers."""
-PaperVectors = Callable[[Sequence[Paper]], Floats]
-"""Encodes papers, (n, d)."""
+PaperVectors = Callable[[Sequence[Paper]], Floats]  # encodes papers, (n, d)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +118,7 @@ class EncodedSource:
             yield PaperBlock(block, encode(block), sum(map(has_no_abstract, block)))
 
 
-PaperSource = CollectionSource | EncodedSource
-"""Some of the papers of an input."""
+PaperSource = CollectionSource | EncodedSource  # some of the papers of an input
 
 
 @dataclass(frozen=True, slots=True)

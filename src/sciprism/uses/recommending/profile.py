@@ -13,13 +13,10 @@ from sciprism.uses.recommending.settings import RecommendSettings
 
 EXPONENT = 1.5
 """Above 1, near own papers count more than far ones; chosen on users' libraries (results/user_libraries.json)."""
-CELLS = 1 << 22
-"""Similarities in memory at once."""
-NO_YEAR = 0.5
-"""What age counts for a paper without a year: as one of one half-life."""
+CELLS = 1 << 22  # similarities in memory at once
+NO_YEAR = 0.5  # what age counts for a paper without a year: as one of one half-life
 TINY = np.finfo(np.float32).tiny
-BEHIND = 0.5
-"""Papers by which an interest must be behind its share before its next one is taken."""
+BEHIND = 0.5  # papers by which an interest must be behind its share before its next one is taken
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,7 @@ from sciprism.uses.rankings import Hit
 from sciprism.uses.recommending.interests import Interest
 
 COLUMNS = ("rank", "score", "id", "doi", "url", "title", "authors", "year", "venue", "interest", "because")
-ALL = (".csv", ".jsonl", ".bib")
-"""Files that are written for a name without a suffix."""
+ALL = (".csv", ".jsonl", ".bib")  # files that are written for a name without a suffix
 SEEN_COLUMNS = ("shown", "id", "doi", "title", "authors", "year", "venue")
 """Of the file of papers that were shown; `shown` is the day."""
 SUFFIXES = (*ALL, ".ris")

@@ -39,14 +39,11 @@ from sciprism.uses.recommending.settings import RecommendSettings
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
 
-CENTRED = 1000
-"""New papers whose mean vector is what all have in common, where there are so many."""
+CENTRED = 1000  # new papers whose mean vector is what all have in common, where there are so many
 COMMON = 0.75
 """Part of it that is taken off, chosen on dev halves of users, authors and papers (results/recommending.json)."""
-DOUBTED = 10
-"""New papers at which half of their mean vector is taken off: fewer may be of one topic by accident."""
-REASONS = 3
-"""Own papers that are named as the reason of a recommendation."""
+DOUBTED = 10  # new papers at which half of their mean vector is taken off: fewer may be of one topic by accident
+REASONS = 3  # own papers that are named as the reason of a recommendation
 OnProgress = Callable[[str, int, int | None], None]
 """Shows a piece of work, how many papers are done, and of how many (None: unknown)."""
 

@@ -13,12 +13,9 @@ import torch
 from sciprism.arrays import Floats, Rows
 from sciprism.index.lexical import split_words
 
-COST = 0.11
-"""C of the squared hinge loss."""
-BALANCE = 10.0
-"""Weight of all included records together, relative to all excluded ones."""
-MAX_TRAINING = 2000
-"""Excluded records that are learned from, the latest; bounds the time of a training."""
+COST = 0.11  # C of the squared hinge loss
+BALANCE = 10.0  # weight of all included records together, relative to all excluded ones
+MAX_TRAINING = 2000  # excluded records that are learned from, the latest; bounds the time of a training
 MAX_STEPS = 20
 BLOCK = 16  # records whose similarities are computed at once
 

@@ -28,8 +28,7 @@ from sciprism.uses.screening.decisions import (
 from sciprism.uses.screening.ranking import RecordRanker
 from sciprism.uses.screening.stopping import measure_agreement, recall_p_value
 
-CONFLICT = "conflict"
-"""What a record is that one screener includes and another excludes."""
+CONFLICT = "conflict"  # what a record is that one screener includes and another excludes
 
 
 class Screening:

@@ -13,8 +13,7 @@ from sciprism.errors import InputError
 from sciprism.uses.screening.ranking import RecordRanker
 from sciprism.uses.screening.stopping import measure_work, recall_p_value
 
-BATCH = 0.05
-"""Records between two trainings, as a share of those screened: one at a time up to 40, then more."""
+BATCH = 0.05  # records between two trainings, as a share of those screened: one at a time up to 40, then more
 CHECKS = 100  # how often the test on recall is made in a replay
 
 

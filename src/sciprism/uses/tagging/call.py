@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
 
 
-PAPER_BLOCK = 4096
-"""Papers that are in memory together, where they are only tagged."""
+PAPER_BLOCK = 4096  # papers that are in memory together, where they are only tagged
 FORMATS: tuple[Format, ...] = ("proximity", "search", "classification")
 """Formats in whose space papers and labels may both be, the better one first."""
 

@@ -17,10 +17,8 @@ from sciprism.uses.tagging.paper_space import TermMatrix
 from sciprism.uses.tagging.tagged_papers import NearestPapers, Sources, Votes
 from sciprism.uses.tagging.vocabulary import Vocabulary
 
-CANDIDATES = 50
-"""Labels of each source that are considered for a paper."""
-MAX_LINKS = 8
-"""Labels directly above and below each that are looked at."""
+CANDIDATES = 50  # labels of each source that are considered for a paper
+MAX_LINKS = 8  # labels directly above and below each that are looked at
 NAME_FEATURES = (
     "in title", "in abstract", "place", "words", "inside longer", "exact", "preferred", "alternative", "derived",
     "coverage", "coverage rank", "rarity", "cosine", "cosine above mean", "cosine rank", "parent named", "child named",
@@ -31,8 +29,7 @@ TRAINED_FEATURES = (
     "seen", "log papers", "linear", "linear rank", "compatibility", "compatibility rank", "name rate",
     "named rate", "parent linear", "child linear",
 )  # fmt: skip
-FEATURES = (*NAME_FEATURES, *NEAR_FEATURES, *TRAINED_FEATURES)
-"""All columns of the evidence, in their order."""
+FEATURES = (*NAME_FEATURES, *NEAR_FEATURES, *TRAINED_FEATURES)  # all columns of the evidence, in their order
 
 
 @dataclass(frozen=True, slots=True, eq=False)

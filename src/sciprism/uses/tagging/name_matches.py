@@ -48,8 +48,7 @@ def stem(word: str) -> str:
     return word if word.endswith(("us", "ss", "is")) else word[:-1]
 
 
-MAX_WORDS = 12
-"""Names of more words are not looked for."""
+MAX_WORDS = 12  # names of more words are not looked for
 PREFERRED, ALTERNATIVE, DERIVED = 0, 1, 2
 """Kinds of names: the label's own; an alternative one; one without the qualifier, or turned round at the comma."""
 _QUALIFIER = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*$")

@@ -15,11 +15,9 @@ from sciprism.papers.records import Paper
 from sciprism.uses.tagging.name_matches import stems_of
 
 MAX_TERMS = 100_000
-MAX_SHARE = 0.5
-"""Words of more than this share of the texts say nothing."""
+MAX_SHARE = 0.5  # words of more than this share of the texts say nothing
 MIN_TEXTS = 2
-OVERSAMPLE = 16
-"""Further directions that are computed, which make the wanted ones exact sooner."""
+OVERSAMPLE = 16  # further directions that are computed, which make the wanted ones exact sooner
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,8 +20,7 @@ BATCH = 4096
 RATE = 3e-3
 WEIGHT_DECAY = 1e-4
 MIN_DEVIATION = 1e-2
-CONSTANT = np.float32(1e12)
-"""The scale of a feature that was constant in training."""
+CONSTANT = np.float32(1e12)  # the scale of a feature that was constant in training
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,8 +16,7 @@ from sciprism.uses.tagging.vocabulary import Vocabulary
 
 Parents = Literal["keep", "drop", "add"]
 LIMIT = 10
-ABOVE = "above {name!r}"
-"""The reason of a label that is added because it is above a suggested one."""
+ABOVE = "above {name!r}"  # the reason of a label that is added because it is above a suggested one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,17 +14,12 @@ from sciprism.papers.records import Paper
 from sciprism.uses.tagging.name_matches import Match
 
 NEIGHBOURS = 30
-SHOWN_NEIGHBOURS = 5
-"""The nearest papers that a reason counts."""
-SHARPNESS = 3
-"""A neighbour votes with this power of its cosine."""
+SHOWN_NEIGHBOURS = 5  # the nearest papers that a reason counts
+SHARPNESS = 3  # a neighbour votes with this power of its cosine
 PAPER_BLOCK = 16_384
-RIDGE = 1.0
-"""Penalty of the linear scores."""
-COMPATIBILITY_RIDGE = (10.0, 10.0)
-"""Penalties of the map to label vectors: on the papers' side, on the labels'."""
-PRIOR_MATCHES = 2.0
-"""Matches that a label's own rate needs to weigh as much as the rate of all labels."""
+RIDGE = 1.0  # penalty of the linear scores
+COMPATIBILITY_RIDGE = (10.0, 10.0)  # penalties of the map to label vectors: on the papers' side, on the labels'
+PRIOR_MATCHES = 2.0  # matches that a label's own rate needs to weigh as much as the rate of all labels
 
 
 @dataclass(frozen=True, slots=True, eq=False)

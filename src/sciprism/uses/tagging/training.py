@@ -23,12 +23,9 @@ from sciprism.uses.tagging.vocabulary import Vocabulary
 FOLDS = 5
 HIDDEN_SHARE = 0.1
 """Labels that are hidden from the sources in each fold, so that the ranker learns what to do for unseen ones."""
-MAX_RANKED = 10_000
-"""Papers that the ranker is trained on: more change little and cost memory."""
-CALIBRATION_SHARE = 0.15
-"""Papers that the ranker does not see, for calibration and threshold."""
-MIN_PAPERS = 20
-"""Fewer tagged papers teach less than the names alone."""
+MAX_RANKED = 10_000  # papers that the ranker is trained on: more change little and cost memory
+CALIBRATION_SHARE = 0.15  # papers that the ranker does not see, for calibration and threshold
+MIN_PAPERS = 20  # fewer tagged papers teach less than the names alone
 Progress = Callable[[int, int], None]
 Ranked = tuple[Rows, Floats, Floats]
 """Of candidates their papers (c,), features (c, f), float16, and whether they are right (c,)."""

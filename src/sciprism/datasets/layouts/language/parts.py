@@ -135,8 +135,7 @@ def require_rows(parts: Parts[RowT], where: str) -> None:
 TABLES = (".tsv", ".txt")
 HEADINGS = {"id", "index", "label", "labels", "score", "sentence", "sentence1", "question"}
 """A first line with one of these as a cell is a header."""
-MAX_CELL_LINES = 50
-"""Lines of a quoted cell; a longer one is an unclosed quotation mark."""
+MAX_CELL_LINES = 50  # lines of a quoted cell; a longer one is an unclosed quotation mark
 
 
 class LanguageRecord(NamedTuple):

@@ -28,8 +28,7 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.text.sentences import split_sentences
 
-ENTITY = "entity"
-"""The type of tags without a type."""
+ENTITY = "entity"  # the type of tags without a type
 _TAG = re.compile(r"([BIES])(?:-(\S+))?")
 _BEGINS = {"B": "B", "I": "I", "S": "B", "E": "I"}
 

@@ -21,16 +21,13 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.seeding import random_fraction
 
-Links = list[set[int]]
-"""For each paper, the rows of the papers that it is linked to."""
+Links = list[set[int]]  # for each paper, the rows of the papers that it is linked to
 
-MIN_CO_CITING = 2
-"""Papers that must cite two papers for a co-citation link; one reference list may be random."""
+MIN_CO_CITING = 2  # papers that must cite two papers for a co-citation link; one reference list may be random
 MIN_IDF_SUM = 5.0
 """Sum of the inverse document frequencies (in nats) of shared keywords for a link: one keyword of 1/150 of
 the papers, or two more frequent ones."""
-MAX_KEYWORD_PAPERS = 300
-"""Keywords of more papers than this are ignored."""
+MAX_KEYWORD_PAPERS = 300  # keywords of more papers than this are ignored
 
 
 def find_citations(data_root: DataRoot, entries: Sequence[SplitEntry]) -> Links:  # noqa: ARG001  (the signature of links)
