@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-from collections import Counter
 from collections.abc import Sequence
-from itertools import chain
 
 import numpy as np
-import torch
 
 from sciprism.arrays import Floats, Rows
 from sciprism.index.lexical import split_words
+from sciprism.uses.tagging.paper_space import Terms
 
 COST = 0.11  # C of the squared hinge loss
 BALANCE = 10.0  # weight of all included records together, relative to all excluded ones
@@ -21,13 +18,11 @@ BLOCK = 16  # records whose similarities are computed at once
 
 
 class RecordRanker:
-    """Scores all records by those that were included and excluded.
-
-    texts: of all n records; words are weighed by TF-IDF.
-    """
+    """Scores all records by those that were included and excluded. texts: of all n records."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        self._words = count_terms(texts)
+        words = [*map(split_words, texts)]
+        self._words = Terms.learn(words, max_share=1).weigh(words)
         self._rows: dict[int, Floats] = {}
 
     def compare(self, rows: Rows) -> Floats:
@@ -35,8 +30,8 @@ class RecordRanker:
         missing = [row for row in rows.tolist() if row not in self._rows]
         for first in range(0, len(missing), BLOCK):
             block = missing[first : first + BLOCK]
-            dense = torch.stack([self._words[row].to_dense() for row in block], dim=1)  # (words, m)
-            self._rows |= dict(zip(block, (self._words @ dense).T.numpy(), strict=True))
+            similarities = self._words.multiply(self._words.to_columns(block)).T.numpy()
+            self._rows |= dict(zip(block, similarities, strict=True))
         return np.stack([self._rows[row] for row in rows.tolist()])
 
     def score(self, included: Rows, excluded: Rows) -> Floats:
@@ -72,28 +67,3 @@ def fit_svm(kernel: Floats, targets: Floats, costs: Floats) -> Floats:
             break
         active = inside
     return weights
-
-
-def count_terms(texts: Sequence[str]) -> torch.Tensor:
-    """Return the words of texts as a sparse matrix (n, words): log counts times rarity, rows of length 1.
-
-    Words of a single text are left out: they relate it to no other.
-    """
-    counts = [Counter(split_words(text)) for text in texts]
-    spread = Counter(word for count in counts for word in count)
-    numbers = {word: number for number, word in enumerate(word for word, count in spread.items() if count > 1)}
-    rarity = np.log((1 + len(texts)) / (1 + np.fromiter(map(spread.get, numbers), float, len(numbers)))) + 1
-    rows, starts = [{numbers[word]: many for word, many in count.items() if word in numbers} for count in counts], [0]
-    values = np.zeros(sum(map(len, rows)), np.float32)
-    for row in rows:
-        weights = (1 + np.log(list(row.values()))) * rarity[list(row)]
-        starts.append(starts[-1] + len(row))
-        values[starts[-2] : starts[-1]] = weights / max(np.linalg.norm(weights), 1e-9)
-    words = np.fromiter(chain.from_iterable(rows), np.int64, len(values))
-    with warnings.catch_warnings(action="ignore"):  # that such matrices are a beta version of torch
-        return torch.sparse_csr_tensor(
-            torch.tensor(starts),
-            torch.from_numpy(words),
-            torch.from_numpy(values),
-            size=(len(texts), max(1, len(numbers))),
-        )

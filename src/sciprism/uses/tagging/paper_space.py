@@ -42,6 +42,14 @@ class TermMatrix:
         """Return the row of each weight (nonzeros,)."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
+    def to_columns(self, rows: Sequence[int]) -> torch.Tensor:
+        """Return some texts as the columns of a dense matrix (width, m)."""
+        columns = torch.zeros(self.width, len(rows))
+        for column, row in enumerate(rows):
+            part = slice(self.starts[row], self.starts[row + 1])
+            columns[self.terms[part], column] = torch.from_numpy(self.weights[part])
+        return columns
+
     def multiply(self, right: torch.Tensor) -> torch.Tensor:
         """Multiply with a dense matrix (width, m) -> (n, m)."""
         terms, starts, weights = (torch.from_numpy(part) for part in (self.terms, self.starts[:-1], self.weights))
@@ -58,10 +66,10 @@ class Terms:
     idf: Floats
 
     @classmethod
-    def learn(cls, texts: Sequence[Sequence[str]]) -> Terms:
-        """Choose the terms of texts, given as words: not those of one text, nor those of most."""
+    def learn(cls, texts: Sequence[Sequence[str]], max_share: float = MAX_SHARE) -> Terms:
+        """Choose the terms of texts, given as words: not those of one text, nor those of more than a share of them."""
         counts = Counter(word for words in texts for word in set(words))
-        least, most = (MIN_TEXTS, MAX_SHARE * len(texts)) if len(texts) >= 2 * MIN_TEXTS else (1, len(texts))
+        least, most = (MIN_TEXTS, max_share * len(texts)) if len(texts) >= 2 * MIN_TEXTS else (1, len(texts))
         usable = [(word, count) for word, count in counts.most_common() if least <= count <= most][:MAX_TERMS]
         idf = np.log((1 + len(texts)) / (1 + np.array([count for _, count in usable], np.float64))) + 1
         return cls({word: number for number, (word, _) in enumerate(usable)}, idf.astype(np.float32))
