@@ -18,6 +18,7 @@ from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.checkpoints.sentence_transformers import DISTANCES, PROMPTS
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.formats import FORMATS, ROLES, Format, Role
+from sciprism.hub import first_line
 from sciprism.text.template import FIELDS, Item, Template
 from sciprism.text.tokenizer import describe_tokenizer
 
@@ -29,15 +30,33 @@ LIBRARIES = ("sentence-transformers", "transformers")
 _VOLATILE_KEYS = ("_name_or_path", "transformers_version", "torch_dtype", "dtype", "_attn_implementation_autoset")
 
 
-class BridgeEncoder:
+class TemplateEncoder:
+    """What encoders share that have one space of vectors, and whose texts a template makes."""
+
+    formats = FORMATS
+    template: Template
+
+    def space(self, format: Format = "proximity", role: Role = "paper") -> str:
+        """Return the one space: all its vectors compare."""
+        return "all"
+
+    def path(self, format: Format = "proximity", role: Role = "paper") -> str:
+        """Return the name of its encoding path: one for all formats, and for roles of the same prompt."""
+        prompt = self.template.prompts.get(role, "")
+        return "all" + (f"|{prompt}" if prompt else "")
+
+    def texts(self, items: Sequence[Item], role: Role = "paper", fields: Sequence[str] = FIELDS) -> list[str]:
+        """Return the texts that are tokenized for these items."""
+        return [self.template.text(item, role, fields) for item in items]
+
+
+class BridgeEncoder(TemplateEncoder):
     """A model of sentence-transformers or transformers, run by that library; its own code is not executed.
 
     library: a folder of "sentence-transformers" states its pooling, prompts, length and distance, which are
     used; texts are title, space, abstract. A folder of "transformers" states no pooling, so pass it; texts
     are title, separator token, abstract, and the distance is cosine, as with `Encoder`.
     """
-
-    formats = FORMATS
 
     def __init__(
         self,
@@ -102,19 +121,6 @@ class BridgeEncoder:
             "device": str(self.model.device),
             "fingerprint": self.fingerprint,
         }
-
-    def space(self, format: Format = "proximity", role: Role = "paper") -> str:
-        """Return the one space: all its vectors compare."""
-        return "all"
-
-    def path(self, format: Format = "proximity", role: Role = "paper") -> str:
-        """Return the name of its encoding path: one for all formats, and for roles of the same prompt."""
-        prompt = self.template.prompts.get(role, "")
-        return "all" + (f"|{prompt}" if prompt else "")
-
-    def texts(self, items: Sequence[Item], role: Role = "paper", fields: Sequence[str] = FIELDS) -> list[str]:
-        """Return the texts that are tokenized for these items."""
-        return [self.template.text(item, role, fields) for item in items]
 
     def encode(
         self,
@@ -201,8 +207,7 @@ def _load_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise InputError(f"{folder}: the library cannot load it: {reason}") from error
+        raise InputError(f"{folder}: the library cannot load it: {first_line(error)}") from error
 
 
 def _prompts(model: SentenceTransformer) -> dict[str, str]:

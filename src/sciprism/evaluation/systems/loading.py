@@ -19,23 +19,21 @@ from sciprism.errors import InputError, StaticModelError
 from sciprism.evaluation.systems import DenseSystem, StatedRanks, System, VectorSystem, display_name
 from sciprism.evaluation.systems.aspire import AspireSystem
 from sciprism.evaluation.systems.bm25 import BM25System
-from sciprism.evaluation.systems.bridge import BridgeEncoder
+from sciprism.evaluation.systems.bridge import BridgeEncoder, TemplateEncoder
 from sciprism.evaluation.systems.static import StaticEncoder
 from sciprism.files import cache_folder
-from sciprism.formats import FORMATS, Format, Role
+from sciprism.formats import Format, Role
 from sciprism.text.template import FIELDS, Item, Template
 
-_TEMPLATE = Template(separator=" ")
 
-
-class RandomEncoder:
+class RandomEncoder(TemplateEncoder):
     """Encode each text as a random direction, the same for the same text and seed; an `EncoderProtocol`.
 
     Directions are uniform on the sphere (normalised Gaussian). Equal texts have equal vectors, as with any
     encoder, so duplicates are found here too.
     """
 
-    formats = FORMATS
+    template = Template(separator=" ")
     distance = "cosine"
 
     def __init__(self, *, seed: int = 0, dim: int = 384) -> None:
@@ -60,10 +58,6 @@ class RandomEncoder:
         return "random"
 
     path = space  # the one path: a text's vector is the same in every format and role
-
-    def texts(self, items: Sequence[Item], role: Role = "paper", fields: Sequence[str] = FIELDS) -> list[str]:
-        """Return the texts whose hashes seed the vectors: a paper's fields joined by a space."""
-        return [_TEMPLATE.text(item, role, fields) for item in items]
 
     def encode(
         self,

@@ -19,14 +19,15 @@ from sciprism.encoders.checkpoints.backbone import read_weights
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.checkpoints.sentence_transformers import read_static_settings
 from sciprism.errors import InputError
-from sciprism.formats import FORMATS, Format, Role
+from sciprism.evaluation.systems.bridge import TemplateEncoder
+from sciprism.formats import Format, Role
 from sciprism.text.template import FIELDS, Item, Template
 from sciprism.text.tokenizer import describe_tokenizer, open_tokenizer, read_json
 
 DEFAULT_LENGTH = 512  # tokens of a text in model2vec, where the folder states no number
 
 
-class StaticEncoder:
+class StaticEncoder(TemplateEncoder):
     """A static model with the vectors of the library that wrote it; an `EncoderProtocol`, for `evaluate`.
 
     name: a folder or a hub id. model2vec truncates texts to characters, the tokens' median length times the
@@ -34,7 +35,9 @@ class StaticEncoder:
     neither. A text without tokens has the vector zero. InputError for a folder with other tensors.
     """
 
-    formats = FORMATS
+    _length: int | None = None
+    _unknown: int | None = None
+    _characters: int | None = None
 
     def __init__(self, name: str | Path) -> None:
         self.name, folder = resolve(str(name))
@@ -44,23 +47,21 @@ class StaticEncoder:
         self.tokenizer = open_tokenizer(inner / "tokenizer.json")
         self.tokenizer.no_padding()
         weights = read_weights(inner)
-        self._is_model2vec = "embeddings" in weights
         table = weights.get("embeddings", weights.get("embedding.weight"))
         if table is None or table.dim() != 2:
             raise InputError(f"{inner}: expected a matrix embeddings or embedding.weight, found {', '.join(weights)}")
         self._table: NDArray[Any] = (table.float() if table.dtype == torch.bfloat16 else table).numpy()
         self._rows, self._factors = (weights[key].numpy() if key in weights else None for key in ("mapping", "weights"))
-        self._normalize = bool(config.get("normalize")) if self._is_model2vec else normalize
-        self._length = config.get("max_length", DEFAULT_LENGTH) if self._is_model2vec else None
         self._check_sizes(inner)
-        self._unknown, self._characters = None, None
+        self._is_model2vec, self._normalize = "embeddings" in weights, normalize
         if self._is_model2vec:
+            self._normalize = bool(config.get("normalize"))
+            self._length = config.get("max_length", DEFAULT_LENGTH)
             self._unknown = _unknown_token(self.tokenizer)
             self.tokenizer.no_truncation()
             if self._length is not None:
                 self.tokenizer.enable_truncation(self._length)
-                lengths = [len(token) for token in self.tokenizer.get_vocab()]
-                self._characters = self._length * int(np.median(lengths))
+                self._characters = self._length * int(np.median([*map(len, self.tokenizer.get_vocab())]))
 
     def _check_sizes(self, folder: Path) -> None:
         tokens = 1 + max(self.tokenizer.get_vocab().values(), default=-1)
@@ -84,26 +85,10 @@ class StaticEncoder:
 
     def describe(self) -> dict[str, Any]:
         """Return what is loaded, as JSON values."""
-        facts = {
-            "name": self.name,
-            "method": "static",
-            "library": "model2vec" if self._is_model2vec else "StaticEmbedding",
-        }
-        settings = {"normalize": self._normalize, "max_length": self._length, "template": self.template.to_json()}
-        return facts | settings | {"distance": self.distance, "dim": self.dim, "fingerprint": self.fingerprint}
-
-    def space(self, format: Format = "proximity", role: Role = "paper") -> str:
-        """Return the one space: all its vectors compare."""
-        return "all"
-
-    def path(self, format: Format = "proximity", role: Role = "paper") -> str:
-        """Return the name of its encoding path: one for all formats, and for roles of the same prompt."""
-        prompt = self.template.prompts.get(role, "")
-        return "all" + (f"|{prompt}" if prompt else "")
-
-    def texts(self, items: Sequence[Item], role: Role = "paper", fields: Sequence[str] = FIELDS) -> list[str]:
-        """Return the texts that are tokenized for these items."""
-        return [self.template.text(item, role, fields) for item in items]
+        library = "model2vec" if self._is_model2vec else "StaticEmbedding"
+        facts = {"name": self.name, "method": "static", "library": library, "normalize": self._normalize}
+        facts |= {"max_length": self._length, "template": self.template.to_json(), "distance": self.distance}
+        return facts | {"dim": self.dim, "fingerprint": self.fingerprint}
 
     def encode(
         self,
@@ -117,9 +102,8 @@ class StaticEncoder:
         texts = [text[: self._characters] for text in self.texts(items, role, fields)]
         dtype = np.dtype(np.float32) if self._table.dtype == np.int8 else self._table.dtype
         vectors = np.zeros((len(texts), self.dim), dtype)
-        for vector, encoding in zip(
-            vectors, self.tokenizer.encode_batch_fast(texts, add_special_tokens=False), strict=True
-        ):
+        encodings = self.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        for vector, encoding in zip(vectors, encodings, strict=True):
             ids = [token for token in encoding.ids if token != self._unknown]
             if ids:
                 tokens = self._table[ids if self._rows is None else self._rows[ids]]
