@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from sciprism.datasets.data_root import DataRoot
@@ -18,10 +19,10 @@ from sciprism.prepare.scimult.context import MissingFilesError, PreparedDataSet,
 STUDY_FILE = "scimult/link_prediction_reranking/Recommendation_papers_test.json"
 NO_PAPER, NO_TARGET = "recommending paper without a text, dropped", "recommendation without a text, dropped"
 
-Grades = dict[str, dict[str, int]]
 Place = tuple[float, float]  # rank and negative similarity of a recommendation, infinity where the study has none
 NO_PLACE = math.inf, math.inf
-PLACE_COLUMNS = ("ComputedRankGlobal", "Similarity")
+COLUMNS = ("StudyScore", "ComputedRankGlobal", "Similarity")
+Study = dict[str, dict[str, tuple[int, Place]]]  # paper -> recommended paper -> its grade and place
 
 
 def write_recommendation(context: SciMultPrepareContext) -> PreparedDataSet:
@@ -35,26 +36,21 @@ def write_recommendation(context: SciMultPrepareContext) -> PreparedDataSet:
     if not sources:
         raise MissingFilesError("recommendation/papers.* (titles and abstracts of the study's papers)")
     dropped = DropReport()
-    grades: Grades = {}
-    places: dict[tuple[str, str], Place] = {}
-    for paper, recommended, score, place in read_study(context.record_read(study), dropped):
-        if recommended in grades.setdefault(paper, {}):
+    graded: Study = {}
+    for paper, recommended, grade, place in read_study(context.record_read(study), dropped):
+        if recommended in graded.setdefault(paper, {}):
             dropped.add("duplicate recommendation, the first grade is used", f"{paper} {recommended}")
-        grades[paper].setdefault(recommended, score)
-        places.setdefault((paper, recommended), place)
-    wanted = grades.keys() | {name for grades_of in grades.values() for name in grades_of}
-    selected = _select_with_texts(grades, papers := _read_texts(context, sources, wanted, dropped), dropped)
-    names = dict.fromkeys((*selected, *(name for grades_of in selected.values() for name in grades_of)))
+        graded[paper].setdefault(recommended, (grade, place))
+    papers = _read_texts(context, sources, graded.keys() | set(chain.from_iterable(graded.values())), dropped)
+    selected = _select_with_texts(graded, papers, dropped)
+    names = dict.fromkeys(chain(selected, *selected.values()))
+    rows = []
     for name in names:
         count_missing_text(papers[name], name, dropped)
-
-    def rank(paper: str) -> list[str]:
-        placed = (name for name in selected.get(paper, ()) if places[paper, name] != NO_PLACE)
-        return sorted(placed, key=lambda name: places[paper, name])
-
-    rows = (
-        build_paper_row(papers[id]) | {"paper": id, "score": selected.get(id, {}), "rank": rank(id)} for id in names
-    )
+        grades = {other: grade for other, (grade, _) in selected.get(name, {}).items()}
+        places = {other: place for other, (_, place) in selected.get(name, {}).items() if place != NO_PLACE}
+        ranks = {"score": grades, "rank": sorted(places, key=places.__getitem__)}
+        rows.append(build_paper_row(papers[name]) | {"paper": name} | ranks)
     count = context.write(STUDY_FILE, rows)
     pairs = sum(map(len, selected.values()))
     return PreparedDataSet(
@@ -69,8 +65,7 @@ def write_recommendation(context: SciMultPrepareContext) -> PreparedDataSet:
 def _read_texts(
     context: SciMultPrepareContext, sources: Sequence[Path], wanted: set[str], dropped: DropReport
 ) -> dict[str, Paper]:
-    papers: dict[str, Paper] = {}
-    report = ReadReport()
+    papers, report = dict[str, Paper](), ReadReport()
     for paper in read_papers(sources, skip_bad=True, report=report):
         name = (paper.ids.get("mag") or paper.ids.get("openalex") or paper.id).removeprefix("W")
         if name in wanted:
@@ -82,16 +77,14 @@ def _read_texts(
     return papers
 
 
-def _select_with_texts(grades: Grades, papers: dict[str, Paper], dropped: DropReport) -> Grades:
-    selected: Grades = {}
-    for paper, grades_of in grades.items():
+def _select_with_texts(graded: Study, papers: dict[str, Paper], dropped: DropReport) -> Study:
+    selected: Study = {}
+    for paper, judged in graded.items():
         if paper not in papers:
             dropped.add(NO_PAPER, paper)
             continue
-        for name in grades_of:
-            if name not in papers:
-                dropped.add(NO_TARGET, f"{paper} {name}")
-        if with_text := {name: grade for name, grade in grades_of.items() if name in papers}:
+        dropped.add_all(NO_TARGET, (f"{paper} {name}" for name in judged if name not in papers))
+        if with_text := {name: judgement for name, judgement in judged.items() if name in papers}:
             selected[paper] = with_text
         else:
             dropped.add("paper without a remaining recommendation", paper)
@@ -109,7 +102,7 @@ def read_study(path: Path, dropped: DropReport) -> Iterator[tuple[str, str, int,
         if "StudyScore" not in row:
             raise InputError(f"{path}: no column StudyScore; it has {', '.join(map(str, row))}")
         paper, recommended = as_id(row.get("PaperId")), as_id(row.get("RecommendedPaperId"))
-        score, rank, similarity = (_read_number(row.get(name), where) for name in ("StudyScore", *PLACE_COLUMNS))
+        score, rank, similarity = (_read_number(row.get(name), where) for name in COLUMNS)
         if score and score < math.inf:
             yield paper, recommended, int(score), (rank, -similarity if similarity < math.inf else math.inf)
         else:
