@@ -68,11 +68,11 @@ def write_orders(data: Path, output: Path, starts: int) -> None:
 
 def measure_order(order: Any, labels: np.ndarray) -> dict[str, float]:
     """Return WSS@95, ATD, and the recall after 10 % of the records, in percent."""
-    from sciprism.uses.screening.stopping import measure_work
+    from sciprism.uses.screening.simulation import measure_work
 
-    ranks = np.flatnonzero(labels[np.asarray(order)[2:]]) + 1
-    work = measure_work(ranks, len(labels) - 2)
-    early = float((ranks <= 0.1 * (len(labels) - 2)).mean())
+    found = labels[np.asarray(order)[2:]]
+    work = measure_work(found)
+    early = float((np.flatnonzero(found) + 1 <= 0.1 * len(found)).mean())
     return {"wss": 100 * work["wss"], "atd": 100 * work["atd"], "recall at 10 %": 100 * early}
 
 

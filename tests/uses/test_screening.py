@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,8 @@ from sciprism import InputError, Paper, read_papers
 from sciprism.uses.screening.decisions import Decision, append_decision, read_decisions
 from sciprism.uses.screening.ranking import RecordRanker, fit_svm
 from sciprism.uses.screening.session import Screening
-from sciprism.uses.screening.simulation import simulate
-from sciprism.uses.screening.stopping import measure_agreement, measure_work, recall_p_value
+from sciprism.uses.screening.simulation import find_stop, measure_work, simulate
+from sciprism.uses.screening.stopping import measure_agreement, recall_p_value
 
 TOPICS = {1: "Massage of the {0} for chronic pain in {1}", 0: "Sediment of the {0} in rivers near {1}"}
 NOUNS = ("knee", "shoulder", "neck", "hip", "wrist", "ankle", "back", "elbow", "jaw", "foot")
@@ -193,7 +194,7 @@ def test_recall_is_tested_by_the_hypergeometric_distribution():
     # two were known before: 4 found, and 4 / 0.5 - 4 + 1 = 5 would be missing
     known = math.comb(13, 8) / math.comb(18, 8)
     assert recall_p_value([True, True] + [False] * 8, 20, 0.5, known=2) == pytest.approx(known)
-    assert measure_work(np.array([1, 2, 3, 10]), 20, recall=0.75) == {
+    assert measure_work([place in (1, 2, 3, 10) for place in range(1, 21)], recall=0.75) == {
         "needed": 3,
         "wss": pytest.approx(0.75 - 3 / 20),
         "atd": pytest.approx(4 / 20),
@@ -203,10 +204,10 @@ def test_recall_is_tested_by_the_hypergeometric_distribution():
 def test_a_replay_finds_the_included_first():
     papers = build_papers(8, 30)
     texts, labels = [paper.title for paper in papers], [paper.id.startswith("yes") for paper in papers]
-    for review in simulate(texts, labels, seeds=2):
-        work = review.to_json()
-        assert len(review.found) == 36 and sum(review.found) == 7
-        assert work["needed"] <= 10 and work["wss"] > 0.6 and work["recall at stop"] == 1
+    for found in simulate(texts, labels, seeds=2):
+        work = measure_work(found)
+        assert len(found) == 36 and sum(found) == 7
+        assert work["needed"] <= 10 and work["wss"] > 0.6 and find_stop(found)["recall at stop"] == 1
     with pytest.raises(InputError, match="1 of 3 labelled records are included"):
         simulate(texts[-3:], [True, False, False])
 
@@ -255,8 +256,26 @@ def test_without_a_desk(command):
     assert command(*words, "-o", "all.csv")[0] == 0
     rows = read_table("all.csv")
     assert len(rows) == 20 and [row["included"] for row in rows].count("1") == 2
-    for wrong in (("--next", "3"), ("-o", "x.txt"), ("-o", "refs.csv"), ("--only", "none"), ("--risk", "2")):
-        assert command("refs.csv", *wrong)[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("refs.csv --next 3", "need a file, -o FILE"),
+        ("refs.csv --only none", "--only is one of included"),
+        ("refs.csv --next 3 -o x.ris", "must end with .csv"),
+        ("refs.csv -o refs.csv", "refs.csv is also read"),
+        ("refs.csv --risk 2", "between 0 and 1"),
+        ("refs.csv --decisions new.csv --decisions gone.csv", "gone.csv: no such file; only the first"),
+        ("gone.ris", "gone.ris: no such file"),
+        ("- --json", "-: no such file, .* name it, or --decisions"),
+        (". -o x.csv", "name it, or --decisions"),
+        ("- --decisions new.csv", "no keys can be read"),
+    ],
+)
+def test_what_cannot_be_screened_so(command, words, message):
+    status, _, err = command(*words.split())
+    assert status == 2 and re.search(message, err)
 
 
 @pytest.mark.slow  # matplotlib is imported
@@ -282,7 +301,6 @@ def test_a_real_review_is_found_early():
     path = Path(os.environ["SCIPRISM_DATA"]) / "cls_systematic_review_screening" / "records.jsonl.gz"
     with gzip.open(path, "rt") as lines:
         rows = [row for row in map(json.loads, lines) if row["topic"] == "Cohen2006_NSAIDS"]
-    reviews = simulate(
-        [f"{row['title']} {row['abstract']}" for row in rows], [row["label"] == 1 for row in rows], seeds=2
-    )
-    assert np.mean([review.to_json()["wss"] for review in reviews]) > 0.6
+    texts = [f"{row['title']} {row['abstract']}" for row in rows]
+    replays = simulate(texts, [row["label"] == 1 for row in rows], seeds=2)
+    assert np.mean([measure_work(found)["wss"] for found in replays]) > 0.6

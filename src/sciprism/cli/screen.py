@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,15 +18,13 @@ from sciprism.errors import InputError, MissingExtraError
 if TYPE_CHECKING:
     from sciprism.papers import Paper
     from sciprism.uses.screening.session import Screening
-    from sciprism.uses.screening.simulation import SimulatedReview
 
 KEYS = {"i": "include", "e": "exclude", "r": "exclude", "u": "unsure"}
 HELP = "i include, e exclude, r exclude with a reason, u unsure, z undo, q quit"
 VERDICTS = {"included": "include", "excluded": "exclude", "unsure": "unsure", "conflict": "conflict"}
-LABELS = {"include": ("1", "ASReview_relevant; "), "exclude": ("0", "ASReview_irrelevant; ")}
+LABELS = {"include": ("1", "ASReview_relevant"), "exclude": ("0", "ASReview_irrelevant")}
 """Verdict -> what ASReview reads in a table, in RIS."""
-BATCH_COLUMNS: tuple[str, ...] = ("id", "title", "decision", "reason", "screener", "authors", "year", "abstract")
-OUTPUT_COLUMNS = ("id", "title", "authors", "year", "venue", "doi", "abstract", "decision", "reason", "included")
+COLUMNS = ("id", "title", "decision", "reason", "screener", "authors", "year", "venue", "doi", "abstract", "included")
 
 screen = typer.Typer(
     cls=DefaultCommandGroup,
@@ -49,9 +48,9 @@ class StoppingTest(Reading):
 
         if not (0 < self.target < 1 and 0 < self.risk < 1):
             raise InputError("--target and --risk are between 0 and 1, such as 0.95 and 0.05")
-        report = ReadReport()
-        options = {"reader": self.reader, "options": self.build(), "skip_bad": self.skip_bad}
-        papers = list(read_papers(records, report=report, **options))  # type: ignore[arg-type]
+        report, options = ReadReport(), self.build()
+        read = read_papers(records, reader=self.reader, options=options, skip_bad=self.skip_bad, report=report)
+        papers = list(read)
         print_skipped(report.skipped, report.skipped_count)
         return papers
 
@@ -70,19 +69,26 @@ class ScreenOptions(StoppingTest):
     only: Annotated[str, "Write these alone: included, excluded, unsure or conflict."] = ""
     seed: Annotated[int, "Seed of the order before anything is included."] = 0
 
-    def check(self, output: Path | None, inputs: list[str | Path]) -> None:
-        """Raise InputError for a file that cannot be written so."""
+    def find_tables(self, records: list[str], output: Path | None) -> tuple[Path, ...]:
+        """Return the tables of decisions. Raises InputError where there can be none, or -o cannot be written so."""
+        place = Path(records[0])
+        if not self.decisions and not (place.name and place.exists()):
+            raise InputError(f"{place}: no such file, beside which decisions are stored; name it, or --decisions FILE")
+        tables = self.decisions or (place.with_suffix(".decisions.csv"),)
+        if missing := [table for table in tables[1:] if not table.is_file()]:
+            raise InputError(f"--decisions {missing[0]}: no such file; only the first one may be new")
         if ((self.next or self.only) and output is None) or self.only not in ("", *VERDICTS):
             raise InputError(f"--next and --only need a file, -o FILE; --only is one of {', '.join(VERDICTS)}")
-        if output is not None:
-            if output.suffix.lower() not in (".csv", ".ris")[: 1 if self.next else 2]:
-                raise InputError(f"{output}: its name must end with .csv{'' if self.next else ' or .ris'}")
-            check_outputs([output], inputs)
+        suffixes = (".csv",) if self.next else (".csv", ".ris")
+        if output is not None and output.suffix.lower() not in suffixes:
+            raise InputError(f"{output}: its name must end with {' or '.join(suffixes)}")
+        check_outputs([output] if output else [], [*records, *tables])
+        return tables
 
 
 @screen.command("records")
 @with_settings
-def records(
+def decide(
     records: Records,
     settings: ScreenOptions,
     output: Annotated[
@@ -98,10 +104,11 @@ def records(
     """
     from sciprism.uses.screening.session import Screening
 
-    files = settings.decisions or (Path(records[0]).with_suffix(".decisions.csv"),)
-    settings.check(output, [*records, *files])
+    tables = settings.find_tables(records, output)
+    if "-" in records and output is None and not as_json:
+        raise InputError("standard input holds the records, so that no keys can be read; name a file of records, or -o")
     papers = settings.read(records)
-    session = Screening(papers, files, criteria=settings.criteria, column=settings.labels, seed=settings.seed)
+    session = Screening(papers, tables, criteria=settings.criteria, column=settings.labels, seed=settings.seed)
     for note in session.notes:
         print(note, file=sys.stderr)
     if output is not None:
@@ -111,7 +118,7 @@ def records(
     stopping = {"target": settings.target, "risk": settings.risk, "p": session.p_value(settings.target)}
     report = session.report() | {"stopping": stopping}
     if as_json:
-        print_json("sciprism.screen/1", {"decisions": [*map(str, files)], "output": output and str(output)} | report)
+        print_json("sciprism.screen/1", {"decisions": [*map(str, tables)], "output": output and str(output)} | report)
     else:
         _print_report(report)
 
@@ -155,27 +162,25 @@ def _write(output: Path, session: Screening, settings: ScreenOptions) -> None:
     from sciprism.files import join_cells, write_lines
     from sciprism.papers.bibliography_entries import find_doi, format_ris
 
-    if settings.next:
+    if settings.next:  # what others decided is not in it
         chosen = session.rank(settings.screener, double=settings.double)[: settings.next]
-        columns, judged = BATCH_COLUMNS, [(session.paper(row), "", "") for row in chosen]
+        judged = [(session.paper(row), "", "") for row in chosen]
     else:
         only = VERDICTS.get(settings.only)
         chosen = [row for row in session.records if only in (None, session.verdict(row))]
         judged = [(session.paper(row), session.verdict(row), session.reasons(row)) for row in chosen]
-        columns = OUTPUT_COLUMNS
-    if output.suffix.lower() == ".ris":
-        notes = ((paper, f"{LABELS.get(verdict, ('', ''))[1]}{verdict}; {reason}") for paper, verdict, reason in judged)
-        write_lines(output, format_ris(notes), errors="replace")
-    else:
-        rows: list[dict[str, object]] = [
-            {name: getattr(paper, name) for name in ("id", "title", "year", "venue", "abstract")}
-            | {"authors": "; ".join(paper.authors), "doi": find_doi(paper), "screener": settings.screener}
-            | {"decision": verdict, "reason": reason, "included": LABELS.get(verdict, ("", ""))[0]}
-            for paper, verdict, reason in judged
-        ]
-        cells = [[" ".join(str(row[name] or "").split()) for name in columns] for row in rows]
-        write_lines(output, map(join_cells, [columns, *cells]), errors="replace")
-    print(f"wrote {len(judged):,} records to {output}", file=sys.stderr)
+    entries: list[tuple[Paper, str]] = []
+    rows = [list[object](COLUMNS)]
+    for paper, verdict, reason in judged:
+        included, note = LABELS.get(verdict, ("", ""))
+        entries.append((paper, "; ".join(filter(None, (note, verdict, reason)))))
+        source = ("; ".join(paper.authors), paper.year or "", paper.venue, find_doi(paper))
+        made_by = settings.screener if settings.next else ""
+        rows.append([paper.id, paper.title, verdict, reason, made_by, *source, paper.abstract, included])
+    cells = ([" ".join(str(cell).split()) for cell in row] for row in rows)
+    lines = format_ris(entries) if output.suffix.lower() == ".ris" else map(join_cells, cells)
+    write_lines(output, lines, errors="replace")
+    print(f"wrote {len(chosen):,} records to {output}", file=sys.stderr)
 
 
 def _print_report(report: dict[str, Any]) -> None:
@@ -200,7 +205,7 @@ def _print_report(report: dict[str, Any]) -> None:
 
 @screen.command("simulate")
 @with_settings
-def simulate(
+def replay(
     records: Records,
     reading: StoppingTest,
     seeds: Annotated[int, typer.Option(help="Starts, each of one included and one excluded record.", min=1)] = 10,
@@ -214,36 +219,33 @@ def simulate(
     Example: sciprism screen simulate labelled.csv -o recall.png
     """
     from sciprism.uses.screening.session import Screening
-    from sciprism.uses.screening.simulation import simulate as replay
+    from sciprism.uses.screening.simulation import find_stop, measure_work, simulate
 
     if output is not None and output.suffix.lower() not in (".png", ".svg"):
         raise InputError(f"{output}: its name must end with .png or .svg")
     session = Screening(reading.read(records), column=reading.labels)
     rows = [row for row in session.records if session.labels.get(row) in ("include", "exclude")]
     labels = [session.labels[row] == "include" for row in rows]
-    reviews = replay([*map(session.text, rows)], labels, seeds=seeds, target=reading.target, risk=reading.risk)
+    replays = simulate([*map(session.text, rows)], labels, seeds=seeds)
     if output is not None:
-        _draw(reviews, output)
-    scores = [review.to_json() for review in reviews]
+        _draw(replays, output)
+    scores = [measure_work(found) | find_stop(found, reading.target, reading.risk) for found in replays]
     mean = {name: sum(score[name] for score in scores) / seeds for name in ("needed", "wss", "atd")}
     counts = {"records": len(rows), "included": sum(labels), "without label": len(session.records) - len(rows)}
     if as_json:
         print_json("sciprism.screen-simulate/1", {"counts": counts, "mean": mean, "starts": scores})
         return
     print_facts({name: f"{count:,}" for name, count in counts.items()})
-    heads = ["records until 95 %", "WSS@95, %", "ATD, %", "test advised stop at", "recall there, %"]
-    print_table(
-        ["start"], heads, ([str(name), *_format_work(work)] for name, work in [*enumerate(scores), ("mean", mean)])
+    heads = ["records until 95 %", "WSS@95", "ATD", "test advised stop at", "recall there"]
+    formats = {"needed": ",.0f", "wss": ".1%", "atd": ".1%", "stop": ",", "recall at stop": ".1%"}
+    cells = (
+        [str(name), *("" if work.get(key) is None else format(work[key], form) for key, form in formats.items())]
+        for name, work in [*enumerate(scores), ("mean", mean)]
     )
+    print_table(["start"], heads, cells)
 
 
-def _format_work(work: dict[str, Any]) -> list[str]:
-    stop, recall = work.get("stop"), work.get("recall at stop")
-    cells = [f"{work['needed']:,.0f}", f"{100 * work['wss']:.1f}", f"{100 * work['atd']:.1f}"]
-    return [*cells, *(["", ""] if stop is None or recall is None else [f"{stop:,}", f"{100 * recall:.1f}"])]
-
-
-def _draw(reviews: list[SimulatedReview], output: Path) -> None:
+def _draw(replays: list[list[bool]], output: Path) -> None:
     """Draw the recall of each replay over the records screened."""
     try:
         from matplotlib.figure import Figure
@@ -253,9 +255,10 @@ def _draw(reviews: list[SimulatedReview], output: Path) -> None:
 
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.add_subplot(xlabel="records screened", ylabel="included records found")
-    for review in reviews:
-        axes.plot([sum(review.found[:done]) for done in range(len(review.found) + 1)], color="C0", alpha=0.4)
-    axes.plot([0, len(reviews[0].found)], [0, sum(reviews[0].found)], ":", color="0.5", label="random order")
-    axes.axhline(0.95 * sum(reviews[0].found), color="0.8", label="95 %")
+    for found in replays:
+        axes.plot([*accumulate(found, initial=0)], color="C0", alpha=0.4)
+    records, included = len(replays[0]), sum(replays[0])  # the same in each
+    axes.plot([0, records], [0, included], ":", color="0.5", label="random order")
+    axes.axhline(0.95 * included, color="0.8", label="95 %")
     axes.legend(loc="lower right")
     write_atomically(output, lambda file: figure.savefig(file, format=output.suffix.lower()[1:], dpi=150))

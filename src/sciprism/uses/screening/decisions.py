@@ -66,10 +66,10 @@ def read_decisions(path: Path) -> tuple[list[Decision], list[str]]:
     layout, columns = detect_columns(file.head(), _HEADERS)
     if missing := {"id", "decision"} - columns.keys():
         raise InputError(f"{path} has no column {' and '.join(sorted(missing))}; its first line must name both")
-    decisions, last = list[Decision](), data.count(b"\n") + 1
+    decisions, last_line = list[Decision](), data.count(b"\n") + 1
     for cells, fault in read_rows(file, layout):
         place = f"{path}, line {file.record_line}"
-        if file.record_line == last and (fault or len(cells) < len(layout.headers)):
+        if file.record_line == last_line and (fault or len(cells) < len(layout.headers)):
             return decisions, [f"{place}: half-written by a killed process, left out; decide that record again"]
         text = cell_getter(cells, columns)
         values = {name: text(name) for name in COLUMNS} | {"id": clean_id(text("id"))}

@@ -50,12 +50,12 @@ class Screening:
         if not papers:
             raise InputError("no record to screen; name files with records")
         groups = [group.positions for group in find_duplicates(papers).groups]
-        owners = {row: group[0] for group in groups for row in group}
+        owners = {row: row for row in range(len(papers))} | {row: group[0] for group in groups for row in group}
         self._fullest = {group[0]: max(group, key=lambda row: len(papers[row].abstract)) for group in groups}
         self._papers, self._renamed = _number_ids(papers)
-        self.records = [row for row in range(len(papers)) if owners.get(row, row) == row]
-        self.by_id = {paper.id: owners.get(row, row) for row, paper in enumerate(self._papers)}
-        self.labels = {owners.get(row, row): label for row, label in read_labels(papers, column).items()}
+        self.records = [row for row, owner in owners.items() if owner == row]
+        self.by_id = {paper.id: owners[row] for row, paper in enumerate(self._papers)}
+        self.labels = {owners[row]: label for row, label in read_labels(papers, column).items()}
         self.files, self.criteria, self.seed = list(decisions), criteria, seed
         self.notes, self.unknown, self._changed = list[str](), list[str](), 0
         self._log, self._state = list[Decision](), dict[int, dict[str, Decision]]()
@@ -89,10 +89,8 @@ class Screening:
         """Store a decision, on the disk when this returns. Raises InputError for an unknown id."""
         if id not in self.by_id:
             raise InputError(f"no record has the id {id!r}")
-        title, time = (
-            " ".join(self.paper(self.by_id[id]).title.split()),
-            datetime.now(UTC).isoformat(timespec="seconds"),
-        )
+        title = " ".join(self.paper(self.by_id[id]).title.split())
+        time = datetime.now(UTC).isoformat(timespec="seconds")
         made = Decision(id=id, title=title, decision=decision, reason=reason, screener=screener, time=time)
         if self.files:
             append_decision(self.files[0], made)
@@ -135,8 +133,9 @@ class Screening:
         latest = {self.by_id[decision.id]: place for place, decision in enumerate(self._log)}
         excluded = [row for row in self.records if self.verdict(row) == EXCLUDE]
         excluded.sort(key=lambda row: latest.get(row, -1))
-        examples = [*included, *[len(self._papers)] * bool(self.criteria)]
-        scores = self._ranker.score(np.array(examples, np.int64), np.array(excluded, np.int64))
+        if self.criteria:
+            included.append(len(self._papers))
+        scores = self._ranker.score(np.array(included, np.int64), np.array(excluded, np.int64))
         return sorted(left, key=lambda row: (-scores[row], row))
 
     def p_value(self, target: float) -> float | None:
@@ -144,9 +143,9 @@ class Screening:
         order = dict.fromkeys(self.by_id[decision.id] for decision in self._log)
         found = [self.verdict(row) != EXCLUDE for row in order if self._state[row] and row not in self.labels]
         known = sum(label != EXCLUDE for label in self.labels.values())
-        return (
-            recall_p_value(found, len(self.records) - len(self.labels), target, known) if known or any(found) else None
-        )
+        if not (known or any(found)):
+            return None
+        return recall_p_value(found, len(self.records) - len(self.labels), target, known)
 
     def report(self) -> dict[str, Any]:
         """Return the counts of PRISMA 2020's flow diagram and others, agreement (Cohen's kappa), and conflicts."""
@@ -167,18 +166,17 @@ class Screening:
             "decisions on unknown ids": len(self.unknown),
             "ids of several papers, numbered": self._renamed,
         }
-        names = sorted({name for by in self._state.values() for name in by})
-        both = {
-            f"{one} and {other}": [(by[one], by[other]) for by in self._state.values() if {one, other} <= by.keys()]
-            for one, other in combinations(names, 2)
-        }
+        words = [{name: made.decision for name, made in by.items()} for by in self._state.values()]
+        pairs = combinations(sorted({name for by in words for name in by}), 2)
         conflicts = [row for row in self.records if self.verdict(row) == CONFLICT]
         return {
             "counts": counts,
             "reasons": {reason or "(none given)": count for reason, count in reasons.most_common()},
             "agreement": {
-                pair: measure_agreement([(one.decision, other.decision) for one, other in decisions])
-                for pair, decisions in both.items()
+                f"{one} and {other}": measure_agreement(
+                    [(by[one], by[other]) for by in words if {one, other} <= by.keys()]
+                )
+                for one, other in pairs
             },
             "conflicts": [asdict(decision) for row in conflicts for decision in self._state[row].values()],
             "unknown": list(dict.fromkeys(self.unknown)),

@@ -1,13 +1,10 @@
-"""When to stop: a hypothesis test on recall, and what a review has found so far."""
+"""When to stop: a hypothesis test on recall; and how far two screeners agree."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from math import exp, floor, lgamma
-
-import numpy as np
-
-from sciprism.arrays import Rows
 
 
 def recall_p_value(found: Sequence[bool], records: int, target: float, known: int = 0) -> float:
@@ -39,24 +36,9 @@ def hypergeometric_cdf(most: int, urn: int, marked: int, sample: int) -> float:
     return min(1.0, sum(exp(term - choose(urn, sample)) for term in terms))
 
 
-def measure_work(ranks: Rows, records: int, recall: float = 0.95) -> dict[str, float]:
-    """Return what finding included records cost. ranks: from 1, at which each was found, ascending; records: all.
-
-    needed: records until so much recall. wss: the share of work saved over a random order. atd: the mean rank of an
-    included record as a share of all (average time to discovery).
-    """
-    needed = int(ranks[int(np.ceil(recall * len(ranks))) - 1])
-    return {"needed": needed, "wss": recall - needed / records, "atd": float(ranks.mean()) / records}
-
-
 def measure_agreement(pairs: Sequence[tuple[str, str]]) -> float | None:
     """Return Cohen's kappa of two screeners' decisions on the same records; None where it is not defined."""
-    if not pairs:
-        return None
-    words = {word for pair in pairs for word in pair}
-    agreed = sum(one == other for one, other in pairs) / len(pairs)
-    chance = (
-        sum(sum(one == word for one, _ in pairs) * sum(other == word for _, other in pairs) for word in words)
-        / len(pairs) ** 2
-    )
-    return None if chance == 1 else (agreed - chance) / (1 - chance)
+    agreed = sum(one == other for one, other in pairs)
+    ones, others = Counter(one for one, _ in pairs), Counter(other for _, other in pairs)
+    by_chance = sum(ones[word] * others[word] for word in ones) / max(len(pairs), 1)
+    return None if by_chance == len(pairs) else (agreed - by_chance) / (len(pairs) - by_chance)
