@@ -224,8 +224,12 @@ def command(tmp_path, monkeypatch, capsys):
         lines = [f"{p.id},{p.title}" + f",{int(p.id[0] == 'y')}" * (name[0] == "l") for p in build_papers()]
         Path(name).write_text("\n".join([heads, *lines]) + "\n")
 
-    def screen(*words, keys=""):
-        monkeypatch.setattr("sys.stdin", io.StringIO(keys))
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    def screen(*words, keys="", terminal=False):
+        monkeypatch.setattr("sys.stdin", (Terminal if terminal else io.StringIO)(keys))
         return run(monkeypatch, capsys, "screen", *words)
 
     return screen
@@ -239,6 +243,23 @@ def test_the_desk_takes_keys(command):
     assert [row["decision"] for row in rows] == ["include", "include", "exclude", "unsure", "undo"]
     status, out, _ = command("refs.csv", keys="i\n" * 30)
     assert status == 0 and "no record is left to decide" in out and "you may consider to stop" in out
+
+
+@pytest.mark.parametrize(
+    ("end", "status", "last"), [(EOFError, 0, "excluded: wrong place"), (KeyboardInterrupt, 130, "every decision is")]
+)
+def test_the_desk_at_a_terminal(command, monkeypatch, end, status, last):
+    keys = iter("iR")
+
+    def press():
+        if key := next(keys, ""):
+            return key
+        raise end
+
+    monkeypatch.setattr("typer.getchar", press)
+    result, out, err = command("refs.csv", keys="wrong place\n", terminal=True)
+    assert result == status and last in out + err
+    assert [row["reason"] for row in read_table("refs.decisions.csv")] == ["", "wrong place"]
 
 
 def test_without_a_desk(command):

@@ -13,7 +13,7 @@ import typer
 
 from sciprism.cli.options import AsJson, DefaultCommandGroup, Reading, check_outputs, with_settings
 from sciprism.cli.output import describe_source, print_facts, print_json, print_skipped, print_table, table_width
-from sciprism.errors import InputError, MissingExtraError
+from sciprism.errors import InputError, InterruptedRunError, MissingExtraError
 
 if TYPE_CHECKING:
     from sciprism.papers import Paper
@@ -114,7 +114,10 @@ def decide(
     if output is not None:
         _write(output, session, settings)
     elif not as_json:
-        _open_desk(session, settings)
+        try:
+            _open_desk(session, settings)
+        except KeyboardInterrupt:
+            raise InterruptedRunError("every decision is stored; the same command goes on") from None
     stopping = {"target": settings.target, "risk": settings.risk, "p": session.p_value(settings.target)}
     report = session.report() | {"stopping": stopping}
     if as_json:
@@ -150,11 +153,14 @@ def _ask(session: Screening, record: int) -> tuple[str, str]:
     progress = f"{verdicts.count('include'):,} included, {verdicts.count(''):,} not screened"
     texts = [fill(text, width) for text in (paper.title or "(no title)", source, paper.abstract or "(no abstract)")]
     print("-" * width, *texts, f"{progress}. {HELP}", sep="\n\n")
-    if sys.stdin.isatty():
-        key = typer.getchar().lower()
-        return key, input("reason: ").strip() if key == "r" else ""
-    line = sys.stdin.readline()
-    return (line.strip()[:1].lower(), line.strip()[1:].strip()) if line else ("q", "")
+    try:
+        if sys.stdin.isatty():
+            key = typer.getchar().lower()
+            return key, input("reason: ").strip() if key == "r" else ""
+        line = input().strip()
+        return line[:1].lower(), line[1:].strip()
+    except EOFError:
+        return "q", ""
 
 
 def _write(output: Path, session: Screening, settings: ScreenOptions) -> None:
