@@ -48,8 +48,11 @@ OVER_INPUT = [
     "prepare ir in/a.jsonl in/b.jsonl -o in --distractors 1",
     "tokenizer train in/a.jsonl -o in --vocab-size 300",
     "compare in -o in/results.json",
+    "dedupe in/a.jsonl -o in/a.jsonl",
+    "screen records in/a.csv --decisions out/d.csv -o in/a.csv",
 ]
 NOTHING_ELSE = {
+    "screen simulate": "draws one named file",
     "reproduce": "writes one named file, and results into its own folder",
     "train": "refuses a folder that holds something and no run",
     "evaluate": "writes files that are named by model and task, with a checksum, into the folder of results",

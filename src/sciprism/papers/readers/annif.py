@@ -40,7 +40,7 @@ def is_annif_object(text: str) -> bool:
 @paper_readers.reader(
     "annif",
     "Annif's corpora: TSV of text and subjects without a header, CSV with `text` and `subject_uris`, JSON lines",
-    (".tsv", ".csv", ".jsonl"),
+    (),  # tables and JSON lines of other kinds have these suffixes too
     check=_is_corpus,
 )
 def read_annif_corpus(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
