@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from sciprism.encoders.encoder import Encoder
 
-hypothesis.settings.register_profile("unhurried", deadline=None)  # being slow is no failure on a busy machine
+hypothesis.settings.register_profile("unhurried", deadline=None, max_examples=40)  # slowness is no failure
 hypothesis.settings.load_profile("unhurried")
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")

@@ -47,6 +47,7 @@ def test_every_command_has_json_of_a_declared_schema():
     assert all(schema.startswith("sciprism.") and schema.endswith("/1") for schema in SCHEMAS)
 
 
+@pytest.mark.slow
 def test_a_document_begins_with_its_schema(command):
     words = {
         "inspect": ["papers.jsonl"],

@@ -103,6 +103,7 @@ def test_a_bad_record_stops_a_part_before_it_encodes(papers, command, model):
     assert status == 0 and "1 skipped" in printed and "900 papers" in printed
 
 
+@pytest.mark.slow
 def test_a_job_that_is_terminated_saves_and_continues(papers, tmp_path, model):
     """SLURM and Kubernetes send SIGTERM before they kill."""
     for path in papers.iterdir():

@@ -79,6 +79,7 @@ def test_the_plan_is_printed_and_nothing_is_written(recipe, tmp_path):
     assert "timed stages, 1 of 1" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_plan_counts_the_hard_negatives_that_a_source_has(recipe, tmp_path):
     tokens = []
     for changes in ((), ("--set", "stages.contrast.sources.topics.hard_negatives=0")):

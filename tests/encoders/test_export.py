@@ -108,6 +108,7 @@ for folder in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_plain_folders_open_without_us(tiny_model, tmp_path):
     """In a process that cannot import sciprism; title and abstract joined as the card says."""
     ours = {method: perturb_weights(build_encoder(tiny_model, method)) for method in ("single", *EXPERTS)}

@@ -495,6 +495,7 @@ def test_a_backbone_of_another_shape_is_refused(backbone, saved, tiny_model):
 # ---- from the hub ----
 
 
+@pytest.mark.slow
 def test_a_checkpoint_and_its_backbone_come_from_the_hub_once(experts, backbone, tmp_path):
     shared = shutil.copytree(backbone[1], tmp_path / "shared")
     torch.save(run_state(experts["attn"], "attn", pretrained_model_cfg=REPO), shared / "scimult_moe.ckpt")

@@ -67,6 +67,7 @@ def start(files: list[Path], folder: Path, part: str, limit: float = math.inf) -
     return worker
 
 
+@pytest.mark.slow
 def test_workers_that_run_together_and_are_killed_end_as_one_process(
     files: list[Path], whole: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -111,7 +112,9 @@ def count_changes(folder: Path) -> int:
     return len(made)
 
 
-@pytest.mark.parametrize("links", [True, False], ids=["links", "renames"])
+@pytest.mark.parametrize(
+    "links", [pytest.param(True, id="links"), pytest.param(False, id="renames", marks=pytest.mark.slow)]
+)
 def test_a_merge_killed_at_any_change_of_the_disk(
     unmerged: Path, whole: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
 ) -> None:

@@ -169,7 +169,7 @@ def test_there_are_two_checkpoints_at_most(runs, tmp_path, monkeypatch):
     assert counts == [1, 2, 2, 2, 2, 2]
 
 
-@pytest.mark.parametrize("every", [47, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [97, pytest.param(1, marks=pytest.mark.slow)])
 def test_killed_at_any_change_of_the_disk_it_ends_the_same(every, runs, tmp_path):
     """Before each change of a file's name, each new or deleted file and folder; some of them by default."""
     _, recipe, whole = runs

@@ -163,6 +163,7 @@ def test_words_are_learnt(folder):
     assert np.mean(losses[-10:]) < np.mean(losses[:10]) - 0.5
 
 
+@pytest.mark.slow
 def test_half_precision_trains(folder):
     recipe = read_recipe(folder / "recipe.toml", ["defaults.precision=bfloat16"])
     run_recipe(recipe, folder / "run", device="cpu")
