@@ -57,7 +57,9 @@ class RandomEncoder(TemplateEncoder):
         """Return the one space: all its vectors compare."""
         return "random"
 
-    path = space  # the one path: a text's vector is the same in every format and role
+    def path(self, format: Format = "proximity", role: Role = "paper") -> str:
+        """Return the one path: a text's vector is the same in every format and role."""
+        return "random"
 
     def encode(
         self,
