@@ -152,7 +152,7 @@ def test_labels_of_the_file_are_known_before(tmp_path, kind):
     assert [session.verdict(row) for row in range(4)] == ["include", "exclude", unsure, "include"]
     if kind == "csv":
         path.write_text("id,title,label_included\na,A title of a paper,2\n")
-        with pytest.raises(InputError, match="line 2: '2' is no decision"):
+        with pytest.raises(InputError, match=r"line 2, column 'label_included' .*: '2' is no decision"):
             Screening(list(read_papers(path)))
 
 

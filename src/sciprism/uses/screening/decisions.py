@@ -6,7 +6,7 @@ import os
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple, dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from sciprism.errors import InputError
@@ -108,7 +108,7 @@ def append_decision(path: Path, decision: Decision) -> None:
                 file.write(HEADER)
             layout, columns = detect_columns((whole or HEADER).decode("utf-8-sig", "replace"), _HEADERS)
             names = {numbers[0]: name for name, numbers in columns.items()}
-            values = dict(zip(COLUMNS, astuple(decision), strict=True))
+            values = asdict(decision)
             cells = [values.get(names.get(column, ""), "") for column in range(len(layout.headers))]
             file.write(f"{join_cells(cells, layout.delimiter)}\n".encode("utf-8", "replace"))
             file.flush()
@@ -143,8 +143,9 @@ def _list_labels(file: InputFile, column: str) -> Iterator[tuple[int, str]]:
     headers = {"label": normalise_header(column) or _LABELS, "title": "title primarytitle articletitle"}
     layout, columns = detect_columns(file.head(), headers)
     if len(columns) == len(headers):
+        header = layout.headers[columns["label"][0]]
         for cells, _ in read_rows(file, layout):
-            place = f"{file.path}, line {file.record_line}"
+            place = f"{file.path}, line {file.record_line}, column {header!r} (rename it if it holds no decisions)"
             yield file.record_line or 0, parse_decision(cell_getter(cells, columns)("label"), place)
     else:
         for line, text in file.lines():
