@@ -141,7 +141,7 @@ def _open_desk(session: Screening, settings: ScreenOptions) -> None:
             session.decide(session.paper(queue.pop(0)).id, KEYS[key], reason=reason, screener=screener)
             decided += 1
         else:
-            print(HELP)
+            print(f"{key!r} is no key: {HELP}")
     print("no record is left to decide")
 
 
@@ -157,8 +157,8 @@ def _ask(session: Screening, record: int) -> tuple[str, str]:
         if sys.stdin.isatty():
             key = typer.getchar().lower()
             return key, input("reason: ").strip() if key == "r" else ""
-        line = input().strip()
-        return line[:1].lower(), line[1:].strip()
+        key, _, reason = input().strip().partition(" ")
+        return key.lower(), reason.strip()
     except EOFError:
         return "q", ""
 
