@@ -10,16 +10,7 @@ import re
 from typing import Any
 
 from sciprism.papers.bibliographic_fields import split_names
-from sciprism.papers.json_rows import (
-    JsonLayout,
-    JsonObject,
-    find_text,
-    first_text,
-    get_first,
-    get_path,
-    list_texts,
-    parse_year,
-)
+from sciprism.papers.json_rows import JsonLayout, JsonObject, first_text, get_first, get_path, list_texts, parse_year
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 
@@ -50,9 +41,9 @@ def _build_paper(row: JsonObject) -> Paper:
         year=parse_year(get_first(row, "pubYear", "firstPublicationDate")),
         keywords=list_texts([*list_texts(headings, "descriptorName"), *list_texts(words)]),
         ids={system: value for system, value in ids.items() if value},
-        volume=find_text(row.get("journalInfo"), "volume") or find_text(row, "journalVolume"),
-        issue=find_text(row.get("journalInfo"), "issue") or find_text(row, "issue"),
-        pages=find_text(row, "pageInfo"),
+        volume=first_text(get_path(row, "journalInfo", "volume") or row.get("journalVolume")),
+        issue=first_text(get_path(row, "journalInfo", "issue") or row.get("issue")),
+        pages=first_text(row.get("pageInfo")),
     )
 
 

@@ -10,16 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sciprism.papers.json_rows import (
-    JsonLayout,
-    JsonObject,
-    find_text,
-    first_text,
-    get_first,
-    get_path,
-    list_texts,
-    parse_year,
-)
+from sciprism.papers.json_rows import JsonLayout, JsonObject, first_text, get_first, get_path, list_texts, parse_year
 from sciprism.papers.printed_values import nest_columns
 from sciprism.papers.readers.registry import KEYED_RECORDS, paper_readers
 from sciprism.papers.records import ID_SYSTEMS, Paper
@@ -71,8 +62,8 @@ def _build_paper(answer: JsonObject) -> Paper:
         fields=list_texts([*list_texts(row.get("fieldsofstudy")), *list_texts(row.get("s2fieldsofstudy"), "category")]),
         references=list_texts(get_first(row, "references", "outcitations"), "paperId", "corpusId"),
         ids={system: value for system, value in ids.items() if value},
-        volume=find_text(row.get("journal"), "volume"),
-        pages=find_text(row.get("journal"), "pages"),
+        volume=first_text(get_path(row, "journal", "volume")),
+        pages=first_text(get_path(row, "journal", "pages")),
     )
 
 
