@@ -24,6 +24,7 @@ from sciprism.papers.identity import (
     identify,
     is_same_paper,
     is_same_title,
+    join_groups,
 )
 from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper, Place
 
@@ -96,21 +97,15 @@ def find_versions(papers: Sequence[Paper]) -> list[list[int]]:
     Duplicates are versions, and so are records of one title or abstract that nothing tells apart, whatever their years.
     Of each paper, the first version with an abstract comes first, if any has one.
     """
-    groups = {position: [position] for position in range(len(papers))}  # a list is shared by all of its positions
-
-    def link(one: int, other: int) -> None:
-        if groups[one] is not (joined := groups[other]):
-            groups[one] += joined
-            groups.update(dict.fromkeys(joined, groups[one]))
-
+    groups = {position: [position] for position in range(len(papers))}
     for duplicates in find_duplicates(papers).groups:
         for position in duplicates.positions[1:]:
-            link(duplicates.positions[0], position)
+            join_groups(groups, duplicates.positions[0], position)
     by_text: dict[int, list[tuple[int, PaperIdentity]]] = defaultdict(list)
     for position, identity in enumerate(map(identify, papers)):
         for key in filter(None, (0 if identity.generic else identity.title, identity.abstract)):
             same = (first for first, other in by_text[key] if not other.apart(identity))
-            link(next(same, position), position)
+            join_groups(groups, next(same, position), position)
             by_text[key].append((position, identity))
     distinct = {min(group): group for group in groups.values()}
     return [sorted(group, key=lambda row: (not papers[row].abstract, row)) for _, group in sorted(distinct.items())]

@@ -107,11 +107,18 @@ class PaperIdentity(NamedTuple):
 
         A preprint and an article may differ in DOI and PMID; so may DOIs of two registrants.
         """
-        if any(one == two != 0 for one, two in zip(self.ids, other.ids, strict=True)):
-            return ""
+        return next(iter(self.differences(other)), "")
+
+    def shares_id(self, other: PaperIdentity) -> bool:
+        """Return whether two papers have an id of one system in common."""
+        return any(one == two != 0 for one, two in zip(self.ids, other.ids, strict=True))
+
+    def differences(self, other: PaperIdentity) -> list[str]:
+        """Return all that shows that two papers differ, as `apart` returns the first."""
+        if self.shares_id(other):
+            return []
         claims = other.claims()
-        differing = (kind for kind, values in self.claims().items() if not values & claims.get(kind, values))
-        return next((kind.split()[0] for kind in differing), "")
+        return [kind.split()[0] for kind, values in self.claims().items() if not values & claims.get(kind, values)]
 
     def claims(self) -> dict[str, set[int]]:
         """Return what a paper has one of, by kind: papers that share no value of one kind are not one paper."""
@@ -184,7 +191,7 @@ def is_same_paper(one: PaperIdentity, other: PaperIdentity) -> bool:
     not. Else an equal title that is not generic, or an equal abstract in the same file (a corrected title).
     """
     difference = one.apart(other)
-    if not difference and any(ours == theirs != 0 for ours, theirs in zip(one.ids, other.ids, strict=True)):
+    if one.shares_id(other):
         return True
     if difference and (difference in PAPER_ID_SYSTEMS or one.file != other.file):
         return False
@@ -259,6 +266,15 @@ def find_equal_runs(column: array[int]) -> Iterator[list[int]]:
     lengths = np.diff(starts, append=len(order))
     for start, length in zip(starts[lengths > 1].tolist(), lengths[lengths > 1].tolist(), strict=True):
         yield order[start : start + length].tolist()
+
+
+def join_groups(groups: dict[int, list[int]], one: int, other: int) -> None:
+    """Join the groups of two positions; all members share one list."""
+    pair = groups.setdefault(one, [one]), groups.setdefault(other, [other])
+    large, small = sorted(pair, key=len, reverse=True)
+    if large is not small:
+        large += small
+        groups |= dict.fromkeys(small, large)
 
 
 def _find_numbers(title: str, words: list[str]) -> tuple[str, str]:

@@ -15,10 +15,11 @@ from sciprism.papers.identity import (
     hash_text,
     identify,
     is_same_paper,
+    join_groups,
     list_ids,
     normalise_words,
 )
-from sciprism.papers.records import PRINTED, Deletion, Paper
+from sciprism.papers.records import Deletion, Paper
 
 SYSTEMS = ("doi", "pmid", "pmcid", "arxiv")
 """Systems whose id shows that records of two files are of one paper, whatever their own ids."""
@@ -49,7 +50,7 @@ class MergedRecords:
         self.papers: list[MergedPaper] = []
         self._keys = {name: array("Q") for name in ("id", *SYSTEMS)}
         self._contents = array("Q")
-        self._groups: dict[int, int] = {}  # position of a record -> the first one that may be of its paper
+        self._groups: dict[int, int] = {}  # position of a record -> one for all that may be of its paper
         self._merged: dict[int, Paper] = {}
         self._absorbed: set[int] = set()
 
@@ -69,18 +70,13 @@ class MergedRecords:
 
     def find_repeated(self) -> bool:
         """Return whether records share an id and differ; then `collect` must see all again."""
-
-        def root(position: int) -> int:
-            while (first := self._groups.setdefault(position, position)) != position:
-                self._groups[position] = position = self._groups[first]
-            return position
-
+        groups: dict[int, list[int]] = {}
         for key in self._keys.values():
             for run in find_equal_runs(key):
                 if len({self._contents[position] for position in run}) > 1:
-                    first = min(map(root, run))
-                    self._groups |= dict.fromkeys([root(position) for position in run], first)
-        self._groups = {position: root(position) for position in self._groups}
+                    for position in run:
+                        join_groups(groups, run[0], position)
+        self._groups = {position: group[0] for position, group in groups.items()}
         self._keys, self._contents = {}, array("Q")
         return bool(self._groups)
 
@@ -116,9 +112,7 @@ def merge_records(records: Sequence[Paper]) -> Paper:
     """
     fullest = _find_fullest(records)
     others = [record for record in records if record is not fullest]
-    values = {
-        name: next(filter(None, (getattr(paper, name) for paper in others)), None) for name in (*FIELDS, *PRINTED)
-    }
+    values = {name: next(filter(None, (getattr(paper, name) for paper in others)), None) for name in FIELDS}
     filled = {name: value for name, value in values.items() if value and not getattr(fullest, name)}
     ids: dict[str, str] = {}
     for paper in sorted([fullest, *others], key=lambda paper: identify(paper).preprint):
