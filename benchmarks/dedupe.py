@@ -32,7 +32,7 @@ from sciprism import Paper, read_papers
 from sciprism.papers.duplicates import find_duplicates
 from sciprism.papers.identity import normalise_words
 from sciprism.uses.deduplication import dedupe
-from sciprism.uses.deduplication.candidates import CandidateFinder
+from sciprism.uses.deduplication.candidates import find_candidates
 from sciprism.uses.deduplication.comparison import WEIGHTS, cite, compare
 
 FOLDER = "dedup_sr_libraries"
@@ -63,10 +63,8 @@ def sample_pairs(
     levels, same, where = [], [], []
     for name in sorted(set(collections)):
         rows = [row for row, collection in enumerate(collections) if collection == name]
-        records, finder = [cite(papers[row]) for row in rows], CandidateFinder()
-        for record in records:
-            finder.add(record)
-        for one, other in finder.find():
+        records = [cite(papers[row]) for row in rows]
+        for one, other in find_candidates(records):
             levels.append(compare(records[one], records[other]))
             same.append(clusters[rows[one]] == clusters[rows[other]])
             where.append(name)

@@ -33,8 +33,8 @@ def dedupe(
 ) -> None:
     """Merge the records of one paper that exports of several databases hold, and count what was removed.
 
-    Each field is the best that the records have; a note says which they are. Uncertain pairs are left apart: --review
-    writes them to a table; fill its column `decision` with "duplicate" or "different", and run the command again.
+    The fullest record counts, and the others fill what it lacks; a note names them all. Uncertain pairs are not merged:
+    --review writes them to a table; fill its column `decision` with "duplicate" or "different", and run the same again.
 
     Example: sciprism dedupe pubmed.nbib scopus.csv -o merged.ris --review pairs.csv
     """
@@ -43,10 +43,10 @@ def dedupe(
     from sciprism.uses.deduplication.merged_files import check_output, write_papers
 
     check_output(output)
-    outputs, report = list(filter(None, [output, review])), ReadReport()
-    check_outputs(outputs, files)
-    if len({path.resolve() for path in outputs}) < len(outputs):
+    check_outputs(filter(None, [output, review]), files)
+    if review and review.resolve() == output.resolve():
         raise InputError(f"{output} is the output and the review file; name another one for one of them")
+    report = ReadReport()
     read = read_papers(files, reader=reading.reader, options=reading.build(), skip_bad=reading.skip_bad, report=report)
     with ProgressDisplay("reading", "records") as display:
         records = list(display.count(read))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -16,32 +16,25 @@ MAX_BLOCK = 40  # records of one key that are all compared with each other; of m
 NEIGHBOURS = 8  # that follow by title
 
 
-class CandidateFinder:
-    """Collects keys of records one by one, and yields the pairs that share one. Memory: about 200 bytes a record."""
-
-    def __init__(self) -> None:
-        self._titles: list[str] = []
-        self._keys: list[array[int]] = []
-
-    def add(self, record: Citation) -> None:
-        """Add the next record."""
+def find_candidates(records: Iterable[Citation]) -> Iterator[tuple[int, int]]:
+    """Yield each pair of positions whose records share a key once, in order. Memory: about 200 bytes a record."""
+    titles: list[str] = []
+    columns: list[array[int]] = []
+    pairs = array("q")
+    for record in records:
         keys = list(_list_keys(record))
-        self._keys = self._keys or [array("Q") for _ in keys]
-        for column, key in zip(self._keys, keys, strict=True):
+        columns = columns or [array("Q") for _ in keys]
+        for column, key in zip(columns, keys, strict=True):
             column.append(key)
-        self._titles.append(record.fields.get("title", [""])[0][:40])
-
-    def find(self) -> Iterator[tuple[int, int]]:
-        """Yield each pair of positions once, in order."""
-        pairs, count = array("q"), len(self._titles)
-        for run in (run for column in self._keys for run in find_equal_runs(column)):
-            width = len(run)
-            if width > MAX_BLOCK:
-                run, width = sorted(run, key=self._titles.__getitem__), NEIGHBOURS + 1
-            for place, one in enumerate(run):
-                pairs.extend(min(one, other) * count + max(one, other) for other in run[place + 1 : place + width])
-        for pair in np.unique(np.array(pairs)).tolist():
-            yield divmod(pair, count)
+        titles.append(record.fields.get("title", [""])[0][:40])
+    for run in (run for column in columns for run in find_equal_runs(column)):
+        width = len(run)
+        if width > MAX_BLOCK:
+            run, width = sorted(run, key=titles.__getitem__), NEIGHBOURS + 1
+        for place, one in enumerate(run):
+            pairs.extend(min(one, other) * len(titles) + max(one, other) for other in run[place + 1 : place + width])
+    for pair in np.unique(np.array(pairs)).tolist():
+        yield divmod(pair, len(titles))
 
 
 def _list_keys(record: Citation) -> Iterator[int]:

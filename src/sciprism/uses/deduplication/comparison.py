@@ -80,9 +80,7 @@ def cite(paper: Paper) -> Citation:
     titles = [" ".join(normalise_words(part)) for part in (title, *(both.groups() if both else ()))]
     names = (frozenset(word for word in normalise_words(name) if word not in _NO_NAME) for name in paper.authors)
     journals = (normalise_words(name) for name in _JOURNAL_ENDS.split(paper.venue.strip(" \"'"))[:3])
-    volume, issue = (
-        number[0].lstrip("0") if (number := re.search(r"\d+", text)) else "" for text in (paper.volume, paper.issue)
-    )
+    volume, issue = ("".join(re.findall(r"(?!0)\d+", text)[:1]) for text in (paper.volume, paper.issue))
     identity = identify(replace(paper, title=title))
     fields = {
         "title": tuple(text for text in titles if text == titles[0] != "" or len(text) > 15),
@@ -142,12 +140,10 @@ def compare(one: Citation, other: Citation) -> dict[str, str]:
     levels = {field: COMPARISONS[field](one.fields[field], other.fields[field]) for field in shared}
     if levels.get("title") == "equal" and not one.identity.long:
         levels["title"] = "generic" if one.identity.generic else "equal, short"
-    if any(a == b != 0 for a, b in zip(one.identity.ids, other.identity.ids, strict=True)):
+    if one.identity.shares_id(other.identity):
         return levels | {"ids": "equal"}
-    claims = other.identity.claims()
-    apart = {kind.split()[0] for kind, values in one.identity.claims().items() if not values & claims.get(kind, values)}
     names = {"part": "part", "numbers": "numbers", "year": "series"}
-    return levels | dict.fromkeys({names.get(kind, "ids") for kind in apart}, "differs")
+    return levels | {names.get(kind, "ids"): "differs" for kind in one.identity.differences(other.identity)}
 
 
 def _grade(similarity: float, *levels: str) -> str:
@@ -210,11 +206,8 @@ def is_abbreviation(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
     (True, False)
     """
     if len(short) == len(long):
-        letters = (iter(word) for word in long)
-        return all(
-            a[0] == b[0] and all(letter in rest for letter in a)
-            for a, b, rest in zip(short, long, letters, strict=True)
-        )
+        words = zip(short, long, map(iter, long), strict=True)  # `in` an iterator goes on where the last letter was
+        return all(a[0] == b[0] and all(letter in rest for letter in a) for a, b, rest in words)
     return len(short[0]) > 2 and short == ("".join(word[0] for word in long),)
 
 

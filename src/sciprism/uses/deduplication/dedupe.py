@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from math import exp
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from sciprism.papers.identity import MAX_YEARS_APART, join_groups
 from sciprism.papers.merging import merge_records
 from sciprism.papers.records import Paper
-from sciprism.uses.deduplication.candidates import CandidateFinder
+from sciprism.uses.deduplication.candidates import find_candidates
 from sciprism.uses.deduplication.comparison import WEIGHTS, Citation, Weights, cite, compare, is_sufficient, weigh
 from sciprism.uses.deduplication.review import ComparedPair, Pair, Review, name_record, read_review, write_review
 
@@ -21,12 +23,11 @@ MERGE = 0.8  # probability from which two records are merged
 REVIEW = 0.1  # probability from which a person should look
 CONTRADICTION = -4.0  # log odds of two records that must not come into one group by way of others
 MAX_CHECKED = 12  # records of a group that those of another are compared with
-VERSION_YEARS = 5  # between a preprint and its article
-Progress = Callable[[str, str, int, int], object]  # of the work, the unit, how many are done, of how many
 HELD = 1 << 16  # records whose compared form is held
+Progress = Callable[[str, str, int, int], object]  # of the work, the unit, how many are done, of how many
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Deduplication:
     """Records as read, and by position: groups of one paper, preprints with their articles, pairs left for a person.
 
@@ -34,10 +35,10 @@ class Deduplication:
     """
 
     records: Sequence[Paper]
-    groups: list[list[int]] = field(default_factory=list)
-    versions: list[Pair] = field(default_factory=list)
-    uncertain: list[ComparedPair] = field(default_factory=list)
-    decided: int = 0
+    groups: list[list[int]]
+    versions: list[Pair]
+    uncertain: list[ComparedPair]
+    decided: int
 
     @property
     def removed(self) -> int:
@@ -55,10 +56,10 @@ class Deduplication:
         groups = {position: group for group in self.groups for position in group}
         versions: dict[int, dict[str, None]] = {}
         for pair in self.versions:
-            one, other = (groups.get(position, [position])[0] for position in pair)
-            if one != other:
-                versions.setdefault(one, {})[self.records[other].id] = None
-                versions.setdefault(other, {})[self.records[one].id] = None
+            firsts = [groups.get(position, [position])[0] for position in pair]
+            for one, other in (firsts, firsts[::-1]):
+                if one != other:
+                    versions.setdefault(one, {})[self.records[other].id] = None
         for position, paper in enumerate(self.records):
             group = groups.get(position, [position])
             if group[0] == position:
@@ -78,7 +79,7 @@ class Deduplication:
             "sources": self.count_sources(),
             "groups": [name(*group) for group in self.groups],
             "preprints": [name(*pair) for pair in self.versions],
-            "uncertain": [[*name(pair.one, pair.other), round(pair.probability, 3)] for pair in self.uncertain],
+            "uncertain": [[*name(*pair.positions), round(pair.probability, 3)] for pair in self.uncertain],
         }
 
 
@@ -86,59 +87,55 @@ def dedupe(
     papers: Iterable[Paper],
     *,
     review: Path | None = None,
-    threshold: float = MERGE,
     merge_preprints: bool = False,
     weights: Weights = WEIGHTS,
-    progress: Progress | None = None,
+    progress: Progress = lambda *_: None,
 ) -> Deduplication:
     """Group the records of one paper; all are held in memory. `Deduplication.papers` merges them.
 
     review: a file of uncertain pairs; decisions in it count, and it is written again with the pairs that remain.
-    threshold: probability from which two records are merged. Raises InputError for decisions that cannot be followed;
-    the file stays as it was.
+    Raises InputError for decisions that cannot be followed; the file stays as it was.
 
     >>> one, other = Paper(id="1", title="On the frogs of Ohio", year=1990), Paper(id="2", title="Toads")
     >>> dedupe([one, other]).removed
     0
     """
-    result, sure = Deduplication(list(papers)), list[ComparedPair]()
-    cited = lru_cache(maxsize=HELD)(lambda position: cite(result.records[position]))
-    reviewed = read_review(review, result.records) if review else Review()
-    for pair in _compare_candidates(len(result.records), cited, weights, progress):
-        if (pair.one, pair.other) in reviewed.decisions:
+    records, by_probability = list(papers), attrgetter("probability")
+    cited = lru_cache(maxsize=HELD)(lambda position: cite(records[position]))
+    reviewed = read_review(review, records) if review else Review()
+    versions, sure, unsure = list[Pair](), list[ComparedPair](), list[ComparedPair]()
+    for pair in _compare_candidates(len(records), cited, weights, progress):
+        if pair.positions in reviewed.decisions:
             continue
-        if is_version := _is_version(cited(pair.one), cited(pair.other), pair.levels):
-            result.versions.append((pair.one, pair.other))
-        if merge_preprints if is_version else pair.probability >= threshold and is_sufficient(pair.levels):
+        one, other = map(cited, pair.positions)
+        if is_version := _is_version(one, other, pair.levels):
+            versions.append(pair.positions)
+        if merge_preprints if is_version else pair.probability >= MERGE and is_sufficient(pair.levels):
             sure.append(pair)
         elif pair.probability >= REVIEW and not is_version:
-            result.uncertain.append(pair)
-    groups = _ConsistentGroups(lambda one, other: weigh(compare(cited(one), cited(other)), weights), reviewed.decisions)
-    result.uncertain += [pair for pair in sorted(sure, key=_rank) if not groups.join(pair.one, pair.other)]
-    result.groups, result.decided = groups.list_all(), len(reviewed.decisions)
-    result.uncertain = sorted(
-        (p for p in result.uncertain if groups.find(p.one) is not groups.find(p.other)), key=_rank
-    )
+            unsure.append(pair)
+    sure.sort(key=by_probability, reverse=True)
+    groups = _join(sure, reviewed.decisions, lambda one, other: weigh(compare(cited(one), cited(other)), weights))
+    apart = (pair for pair in sure + unsure if pair.positions[1] not in groups.get(pair.positions[0], ()))
+    uncertain = sorted(apart, key=by_probability, reverse=True)
     if review:
-        write_review(review, reviewed, result.uncertain, result.records)
-    return result
+        write_review(review, reviewed, uncertain, records)
+    distinct = {id(group): sorted(group) for group in groups.values()}
+    return Deduplication(records, sorted(distinct.values()), versions, uncertain, len(reviewed.decisions))
 
 
 def _compare_candidates(
-    count: int, cited: Callable[[int], Citation], weights: Weights, progress: Progress | None
+    count: int, cited: Callable[[int], Citation], weights: Weights, progress: Progress
 ) -> Iterator[ComparedPair]:
-    finder, show = CandidateFinder(), progress or (lambda *_: None)
-    for position in range(count):
-        finder.add(cited(position))
-        show("indexing", "records", position + 1, count)
-    for one, other in finder.find():
-        show("comparing", "records", one + 1, count)
+    def index() -> Iterator[Citation]:
+        for position in range(count):
+            yield cited(position)
+            progress("indexing", "records", position + 1, count)
+
+    for one, other in find_candidates(index()):
+        progress("comparing", "records", one + 1, count)
         levels = compare(cited(one), cited(other))
-        yield ComparedPair(one, other, 1 / (1 + exp(-weigh(levels, weights))), levels)
-
-
-def _rank(pair: ComparedPair) -> tuple[float, int, int]:
-    return -pair.probability, pair.one, pair.other
+        yield ComparedPair((one, other), 1 / (1 + exp(-weigh(levels, weights))), levels)
 
 
 def _is_version(one: Citation, other: Citation, levels: Mapping[str, str]) -> bool:
@@ -147,8 +144,26 @@ def _is_version(one: Citation, other: Citation, levels: Mapping[str, str]) -> bo
         return False
     years = one.identity.year, other.identity.year
     exact = levels.get("title") in ("equal", "equal, short", "spelling", "part", "more words")
-    near = 0 in years or abs(years[0] - years[1]) <= VERSION_YEARS
+    near = 0 in years or abs(years[0] - years[1]) <= MAX_YEARS_APART
     return exact and near and levels.get("abstract") != "differs" and not {"part", "numbers"} & levels.keys()
+
+
+def _join(
+    pairs: Iterable[ComparedPair], decisions: Mapping[Pair, bool], weigh_pair: Callable[[int, int], float]
+) -> dict[int, list[int]]:
+    """Join the records of each pair, those that a person calls duplicates first; return record -> its group.
+
+    No pair joins two groups where others of their members contradict each other.
+    """
+    groups: dict[int, list[int]] = {}
+    decided = sorted(pair for pair, same in decisions.items() if same)
+    for pair in [*decided, *(compared.positions for compared in pairs)]:
+        ones, others = (groups.get(position, [position]) for position in pair)
+        members = product(ones[:MAX_CHECKED], others[:MAX_CHECKED]) if ones is not others else ()
+        checked = {(min(two), max(two)) for two in members} - {pair}
+        if pair in decisions or not any(two in decisions or weigh_pair(*two) < CONTRADICTION for two in checked):
+            join_groups(groups, *pair)
+    return groups
 
 
 def _merge(records: Sequence[Paper]) -> Paper:
@@ -157,41 +172,3 @@ def _merge(records: Sequence[Paper]) -> Paper:
     printed = max(records, key=lambda paper: (bool(paper.volume), bool(paper.pages), bool(paper.issue)))
     year = printed.year if printed.volume and printed.year else merged.year
     return replace(merged, year=year, volume=printed.volume, issue=printed.issue, pages=printed.pages)
-
-
-class _ConsistentGroups:
-    """Joins records pair by pair; first those that a person calls duplicates. All members share a list."""
-
-    def __init__(self, weigh_pair: Callable[[int, int], float], decisions: Mapping[Pair, bool]) -> None:
-        self._weigh_pair, self._decisions = weigh_pair, decisions
-        self._groups: dict[int, list[int]] = {}
-        for pair, same in sorted(decisions.items()):
-            if same:
-                self._unite(*pair)
-
-    def find(self, position: int) -> list[int]:
-        """Return the group of a record."""
-        return self._groups.get(position) or [position]
-
-    def list_all(self) -> list[list[int]]:
-        """Return the groups in the order of their first members."""
-        return sorted({id(group): sorted(group) for group in self._groups.values()}.values())
-
-    def join(self, one: int, other: int) -> bool:
-        """Join the groups of two records, unless members contradict each other; return whether they are one."""
-        ones, others = self.find(one), self.find(other)
-        pairs = product(ones[:MAX_CHECKED], others[:MAX_CHECKED]) if ones is not others else ()
-        if any(self._contradict(min(pair), max(pair)) for pair in pairs if set(pair) != {one, other}):
-            return False
-        self._unite(one, other)
-        return True
-
-    def _contradict(self, one: int, other: int) -> bool:
-        if (one, other) in self._decisions:
-            return not self._decisions[one, other]
-        return self._weigh_pair(one, other) < CONTRADICTION
-
-    def _unite(self, one: int, other: int) -> None:
-        if (group := self.find(one)) is not (more := self.find(other)):
-            group = group + more
-            self._groups |= dict.fromkeys(group, group)

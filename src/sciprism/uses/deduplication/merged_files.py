@@ -28,22 +28,18 @@ def check_output(path: Path) -> None:
         raise InputError(f"{path}: its name must end with {', '.join(SUFFIXES)}")
 
 
-def write_papers(papers: Iterable[tuple[Paper, list[str]]], path: Path) -> int:
-    """Write papers, each with the ids of its other versions, by the file's suffix; return how many lines or entries.
-
-    The file is written as a whole, or not at all.
-    """
+def write_papers(papers: Iterable[tuple[Paper, list[str]]], path: Path) -> None:
+    """Write papers, each with the ids of its other versions, by the file's suffix: as a whole, or not at all."""
     check_output(path)
-    rows = ((paper, _to_json(paper, versions)) for paper, versions in papers)
-    if path.suffix.lower() in (".bib", ".ris"):
-        entries = ((paper, _describe_origin(row)) for paper, row in rows)
-        lines = (format_bibtex if path.suffix.lower() == ".bib" else format_ris)(entries)
-    elif path.suffix.lower() == ".jsonl":
+    suffix, rows = path.suffix.lower(), ((paper, _to_json(paper, versions)) for paper, versions in papers)
+    if suffix in (".bib", ".ris"):
+        lines = (format_bibtex if suffix == ".bib" else format_ris)((paper, _note(row)) for paper, row in rows)
+    elif suffix == ".jsonl":
         lines = (json.dumps(row, ensure_ascii=False) for _, row in rows)
     else:
         cells = (row | row.get("ids", {}) | {name: "; ".join(row.get(name, ())) for name in LISTS} for _, row in rows)
         lines = chain([join_cells(COLUMNS)], (join_cells(map(row.get, COLUMNS)) for row in cells))
-    return write_lines(path, lines, errors="replace")
+    write_lines(path, lines, errors="replace")
 
 
 def _to_json(paper: Paper, versions: list[str]) -> dict[str, Any]:
@@ -53,6 +49,6 @@ def _to_json(paper: Paper, versions: list[str]) -> dict[str, Any]:
     return paper.to_json() | {name: value for name, value in more.items() if value}
 
 
-def _describe_origin(row: dict[str, Any]) -> str:
+def _note(row: dict[str, Any]) -> str:
     """Return a note such as "merged from: a.ris, record 1; b.csv, record 5"."""
     return ". ".join(f"{name.replace('_', ' ')}: {'; '.join(row[name])}" for name in ORIGIN if name in row)

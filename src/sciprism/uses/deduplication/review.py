@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from sciprism.errors import InputError
 from sciprism.files import join_cells, write_lines
 from sciprism.papers.bibliography_entries import find_doi
-from sciprism.papers.identity import normalise_words
+from sciprism.papers.identity import join_groups, normalise_words
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.records import PRINTED, Paper
 from sciprism.papers.rows import detect_layout, read_rows
@@ -21,12 +22,10 @@ REQUIRED = ("decision", "record_1", "record_2", "title_1", "title_2")
 DECISIONS = {"duplicate": True, "yes": True, "y": True, "1": True} | dict.fromkeys(("different", "no", "n", "0"), False)
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedPair:
+class ComparedPair(NamedTuple):
     """Two records by position, the probability that they are of one paper, and the levels of agreement."""
 
-    one: int
-    other: int
+    positions: Pair
     probability: float
     levels: Mapping[str, str]
 
@@ -80,8 +79,13 @@ def write_review(path: Path, review: Review, uncertain: Sequence[ComparedPair], 
     """Write the decided rows as they were, then the uncertain pairs."""
     rows = [review.rows[pair] for pair in review.decisions]
     for pair in uncertain:
-        row = _describe(pair, papers)
-        rows.append(review.rows.get((pair.one, pair.other)) or [row.get(name, "") for name in review.columns])
+        row = {"probability": f"{pair.probability:.2f}"}
+        row["agreement"] = "; ".join(f"{field}: {level}" for field, level in pair.levels.items())
+        for side, paper in enumerate((papers[position] for position in pair.positions), 1):
+            texts = {name: str(getattr(paper, name, "") or "") for name in FIELDS}
+            texts |= {"authors": "; ".join(paper.authors), "doi": find_doi(paper), "record": name_record(paper)}
+            row |= {f"{name}_{side}": text for name, text in texts.items()}
+        rows.append(review.rows.get(pair.positions) or [row.get(name, "") for name in review.columns])
     write_lines(path, map(join_cells, [review.columns, *rows]), errors="replace")
 
 
@@ -106,10 +110,9 @@ def _find_pair(row: Mapping[str, str], papers: Sequence[Paper], records: Mapping
 
 def _check_contradictions(path: Path, decisions: Mapping[Pair, bool], lines: Mapping[Pair, int]) -> None:
     """Raise InputError where records are called different that other rows make duplicates."""
-    groups: dict[int, set[int]] = {}
+    groups: dict[int, list[int]] = {}
     for pair in (pair for pair, same in decisions.items() if same):
-        group = set[int]().union(*(groups.get(position, {position}) for position in pair))
-        groups |= dict.fromkeys(group, group)
+        join_groups(groups, *pair)
     for (one, other), same in decisions.items():
         if not same and other in groups.get(one, ()):
             by = sorted(line for pair, line in lines.items() if decisions[pair] and pair[0] in groups[one])
@@ -117,13 +120,3 @@ def _check_contradictions(path: Path, decisions: Mapping[Pair, bool], lines: Map
                 f"{path}, line {lines[one, other]}: different, but the duplicates of lines {', '.join(map(str, by))} "
                 "make these records one paper; change one of the decisions"
             )
-
-
-def _describe(pair: ComparedPair, papers: Sequence[Paper]) -> dict[str, str]:
-    agreement = "; ".join(f"{field}: {level}" for field, level in pair.levels.items())
-    row = {"probability": f"{pair.probability:.2f}", "agreement": agreement}
-    for side, paper in ((1, papers[pair.one]), (2, papers[pair.other])):
-        texts = {name: getattr(paper, name, "") for name in FIELDS}
-        texts |= {"authors": "; ".join(paper.authors), "doi": find_doi(paper), "record": name_record(paper)}
-        row |= {f"{name}_{side}": str(text or "") for name, text in texts.items()}
-    return row
