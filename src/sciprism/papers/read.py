@@ -313,16 +313,10 @@ class _RecordStream(Generic[Record]):
             self.report.skipped.append(skipped)
 
     def _choose_format(self, file: InputFile) -> str:
-        """Return the format that suffix and content name, else content alone, else the only one by suffix, else "".
-
-        Formats without a suffix of their own are tried first.
-        """
+        """Return the format that suffix and content name, else content alone, else the only one by suffix, else ""."""
         by_suffix: dict[str, int] = self._list_by_suffix(file)
         head = file.head()
-        order = sorted(
-            self.formats, key=lambda name: (bool(self.formats[name].suffixes), -by_suffix.get(name, 0), name)
-        )
-        for name in order:
+        for name in [*by_suffix, *sorted(self.formats.keys() - by_suffix)]:
             if self.formats[name].recognises(head):
                 return name
         longest = max(by_suffix.values(), default=0)

@@ -118,13 +118,14 @@ _SIZE = re.compile(rb'<dimension ref="(?:[A-Z]+\d+:)?([A-Z]{1,3})(\d+)"')
 _MAX_HEADER_ROW = 10
 _MAX_CELLS = 100_000_000  # each takes a place in memory, even if it is empty
 _MAX_BYTES = 1 << 32
+_ANNIF = re.compile(r".*\bsubject_uris\b")  # the header of a corpus of Annif, which has a reader
 
 
 @paper_readers.reader(
     "tables",
     "Tables with a header line (CSV, TSV ...) of Zotero, Scopus, Lens and others, or your own",
     (".csv", ".tsv", ".tab"),
-    check=lambda head: is_table(head, guess_paper_columns, "title"),
+    check=lambda head: is_table(head, guess_paper_columns, "title") and not _ANNIF.match(head),
 )
 def read_table(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
     """Yield one paper from each row; the header or `options.columns` says which field a column holds.
