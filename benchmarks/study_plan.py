@@ -41,7 +41,7 @@ class Step:
 MULTI2SPE_SEEDS = ((1783,), (1783, 1918, 1945))
 MASKED_LM = "masked-lm/masked-lm/model"
 """Of a run of recipes/laptop/masked-lm.toml: a backbone that is no retriever (docs/studies.md)."""
-MASKED_LM_RATE = "1e-4"
+MASKED_LM_RATE = "2e-4"
 LONGER_DEV = ("defaults.evaluation.every=200", f"defaults.optimizer.lr={MASKED_LM_RATE}")
 """Whole dev texts cost four times what truncated ones do: they are scored half as often."""
 TEACHERS = tuple(f"stages.{stage}.objective.teacher_precision=bfloat16" for stage in ("distil", "polish"))
