@@ -22,7 +22,7 @@ from sciprism.datasets.inputs import RerankInput
 from sciprism.encoders.cached_encoder import CachedEncoder, TextProgress
 from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.errors import InputError
-from sciprism.formats import Format, Role
+from sciprism.formats import FORMATS, Format, Role
 from sciprism.index import exact
 from sciprism.store.shard_files import Matrix
 from sciprism.text.template import FIELDS, Item, Template
@@ -76,6 +76,26 @@ class SearchTimes:
         """Return the times of `count` queries as JSON values, "cached" for those that are not known."""
         times = asdict(self) | {"per query": self.per_query(count)}
         return {name: "cached" if time is None else round(time, 6) for name, time in times.items()}
+
+
+class TemplateEncoder:
+    """What encoders share that have one space of vectors, and whose texts a template makes."""
+
+    formats = FORMATS
+    template: Template
+
+    def space(self, format: Format = "proximity", role: Role = "paper") -> str:
+        """Return the one space: all its vectors compare."""
+        return "all"
+
+    def path(self, format: Format = "proximity", role: Role = "paper") -> str:
+        """Return the name of its encoding path: one for all formats, and for roles of the same prompt."""
+        prompt = self.template.prompts.get(role, "")
+        return "all" + (f"|{prompt}" if prompt else "")
+
+    def texts(self, items: Sequence[Item], role: Role = "paper", fields: Sequence[str] = FIELDS) -> list[str]:
+        """Return the texts that are tokenized for these items."""
+        return [self.template.text(item, role, fields) for item in items]
 
 
 @runtime_checkable

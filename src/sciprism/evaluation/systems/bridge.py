@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.checkpoints.sentence_transformers import DISTANCES, PROMPTS
 from sciprism.errors import InputError, MissingExtraError
-from sciprism.formats import FORMATS, ROLES, Format, Role
+from sciprism.evaluation.systems import TemplateEncoder
+from sciprism.formats import ROLES, Format, Role
 from sciprism.hub import first_line
 from sciprism.text.template import FIELDS, Item, Template
 from sciprism.text.tokenizer import describe_tokenizer
@@ -28,26 +29,6 @@ if TYPE_CHECKING:
 POOLINGS = {"cls": "cls", "mean": "mean", "last": "lasttoken", "max": "max"}  # our name of a pooling -> the library's
 LIBRARIES = ("sentence-transformers", "transformers")
 _VOLATILE_KEYS = ("_name_or_path", "transformers_version", "torch_dtype", "dtype", "_attn_implementation_autoset")
-
-
-class TemplateEncoder:
-    """What encoders share that have one space of vectors, and whose texts a template makes."""
-
-    formats = FORMATS
-    template: Template
-
-    def space(self, format: Format = "proximity", role: Role = "paper") -> str:
-        """Return the one space: all its vectors compare."""
-        return "all"
-
-    def path(self, format: Format = "proximity", role: Role = "paper") -> str:
-        """Return the name of its encoding path: one for all formats, and for roles of the same prompt."""
-        prompt = self.template.prompts.get(role, "")
-        return "all" + (f"|{prompt}" if prompt else "")
-
-    def texts(self, items: Sequence[Item], role: Role = "paper", fields: Sequence[str] = FIELDS) -> list[str]:
-        """Return the texts that are tokenized for these items."""
-        return [self.template.text(item, role, fields) for item in items]
 
 
 class BridgeEncoder(TemplateEncoder):

@@ -16,10 +16,17 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.ensemble import Ensemble, joins
 from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.errors import InputError, StaticModelError
-from sciprism.evaluation.systems import DenseSystem, StatedRanks, System, VectorSystem, display_name
+from sciprism.evaluation.systems import (
+    DenseSystem,
+    StatedRanks,
+    System,
+    TemplateEncoder,
+    VectorSystem,
+    display_name,
+)
 from sciprism.evaluation.systems.aspire import AspireSystem
 from sciprism.evaluation.systems.bm25 import BM25System
-from sciprism.evaluation.systems.bridge import BridgeEncoder, TemplateEncoder
+from sciprism.evaluation.systems.bridge import BridgeEncoder
 from sciprism.evaluation.systems.static import StaticEncoder
 from sciprism.files import cache_folder
 from sciprism.formats import Format, Role

@@ -19,7 +19,7 @@ from sciprism.encoders.checkpoints.backbone import read_weights
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.checkpoints.sentence_transformers import read_static_settings
 from sciprism.errors import InputError
-from sciprism.evaluation.systems.bridge import TemplateEncoder
+from sciprism.evaluation.systems import TemplateEncoder
 from sciprism.formats import Format, Role
 from sciprism.text.template import FIELDS, Item, Template
 from sciprism.text.tokenizer import describe_tokenizer, open_tokenizer, read_json
