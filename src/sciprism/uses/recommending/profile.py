@@ -85,7 +85,7 @@ class LibraryProfile:
         nearest = np.asarray(near[rows, own], np.float64)
         fits = self.measure_unwanted(vectors) < nearest
         centred = self._without_centre(vectors)
-        similarities = centred @ self._own.T.astype(vectors.dtype)
+        similarities = raise_cosines(centred @ self._own.T.astype(vectors.dtype))
         inside = np.stack([mean_similarity(similarities[:, members]) for members in self.members], axis=1)
         interest = inside.argmax(axis=1)
         penalty = np.zeros(len(vectors))
@@ -127,7 +127,7 @@ class LibraryProfile:
             step = max(1, CELLS // len(rows))
             for start in range(0, len(rows), step):
                 part = rows[start : start + step]
-                near: NDArray[Any] = self._own[part] @ self._own[rows].T
+                near = raise_cosines(self._own[part] @ self._own[rows].T)
                 near[np.arange(len(part)), np.arange(start, start + len(part))] = 0.0  # itself
                 best = mean_similarity(near) * (len(rows) / (len(rows) - 1)) ** (1 / EXPONENT)
                 floors[number] = np.fmin(floors[number], best.min())
@@ -135,13 +135,19 @@ class LibraryProfile:
         return np.where(np.isnan(floors), measured.min() if len(measured) else -np.inf, floors)
 
 
-def mean_similarity(cosines: NDArray[Any]) -> Doubles:
-    """Return the power mean of each row's cosines, of which negative ones count 0. (n, p) -> (n,).
+def raise_cosines(cosines: NDArray[Any]) -> NDArray[Any]:
+    """Return cosines to the power of `EXPONENT`, negative ones as 0."""
+    raised: NDArray[Any] = np.maximum(cosines, 0.0) ** EXPONENT
+    return raised
 
-    >>> mean_similarity(np.array([[0.25, -1.0], [1.0, 1.0]])).round(4)
+
+def mean_similarity(raised: NDArray[Any]) -> Doubles:
+    """Return the power mean of each row of raised cosines. (n, p) -> (n,).
+
+    >>> mean_similarity(raise_cosines(np.array([[0.25, -1.0], [1.0, 1.0]]))).round(4)
     array([0.1575, 1.    ])
     """
-    mean: Doubles = (np.maximum(cosines, 0.0) ** EXPONENT).mean(axis=1, dtype=np.float64) ** (1 / EXPONENT)
+    mean: Doubles = raised.mean(axis=1, dtype=np.float64) ** (1 / EXPONENT)
     return mean
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -71,10 +70,9 @@ def recommend(
     inputs = _open_inputs({"library": library, "new": new, "unwanted": unwanted}, reading or FileReading())
     sources = [source for part in inputs.values() for source in part]
     space = SharedSpace([source.stored for source in sources if isinstance(source, CollectionSource)], model)
-    own, versions, vectors, titles_only = _read_library(inputs["library"], space, progress)
+    own, versions, vectors, counts = _read_library(inputs["library"], space, progress)
     disliked, disliked_vectors, _ = _read_all(inputs["unwanted"], space, "reading unwanted papers", progress)
-    counts = RecommendCounts(library=len(own) + len(versions), library_versions=len(versions))
-    counts.library_without_abstract, counts.unwanted_given = titles_only, len(disliked)
+    counts.unwanted_given = len(disliked)
     groups = find_interests(vectors, settings.interests)
     interests, total = tuple(describe_interests(own, vectors, groups)), _count(inputs["new"])
     centre, blocks = _find_centre(inputs["new"], space)
@@ -86,8 +84,9 @@ def recommend(
     hits = tuple(_choose_hits(pool, interests, settings))  # counts what is repeated
     counts.skipped, counts.encoded = sum(source.skipped.skipped_count for source in sources), space.encoded
     skipped = tuple(str(record) for source in sources for record in source.skipped.skipped)
-    results = Recommendations(hits=hits, interests=interests, counts=counts, model=space.model, skipped=skipped)
-    return replace(results, left_out=tuple(pool.left_out))
+    return Recommendations(
+        hits=hits, interests=interests, counts=counts, model=space.model, skipped=skipped, left_out=tuple(pool.left_out)
+    )
 
 
 def _open_inputs(inputs: dict[str, PaperInput], reading: FileReading) -> dict[str, list[PaperSource]]:
@@ -101,8 +100,8 @@ def _open_inputs(inputs: dict[str, PaperInput], reading: FileReading) -> dict[st
 
 def _read_library(
     sources: Sequence[PaperSource], space: SharedSpace, progress: OnProgress
-) -> tuple[list[Paper], list[Paper], Floats, int]:
-    """Return each own paper once, further versions of them, the vectors of the former, and how many lack an abstract.
+) -> tuple[list[Paper], list[Paper], Floats, RecommendCounts]:
+    """Return each own paper once, further versions of them, the vectors of the former, and the counts of the library.
 
     Raises InputError for a library without papers.
     """
@@ -112,7 +111,10 @@ def _read_library(
     groups = find_versions(papers)
     rows = [group[0] for group in groups]
     versions = [papers[row] for group in groups for row in group[1:]]
-    return [papers[row] for row in rows], versions, vectors[rows], without_abstract
+    counts = RecommendCounts(
+        library=len(papers), library_versions=len(versions), library_without_abstract=without_abstract
+    )
+    return [papers[row] for row in rows], versions, vectors[rows], counts
 
 
 def _read_all(
@@ -143,10 +145,10 @@ def _find_centre(sources: Sequence[PaperSource], space: SharedSpace) -> tuple[Fl
     head = list[PaperBlock]()
     while sum(len(block.papers) for block in head) < CENTRED and (block := next(encoded, None)):
         head.append(block)
-    vectors = [vector for source in stored for vector in source.sample_vectors(CENTRED)]
-    vectors = [normalize_rows(part) for part in (*vectors, *(block.vectors for block in head))]
-    total = sum(map(len, vectors)) + DOUBTED
-    centre = COMMON / total * np.concatenate(vectors).sum(axis=0) if vectors else np.zeros(1)
+    parts = [vector for source in stored for vector in source.sample_vectors(CENTRED)]
+    parts += [block.vectors for block in head]
+    vectors = normalize_rows(np.concatenate(parts)) if parts else np.zeros((0, 1), np.float32)
+    centre = COMMON / (len(vectors) + DOUBTED) * vectors.sum(axis=0)
     blocks = chain.from_iterable(source.blocks(space.encode) for source in stored)
     return centre.astype(np.float32), chain(blocks, head, encoded)
 

@@ -83,7 +83,8 @@ class Screening:
 
     def text(self, record: int) -> str:
         """Return the text by which a record is ranked."""
-        return f"{self.paper(record).title} {self.paper(record).abstract}"
+        paper = self.paper(record)
+        return f"{paper.title} {paper.abstract}"
 
     def decide(self, id: str, decision: str, *, reason: str = "", screener: str = "") -> None:
         """Store a decision, on the disk when this returns. Raises InputError for an unknown id."""
