@@ -65,7 +65,7 @@ def train_peer(
     args: argparse.Namespace, rows: list[tuple[str, str]], dropout: float | None
 ) -> tuple[float, list[float]]:
     """Return seconds per step and the losses of the peer's trainer."""
-    model = SentenceTransformer(str(resolve(args.model)[1]), device="cpu")
+    model = SentenceTransformer(str(resolve(str(args.model))[1]), device=args.device)
     model.max_seq_length = args.max_length
     if dropout is not None:
         for module in model.modules():
@@ -85,7 +85,8 @@ def train_peer(
             save_strategy="no",
             report_to="none",
             disable_tqdm=True,
-            use_cpu=True,
+            use_cpu=args.device == "cpu",
+            bf16=args.device != "cpu",
             seed=SEED,
             batch_sampler=lambda data, batch_size, **_: BatchSampler(SequentialSampler(data), batch_size, True),
         )
@@ -113,7 +114,7 @@ def train_sciprism(
         sources=(source.spec,),
         batch_size=args.batch,
         steps=args.steps,
-        chunk_tokens=args.tokens,
+        **({"chunk_tokens": args.tokens} if args.tokens else {}),
         precision=precision,
         objective={
             "name": "contrast",
@@ -125,12 +126,12 @@ def train_sciprism(
         schedule={"name": "constant", "warmup": 0},
         checkpoint_every=10**9,
     )
-    encoder = Encoder.start(args.model, max_length=args.max_length, device="cpu")
+    encoder = Encoder.start(args.model, max_length=args.max_length, device=args.device)
     if dropout is not None:
         encoder.model.set_dropout(dropout)
     with tempfile.TemporaryDirectory() as folder:
         stage_folder = StageFolder(Path(folder))
-        context = LearnerContext(encoder=encoder, processes=Processes("cpu"))
+        context = LearnerContext(encoder=encoder, processes=Processes(args.device))
         plan = StagePlan(
             stage=stage,
             seed=SEED,
@@ -153,6 +154,7 @@ def main() -> None:
     parser.add_argument("--model", default="all-MiniLM-L6-v2")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--max-length", type=int, default=128)
     parser.add_argument("--tokens", type=int, default=2048)
     parser.add_argument("--rounds", type=int, default=3)
