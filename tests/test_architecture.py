@@ -26,10 +26,11 @@ MAY_IMPORT = {
     "datasets": {"papers", "text"},
     "uses": {"index", "probes", "metrics"},
     "databases": {"uses"},
+    "service": {"uses"},
     "evaluation": {"uses", "datasets", "training"},
     "prepare": {"evaluation"},
     "reproduce": {"evaluation"},
-    "cli": {"uses", "databases", "prepare", "reproduce"},
+    "cli": {"uses", "databases", "service", "prepare", "reproduce"},
 }
 GROUND = {
     "arrays",

@@ -34,6 +34,7 @@ from sciprism.cli.recommend import recommend
 from sciprism.cli.reproduce import reproduce
 from sciprism.cli.screen import screen
 from sciprism.cli.search import search, similar
+from sciprism.cli.serve import serve
 from sciprism.cli.tag import tag
 from sciprism.cli.tokenizer import tokenizer
 from sciprism.cli.train import train
@@ -183,6 +184,7 @@ USE = (
     push,
     recommend,
     delete,
+    serve,
     describe,
     models,
     export,

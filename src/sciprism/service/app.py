@@ -1,0 +1,112 @@
+"""The application: routes, errors and layers around them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, Response
+from starlette.staticfiles import StaticFiles
+
+from sciprism.errors import InputError
+from sciprism.service import pages, papers
+from sciprism.service.batching import QueueFullError
+from sciprism.service.collections import UnknownNameError
+from sciprism.service.limits import Guard, Refusal, error_response
+from sciprism.service.observation import Observer
+from sciprism.service.state import ServiceState
+
+log = logging.getLogger("sciprism.service")
+
+
+def build_app(state: ServiceState) -> FastAPI:
+    """Return the application of a service, whose models it loads when it starts."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.loading = asyncio.create_task(_load(state))
+        yield
+        app.state.loading.cancel()
+        state.close()
+
+    app = FastAPI(
+        title="sciprism",
+        version=version("sciprism"),
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+        description="Search, similar papers, tags and embeddings of scientific papers.",
+    )
+    app.state.service = state
+    app.include_router(papers.router)
+    app.include_router(pages.router)
+    app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
+    _add_operations(app, state)
+    _add_errors(app, state)
+    app.add_middleware(Guard, settings=state.settings, gatekeeper=state.gatekeeper)
+    app.add_middleware(Observer, metrics=state.metrics)
+    return app
+
+
+async def _load(state: ServiceState) -> None:
+    try:
+        await state.load()
+        log.info("ready", extra={"models": [batcher.encoder.name for batcher in state.batchers.values()]})
+    except Exception as error:  # noqa: BLE001 (the server stops and shows it)
+        state.failure = error
+
+
+def _add_operations(app: FastAPI, state: ServiceState) -> None:
+    @app.get("/health", tags=["operations"])
+    async def health() -> dict[str, str]:
+        """Answer while the process is alive."""
+        return {"status": "alive"}
+
+    @app.get("/ready", tags=["operations"])
+    async def ready() -> dict[str, str]:
+        """Answer with status 200 when the models are loaded, with 503 before."""
+        state.check_ready()
+        return {"status": "ready"}
+
+    @app.get("/metrics", tags=["operations"])
+    async def metrics() -> Response:
+        """Return the measurements in the text format of Prometheus."""
+        return Response(state.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _add_errors(app: FastAPI, state: ServiceState) -> None:
+    def answer(request: Request, status: int, message: str, headers: dict[str, str] | None = None) -> Response:
+        message = state.collections.hide_paths(message)
+        if "text/html" in request.headers.get("accept", "") and request.method == "GET":
+            page: HTMLResponse = pages.render(request, "error.html", status, error=message)
+            page.headers.update(headers or {})
+            return page
+        return error_response(status, message, headers)
+
+    @app.exception_handler(InputError)
+    async def wrong(request: Request, error: InputError) -> Response:
+        return answer(request, 404 if isinstance(error, UnknownNameError) else 400, str(error))
+
+    @app.exception_handler(Refusal)
+    async def refused(request: Request, error: Refusal) -> Response:
+        return answer(request, error.status, error.message, error.headers)
+
+    @app.exception_handler(QueueFullError)
+    async def full(request: Request, error: QueueFullError) -> Response:
+        return answer(request, 429, str(error), {"retry-after": f"{error.seconds:.0f}"})
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        places = (f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
+        return answer(request, 422, "; ".join(places))
+
+    @app.exception_handler(HTTPException)
+    async def other(request: Request, error: HTTPException) -> Response:
+        return answer(request, error.status_code, str(error.detail), dict(error.headers or {}))

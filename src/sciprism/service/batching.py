@@ -1,0 +1,178 @@
+"""Encode the texts of many requests together: batches of a number of tokens, shared fairly among the requests."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from sciprism.arrays import Floats
+from sciprism.encoders.streaming import CPU_BUDGET, CUDA_BUDGET, EncodingPass, Inputs, encode_sequences, read_inputs
+from sciprism.formats import Format, Role
+from sciprism.text.template import FIELDS
+
+if TYPE_CHECKING:
+    from sciprism.encoders.encoder import Encoder
+
+OnBatch = Callable[[int, int, float], None]
+"""Called after a batch with its texts, its tokens and the seconds that it took."""
+
+
+class QueueFullError(RuntimeError):
+    """Report that too many texts wait for the model. seconds: after which to try again."""
+
+    def __init__(self, waiting: int, seconds: float) -> None:
+        super().__init__(f"{waiting:,} texts wait for the model; try again in {seconds:.0f} s")
+        self.seconds = seconds
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    """The texts of one request: token ids, the row of each result, and the texts that are not in a batch yet."""
+
+    route: str
+    sequences: Sequence[Sequence[int]]
+    rows: Floats
+    done: asyncio.Future[None]
+    next: int = 0
+    unfinished: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.unfinished = len(self.sequences)
+
+
+class TokenBatcher:
+    """A queue before one encoder: texts that arrive while a batch is computed share the next ones.
+
+    Requests take turns: in each round a request gives texts of at most an equal share of the batch's tokens, and at
+    least one text, so that a long request delays a short one by one batch. A request that is cancelled leaves the
+    queue. budget: tokens of a batch; None takes what suits the device. queue: texts that may wait.
+    """
+
+    def __init__(
+        self, encoder: Encoder, *, budget: int | None = None, queue: int = 16_384, on_batch: OnBatch | None = None
+    ) -> None:
+        self.encoder, self.queue = encoder, queue
+        self.budget = budget or _device_budget(encoder)
+        self.waiting = 0
+        self._jobs: deque[_Job] = deque()
+        self._on_batch = on_batch or (lambda *_: None)
+        self._compute = ThreadPoolExecutor(1, "encode")  # one batch at a time, on all cores
+        self._tokenize = ThreadPoolExecutor(1, "tokenize")
+        self._runner: asyncio.Task[None] | None = None
+        self._rate = 5_000.0  # tokens a second, measured from the first batch on
+
+    async def encode(self, texts: Sequence[str], *, format: Format, role: Role) -> tuple[Floats, list[int]]:
+        """Return one row per text, (n, dim), and the tokens of each text; prompts are the caller's to add.
+
+        Raises QueueFullError where too many texts wait.
+        """
+        if self.waiting + len(texts) > self.queue and self.waiting:
+            tokens = sum(len(ids) for job in self._jobs for ids in job.sequences[job.next :])
+            raise QueueFullError(self.waiting, max(1.0, tokens / self._rate))
+        self.waiting += len(texts)
+        job = None
+        try:
+            loop = asyncio.get_running_loop()
+            sequences = await loop.run_in_executor(self._tokenize, self.encoder.tokenize, texts)
+            rows = np.empty((len(texts), self.encoder.dim), np.float32)
+            job = _Job(self.encoder.route(format, role), sequences, rows, loop.create_future())
+            if sequences:
+                self._jobs.append(job)
+                if self._runner is None or self._runner.done():
+                    self._runner = loop.create_task(self._run())
+                await job.done
+            return rows, list(map(len, sequences))
+        finally:
+            self.waiting -= len(texts)
+            if job is not None and job in self._jobs:
+                self._jobs.remove(job)
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        while batch := self._next_batch():
+            start = time.perf_counter()
+            try:
+                await loop.run_in_executor(self._compute, self._encode, batch)
+            except Exception as error:  # noqa: BLE001 (each request gets it, and the queue goes on)
+                for job, _ in batch:
+                    _settle(job, error)
+                continue
+            seconds, tokens = time.perf_counter() - start, sum(len(job.sequences[i]) for job, i in batch)
+            self._rate += 0.2 * (tokens / max(seconds, 1e-6) - self._rate)
+            self._on_batch(len(batch), tokens, seconds)
+            for job, _ in batch:
+                job.unfinished -= 1
+                if not job.unfinished:
+                    _settle(job)
+
+    def _next_batch(self) -> list[tuple[_Job, int]]:
+        """Take texts from the waiting requests in turn until the batch is full; a text counts at its full length."""
+        batch: list[tuple[_Job, int]] = []
+        room, share = self.budget, max(1, self.budget // max(1, len(self._jobs)))
+        while self._jobs and room > 0:
+            job, given = self._jobs.popleft(), 0
+            while job.next < len(job.sequences) and (not given or given + len(job.sequences[job.next]) <= share):
+                length = len(job.sequences[job.next])
+                if batch and length > room:
+                    self._jobs.appendleft(job)  # its turn comes first in the next batch
+                    return batch
+                batch.append((job, job.next))
+                job.next, given, room = job.next + 1, given + length, room - length
+            if job.next < len(job.sequences):
+                self._jobs.append(job)
+        return batch
+
+    def _encode(self, batch: Sequence[tuple[_Job, int]]) -> None:
+        """Write the rows of a batch; texts of one route are computed together."""
+        for route in dict.fromkeys(job.route for job, _ in batch):
+            places = [(job, i) for job, i in batch if job.route == route]
+            rows = np.empty((len(places), self.encoder.dim), np.float32)
+            sequences = [job.sequences[i] for job, i in places]
+            step = EncodingPass(self.encoder.vectors, route, (self.encoder.dim,))
+            encode_sequences(step, sequences, rows, device=self.encoder.device)
+            if not np.isfinite(rows).all():
+                raise FloatingPointError(f"{self.encoder.name} gives vectors that are not finite")
+            for (job, i), row in zip(places, rows, strict=True):
+                job.rows[i] = row
+
+
+def _settle(job: _Job, error: BaseException | None = None) -> None:
+    if not job.done.done():
+        if error is None:
+            job.done.set_result(None)
+        else:
+            job.done.set_exception(error)
+
+
+def _device_budget(encoder: Encoder) -> int:
+    import torch
+
+    return CUDA_BUDGET if encoder.device.type != "cpu" else CPU_BUDGET * torch.get_num_threads()
+
+
+class SharedEncoder:
+    """An encoder for the threads of uses: its calls of `encode` join the batches; all else is the encoder's own."""
+
+    def __init__(self, batcher: TokenBatcher, loop: asyncio.AbstractEventLoop) -> None:
+        self._batcher, self._loop = batcher, loop
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._batcher.encoder, name)
+
+    def encode(
+        self, items: Inputs, *, format: Format = "proximity", role: Role = "paper", fields: Sequence[str] = FIELDS
+    ) -> Floats:
+        """Return one row per item, (n, dim), or (dim,) of a single item, as `Encoder.encode` does."""
+        inputs = read_inputs(items, fields)
+        template = self._batcher.encoder.settings.template
+        texts = [template.text(item, role, fields) for item in inputs.items]
+        future = asyncio.run_coroutine_threadsafe(self._batcher.encode(texts, format=format, role=role), self._loop)
+        vectors, _ = future.result()
+        return cast("Floats", vectors[0]) if inputs.single else vectors

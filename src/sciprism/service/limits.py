@@ -1,0 +1,259 @@
+"""Which requests pass: hosts, sizes, rates, tokens and origins; and what every answer carries."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+import traceback
+from collections import OrderedDict
+from collections.abc import Callable, MutableMapping
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from sciprism.service.identity import COOKIE, CSRF_HEADER, EVERYONE, SESSION_SECONDS, Gatekeeper, Identity
+from sciprism.service.settings import MEGABYTE, ServeSettings
+
+log = logging.getLogger("sciprism.service")
+OPEN_PATHS = ("/health", "/ready", "/sign-in")
+STATIC = "/static/"
+UPLOADS = "/workspace/"
+SAFE = ("GET", "HEAD", "OPTIONS")
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+BURST = 10  # seconds of the rate that may come at once
+MAX_CLIENTS = 10_000  # whose rates are remembered
+FAILURES = 0.2  # wrong tokens a second that one address may send
+
+
+class Refusal(Exception):  # noqa: N818 (an answer, not a failure)
+    """An answer that ends a request: its status, the reason, and what to do."""
+
+    def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status, self.message, self.headers = status, message, headers or {}
+
+
+def error_response(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
+    """Return an error in the shape that OpenAI's clients read."""
+    kind = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}.get(
+        status, "invalid_request_error" if status < 500 else "server_error"
+    )
+    content = {"error": {"message": message, "type": kind, "param": None, "code": status}}
+    text = json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")
+    return Response(text, status, headers, media_type="application/json")
+
+
+class RateLimit:
+    """A budget of requests for each client, which fills up with time."""
+
+    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._clock = rate, clock
+        self._clients: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, client: str, cost: float = 1.0) -> float:
+        """Take a request from a client's budget; return 0, or the seconds after which there is one again."""
+        now = self._clock()
+        size = max(1.0, self._rate * BURST)
+        left, before = self._clients.pop(client, (size, now))
+        left = min(size, left + (now - before) * self._rate)
+        wait = 0.0 if left >= cost or not cost else (cost - left) / self._rate
+        self._clients[client] = (left if wait else left - cost, now)
+        if len(self._clients) > MAX_CLIENTS:
+            self._clients.popitem(last=False)
+        return wait
+
+
+class Guard:
+    """The outermost layer of the service, in front of all its addresses.
+
+    It reads the whole body, which is small, so that it can tell when a client goes away and cancel its work.
+    """
+
+    def __init__(self, app: ASGIApp, settings: ServeSettings, gatekeeper: Gatekeeper) -> None:
+        self.app, self.settings, self.gatekeeper = app, settings, gatekeeper
+        self._rates = RateLimit(settings.rate) if settings.rate else None
+        self._failures = RateLimit(FAILURES)
+        self._hosts = {"localhost", settings.host.lower(), *map(str.lower, settings.allow_host)}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers, state = Headers(scope=scope), scope.setdefault("state", {})
+        sent = False
+
+        async def send_checked(message: Message) -> None:
+            nonlocal sent
+            if message["type"] == "http.response.start":
+                sent = True
+                self._add_headers(scope, message)
+            await send(message)
+
+        try:
+            state["identity"] = self._admit(scope, headers)
+            if not scope["path"].startswith(STATIC):
+                self._start_session(scope, headers, state)
+            body = await asyncio.wait_for(self._read_body(scope, headers, receive), self.settings.deadline)
+            await self._answer(scope, body, receive, send_checked)
+        except TimeoutError:
+            if not sent:
+                message = f"the answer took longer than {self.settings.deadline:g} s"
+                await error_response(504, message)(scope, receive, send_checked)
+        except Refusal as refusal:
+            response = self._redirect(scope, headers) if refusal.status == 401 else None
+            response = response or error_response(refusal.status, refusal.message, refusal.headers)
+            await response(scope, receive, send_checked)
+        except Exception as error:  # noqa: BLE001 (the service goes on; messages may hold texts and are not logged)
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            details = {"error": type(error).__name__, "place": f"{Path(place.filename).name}:{place.lineno}"}
+            log.error("failed", extra=details)
+            if not sent:
+                await error_response(500, "the request failed; the log says where")(scope, receive, send_checked)
+
+    def _admit(self, scope: Scope, headers: Headers) -> Identity:
+        """Return who may pass. Raises Refusal for all others."""
+        host = _host_name(headers.get("host", ""))
+        if host not in self._hosts and not _is_address(host):
+            raise Refusal(400, f"the host {host!r} is not served here; start with --allow-host {host or 'NAME'}")
+        address = (scope.get("client") or ("unknown",))[0]
+        authorization = headers.get("authorization", "")
+        cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
+        identity = self.gatekeeper.identify(authorization, cookie)
+        if identity is None:
+            if scope["path"] not in OPEN_PATHS and not scope["path"].startswith(STATIC):
+                wait = self._failures.take(address) if authorization else 0.0
+                if wait:
+                    raise Refusal(429, "too many wrong tokens", {"retry-after": f"{wait:.0f}"})
+                message = "a token is required: send the header Authorization: Bearer TOKEN"
+                raise Refusal(401, message, {"www-authenticate": "Bearer"})
+            identity = Identity("")
+        self._check_origin(scope, headers, identity)
+        client = address if identity.owner in ("", EVERYONE) else identity.owner
+        if self._rates is not None and scope["path"] not in OPEN_PATHS and (wait := self._rates.take(client)):
+            message = f"more than {self.settings.rate:g} requests a second of one client"
+            raise Refusal(429, message, {"retry-after": str(max(1, round(wait)))})
+        return identity
+
+    def _check_origin(self, scope: Scope, headers: Headers, identity: Identity) -> None:
+        """Raise Refusal for a request that changes something and may come from another site's page."""
+        if scope["method"] in SAFE:
+            return
+        origin = headers.get("origin")
+        if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+            raise Refusal(403, f"requests from pages of {origin} are not accepted")
+        if headers.get("sec-fetch-site") == "cross-site":
+            raise Refusal(403, "requests from pages of other sites are not accepted")
+        token = headers.get(CSRF_HEADER, "")
+        if identity.session and not self.gatekeeper.is_genuine(identity.session, token):
+            raise Refusal(403, f"the page is old: its {CSRF_HEADER} is missing or wrong; load it again")
+
+    def _start_session(self, scope: Scope, headers: Headers, state: MutableMapping[str, Any]) -> None:
+        """Give a browser without a session one where everyone is let in, so that its requests carry a token too."""
+        identity: Identity = state["identity"]
+        wants_page = scope["method"] == "GET" and "text/html" in headers.get("accept", "")
+        if self.gatekeeper.open and wants_page and not identity.session:
+            state["new_session"] = self.gatekeeper.start_session(identity.owner)
+            state["identity"] = Identity(identity.owner, state["new_session"])
+
+    async def _read_body(self, scope: Scope, headers: Headers, receive: Receive) -> bytes:
+        limit = self.settings.max_upload if scope["path"].startswith(UPLOADS) else self.settings.max_body
+        too_large = Refusal(413, f"the request is larger than {limit:g} MB")
+        length = headers.get("content-length", "0")
+        if not length.isdigit() or int(length) > limit * MEGABYTE:
+            raise too_large
+        body = bytearray()
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Refusal(400, "the client went away")
+            body += message.get("body", b"")
+            if len(body) > limit * MEGABYTE:
+                raise too_large
+            if not message.get("more_body", False):
+                return bytes(body)
+
+    async def _answer(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+        """Run the application, until the client goes away or the deadline passes."""
+        gone = asyncio.ensure_future(_wait_until_gone(receive))
+        unread = [body]
+
+        async def replay() -> Message:
+            if unread:
+                return {"type": "http.request", "body": unread.pop(), "more_body": False}
+            return await asyncio.shield(gone)
+
+        work = asyncio.ensure_future(self.app(scope, replay, send))
+        try:
+            await asyncio.wait({work, gone}, timeout=self.settings.deadline, return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                work.result()
+            elif not gone.done():
+                raise TimeoutError
+        finally:
+            for task in (work, gone):
+                task.cancel()
+            await asyncio.gather(work, gone, return_exceptions=True)
+
+    def _redirect(self, scope: Scope, headers: Headers) -> Response | None:
+        """Return the way to the sign-in for a browser, None for a program."""
+        if scope["method"] != "GET" or "text/html" not in headers.get("accept", ""):
+            return None
+        query = scope["query_string"].decode("latin-1")
+        target = scope["path"] + (f"?{query}" if query else "")
+        return RedirectResponse(f"/sign-in?next={quote(target, safe='')}", 303)
+
+    def _add_headers(self, scope: Scope, message: Message) -> None:
+        headers = MutableHeaders(scope=message)
+        for name, value in HEADERS.items():
+            headers.setdefault(name, value)
+        if session := scope["state"].get("new_session"):
+            headers.append("set-cookie", session_cookie(scope, session))
+
+
+def session_cookie(scope: Scope, session: str) -> str:
+    """Return the header that stores a session in a browser, where neither scripts nor other sites can use it."""
+    age = SESSION_SECONDS if session else 0
+    secure = "; Secure" if scope.get("scheme") == "https" else ""
+    return f"{COOKIE}={session}; Path=/; Max-Age={age}; HttpOnly; SameSite=Lax{secure}"
+
+
+async def _wait_until_gone(receive: Receive) -> Message:
+    while (message := await receive())["type"] != "http.disconnect":
+        pass
+    return message
+
+
+def _host_name(header: str) -> str:
+    try:
+        return (urlsplit(f"//{header}").hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def _is_address(host: str) -> bool:
+    """Return whether a host is an address in numbers, which no name server can turn elsewhere."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,112 @@
+"""The pages for people: rendered here, so that they work without scripts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import parse_qs, quote
+
+from fastapi import APIRouter, Query, Request
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from pydantic import ValidationError
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from sciprism.errors import InputError
+from sciprism.service.identity import Identity
+from sciprism.service.limits import error_response, session_cookie
+from sciprism.service.papers import SearchRequest, find_paper, rank_queries
+from sciprism.service.state import ServiceState
+
+HERE = Path(__file__).parent
+router = APIRouter(include_in_schema=False)
+environment = Environment(
+    loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+)
+environment.filters["address"] = lambda text: quote(str(text), safe="")
+
+
+def render(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """Return a page. All templates know the collections, who is signed in and the token that forms carry."""
+    state: ServiceState = request.app.state.service
+    identity: Identity = request.state.identity
+    shared = {
+        "request": request,
+        "collections": list(state.collections),
+        "owner": identity.owner,
+        "csrf": state.gatekeeper.csrf(identity.session),
+        "sign_in": not state.gatekeeper.open,
+        "error": "",
+    }
+    return HTMLResponse(environment.get_template(template).render(shared | values), status)
+
+
+@router.get("/")
+async def start(request: Request) -> Response:
+    """Lead to the collection, or list several."""
+    names = list(request.app.state.service.collections)
+    if len(names) == 1:
+        return RedirectResponse(f"/library/{quote(names[0], safe='')}", 303)
+    return render(request, "start.html")
+
+
+@router.get("/library/{name}")
+async def search_page(
+    request: Request, name: str, q: str = "", mode: str = "exact", years: Annotated[str, Query(alias="year")] = ""
+) -> Response:
+    """Show the search of a collection and what a query finds."""
+    state: ServiceState = request.app.state.service
+    state.collections.choose(name)
+    values: dict[str, Any] = {"name": name, "q": q, "mode": mode, "year": years, "hits": None}
+    if q.strip():
+        first, _, last = years.partition("-") if "-" in years else (years, "", years)
+        try:
+            asked = SearchRequest.model_validate(
+                {"collection": name, "q": [q], "mode": mode, "year_from": first or None, "year_to": last or None}
+            )
+            values["hits"] = (await rank_queries(state, asked))[0].hits
+        except ValidationError as error:
+            values["error"] = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        except InputError as error:
+            values["error"] = str(error)
+    return render(request, "search.html", 400 if values.get("error") else 200, **values)
+
+
+@router.get("/library/{name}/papers/{id:path}")
+async def paper_page(request: Request, name: str, id: str) -> Response:
+    """Show a paper."""
+    paper = await find_paper(request.app.state.service, name, id)
+    return render(request, "paper.html", name=name, paper=paper)
+
+
+@router.get("/sign-in")
+async def sign_in_page(request: Request, next: str = "/") -> Response:
+    """Ask for a token."""
+    return render(request, "sign_in.html", next=_own_path(next))
+
+
+@router.post("/sign-in")
+async def sign_in(request: Request) -> Response:
+    """Start a session for a token."""
+    gatekeeper = request.app.state.service.gatekeeper
+    form = parse_qs((await request.body()).decode("utf-8", "replace"))
+    target, owner = _own_path(form.get("next", ["/"])[0]), gatekeeper.find_owner(form.get("token", [""])[0].strip())
+    if not owner:
+        if wait := request.app.state.service.sign_ins.take((request.client or ("unknown",))[0]):
+            return error_response(429, "too many wrong tokens", {"retry-after": f"{wait:.0f}"})
+        return render(request, "sign_in.html", 401, next=target, error="This token is not known.")
+    response = RedirectResponse(target, 303)
+    response.headers.append("set-cookie", session_cookie(request.scope, gatekeeper.start_session(owner)))
+    return response
+
+
+@router.post("/sign-out")
+async def sign_out(request: Request) -> Response:
+    """End the session of this browser."""
+    response = RedirectResponse("/sign-in", 303)
+    response.headers.append("set-cookie", session_cookie(request.scope, ""))
+    return response
+
+
+def _own_path(target: str) -> str:
+    """Return a path of this service, also where a link names another place."""
+    return target if target.startswith("/") and not target.startswith(("//", "/\\")) else "/"

@@ -1,0 +1,192 @@
+"""Search, similar papers and papers over HTTP, with the documents of the commands' --json."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import PlainTextResponse, Response
+
+from sciprism.encoders.encoder import Encoder
+from sciprism.errors import InputError
+from sciprism.papers.bibliography_entries import find_doi, find_url, format_bibtex, format_ris
+from sciprism.papers.records import Paper
+from sciprism.service.collections import UnknownNameError
+from sciprism.service.state import ServiceState
+from sciprism.store import Filter, StoredCollection
+from sciprism.store.paper_lookup import check_filter, describe_unknown
+from sciprism.uses.rankings import Ranking
+from sciprism.uses.search import check_queries, search, similar, similar_to_papers
+
+router = APIRouter(tags=["papers"])
+MAX_K = 1_000
+MAX_QUERIES = 256
+
+
+class RequestBody(BaseModel):
+    """What a request states; an unknown name is an error."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class PaperText(RequestBody):
+    """A paper that the collection need not have."""
+
+    id: str = "paper"
+    title: str = ""
+    abstract: str = ""
+    authors: list[str] = []
+    venue: str = ""
+    year: int | None = None
+    ids: dict[str, str] = {}
+
+    def build(self) -> Paper:
+        """Return the paper."""
+        return Paper.from_json(self.model_dump() | {"id": self.id or "paper"})
+
+
+class Conditions(RequestBody):
+    """Which papers of which collection are ranked. collection: "" is the only one that is served."""
+
+    collection: str = ""
+    k: int = Field(10, ge=1, le=MAX_K)
+    year_from: int | None = Field(None, ge=-5000, le=5000)
+    year_to: int | None = Field(None, ge=-5000, le=5000)
+    venue: str = ""
+    field: str = ""
+    author: str = ""
+    why: bool = True
+
+    def build(self) -> Filter:
+        """Return the filter. Raises InputError for a span of years that ends before it begins."""
+        if self.year_from is not None and self.year_to is not None and self.year_from > self.year_to:
+            raise InputError(f"the years {self.year_from} to {self.year_to} end before they begin")
+        return Filter(
+            year_from=self.year_from, year_to=self.year_to, venue=self.venue, field=self.field, author=self.author
+        )
+
+
+class SearchRequest(Conditions):
+    """Queries in words."""
+
+    q: list[str] = Field(min_length=1, max_length=MAX_QUERIES)
+    mode: Literal["exact", "approximate", "lexical", "hybrid"] = "exact"
+
+
+class SimilarRequest(Conditions):
+    """A stored paper, by its id, DOI or title; or papers from elsewhere."""
+
+    to: str = ""
+    papers: list[PaperText] = Field([], max_length=MAX_QUERIES)
+    mode: Literal["exact", "approximate"] = "exact"
+
+
+async def rank_queries(state: ServiceState, request: SearchRequest) -> list[Ranking]:
+    """Return the ranking of each query."""
+    chosen = request.build()
+    check_queries(request.q, request.k, request.mode)
+
+    def work(stored: StoredCollection, encoder: Encoder) -> list[Ranking]:
+        check_filter(stored, chosen)
+        needed = encoder if request.why or request.mode != "lexical" else None
+        return search(stored, needed, request.q, request.k, mode=request.mode, filter=chosen, why=request.why)
+
+    return await state.use(request.collection, work)
+
+
+async def rank_similar(state: ServiceState, request: SimilarRequest) -> list[Ranking]:
+    """Return the ranking of each paper. Raises InputError unless either a stored or other papers are named."""
+    if bool(request.to) == bool(request.papers):
+        raise InputError("state one of `to`, a stored paper, and `papers`")
+    chosen, papers = request.build(), [paper.build() for paper in request.papers]
+
+    def work(stored: StoredCollection, encoder: Encoder) -> list[Ranking]:
+        check_filter(stored, chosen)
+        if papers:
+            return similar_to_papers(
+                stored, encoder, papers, request.k, mode=request.mode, filter=chosen, why=request.why
+            )
+        needed = encoder if request.why else None
+        return [similar(stored, needed, request.to, request.k, mode=request.mode, filter=chosen)]
+
+    return await state.use(request.collection, work)
+
+
+async def find_paper(state: ServiceState, collection: str, id: str) -> Paper:
+    """Return a paper by its id. Raises UnknownNameError with the nearest ids."""
+
+    def work(stored: StoredCollection, _: Encoder) -> Paper:
+        row = stored.find_row(id)
+        if row is None:
+            raise UnknownNameError(describe_unknown(stored, id))
+        return stored.papers([row])[0]
+
+    return await state.use(collection, work)
+
+
+def rankings_document(schema: str, state: ServiceState, request: Conditions, rankings: Sequence[Ranking]) -> Any:
+    """Return the document of rankings, as the command of the schema prints it."""
+    name, mode = state.collections.choose(request.collection).name, getattr(request, "mode", "exact")
+    return {"schema": schema, "collection": name, "mode": mode, "rankings": [item.to_json() for item in rankings]}
+
+
+@router.get("/search")
+async def get_search(request: Request, query: Annotated[SearchRequest, Query()]) -> dict[str, Any]:
+    """Rank the papers of a collection for a query in words; q may be repeated."""
+    return await post_search(request, query)
+
+
+@router.post("/search")
+async def post_search(request: Request, body: SearchRequest) -> dict[str, Any]:
+    """Rank the papers of a collection for each query."""
+    state: ServiceState = request.app.state.service
+    document: dict[str, Any] = rankings_document("sciprism.search/1", state, body, await rank_queries(state, body))
+    return document
+
+
+@router.get("/similar")
+async def get_similar(
+    request: Request,
+    to: Annotated[str, Query(min_length=1)],
+    collection: str = "",
+    k: Annotated[int, Query(ge=1, le=MAX_K)] = 10,
+    why: bool = True,
+) -> dict[str, Any]:
+    """Rank the papers of a collection that are nearest to one of them."""
+    return await post_similar(request, SimilarRequest(to=to, collection=collection, k=k, why=why))
+
+
+@router.post("/similar")
+async def post_similar(request: Request, body: SimilarRequest) -> dict[str, Any]:
+    """Rank the papers of a collection that are nearest to one of them, or to papers from elsewhere."""
+    state: ServiceState = request.app.state.service
+    document: dict[str, Any] = rankings_document("sciprism.similar/1", state, body, await rank_similar(state, body))
+    return document
+
+
+@router.get("/papers/{id:path}")
+async def get_paper(
+    request: Request, id: str, collection: str = "", format: Literal["json", "bibtex", "ris"] = "json"
+) -> Response:
+    """Return a paper of a collection, as JSON or as an entry of a bibliography."""
+    state: ServiceState = request.app.state.service
+    paper = await find_paper(state, collection, id)
+    if format != "json":
+        entries = format_bibtex([(paper, "")]) if format == "bibtex" else format_ris([(paper, "")])
+        return PlainTextResponse("\n".join(entries) + "\n")
+    return json_response(
+        {
+            "schema": "sciprism.paper/1",
+            "collection": state.collections.choose(collection).name,
+            "paper": paper.to_json() | {"doi": find_doi(paper), "url": find_url(paper)},
+        }
+    )
+
+
+def json_response(document: Any) -> Response:
+    """Return a document as JSON."""
+    from pydantic_core import to_json
+
+    return Response(to_json(document), media_type="application/json")

@@ -1,0 +1,73 @@
+"""Run the service until it is stopped; requests that are in progress then end."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import socket
+import sys
+from collections.abc import Callable
+
+import uvicorn
+
+from sciprism.errors import InputError
+from sciprism.service.app import build_app
+from sciprism.service.observation import JsonLines
+from sciprism.service.state import ServiceState
+
+GRACE = 20  # seconds that requests in progress get after a stop
+STEP = 0.2  # seconds between two looks at whether the models could be loaded
+
+
+def serve(state: ServiceState, on_start: Callable[[str], None]) -> None:
+    """Serve until SIGINT or SIGTERM. on_start: called with the address once it is listened on.
+
+    Raises InputError for an address that cannot be used, and what kept a model from being loaded.
+    """
+    settings = state.settings
+    listener = _listen(settings.host, settings.port)
+    _log_to_stderr()
+    config = uvicorn.Config(
+        build_app(state),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        timeout_graceful_shutdown=GRACE,
+    )
+    server = uvicorn.Server(config)
+    host, port = listener.getsockname()[:2]
+    on_start(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+    asyncio.run(_run(server, listener, state))
+    if state.failure is not None:
+        raise state.failure
+
+
+async def _run(server: uvicorn.Server, listener: socket.socket, state: ServiceState) -> None:
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    while not serving.done() and not state.ready:
+        await asyncio.wait({serving}, timeout=STEP)
+        server.should_exit = server.should_exit or state.failure is not None
+    await serving
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    name = host.strip("[]")
+    family = socket.AF_INET6 if ":" in name else socket.AF_INET
+    try:
+        return socket.create_server((name, port), family=family, backlog=2048)
+    except OSError as error:
+        hint = (
+            "another program listens there; name another --port" if error.errno == errno.EADDRINUSE else error.strerror
+        )
+        raise InputError(f"cannot listen on {host}, port {port}: {hint}") from error
+
+
+def _log_to_stderr() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    for name in ("sciprism.service", "uvicorn.error"):
+        log = logging.getLogger(name)
+        log.handlers, log.propagate = [handler], False
+        log.setLevel(logging.INFO if name.startswith("sciprism") else logging.WARNING)

@@ -1,0 +1,54 @@
+"""Where the service listens, who may use it, and how much of it one request may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated
+
+from sciprism.errors import InputError
+
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeSettings:
+    """Settings of a service; those with a text are options of `sciprism serve`, and 0 stands for no limit.
+
+    deadline: seconds. queue: texts that wait for the model, of all requests. batch_tokens: None takes as many as suit
+    the device. rate: requests a second; ten seconds of them may come at once.
+    """
+
+    host: Annotated[str, "Address to listen on; another than this computer's own needs tokens."] = "127.0.0.1"
+    port: Annotated[int, "Port to listen on.", "--port"] = 8000
+    token_file: Annotated[Path | None, "A file with a token a line, or NAME: TOKEN; requests must carry one."] = None
+    no_auth: Annotated[bool, "Serve other computers without tokens.", "--no-auth"] = False
+    allow_host: Annotated[tuple[str, ...], "A host name under which the service is reached; repeatable."] = ()
+    workspace: Annotated[Path | None, "The folder of uploads and decisions; else none are accepted."] = None
+    quota: Annotated[float, "MB that each owner may store in the workspace."] = 200.0
+    expiry: Annotated[float, "Days after which an unused upload is deleted."] = 30.0
+    rate: Annotated[float | None, "Requests a second that one client may send; 0 for no limit."] = None
+    queue: Annotated[int, "Texts that may wait for the model; more requests get status 429."] = 16_384
+    deadline: Annotated[float, "Seconds after which a request gets status 504."] = 60.0
+    batch_tokens: Annotated[int | None, "Tokens that are encoded together; 0 takes what suits the device."] = None
+    max_texts: Annotated[int, "Texts in one request."] = 2_048
+    max_body: Annotated[float, "MB of a request."] = 8.0
+    max_upload: Annotated[float, "MB of an uploaded file."] = 32.0
+
+    def __post_init__(self) -> None:
+        for name in ("quota", "expiry", "queue", "deadline", "max_texts", "max_body", "max_upload"):
+            if getattr(self, name) <= 0:
+                raise InputError(f"--{name.replace('_', '-')} is {getattr(self, name)}; give a positive number")
+        if self.token_file is None and not self.no_auth and not is_loopback(self.host):
+            raise InputError(
+                f"--host {self.host} lets other computers in: name tokens with --token-file, or state --no-auth"
+            )
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address is of this computer alone."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"

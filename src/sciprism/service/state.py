@@ -1,0 +1,101 @@
+"""What a running service holds: collections, models with their batches, and the threads in which uses run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from sciprism.errors import DamagedFileError
+from sciprism.service.batching import SharedEncoder, TokenBatcher
+from sciprism.service.collections import ServedCollection, ServedCollections, UnknownNameError, load_encoders
+from sciprism.service.identity import Gatekeeper
+from sciprism.service.limits import FAILURES, RateLimit, Refusal
+from sciprism.service.observation import Metrics
+from sciprism.service.settings import ServeSettings
+
+if TYPE_CHECKING:
+    from sciprism.encoders.encoder import Encoder
+    from sciprism.store import StoredCollection
+
+Result = TypeVar("Result")
+THREADS = 8  # uses that run at once; their encoding shares the batches
+
+
+class ServiceState:
+    """The one copy of all that requests share; `load` makes it ready."""
+
+    def __init__(self, settings: ServeSettings, collections: ServedCollections, model: str = "") -> None:
+        self.settings, self.collections, self.model = settings, collections, model
+        self.gatekeeper, self.metrics = Gatekeeper(settings.token_file), Metrics()
+        self.sign_ins = RateLimit(FAILURES)
+        self.batchers: dict[str, TokenBatcher] = {}
+        self.failure: BaseException | None = None
+        self._threads = ThreadPoolExecutor(THREADS, "use")
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def ready(self) -> bool:
+        """Return whether the models are loaded."""
+        return bool(self.batchers)
+
+    async def load(self) -> None:
+        """Load the models, in another thread."""
+        self._loop = asyncio.get_running_loop()
+        encoders = await asyncio.to_thread(load_encoders, self.collections, self.model)
+        self.batchers = {fingerprint: self._build_batcher(encoder) for fingerprint, encoder in encoders.items()}
+
+    def _build_batcher(self, encoder: Encoder) -> TokenBatcher:
+        batcher = TokenBatcher(
+            encoder,
+            budget=self.settings.batch_tokens,
+            queue=self.settings.queue,
+            on_batch=self.metrics.count_batch,
+        )
+        self.metrics.queue.set_function(lambda: sum(item.waiting for item in self.batchers.values()))
+        return batcher
+
+    def find_batcher(self, name: str) -> TokenBatcher:
+        """Return the batches of a model by its name; "" is the first. Raises UnknownNameError."""
+        self.check_ready()
+        names = {Path(batcher.encoder.name).name: batcher for batcher in self.batchers.values()}
+        if not name or name in names:
+            return names[name or next(iter(names))]
+        raise UnknownNameError(f"no model {name!r} is served; there is {', '.join(names)}")
+
+    def share_encoder(self, stored: StoredCollection) -> Encoder:
+        """Return the encoder of a collection, for uses in other threads."""
+        self.check_ready()
+        assert self._loop is not None
+        return cast("Encoder", SharedEncoder(self.batchers[stored.manifest.encoder.fingerprint], self._loop))
+
+    def check_ready(self) -> None:
+        """Raise Refusal while the models are loaded."""
+        if not self.ready:
+            raise Refusal(503, "the model is being loaded; try again in a few seconds", {"retry-after": "2"})
+
+    async def run(self, work: Callable[..., Result], *args: Any) -> Result:
+        """Return what a function returns that runs in one of the threads."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
+
+    async def use(self, name: str, work: Callable[[StoredCollection, Encoder], Result]) -> Result:
+        """Return what a use of a collection and its encoder returns; once more where its files were just replaced."""
+        self.check_ready()
+        served = self.collections.choose(name)
+        return await self.run(self._use, served, work)
+
+    def _use(self, served: ServedCollection, work: Callable[[StoredCollection, Encoder], Result]) -> Result:
+        stored = served.open()
+        try:
+            return work(stored, self.share_encoder(stored))
+        except DamagedFileError:
+            newer = served.open()
+            if newer is stored:
+                raise
+            return work(newer, self.share_encoder(newer))
+
+    def close(self) -> None:
+        """Free the threads, after the last request."""
+        self._threads.shutdown(wait=False, cancel_futures=True)

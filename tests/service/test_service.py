@@ -1,0 +1,185 @@
+"""The service over HTTP, in process: what its addresses answer, whom it lets in, and what it refuses."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi")
+
+from starlette.testclient import TestClient
+
+from five_papers import PAPERS
+from sciprism.errors import InputError
+from sciprism.service.app import build_app
+from sciprism.service.collections import ServedCollections
+from sciprism.service.limits import RateLimit
+from sciprism.service.settings import ServeSettings
+from sciprism.service.state import ServiceState
+from sciprism.store import delete, embed
+from sciprism.uses.collection import Collection
+
+TOKEN = "0123456789abcdef-of-ada"
+PAGE = {"accept": "text/html"}
+
+
+def start(folders: list[Path], **settings) -> TestClient:
+    state = ServiceState(ServeSettings(**settings), ServedCollections(folders))
+    return TestClient(build_app(state), base_url="http://localhost:8000", follow_redirects=False)
+
+
+def wait_until_ready(client: TestClient) -> None:
+    while client.get("/ready").status_code != 200:
+        assert client.app.state.service.failure is None
+        time.sleep(0.01)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, tiny_encoder) -> Path:
+    folder = tmp_path_factory.mktemp("served") / "five"
+    embed(PAPERS, tiny_encoder, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def client(folder) -> Iterator[TestClient]:
+    with start([folder]) as client:
+        wait_until_ready(client)
+        yield client
+
+
+@pytest.fixture(scope="module")
+def guarded(folder, tmp_path_factory) -> Iterator[TestClient]:
+    tokens = tmp_path_factory.mktemp("tokens") / "tokens"
+    tokens.write_text(f"# whose\nada: {TOKEN}\n")
+    with start([folder], token_file=tokens, max_body=0.001) as client:
+        wait_until_ready(client)
+        yield client
+
+
+def test_search_has_the_document_of_the_command(client, folder, tiny_encoder):
+    hits = Collection(folder).rank(tiny_encoder, ["dark matter"], 2)[0].to_json()["hits"]
+    for answer in (
+        client.get("/search", params={"q": "dark matter", "k": 2}),
+        client.post("/search", json={"q": ["dark matter"], "k": 2}),
+    ):
+        document = answer.json()
+        assert document.keys() == {"schema", "collection", "mode", "rankings"} and document["collection"] == "five"
+        ranked = document["rankings"][0]["hits"]
+        assert [hit["id"] for hit in ranked] == [hit["id"] for hit in hits]
+        assert [hit["score"] for hit in ranked] == pytest.approx([hit["score"] for hit in hits], abs=1e-6)
+        assert [hit["why"] for hit in ranked] == [hit["why"] for hit in hits]
+
+
+def test_similar_papers_and_papers(client):
+    near = client.get("/similar", params={"to": "crispr", "k": 1}).json()["rankings"][0]["hits"]
+    assert [hit["id"] for hit in near] == ["editing"]
+    new = {"papers": [{"id": "new", "abstract": "A guide RNA directs the enzyme."}], "k": 2, "why": False}
+    given = client.post("/similar", json=new).json()["rankings"][0]
+    assert given["query"] == "new" and {hit["id"] for hit in given["hits"]} == {"crispr", "editing"}
+    assert client.get("/papers/halo").json()["paper"]["year"] == 1997
+    assert client.get("/papers/halo", params={"format": "ris"}).text.startswith("TY  - JOUR\nID  - halo\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "words"),
+    [
+        ("/search?q=%20", 400, "query 1 is empty"),
+        ("/search?q=a&colour=red", 422, "colour"),
+        ("/search?q=a&mode=lexical&why=false", 400, "sciprism index five --lexical"),
+        ("/search?q=a&collection=fife", 404, "the nearest: five"),
+        ("/papers/hallo", 404, "five has no paper with the id 'hallo'; the nearest: 'halo'"),
+        ("/nowhere", 404, "Not Found"),
+    ],
+)
+def test_errors_say_what_to_do_and_name_no_path(client, folder, path, status, words):
+    answer = client.get(path)
+    assert answer.status_code == status and words in answer.json()["error"]["message"]
+    assert str(folder.parent) not in answer.text
+
+
+def test_pages_are_escaped_and_carry_a_policy(client):
+    answer = client.get("/library/five", params={"q": "<script>x</script> matter"}, headers=PAGE)
+    assert answer.status_code == 200 and "<script>" not in answer.text and "&lt;script&gt;" in answer.text
+    assert "A universal density profile" in answer.text
+    assert "script-src 'self'" in answer.headers["content-security-policy"]
+    assert "access-control-allow-origin" not in answer.headers
+    assert client.get("/library/five/papers/halo", headers=PAGE).status_code == 200
+    assert client.get("/static/style.css").status_code == 200
+    assert client.get("/library/fife", headers=PAGE).status_code == 404
+    assert client.get("/", headers=PAGE).headers["location"] == "/library/five"
+
+
+def test_other_computers_need_a_token(guarded):
+    assert [guarded.get(path).status_code for path in ("/health", "/search?q=a", "/metrics")] == [200, 401, 401]
+    bearer = {"authorization": f"Bearer {TOKEN}"}
+    assert guarded.get("/search?q=a", headers=bearer).status_code == 200
+    assert guarded.get("/search?q=a", headers={"authorization": "Bearer wrong"}).status_code == 401
+    assert guarded.get("/search?q=a", headers=PAGE).headers["location"] == "/sign-in?next=%2Fsearch%3Fq%3Da"
+
+
+def test_a_session_changes_nothing_without_the_token_of_its_page(guarded):
+    assert guarded.post("/sign-in", data={"token": "wrong"}).status_code == 401
+    answer = guarded.post("/sign-in", data={"token": TOKEN, "next": "//evil.example"})
+    cookie = answer.headers["set-cookie"]
+    assert answer.headers["location"] == "/" and "HttpOnly; SameSite=Lax" in cookie
+    page = guarded.get("/library/five", headers=PAGE)
+    csrf = re.search('name="csrf" content="(.*?)"', page.text)[1]
+    body = {"q": ["a"]}
+    assert guarded.post("/search", json=body).status_code == 403
+    assert guarded.post("/search", json=body, headers={"x-csrf-token": csrf}).status_code == 200
+    guarded.cookies.clear()
+    forged = {"cookie": f"sciprism_session={cookie.partition('=')[2].partition(';')[0]}0"}
+    assert guarded.get("/search?q=a", headers=forged).status_code == 401
+
+
+def test_foreign_hosts_origins_and_large_bodies_are_refused(client, guarded):
+    assert client.get("/health", headers={"host": "evil.example"}).status_code == 400
+    assert client.get("/health", headers={"host": "192.0.2.7:8000"}).status_code == 200
+    assert client.post("/search", json={"q": ["a"]}, headers={"origin": "https://evil.example"}).status_code == 403
+    bearer = {"authorization": f"Bearer {TOKEN}"}
+    answer = guarded.post("/search", json={"q": ["a" * 2000]}, headers=bearer)
+    assert answer.status_code == 413 and "larger than 0.001 MB" in answer.text
+    chunks = (b"x" * 600 for _ in range(4))
+    assert guarded.post("/search", content=chunks, headers=bearer).status_code == 413
+
+
+def test_a_client_has_a_rate():
+    seconds = 0.0
+    limit = RateLimit(2, clock=lambda: seconds)
+    assert [limit.take("a") > 0 for _ in range(21)] == [*[False] * 20, True]
+    assert limit.take("b") == 0 and limit.take("a") == 0.5
+    seconds = 0.5
+    assert limit.take("a") == 0 and limit.take("a") > 0
+
+
+def test_settings_and_tokens_are_checked(tmp_path):
+    with pytest.raises(InputError, match="--token-file, or state --no-auth"):
+        ServeSettings(host="0.0.0.0")
+    (tmp_path / "weak").write_text("secret\n")
+    with pytest.raises(InputError, match="line 1: write a token of at least 16"):
+        ServiceState(ServeSettings(token_file=tmp_path / "weak"), ServedCollections([]))
+
+
+def test_a_changed_collection_is_served_without_a_restart(tmp_path, tiny_encoder):
+    embed(PAPERS[:2], tiny_encoder, tmp_path / "five")
+    with start([tmp_path / "five"]) as client:
+        wait_until_ready(client)
+        assert client.get("/papers/crispr").status_code == 404
+        embed(PAPERS, tiny_encoder, tmp_path / "five")
+        assert client.get("/papers/crispr").status_code == 200
+        delete(tmp_path / "five", ["crispr"])
+        assert client.get("/papers/crispr").status_code == 404
+        (tmp_path / "five" / "manifest.json").write_text("{")
+        assert client.get("/papers/halo").status_code == 200
+
+
+def test_metrics_count_requests_by_route(client):
+    client.get("/papers/halo")
+    text = client.get("/metrics").text
+    assert re.search(r'sciprism_request_seconds_count\{method="GET",path="/papers/\{id:path\}",status="200"\}', text)
+    assert "sciprism_queue_texts 0.0" in text
