@@ -18,7 +18,6 @@ from sciprism.datasets.inputs import (
     ProbeInput,
     RerankInput,
     RetrievalInput,
-    Signature,
     Signatures,
     SpanInput,
     TaggingInput,
@@ -27,6 +26,7 @@ from sciprism.errors import InputError
 from sciprism.evaluation.overlap import PaperMatch, find_overlap, list_test_papers, read_test_papers
 from sciprism.evaluation.suites import suites
 from sciprism.papers import Label, Paper
+from sciprism.papers.records import Signature
 
 OPEN = suites["open"]
 LONG = " ".join(f"word{n} follows word{n + 1}" for n in range(60))

@@ -12,7 +12,6 @@ from sciprism.datasets.inputs import (
     ProbeInput,
     RerankInput,
     RetrievalInput,
-    Signature,
     Signatures,
     TaggingInput,
 )
@@ -25,7 +24,7 @@ from sciprism.evaluation.protocols.probe import ProbeProtocol
 from sciprism.evaluation.protocols.rank import RerankProtocol, RetrieveProtocol
 from sciprism.evaluation.protocols.tag import TagProtocol
 from sciprism.evaluation.uninformative import explain_uninformative
-from sciprism.papers.records import Label
+from sciprism.papers.records import Label, Signature
 
 NUMBERS = {"metric": "kendall_tau", "loss": "epsilon_insensitive"}
 

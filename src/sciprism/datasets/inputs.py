@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sciprism.arrays import Rows
 from sciprism.drop_report import DropReport
 from sciprism.formats import Role
-from sciprism.papers.records import Label, Paper
+from sciprism.papers.records import Label, Paper, Signature
 from sciprism.text.template import Item
 
 Target = str | tuple[str, ...] | float  # a class, several classes or labels, or a number to predict
@@ -171,21 +171,6 @@ class SpanInput(SplitInput):
     questions: Sequence[str]
     contexts: Sequence[str]
     answers: Sequence[tuple[Answer, ...]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Signature:
-    """One mention of an author on a paper. author: the true person. block: first initial and surname."""
-
-    id: str
-    paper: int
-    name: str
-    block: str
-    author: str
-    position: int = 0
-    coauthors: tuple[str, ...] = ()
-    affiliations: tuple[str, ...] = ()
-    email: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

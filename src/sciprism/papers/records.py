@@ -122,6 +122,21 @@ class Paper(_Record):
     place: Place | None = field(default=None, compare=False, repr=False)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signature:
+    """One mention of an author on a paper. author: the true person. block: first initial and surname."""
+
+    id: str
+    paper: int
+    name: str
+    block: str
+    author: str
+    position: int = 0
+    coauthors: tuple[str, ...] = ()
+    affiliations: tuple[str, ...] = ()
+    email: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Deletion:
     """A record of a data set that takes a paper out of it: the paper's id, and where the record was read."""

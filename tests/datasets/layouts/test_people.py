@@ -94,8 +94,8 @@ def test_what_is_wrong_is_told(home, tmp_path):
 @pytest.mark.data
 def test_the_open_mentions():
     pytest.importorskip("scipy")
-    from sciprism.evaluation.disambiguation.clustering import cluster_by_name, group_by_block
     from sciprism.metrics.predictions import b_cubed, b_cubed_f1
+    from sciprism.uses.disambiguation.clustering import cluster_by_name, group_by_block
 
     layout = AuthorMentions(signatures="author_disambiguation_robotics", papers="conference_papers")
     data = layout.read(DataRoot(Path(os.environ["SCIPRISM_DATA"])))

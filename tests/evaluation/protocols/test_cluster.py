@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from sciprism.datasets.inputs import Signature, Signatures
+from sciprism.datasets.inputs import Signatures
 from sciprism.errors import InputError
 from sciprism.evaluation.intervals import bootstrap_interval, estimate
 from sciprism.evaluation.protocols.cluster import ClusterProtocol, ClusterSourcesProtocol
 from sciprism.evaluation.task import EvaluationContext
-from sciprism.papers.records import Paper
+from sciprism.papers.records import Paper, Signature
 
 pytest.importorskip("lightgbm")
 pytest.importorskip("scipy")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.inputs import Signature, Signatures
+from sciprism.datasets.inputs import Signatures
 from sciprism.datasets.layouts.item_tables import (
     TableRow,
     check_references,
@@ -25,7 +25,7 @@ from sciprism.datasets.open_data import PARTS
 from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.papers.records import Paper
+from sciprism.papers.records import Paper, Signature
 
 SOURCES = ("arnetminer", "inspire", "kisti", "pubmed", "qian", "zbmath")
 Authors = tuple[tuple[int, str], ...]  # position and name

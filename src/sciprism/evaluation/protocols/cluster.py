@@ -16,7 +16,12 @@ from sciprism.arrays import Floats, Rows
 from sciprism.datasets.inputs import Signatures
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.evaluation.disambiguation.clustering import (
+from sciprism.evaluation.intervals import estimate
+from sciprism.evaluation.item_scores import ItemScores, average_parts
+from sciprism.evaluation.systems import System
+from sciprism.evaluation.task import EvaluationContext, ProtocolResult, check_metrics, protocols
+from sciprism.metrics.predictions import b_cubed, b_cubed_f1
+from sciprism.uses.disambiguation.clustering import (
     Dendrograms,
     MentionPairs,
     SameAuthorModel,
@@ -28,12 +33,7 @@ from sciprism.evaluation.disambiguation.clustering import (
     sample_pairs,
     train_same_author,
 )
-from sciprism.evaluation.disambiguation.features import FEATURES, PairFeatures, embedding_similarity, find_columns
-from sciprism.evaluation.intervals import estimate
-from sciprism.evaluation.item_scores import ItemScores, average_parts
-from sciprism.evaluation.systems import System
-from sciprism.evaluation.task import EvaluationContext, ProtocolResult, check_metrics, protocols
-from sciprism.metrics.predictions import b_cubed, b_cubed_f1
+from sciprism.uses.disambiguation.features import FEATURES, PairFeatures, embedding_similarity, find_columns
 
 METRICS = ("b3", "b3 without embedding", "b3 exact name", "difference")
 WITHOUT_EMBEDDING = frozenset(feature.group for feature in FEATURES) - {"embedding"}
@@ -151,7 +151,7 @@ class EncodedMentions:
         for row in used[~np.array(has_text)]:
             self.dropped.add("paper without text, no vector", data.papers[row].id)
         self._vectors: Floats = np.asarray(system.encode(context.papers(data.papers).take(used)), np.float32)
-        self._features = PairFeatures(data)
+        self._features = PairFeatures(data.papers, data.signatures)
         self._usable = self._features.english[used] & np.array(has_text)
 
     def pair_features(self, left: Rows, right: Rows) -> NDArray[np.float32]:

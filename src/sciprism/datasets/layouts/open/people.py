@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.inputs import MatchInput, Signature, Signatures
+from sciprism.datasets.inputs import MatchInput, Signatures
 from sciprism.datasets.layouts.open.sampling import ELSEWHERE, count_missing_data_sets, read_test_entries, to_rows
 from sciprism.datasets.open_data import PARTS
 from sciprism.datasets.split import SplitTable
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.papers.records import Paper
+from sciprism.papers.records import Paper, Signature
 
 REQUIRED = ("signature_id", "paper_id", "name", "author_id", "block")
 

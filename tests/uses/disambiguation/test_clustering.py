@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sciprism.datasets.inputs import Signature
 from sciprism.errors import InputError
-from sciprism.evaluation.disambiguation.clustering import (
+from sciprism.papers.records import Signature
+from sciprism.uses.disambiguation.clustering import (
     FEATURES,
     MentionPairs,
     all_pairs,

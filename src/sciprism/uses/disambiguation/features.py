@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import Jaro, LCSseq, Levenshtein, Prefix
 
 from sciprism.arrays import Floats, Rows
-from sciprism.datasets.inputs import Signatures
 from sciprism.errors import MissingExtraError
 from sciprism.papers.bibliographic_fields import Name, normalize, parse_name
 from sciprism.papers.languages import guess_language
-from sciprism.papers.records import Paper
+from sciprism.papers.records import Paper, Signature
 
 CHUNK = 20_000  # pairs at once: the n-gram rows of more would exceed the cache
 MAX_UNION = 5000  # cap of the union of long lists (coauthors, references)
@@ -80,13 +79,12 @@ class PairFeatures:
     the author lists of all papers, train, dev and test: they need no true persons.
     """
 
-    def __init__(self, data: Signatures) -> None:
-        signatures = data.signatures
+    def __init__(self, papers: Sequence[Paper], signatures: Sequence[Signature]) -> None:
         self._papers = np.array([signature.paper for signature in signatures], np.int64)
         self._positions = np.array([signature.position for signature in signatures], np.float32)
         self._names = [parse_name(signature.name) for signature in signatures]
         self._emails = [signature.email.casefold().partition("@")[::2] for signature in signatures]
-        self._counts = _count_names(self._names, data.papers)
+        self._counts = _count_names(self._names, papers)
         coauthors = [[parse_name(name) for name in signature.coauthors] for signature in signatures]
         self._affiliations = BagMatrix(
             [gram for place in signature.affiliations for gram in character_ngrams(place)] for signature in signatures
@@ -96,7 +94,7 @@ class PairFeatures:
         self._coauthor_grams = BagMatrix(
             [gram for name in names for gram in character_ngrams(name.whole)] for names in coauthors
         )
-        self._about = _PaperFeatures(data.papers, np.unique(self._papers))
+        self._about = _PaperFeatures(papers, np.unique(self._papers))
 
     @property
     def english(self) -> NDArray[np.bool_]:

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Doubles, Floats, Rows
-from sciprism.datasets.inputs import Signature
 from sciprism.errors import InputError, MissingExtraError
-from sciprism.evaluation.disambiguation.features import FEATURES, NAME_GROUPS
 from sciprism.metrics.predictions import b_cubed, b_cubed_f1
 from sciprism.papers.bibliographic_fields import parse_name
+from sciprism.papers.records import Signature
 from sciprism.parallel import map_threads
+from sciprism.uses.disambiguation.features import FEATURES, NAME_GROUPS
 
 PATIENCE = 50  # trees without a better dev AUC before training stops
 TreeSettings = Mapping[str, Any]

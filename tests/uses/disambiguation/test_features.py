@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sciprism.datasets.inputs import Signature, Signatures
-from sciprism.evaluation.disambiguation.features import (
+from sciprism.papers.bibliographic_fields import parse_name
+from sciprism.papers.records import Paper, Signature
+from sciprism.uses.disambiguation.features import (
     FEATURES,
     BagMatrix,
     PairFeatures,
@@ -20,8 +21,6 @@ from sciprism.evaluation.disambiguation.features import (
     name_similarity,
     word_ngrams,
 )
-from sciprism.papers.bibliographic_fields import parse_name
-from sciprism.papers.records import Paper
 
 NAMES = [feature.name for feature in FEATURES]
 ENGLISH = "We show that the order of the parts is known and that this is of use for all of the others."
@@ -71,13 +70,12 @@ MENTIONS = [
     ),
     Signature(id="2", paper=2, name="A. Lee", block="a lee", author="y"),
 ]
-DATA = Signatures(papers=PAPERS, signatures=MENTIONS, train=frozenset({"a lee"}), dev=frozenset(), test=frozenset())
 
 
 @pytest.fixture(scope="module")
 def rows():
     pytest.importorskip("scipy")
-    table = PairFeatures(DATA).table(np.array([0, 0]), np.array([1, 2]))
+    table = PairFeatures(PAPERS, MENTIONS).table(np.array([0, 0]), np.array([1, 2]))
     return [dict(zip(NAMES, row.tolist(), strict=True)) for row in table]
 
 
