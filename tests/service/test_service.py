@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("fastapi")
@@ -73,6 +75,55 @@ def test_search_has_the_document_of_the_command(client, folder, tiny_encoder):
         assert [hit["id"] for hit in ranked] == [hit["id"] for hit in hits]
         assert [hit["score"] for hit in ranked] == pytest.approx([hit["score"] for hit in hits], abs=1e-6)
         assert [hit["why"] for hit in ranked] == [hit["why"] for hit in hits]
+
+
+def test_embeddings_have_the_shape_of_openai(client, tiny_encoder):
+    texts = ["dark matter", "dna"]
+    vectors = tiny_encoder.encode_document(texts, normalize_embeddings=True)
+    model = client.get("/v1/models").json()["data"][0]["id"]
+    answer = client.post("/v1/embeddings", json={"model": model, "input": texts}).json()
+    assert answer["usage"] == {"prompt_tokens": 7, "total_tokens": 7} and answer["model"] == model
+    assert [row["index"] for row in answer["data"]] == [0, 1]
+    np.testing.assert_allclose([row["embedding"] for row in answer["data"]], vectors, atol=1e-6)
+    packed = {"model": f"{model}-query", "input": "dna", "encoding_format": "base64", "dimensions": 32, "user": "x"}
+    (row,) = client.post("/v1/embeddings", json=packed).json()["data"]
+    query = tiny_encoder.encode_query("dna", normalize_embeddings=True)
+    np.testing.assert_allclose(np.frombuffer(base64.b64decode(row["embedding"]), "<f4"), query, atol=1e-6)
+    long = client.post("/v1/embeddings", json={"input": ["gene " * 600, "gene"]})
+    assert long.headers["x-truncated-texts"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("request_body", "status", "words"),
+    [
+        ({"input": [1, 2]}, 400, "check_embedding_ctx_length=False"),
+        ({"input": [[1], [2]]}, 400, "send texts"),
+        ({"input": ["a", " "]}, 400, "text 2 is empty"),
+        ({"input": "a", "dimensions": 7}, 400, "has 32"),
+        ({"input": "a", "model": "ada"}, 404, "no model 'ada'"),
+        ({"input": "gene " * 600, "truncate": False}, 413, "the 512 that the model reads"),
+        ({"input": ["a"] * 2049}, 413, "at most 2,048"),
+        ({"model": "ada"}, 400, "input: Field required"),
+        ({"input": "a", "encoding_format": "hex"}, 400, "'float' or 'base64'"),
+    ],
+)
+def test_embeddings_that_cannot_be_given_say_why(client, request_body, status, words):
+    answer = client.post("/v1/embeddings", json=request_body)
+    assert answer.status_code == status and words in answer.json()["error"]["message"]
+
+
+def test_embeddings_and_rankings_of_text_embeddings_inference(client, tiny_encoder):
+    for path in ("/embed", "/"):
+        assert client.post(path, json={"inputs": "dna"}).json() == client.post(path, json={"inputs": ["dna"]}).json()
+    raw = client.post("/embed", json={"inputs": "dna", "normalize": False}).json()
+    np.testing.assert_allclose(raw, tiny_encoder.encode_document(["dna"]), atol=1e-6)
+    body = {"query": "dark matter", "texts": ["dna", "dark matter halos"], "return_text": True}
+    ranked = client.post("/rerank", json=body).json()
+    assert [(row["index"], row["text"]) for row in ranked] == [(1, "dark matter halos"), (0, "dna")]
+    cosine = tiny_encoder.similarity(tiny_encoder.encode_query("dark matter"), tiny_encoder.encode_document(["dna"]))
+    assert ranked[1]["score"] == pytest.approx(cosine.item(), abs=1e-6)
+    facts = client.get("/info").json()
+    assert facts["max_input_length"] == 512 and facts["model_sha"] == tiny_encoder.fingerprint
 
 
 def test_similar_papers_and_papers(client):

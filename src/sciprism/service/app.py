@@ -16,8 +16,8 @@ from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from sciprism.errors import InputError
-from sciprism.service import pages, papers
-from sciprism.service.batching import QueueFullError
+from sciprism.service import embeddings, pages, papers
+from sciprism.service.batching import QueueFullError, TextTooLongError
 from sciprism.service.collections import UnknownNameError
 from sciprism.service.limits import Guard, Refusal, error_response
 from sciprism.service.observation import Observer
@@ -45,6 +45,7 @@ def build_app(state: ServiceState) -> FastAPI:
         description="Search, similar papers, tags and embeddings of scientific papers.",
     )
     app.state.service = state
+    app.include_router(embeddings.router)
     app.include_router(papers.router)
     app.include_router(pages.router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
@@ -92,7 +93,8 @@ def _add_errors(app: FastAPI, state: ServiceState) -> None:
 
     @app.exception_handler(InputError)
     async def wrong(request: Request, error: InputError) -> Response:
-        return answer(request, 404 if isinstance(error, UnknownNameError) else 400, str(error))
+        statuses = {UnknownNameError: 404, TextTooLongError: 413}
+        return answer(request, statuses.get(type(error), 400), str(error))
 
     @app.exception_handler(Refusal)
     async def refused(request: Request, error: Refusal) -> Response:
@@ -105,7 +107,8 @@ def _add_errors(app: FastAPI, state: ServiceState) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
         places = (f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
-        return answer(request, 422, "; ".join(places))
+        status = 400 if request.url.path.startswith("/v1/") else 422  # as the services do whose clients come here
+        return answer(request, status, "; ".join(places))
 
     @app.exception_handler(HTTPException)
     async def other(request: Request, error: HTTPException) -> Response:

@@ -14,6 +14,7 @@ import numpy as np
 
 from sciprism.arrays import Floats
 from sciprism.encoders.streaming import CPU_BUDGET, CUDA_BUDGET, EncodingPass, Inputs, encode_sequences, read_inputs
+from sciprism.errors import InputError
 from sciprism.formats import Format, Role
 from sciprism.text.template import FIELDS
 
@@ -30,6 +31,19 @@ class QueueFullError(RuntimeError):
     def __init__(self, waiting: int, seconds: float) -> None:
         super().__init__(f"{waiting:,} texts wait for the model; try again in {seconds:.0f} s")
         self.seconds = seconds
+
+
+class TextTooLongError(InputError):
+    """Report a text of more tokens than the model reads, where it is not to be truncated."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedTexts:
+    """Vectors (n, dim), how many tokens were read, and how many texts were longer than the model reads."""
+
+    vectors: Floats
+    tokens: int
+    truncated: int
 
 
 @dataclass(slots=True, eq=False)
@@ -68,10 +82,10 @@ class TokenBatcher:
         self._runner: asyncio.Task[None] | None = None
         self._rate = 5_000.0  # tokens a second, measured from the first batch on
 
-    async def encode(self, texts: Sequence[str], *, format: Format, role: Role) -> tuple[Floats, list[int]]:
-        """Return one row per text, (n, dim), and the tokens of each text; prompts are the caller's to add.
+    async def encode(self, texts: Sequence[str], *, format: Format, role: Role, truncate: bool = True) -> EncodedTexts:
+        """Return one row per text; prompts are the caller's to add.
 
-        Raises QueueFullError where too many texts wait.
+        Raises QueueFullError where too many texts wait, TextTooLongError for long ones unless they are truncated.
         """
         if self.waiting + len(texts) > self.queue and self.waiting:
             tokens = sum(len(ids) for job in self._jobs for ids in job.sequences[job.next :])
@@ -80,7 +94,10 @@ class TokenBatcher:
         job = None
         try:
             loop = asyncio.get_running_loop()
-            sequences = await loop.run_in_executor(self._tokenize, self.encoder.tokenize, texts)
+            sequences, long = await loop.run_in_executor(self._tokenize, _tokenize, self.encoder, texts)
+            if long and not truncate:
+                limit = self.encoder.max_seq_length
+                raise TextTooLongError(f"{long} of the texts have more tokens than the {limit} that the model reads")
             rows = np.empty((len(texts), self.encoder.dim), np.float32)
             job = _Job(self.encoder.route(format, role), sequences, rows, loop.create_future())
             if sequences:
@@ -88,7 +105,7 @@ class TokenBatcher:
                 if self._runner is None or self._runner.done():
                     self._runner = loop.create_task(self._run())
                 await job.done
-            return rows, list(map(len, sequences))
+            return EncodedTexts(rows, sum(map(len, sequences)), long)
         finally:
             self.waiting -= len(texts)
             if job is not None and job in self._jobs:
@@ -143,6 +160,14 @@ class TokenBatcher:
                 job.rows[i] = row
 
 
+def _tokenize(encoder: Encoder, texts: Sequence[str]) -> tuple[list[list[int]], int]:
+    """Return the token ids of texts, truncated, and how many texts are longer."""
+    sequences = encoder.tokenize(texts)
+    limit = encoder.max_seq_length
+    full = (text for text, ids in zip(texts, sequences, strict=True) if len(ids) >= limit)
+    return sequences, sum(bool(encoder.tokenizer.encode(text).overflowing) for text in full)
+
+
 def _settle(job: _Job, error: BaseException | None = None) -> None:
     if not job.done.done():
         if error is None:
@@ -174,5 +199,5 @@ class SharedEncoder:
         template = self._batcher.encoder.settings.template
         texts = [template.text(item, role, fields) for item in inputs.items]
         future = asyncio.run_coroutine_threadsafe(self._batcher.encode(texts, format=format, role=role), self._loop)
-        vectors, _ = future.result()
+        vectors = future.result().vectors
         return cast("Floats", vectors[0]) if inputs.single else vectors

@@ -30,6 +30,9 @@ class Metrics:
         self.active = Gauge("sciprism_requests_active", "Requests that are answered now", registry=self.registry)
         self.queue = Gauge("sciprism_queue_texts", "Texts that wait for a model", registry=self.registry)
         self.batch_texts = Counter("sciprism_encoded_texts_total", "Texts that were encoded", registry=self.registry)
+        self.truncated = Counter(
+            "sciprism_truncated_texts_total", "Texts longer than the model reads", registry=self.registry
+        )
         self.batch_tokens = Histogram(
             "sciprism_batch_tokens", "Tokens of a batch", registry=self.registry, buckets=TOKENS
         )

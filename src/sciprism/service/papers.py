@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import to_json
 from starlette.responses import PlainTextResponse, Response
 
 from sciprism.encoders.encoder import Encoder
@@ -185,8 +186,6 @@ async def get_paper(
     )
 
 
-def json_response(document: Any) -> Response:
+def json_response(document: Any, headers: dict[str, str] | None = None) -> Response:
     """Return a document as JSON."""
-    from pydantic_core import to_json
-
-    return Response(to_json(document), media_type="application/json")
+    return Response(to_json(document), headers=headers, media_type="application/json")

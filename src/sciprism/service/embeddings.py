@@ -1,0 +1,215 @@
+"""Embeddings as OpenAI's API gives them, and embeddings and rankings as text-embeddings-inference gives them."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from sciprism.arrays import Floats, normalize_rows
+from sciprism.encoders.encoder import Encoder, compute_similarity
+from sciprism.errors import InputError
+from sciprism.formats import Format, Role
+from sciprism.papers.cleaning import is_blank
+from sciprism.service.batching import EncodedTexts, TokenBatcher
+from sciprism.service.collections import UnknownNameError
+from sciprism.service.limits import Refusal
+from sciprism.service.papers import json_response
+from sciprism.service.state import ServiceState
+
+router = APIRouter(tags=["embeddings"])
+SUFFIXES: dict[str, Role] = {"-query": "query", "-passage": "paper", "-paper": "paper"}
+"""End of a model's name -> the role of its texts: requests of OpenAI have no field for it; two are NVIDIA's."""
+ROLES: dict[str, Role] = {"query": "query", "passage": "paper", "document": "paper", "paper": "paper"}
+"""Input type or name of a prompt -> the role."""
+InputType = Literal["query", "passage", "document", "paper"]
+
+
+class OpenAIRequest(BaseModel):
+    """A request as the clients of OpenAI send it; input_type, format and truncate are additions."""
+
+    input: str | list[str] | list[int] | list[list[int]]
+    model: str = ""
+    encoding_format: Literal["float", "base64"] = "float"
+    dimensions: int | None = None
+    input_type: InputType | None = None
+    format: Format | None = None
+    truncate: bool = True
+
+
+class EmbedRequest(BaseModel):
+    """A request as the clients of text-embeddings-inference send it."""
+
+    inputs: str | list[str]
+    normalize: bool = True
+    prompt_name: InputType | None = None
+    truncate: bool = True
+    dimensions: int | None = None
+
+
+class RerankRequest(BaseModel):
+    """Texts to rank for a query. raw_scores: makes no difference, scores are the model's similarities."""
+
+    query: str
+    texts: list[str] = Field(min_length=1)
+    raw_scores: bool = False
+    return_text: bool = False
+    truncate: bool = True
+
+
+@router.post("/v1/embeddings")
+async def openai_embeddings(request: Request, body: OpenAIRequest) -> Response:
+    """Return the vectors of texts, as OpenAI's address of the same name does.
+
+    model: of those at /v1/models, "" is the first; its suffix -query or -paper, or input_type, says what the texts are.
+    """
+    batcher, role = _find_model(request.app.state.service, body.model)
+    role = ROLES[body.input_type] if body.input_type else role
+    encoded = await _encode(request, batcher, _read_texts(body.input), role, body.truncate, body.format)
+    vectors = _finish(batcher.encoder, encoded.vectors, body.dimensions, normalize=True)
+    return json_response(
+        {
+            "object": "list",
+            "model": body.model or _name(batcher),
+            "data": [
+                {"object": "embedding", "index": number, "embedding": embedding}
+                for number, embedding in enumerate(_format(vectors, body.encoding_format))
+            ],
+            "usage": {"prompt_tokens": encoded.tokens, "total_tokens": encoded.tokens},
+        },
+        _count_truncated(encoded),
+    )
+
+
+@router.get("/v1/models")
+async def openai_models(request: Request) -> dict[str, Any]:
+    """List the models."""
+    state: ServiceState = request.app.state.service
+    state.check_ready()
+    names = [_name(batcher) for batcher in state.batchers.values()]
+    models = [
+        {"id": name + end, "object": "model", "created": 0, "owned_by": "sciprism"}
+        for name in names
+        for end in ("", "-query", "-paper")
+    ]
+    return {"object": "list", "data": models}
+
+
+@router.post("/", include_in_schema=False)
+@router.post("/embed")
+async def embed(request: Request, body: EmbedRequest) -> Response:
+    """Return the vectors of texts, as text-embeddings-inference does; prompt_name says what the texts are."""
+    batcher = request.app.state.service.find_batcher("")
+    texts = [body.inputs] if isinstance(body.inputs, str) else body.inputs
+    encoded = await _encode(request, batcher, texts, ROLES[body.prompt_name or "paper"], body.truncate)
+    vectors = _finish(batcher.encoder, encoded.vectors, body.dimensions, normalize=body.normalize)
+    return json_response(vectors.tolist(), _count_truncated(encoded))
+
+
+@router.post("/rerank")
+async def rerank(request: Request, body: RerankRequest) -> Response:
+    """Rank texts by their similarity with a query, the best first."""
+    batcher = request.app.state.service.find_batcher("")
+    query, texts = await asyncio.gather(
+        _encode(request, batcher, [body.query], "query", body.truncate),
+        _encode(request, batcher, body.texts, "paper", body.truncate),
+    )
+    scores = compute_similarity(query.vectors, texts.vectors, batcher.encoder.distance)[0].tolist()
+    ranked = sorted(enumerate(scores), key=lambda item: -item[1])
+    return json_response(
+        [{"index": i, "score": score} | ({"text": body.texts[i]} if body.return_text else {}) for i, score in ranked],
+        _count_truncated(texts),
+    )
+
+
+@router.get("/info")
+async def info(request: Request) -> dict[str, Any]:
+    """Describe the first model, as text-embeddings-inference does."""
+    state: ServiceState = request.app.state.service
+    batcher = state.find_batcher("")
+    encoder, settings = batcher.encoder, state.settings
+    return {
+        "model_id": _name(batcher),
+        "model_sha": encoder.fingerprint,
+        "model_dtype": encoder.precision,
+        "model_type": {"embedding": {"pooling": encoder.settings.pooling}},
+        "max_concurrent_requests": settings.queue,
+        "max_input_length": encoder.max_seq_length,
+        "max_batch_tokens": batcher.budget,
+        "max_client_batch_size": settings.max_texts,
+        "auto_truncate": True,
+        "tokenization_workers": 1,
+        "version": version("sciprism"),
+    }
+
+
+def _find_model(state: ServiceState, name: str) -> tuple[TokenBatcher, Role]:
+    """Return the model of a name with or without a suffix, and the role that it says."""
+    try:
+        return state.find_batcher(name), "paper"
+    except UnknownNameError:
+        for suffix, role in SUFFIXES.items():
+            if name.endswith(suffix):
+                return state.find_batcher(name.removesuffix(suffix)), role
+        raise
+
+
+def _read_texts(given: str | list[str] | list[int] | list[list[int]]) -> list[str]:
+    if isinstance(given, str):
+        return [given]
+    texts = [text for text in given if isinstance(text, str)]
+    if len(texts) < len(given):
+        raise InputError(
+            "input holds numbers of tokens, which are of another model's vocabulary; send texts "
+            "(LangChain: OpenAIEmbeddings(check_embedding_ctx_length=False))"
+        )
+    return texts
+
+
+async def _encode(
+    request: Request, batcher: TokenBatcher, texts: list[str], role: Role, truncate: bool, format: Format | None = None
+) -> EncodedTexts:
+    """Return the vectors of texts. Raises Refusal for too many or too long ones, InputError for those without words."""
+    limit = request.app.state.service.settings.max_texts
+    if len(texts) > limit:
+        raise Refusal(413, f"{len(texts):,} texts in one request; send at most {limit:,}")
+    if empty := next((number for number, text in enumerate(texts, 1) if is_blank(text)), 0):
+        raise InputError(f"text {empty} is empty; leave it out")
+    template, format = batcher.encoder.settings.template, format or batcher.encoder.search_format
+    encoded = await batcher.encode(
+        [template.text(text, role) for text in texts], format=format, role=role, truncate=truncate
+    )
+    request.app.state.service.metrics.truncated.inc(encoded.truncated)
+    return encoded
+
+
+def _finish(encoder: Encoder, vectors: Floats, dimensions: int | None, *, normalize: bool) -> Floats:
+    """Return vectors of length 1 where the model compares by cosines: dot products are cosines then."""
+    if dimensions not in (None, encoder.dim):
+        raise InputError(f"dimensions is {dimensions}; {_short(encoder)} has {encoder.dim}, which cannot be fewer")
+    return normalize_rows(vectors) if normalize and encoder.distance == "cosine" else vectors
+
+
+def _format(vectors: Floats, encoding: str) -> list[Any]:
+    if encoding == "float":
+        return vectors.tolist()
+    return [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in np.ascontiguousarray(vectors)]
+
+
+def _count_truncated(encoded: EncodedTexts) -> dict[str, str]:
+    return {"x-truncated-texts": str(encoded.truncated)} if encoded.truncated else {}
+
+
+def _name(batcher: TokenBatcher) -> str:
+    return _short(batcher.encoder)
+
+
+def _short(encoder: Encoder) -> str:
+    return Path(encoder.name).name
