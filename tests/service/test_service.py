@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -18,10 +19,11 @@ from starlette.testclient import TestClient
 from five_papers import PAPERS
 from sciprism.errors import InputError
 from sciprism.service.app import build_app
-from sciprism.service.collections import ServedCollections
+from sciprism.service.collections import ServedCollections, UnknownNameError
 from sciprism.service.limits import RateLimit
 from sciprism.service.settings import ServeSettings
 from sciprism.service.state import ServiceState
+from sciprism.service.workspace import Workspace
 from sciprism.store import delete, embed
 from sciprism.uses.collection import Collection
 
@@ -234,3 +236,80 @@ def test_metrics_count_requests_by_route(client):
     text = client.get("/metrics").text
     assert re.search(r'sciprism_request_seconds_count\{method="GET",path="/papers/\{id:path\}",status="200"\}', text)
     assert "sciprism_queue_texts 0.0" in text
+
+
+BIB = (
+    "@misc{a, title={Dark matter halos}}\n@misc{b, title={A guide RNA}, abstract={It directs the enzyme.}}\n@misc{c}\n"
+)
+
+
+def wait_for_upload(client, id, headers=None):
+    while (upload := client.get(f"/workspace/collections/{id}", headers=headers).json())["state"] in (
+        "waiting",
+        "embedding",
+    ):
+        time.sleep(0.01)
+    return upload
+
+
+def test_an_upload_is_a_collection_of_its_owner(folder, tmp_path):
+    (tmp_path / "tokens").write_text(f"ada: {TOKEN}\nbob: {TOKEN[::-1]}\n")
+    ada, bob = ({"authorization": f"Bearer {token}"} for token in (TOKEN, TOKEN[::-1]))
+    settings = {"workspace": tmp_path / "work", "token_file": tmp_path / "tokens", "quota": 0.001}
+    with start([folder], **settings) as client:
+        wait_until_ready(client)
+        place = "/workspace/collections"
+        answer = client.post(place, params={"filename": "../my refs.bib"}, content=BIB, headers=ada)
+        assert answer.status_code == 202 and answer.json()["name"] == "../my refs.bib"
+        id = answer.json()["id"]
+        upload = wait_for_upload(client, id, ada)
+        assert (upload["state"], upload["papers"], upload["skipped"]) == ("ready", 2, 1)
+        assert "record 3" in upload["reasons"][0] and str(tmp_path) not in str(upload)
+        query = {"q": "halos", "collection": id, "mode": "hybrid", "k": 1}
+        assert client.get("/search", params=query, headers=ada).json()["rankings"][0]["hits"][0]["id"] == "a"
+        assert client.get("/search", params=query, headers=bob).status_code == 404
+        assert client.delete(f"{place}/{id}", headers=bob).status_code == 404
+        assert client.get(place, headers=bob).json()["collections"] == []
+        full = client.post(place, params={"filename": "b.bib"}, content=BIB, headers=ada)
+        assert full.status_code == 507 and "0.0 of your 0.001 MB are free" in full.text
+        assert client.delete(f"{place}/{id}", headers=ada).status_code == 204
+        assert not [path for path in (tmp_path / "work").rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("refs.sqlite", b"x", "not of a kind that can be uploaded"),
+        ("refs.bib", b"\x1f\x8b\x08", "compressed or a database"),
+        ("refs.bib", b" ", "the file is empty"),
+    ],
+)
+def test_uploads_that_are_refused(work_client, name, content, words):
+    answer = work_client.post("/workspace/collections", params={"filename": name}, content=content)
+    assert answer.status_code == 400 and words in answer.text
+
+
+@pytest.fixture(scope="module")
+def work_client(folder, tmp_path_factory) -> Iterator[TestClient]:
+    with start([folder], workspace=tmp_path_factory.mktemp("work")) as client:
+        wait_until_ready(client)
+        yield client
+
+
+def test_an_upload_without_papers_says_so(work_client):
+    post = {"params": {"filename": "refs.ris", "name": "mine"}, "content": "TY  - JOUR\nER  - \n"}
+    upload = wait_for_upload(work_client, work_client.post("/workspace/collections", **post).json()["id"])
+    assert upload["state"] == "failed" and upload["name"] == "mine" and "the file holds no paper" in upload["error"]
+
+
+def test_the_workspace_forgets_what_expired_and_what_a_kill_left(tmp_path):
+    workspace = Workspace(tmp_path, quota=1, expiry=3)
+    item, other = (workspace.create("ada", "notes", name, {"a.txt": b"a"}) for name in ("old", "new"))
+    os.utime(item.folder / "item.json", (0, 0))
+    (tmp_path / "owner-ada" / ".gone-notes-1").mkdir()
+    (tmp_path / "owner-ada" / "notes-without-record").mkdir()
+    assert workspace.clean() == 1 and workspace.list("ada") == [other]
+    for id in (item.id, "../owner-ada", ".gone-notes-1", "notes-without-record"):
+        with pytest.raises(UnknownNameError):
+            workspace.find("ada", id)
+    assert not (tmp_path / "owner-ada" / ".gone-notes-1").exists()

@@ -16,24 +16,27 @@ from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from sciprism.errors import InputError
-from sciprism.service import embeddings, pages, papers
+from sciprism.service import embeddings, pages, papers, uploads
 from sciprism.service.batching import QueueFullError, TextTooLongError
 from sciprism.service.collections import UnknownNameError
-from sciprism.service.limits import Guard, Refusal, error_response
+from sciprism.service.limits import Guard
 from sciprism.service.observation import Observer
+from sciprism.service.responses import Refusal, error_response
 from sciprism.service.state import ServiceState
 
 log = logging.getLogger("sciprism.service")
+CLEANING = 3600  # seconds between two looks for items that expired
 
 
 def build_app(state: ServiceState) -> FastAPI:
     """Return the application of a service, whose models it loads when it starts."""
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.loading = asyncio.create_task(_load(state))
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        tasks = [asyncio.create_task(_load(state)), asyncio.create_task(_clean(state))]
         yield
-        app.state.loading.cancel()
+        for task in tasks:
+            task.cancel()
         state.close()
 
     app = FastAPI(
@@ -47,6 +50,7 @@ def build_app(state: ServiceState) -> FastAPI:
     app.state.service = state
     app.include_router(embeddings.router)
     app.include_router(papers.router)
+    app.include_router(uploads.router)
     app.include_router(pages.router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
     _add_operations(app, state)
@@ -62,6 +66,14 @@ async def _load(state: ServiceState) -> None:
         log.info("ready", extra={"models": [batcher.encoder.name for batcher in state.batchers.values()]})
     except Exception as error:  # noqa: BLE001 (the server stops and shows it)
         state.failure = error
+
+
+async def _clean(state: ServiceState) -> None:
+    """Delete now and then what expired."""
+    while state.uploads is not None:
+        if expired := await state.run(state.uploads.workspace.clean):
+            log.info("deleted expired items", extra={"items": expired})
+        await asyncio.sleep(CLEANING)
 
 
 def _add_operations(app: FastAPI, state: ServiceState) -> None:
@@ -84,7 +96,7 @@ def _add_operations(app: FastAPI, state: ServiceState) -> None:
 
 def _add_errors(app: FastAPI, state: ServiceState) -> None:
     def answer(request: Request, status: int, message: str, headers: dict[str, str] | None = None) -> Response:
-        message = state.collections.hide_paths(message)
+        message = state.hide_paths(message)
         if "text/html" in request.headers.get("accept", "") and request.method == "GET":
             page: HTMLResponse = pages.render(request, "error.html", status, error=message)
             page.headers.update(headers or {})

@@ -25,6 +25,9 @@ OnBatch = Callable[[int, int, float], None]
 """Called after a batch with its texts, its tokens and the seconds that it took."""
 
 
+POLL = 1.0  # seconds between two looks of a thread at whether the service still runs
+
+
 class QueueFullError(RuntimeError):
     """Report that too many texts wait for the model. seconds: after which to try again."""
 
@@ -183,10 +186,13 @@ def _device_budget(encoder: Encoder) -> int:
 
 
 class SharedEncoder:
-    """An encoder for the threads of uses: its calls of `encode` join the batches; all else is the encoder's own."""
+    """An encoder for the threads of uses: its calls of `encode` join the batches; all else is the encoder's own.
 
-    def __init__(self, batcher: TokenBatcher, loop: asyncio.AbstractEventLoop) -> None:
-        self._batcher, self._loop = batcher, loop
+    patient: wait where the queue is full, as work in the background does.
+    """
+
+    def __init__(self, batcher: TokenBatcher, loop: asyncio.AbstractEventLoop, *, patient: bool = False) -> None:
+        self._batcher, self._loop, self._patient = batcher, loop, patient
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._batcher.encoder, name)
@@ -198,6 +204,25 @@ class SharedEncoder:
         inputs = read_inputs(items, fields)
         template = self._batcher.encoder.settings.template
         texts = [template.text(item, role, fields) for item in inputs.items]
-        future = asyncio.run_coroutine_threadsafe(self._batcher.encode(texts, format=format, role=role), self._loop)
-        vectors = future.result().vectors
+        vectors = self._wait(texts, format, role)
         return cast("Floats", vectors[0]) if inputs.single else vectors
+
+    def encode_all(self, items: Inputs, *, role: Role = "paper", formats: Sequence[Format]) -> dict[Format, Floats]:
+        """Return the vectors of each format, as `Encoder.encode_all` does."""
+        return {format: self.encode(items, format=format, role=role) for format in formats}
+
+    def _wait(self, texts: Sequence[str], format: Format, role: Role) -> Floats:
+        work = self._batcher.encode(texts, format=format, role=role)
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        while True:
+            try:
+                return future.result(POLL).vectors
+            except QueueFullError:
+                if not self._patient:
+                    raise
+                time.sleep(POLL)
+                work = self._batcher.encode(texts, format=format, role=role)
+                future = asyncio.run_coroutine_threadsafe(work, self._loop)
+            except TimeoutError:
+                if not self._loop.is_running():  # the service has stopped
+                    raise

@@ -91,12 +91,6 @@ class ServedCollections(Mapping[str, ServedCollection]):
     def __len__(self) -> int:
         return len(self._served)
 
-    def hide_paths(self, message: str) -> str:
-        """Return a message of a use with the names of collections in place of their folders."""
-        for served in self._served.values():
-            message = message.replace(str(served.folder), served.name)
-        return message
-
     def choose(self, name: str) -> ServedCollection:
         """Return the collection of a name; "" is the only one. Raises UnknownNameError for an unknown name."""
         if not name and len(self) > 1:

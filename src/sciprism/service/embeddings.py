@@ -20,8 +20,7 @@ from sciprism.formats import Format, Role
 from sciprism.papers.cleaning import is_blank
 from sciprism.service.batching import EncodedTexts, TokenBatcher
 from sciprism.service.collections import UnknownNameError
-from sciprism.service.limits import Refusal
-from sciprism.service.papers import json_response
+from sciprism.service.responses import Refusal, json_response
 from sciprism.service.state import ServiceState
 
 router = APIRouter(tags=["embeddings"])

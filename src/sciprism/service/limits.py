@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
 import traceback
@@ -20,6 +19,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sciprism.service.identity import COOKIE, CSRF_HEADER, EVERYONE, SESSION_SECONDS, Gatekeeper, Identity
+from sciprism.service.responses import Refusal, error_response
 from sciprism.service.settings import MEGABYTE, ServeSettings
 
 log = logging.getLogger("sciprism.service")
@@ -42,24 +42,6 @@ HEADERS = {
 BURST = 10  # seconds of the rate that may come at once
 MAX_CLIENTS = 10_000  # whose rates are remembered
 FAILURES = 0.2  # wrong tokens a second that one address may send
-
-
-class Refusal(Exception):  # noqa: N818 (an answer, not a failure)
-    """An answer that ends a request: its status, the reason, and what to do."""
-
-    def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
-        super().__init__(message)
-        self.status, self.message, self.headers = status, message, headers or {}
-
-
-def error_response(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
-    """Return an error in the shape that OpenAI's clients read."""
-    kind = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}.get(
-        status, "invalid_request_error" if status < 500 else "server_error"
-    )
-    content = {"error": {"message": message, "type": kind, "param": None, "code": status}}
-    text = json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")
-    return Response(text, status, headers, media_type="application/json")
 
 
 class RateLimit:

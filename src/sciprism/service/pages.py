@@ -13,8 +13,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from sciprism.errors import InputError
 from sciprism.service.identity import Identity
-from sciprism.service.limits import error_response, session_cookie
+from sciprism.service.limits import session_cookie
 from sciprism.service.papers import SearchRequest, find_paper, rank_queries
+from sciprism.service.responses import error_response
 from sciprism.service.state import ServiceState
 
 HERE = Path(__file__).parent
@@ -55,7 +56,7 @@ async def search_page(
 ) -> Response:
     """Show the search of a collection and what a query finds."""
     state: ServiceState = request.app.state.service
-    state.collections.choose(name)
+    state.find_collection(request.state.identity.owner, name)
     values: dict[str, Any] = {"name": name, "q": q, "mode": mode, "year": years, "hits": None}
     if q.strip():
         first, _, last = years.partition("-") if "-" in years else (years, "", years)
@@ -63,7 +64,7 @@ async def search_page(
             asked = SearchRequest.model_validate(
                 {"collection": name, "q": [q], "mode": mode, "year_from": first or None, "year_to": last or None}
             )
-            values["hits"] = (await rank_queries(state, asked))[0].hits
+            values["hits"] = (await rank_queries(request, asked))[0].hits
         except ValidationError as error:
             values["error"] = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
         except InputError as error:
@@ -74,7 +75,7 @@ async def search_page(
 @router.get("/library/{name}/papers/{id:path}")
 async def paper_page(request: Request, name: str, id: str) -> Response:
     """Show a paper."""
-    paper = await find_paper(request.app.state.service, name, id)
+    paper = await find_paper(request, name, id)
     return render(request, "paper.html", name=name, paper=paper)
 
 

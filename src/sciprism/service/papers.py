@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic_core import to_json
 from starlette.responses import PlainTextResponse, Response
 
 from sciprism.encoders.encoder import Encoder
@@ -15,6 +14,7 @@ from sciprism.errors import InputError
 from sciprism.papers.bibliography_entries import find_doi, find_url, format_bibtex, format_ris
 from sciprism.papers.records import Paper
 from sciprism.service.collections import UnknownNameError
+from sciprism.service.responses import json_response
 from sciprism.service.state import ServiceState
 from sciprism.store import Filter, StoredCollection
 from sciprism.store.paper_lookup import check_filter, describe_unknown
@@ -22,6 +22,7 @@ from sciprism.uses.rankings import Ranking
 from sciprism.uses.search import check_queries, search, similar, similar_to_papers
 
 router = APIRouter(tags=["papers"])
+Result = TypeVar("Result")
 MAX_K = 1_000
 MAX_QUERIES = 256
 
@@ -84,38 +85,42 @@ class SimilarRequest(Conditions):
     mode: Literal["exact", "approximate"] = "exact"
 
 
-async def rank_queries(state: ServiceState, request: SearchRequest) -> list[Ranking]:
+async def use_collection(request: Request, name: str, work: Callable[[StoredCollection, Encoder], Result]) -> Result:
+    """Return what a use of a collection returns; name: of a served one, or of the caller's uploads."""
+    state: ServiceState = request.app.state.service
+    return await state.use(request.state.identity.owner, name, work)
+
+
+async def rank_queries(request: Request, body: SearchRequest) -> list[Ranking]:
     """Return the ranking of each query."""
-    chosen = request.build()
-    check_queries(request.q, request.k, request.mode)
+    chosen = body.build()
+    check_queries(body.q, body.k, body.mode)
 
     def work(stored: StoredCollection, encoder: Encoder) -> list[Ranking]:
         check_filter(stored, chosen)
-        needed = encoder if request.why or request.mode != "lexical" else None
-        return search(stored, needed, request.q, request.k, mode=request.mode, filter=chosen, why=request.why)
+        needed = encoder if body.why or body.mode != "lexical" else None
+        return search(stored, needed, body.q, body.k, mode=body.mode, filter=chosen, why=body.why)
 
-    return await state.use(request.collection, work)
+    return await use_collection(request, body.collection, work)
 
 
-async def rank_similar(state: ServiceState, request: SimilarRequest) -> list[Ranking]:
+async def rank_similar(request: Request, body: SimilarRequest) -> list[Ranking]:
     """Return the ranking of each paper. Raises InputError unless either a stored or other papers are named."""
-    if bool(request.to) == bool(request.papers):
+    if bool(body.to) == bool(body.papers):
         raise InputError("state one of `to`, a stored paper, and `papers`")
-    chosen, papers = request.build(), [paper.build() for paper in request.papers]
+    chosen, papers = body.build(), [paper.build() for paper in body.papers]
 
     def work(stored: StoredCollection, encoder: Encoder) -> list[Ranking]:
         check_filter(stored, chosen)
         if papers:
-            return similar_to_papers(
-                stored, encoder, papers, request.k, mode=request.mode, filter=chosen, why=request.why
-            )
-        needed = encoder if request.why else None
-        return [similar(stored, needed, request.to, request.k, mode=request.mode, filter=chosen)]
+            return similar_to_papers(stored, encoder, papers, body.k, mode=body.mode, filter=chosen, why=body.why)
+        needed = encoder if body.why else None
+        return [similar(stored, needed, body.to, body.k, mode=body.mode, filter=chosen)]
 
-    return await state.use(request.collection, work)
+    return await use_collection(request, body.collection, work)
 
 
-async def find_paper(state: ServiceState, collection: str, id: str) -> Paper:
+async def find_paper(request: Request, collection: str, id: str) -> Paper:
     """Return a paper by its id. Raises UnknownNameError with the nearest ids."""
 
     def work(stored: StoredCollection, _: Encoder) -> Paper:
@@ -124,27 +129,30 @@ async def find_paper(state: ServiceState, collection: str, id: str) -> Paper:
             raise UnknownNameError(describe_unknown(stored, id))
         return stored.papers([row])[0]
 
-    return await state.use(collection, work)
+    return await use_collection(request, collection, work)
 
 
-def rankings_document(schema: str, state: ServiceState, request: Conditions, rankings: Sequence[Ranking]) -> Any:
-    """Return the document of rankings, as the command of the schema prints it."""
-    name, mode = state.collections.choose(request.collection).name, getattr(request, "mode", "exact")
-    return {"schema": schema, "collection": name, "mode": mode, "rankings": [item.to_json() for item in rankings]}
+def describe_rankings(request: Request, kind: str, body: Conditions, mode: str, ranked: Sequence[Ranking]) -> Any:
+    """Return the document of rankings, as the command of that name prints it."""
+    names = {"collection": name_collection(request, body.collection), "mode": mode}
+    return {"schema": f"sciprism.{kind}/1", **names, "rankings": [ranking.to_json() for ranking in ranked]}
+
+
+def name_collection(request: Request, name: str) -> str:
+    """Return the name of the collection that is used: of the only one where none is stated."""
+    return name or next(iter(request.app.state.service.collections))
 
 
 @router.get("/search")
-async def get_search(request: Request, query: Annotated[SearchRequest, Query()]) -> dict[str, Any]:
+async def get_search(request: Request, query: Annotated[SearchRequest, Query()]) -> Response:
     """Rank the papers of a collection for a query in words; q may be repeated."""
     return await post_search(request, query)
 
 
 @router.post("/search")
-async def post_search(request: Request, body: SearchRequest) -> dict[str, Any]:
+async def post_search(request: Request, body: SearchRequest) -> Response:
     """Rank the papers of a collection for each query."""
-    state: ServiceState = request.app.state.service
-    document: dict[str, Any] = rankings_document("sciprism.search/1", state, body, await rank_queries(state, body))
-    return document
+    return json_response(describe_rankings(request, "search", body, body.mode, await rank_queries(request, body)))
 
 
 @router.get("/similar")
@@ -154,17 +162,15 @@ async def get_similar(
     collection: str = "",
     k: Annotated[int, Query(ge=1, le=MAX_K)] = 10,
     why: bool = True,
-) -> dict[str, Any]:
+) -> Response:
     """Rank the papers of a collection that are nearest to one of them."""
     return await post_similar(request, SimilarRequest(to=to, collection=collection, k=k, why=why))
 
 
 @router.post("/similar")
-async def post_similar(request: Request, body: SimilarRequest) -> dict[str, Any]:
+async def post_similar(request: Request, body: SimilarRequest) -> Response:
     """Rank the papers of a collection that are nearest to one of them, or to papers from elsewhere."""
-    state: ServiceState = request.app.state.service
-    document: dict[str, Any] = rankings_document("sciprism.similar/1", state, body, await rank_similar(state, body))
-    return document
+    return json_response(describe_rankings(request, "similar", body, body.mode, await rank_similar(request, body)))
 
 
 @router.get("/papers/{id:path}")
@@ -172,20 +178,10 @@ async def get_paper(
     request: Request, id: str, collection: str = "", format: Literal["json", "bibtex", "ris"] = "json"
 ) -> Response:
     """Return a paper of a collection, as JSON or as an entry of a bibliography."""
-    state: ServiceState = request.app.state.service
-    paper = await find_paper(state, collection, id)
+    paper = await find_paper(request, collection, id)
     if format != "json":
         entries = format_bibtex([(paper, "")]) if format == "bibtex" else format_ris([(paper, "")])
         return PlainTextResponse("\n".join(entries) + "\n")
-    return json_response(
-        {
-            "schema": "sciprism.paper/1",
-            "collection": state.collections.choose(collection).name,
-            "paper": paper.to_json() | {"doi": find_doi(paper), "url": find_url(paper)},
-        }
-    )
-
-
-def json_response(document: Any, headers: dict[str, str] | None = None) -> Response:
-    """Return a document as JSON."""
-    return Response(to_json(document), headers=headers, media_type="application/json")
+    facts = paper.to_json() | {"doi": find_doi(paper), "url": find_url(paper)}
+    names = {"schema": "sciprism.paper/1", "collection": name_collection(request, collection)}
+    return json_response(names | {"paper": facts})

@@ -8,10 +8,12 @@ import logging
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import uvicorn
 
 from sciprism.errors import InputError
+from sciprism.files import lock_folder
 from sciprism.service.app import build_app
 from sciprism.service.observation import JsonLines
 from sciprism.service.state import ServiceState
@@ -39,7 +41,8 @@ def serve(state: ServiceState, on_start: Callable[[str], None]) -> None:
     server = uvicorn.Server(config)
     host, port = listener.getsockname()[:2]
     on_start(f"http://{f'[{host}]' if ':' in host else host}:{port}")
-    asyncio.run(_run(server, listener, state))
+    with lock_folder(settings.workspace) if settings.workspace else nullcontext():
+        asyncio.run(_run(server, listener, state))
     if state.failure is not None:
         raise state.failure
 

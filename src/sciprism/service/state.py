@@ -12,9 +12,12 @@ from sciprism.errors import DamagedFileError
 from sciprism.service.batching import SharedEncoder, TokenBatcher
 from sciprism.service.collections import ServedCollection, ServedCollections, UnknownNameError, load_encoders
 from sciprism.service.identity import Gatekeeper
-from sciprism.service.limits import FAILURES, RateLimit, Refusal
+from sciprism.service.limits import FAILURES, RateLimit
 from sciprism.service.observation import Metrics
+from sciprism.service.responses import Refusal
 from sciprism.service.settings import ServeSettings
+from sciprism.service.uploads import KIND, Uploads
+from sciprism.service.workspace import Workspace
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
@@ -33,6 +36,7 @@ class ServiceState:
         self.sign_ins = RateLimit(FAILURES)
         self.batchers: dict[str, TokenBatcher] = {}
         self.failure: BaseException | None = None
+        self.uploads = self._open_workspace()
         self._threads = ThreadPoolExecutor(THREADS, "use")
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -46,6 +50,15 @@ class ServiceState:
         self._loop = asyncio.get_running_loop()
         encoders = await asyncio.to_thread(load_encoders, self.collections, self.model)
         self.batchers = {fingerprint: self._build_batcher(encoder) for fingerprint, encoder in encoders.items()}
+        if self.uploads is not None:
+            self.uploads.resume()
+
+    def _open_workspace(self) -> Uploads | None:
+        settings = self.settings
+        if settings.workspace is None:
+            return None
+        workspace = Workspace(settings.workspace, quota=settings.quota, expiry=settings.expiry)
+        return Uploads(workspace, lambda: self._share(next(iter(self.batchers.values())), patient=True))
 
     def _build_batcher(self, encoder: Encoder) -> TokenBatcher:
         batcher = TokenBatcher(
@@ -68,8 +81,11 @@ class ServiceState:
     def share_encoder(self, stored: StoredCollection) -> Encoder:
         """Return the encoder of a collection, for uses in other threads."""
         self.check_ready()
+        return self._share(self.batchers[stored.manifest.encoder.fingerprint])
+
+    def _share(self, batcher: TokenBatcher, *, patient: bool = False) -> Encoder:
         assert self._loop is not None
-        return cast("Encoder", SharedEncoder(self.batchers[stored.manifest.encoder.fingerprint], self._loop))
+        return cast("Encoder", SharedEncoder(batcher, self._loop, patient=patient))
 
     def check_ready(self) -> None:
         """Raise Refusal while the models are loaded."""
@@ -80,10 +96,25 @@ class ServiceState:
         """Return what a function returns that runs in one of the threads."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
 
-    async def use(self, name: str, work: Callable[[StoredCollection, Encoder], Result]) -> Result:
+    def find_collection(self, owner: str, name: str) -> ServedCollection:
+        """Return a served collection, or an upload of an owner. Raises UnknownNameError for another name."""
+        if self.uploads is not None and name.startswith(KIND):
+            return self.uploads.open(owner, name)
+        return self.collections.choose(name)
+
+    def hide_paths(self, message: str) -> str:
+        """Return a message of a use with the names of collections in place of their folders."""
+        folders = [(served.folder, served.name) for served in self.collections.values()]
+        if self.uploads is not None:
+            folders += [(item.folder, item.id) for item in self.uploads.workspace.list_all() if item.id in message]
+        for folder, name in folders:
+            message = message.replace(str(folder), name)
+        return message
+
+    async def use(self, owner: str, name: str, work: Callable[[StoredCollection, Encoder], Result]) -> Result:
         """Return what a use of a collection and its encoder returns; once more where its files were just replaced."""
         self.check_ready()
-        served = self.collections.choose(name)
+        served = self.find_collection(owner, name)
         return await self.run(self._use, served, work)
 
     def _use(self, served: ServedCollection, work: Callable[[StoredCollection, Encoder], Result]) -> Result:
@@ -98,4 +129,6 @@ class ServiceState:
 
     def close(self) -> None:
         """Free the threads, after the last request."""
+        if self.uploads is not None:
+            self.uploads.close()
         self._threads.shutdown(wait=False, cancel_futures=True)

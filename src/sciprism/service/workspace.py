@@ -1,0 +1,146 @@
+"""What people upload or decide: a folder for each item, with an owner, a quota and an expiry.
+
+An item is there as a whole or not at all, whenever the service is killed.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from json import JSONDecodeError, loads
+from pathlib import Path
+from urllib.parse import quote
+
+from sciprism.files import sync_folder, write_atomically, write_json
+from sciprism.service.collections import UnknownNameError
+from sciprism.service.responses import Refusal
+from sciprism.service.settings import MEGABYTE
+
+RECORD = "item.json"
+DAY = 86_400.0
+_DRAFT, _GONE, _OWNER = ".draft-", ".gone-", "owner-"
+MAX_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceItem:
+    """Something that an owner has in the workspace. kind: what it is, such as upload; it begins the id."""
+
+    id: str
+    kind: str
+    name: str
+    created: str
+    folder: Path
+
+    def to_json(self) -> dict[str, str]:
+        """Return all but the folder."""
+        return {name: value for name, value in asdict(self).items() if name != "folder"}
+
+
+class Workspace:
+    """A folder of items by owner; an item that was not used for some days is deleted. quota: MB of each owner."""
+
+    def __init__(self, folder: Path, *, quota: float, expiry: float) -> None:
+        self.folder = folder
+        self._quota, self._expiry = quota, expiry
+
+    def create(self, owner: str, kind: str, name: str, files: Mapping[str, bytes]) -> WorkspaceItem:
+        """Store an item with some files. Raises Refusal for more than the quota."""
+        size, used = sum(map(len, files.values())), self.count_bytes(owner)
+        if used + size > self._quota * MEGABYTE:
+            free = max(0.0, self._quota - used / MEGABYTE)
+            raise Refusal(507, f"{free:.1f} of your {self._quota:g} MB are free; delete an item first")
+        id = f"{kind}-{secrets.token_hex(8)}"
+        home = self._home(owner)
+        draft = home / f"{_DRAFT}{id}"
+        record = {"name": name[:MAX_NAME], "created": datetime.now(UTC).isoformat(timespec="seconds")}
+        draft.mkdir(parents=True)
+        for path, content in files.items():
+            write_atomically(draft / path, lambda file, content=content: file.write(content))  # type: ignore[misc]
+        write_json(draft / RECORD, record)
+        draft.rename(home / id)
+        sync_folder(home)
+        return self.find(owner, id)
+
+    def find(self, owner: str, id: str) -> WorkspaceItem:
+        """Return an item of an owner, and note that it is used. Raises UnknownNameError for another's or none."""
+        item = self._read(self._home(owner) / id) if "/" not in id and not id.startswith(".") else None
+        if item is None:
+            raise UnknownNameError(f"you have no item {id!r} in the workspace; it may have expired")
+        os.utime(item.folder / RECORD)
+        return item
+
+    def list(self, owner: str, kind: str = "") -> list[WorkspaceItem]:
+        """Return the items of an owner, the newest first."""
+        items = [item for item in self._list_all(self._home(owner)) if item.kind == kind or not kind]
+        return sorted(items, key=lambda item: item.created, reverse=True)
+
+    def list_all(self) -> list[WorkspaceItem]:
+        """Return the items of all owners."""
+        return [item for home in self.folder.glob(f"{_OWNER}*") for item in self._list_all(home)]
+
+    def delete(self, owner: str, id: str) -> None:
+        """Delete an item."""
+        _remove(self.find(owner, id).folder)
+
+    def expires(self, item: WorkspaceItem) -> str:
+        """Return when an item is deleted unless it is used."""
+        used = _time_of(item.folder / RECORD)
+        return datetime.fromtimestamp(used + self._expiry * DAY, UTC).isoformat(timespec="seconds")
+
+    def count_bytes(self, owner: str) -> int:
+        """Return the bytes of all files of an owner."""
+        total = 0
+        for path in self._home(owner).rglob("*"):
+            try:
+                total += path.stat().st_size if path.is_file() else 0
+            except FileNotFoundError:  # a temporary file
+                continue
+        return total
+
+    def clean(self) -> int:
+        """Delete expired items and what a kill left of unfinished ones; return how many items expired."""
+        for folder in self.folder.glob(f"{_OWNER}*/*"):
+            left = not (folder / RECORD).is_file() and time.time() - _time_of(folder) > DAY
+            if left or folder.name.startswith(_GONE):
+                shutil.rmtree(folder, ignore_errors=True)
+        limit = time.time() - self._expiry * DAY
+        expired = [item for item in self.list_all() if _time_of(item.folder / RECORD) < limit]
+        for item in expired:
+            _remove(item.folder)
+        return len(expired)
+
+    def _home(self, owner: str) -> Path:
+        return self.folder / f"{_OWNER}{quote(owner, safe='@')}"
+
+    def _list_all(self, home: Path) -> Iterator[WorkspaceItem]:
+        for folder in home.iterdir() if home.is_dir() else ():
+            if not folder.name.startswith(".") and (item := self._read(folder)) is not None:
+                yield item
+
+    def _read(self, folder: Path) -> WorkspaceItem | None:
+        try:
+            record = loads((folder / RECORD).read_text(encoding="utf-8"))
+            kind = folder.name.rpartition("-")[0]
+            return WorkspaceItem(folder.name, kind, str(record["name"]), str(record["created"]), folder)
+        except (OSError, JSONDecodeError, KeyError, TypeError):
+            return None
+
+
+def _time_of(path: Path) -> float:
+    """Return when a file was changed; of one that was just deleted, now."""
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return time.time()
+
+
+def _remove(folder: Path) -> None:
+    gone = folder.with_name(_GONE + folder.name)
+    folder.rename(gone)
+    shutil.rmtree(gone, ignore_errors=True)
