@@ -313,3 +313,22 @@ def test_the_workspace_forgets_what_expired_and_what_a_kill_left(tmp_path):
         with pytest.raises(UnknownNameError):
             workspace.find("ada", id)
     assert not (tmp_path / "owner-ada" / ".gone-notes-1").exists()
+
+
+def test_tags_and_recommendations(folder, tmp_path, tiny_encoder):
+    (tmp_path / "fields.csv").write_text("id,name\nsky,dark matter\nlife,enzyme\n")
+    with start([folder], tagger=(tmp_path / "fields.csv",)) as client:
+        wait_until_ready(client)
+        body = {"papers": ["crispr", {"title": "Dark matter in a galaxy"}], "threshold": 0, "limit": 1}
+        document = client.post("/tag", json=body).json()
+        assert document.keys() == {"schema", "labels", "trained", "threshold", "papers"}
+        assert [(paper["id"], paper["tags"][0]["uri"]) for paper in document["papers"]] == [
+            ("crispr", "life"),
+            ("paper", "sky"),
+        ]
+        assert client.post("/tag", json=body | {"tagger": "mesh"}).status_code == 404
+        assert "crisp" in client.post("/tag", json=body | {"papers": ["crisp"]}).text
+        body = {"library": ["crispr"], "unwanted": [{"title": "Dark matter"}], "k": 2}
+        document = client.post("/recommend", json=body).json()
+        assert document["hits"][0]["id"] == "editing" and document["counts"]["owned"] == {"id": 1}
+        assert document["new"] == ["five"] and document["library"] == ["crispr"]

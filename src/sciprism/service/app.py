@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from sciprism.errors import InputError
-from sciprism.service import embeddings, pages, papers, uploads
+from sciprism.service import embeddings, pages, papers, suggestions, uploads
 from sciprism.service.batching import QueueFullError, TextTooLongError
 from sciprism.service.collections import UnknownNameError
 from sciprism.service.limits import Guard
@@ -50,6 +50,7 @@ def build_app(state: ServiceState) -> FastAPI:
     app.state.service = state
     app.include_router(embeddings.router)
     app.include_router(papers.router)
+    app.include_router(suggestions.router)
     app.include_router(uploads.router)
     app.include_router(pages.router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from sciprism.text.template import FIELDS
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
 
+Given = TypeVar("Given")
+Result = TypeVar("Result")
 OnBatch = Callable[[int, int, float], None]
 """Called after a batch with its texts, its tokens and the seconds that it took."""
 
@@ -226,3 +228,47 @@ class SharedEncoder:
             except TimeoutError:
                 if not self._loop.is_running():  # the service has stopped
                     raise
+
+
+class CallGroups(Generic[Given, Result]):
+    """Joins calls of equal settings: those that come while one runs are the next one, up to a number of items."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._waiting: dict[str, deque[tuple[Sequence[Given], asyncio.Future[list[Result]]]]] = {}
+
+    async def run(
+        self, key: str, items: Sequence[Given], work: Callable[[Sequence[Given]], Awaitable[list[Result]]]
+    ) -> list[Result]:
+        """Return a result of each item. key: the settings; work: what they do with items, in order."""
+        answer: asyncio.Future[list[Result]] = asyncio.get_running_loop().create_future()
+        if key in self._waiting:
+            self._waiting[key].append((items, answer))
+        else:
+            self._waiting[key] = deque([(items, answer)])
+            self._tasks.add(task := asyncio.create_task(self._serve(key, work)))
+            task.add_done_callback(self._tasks.discard)
+        return await answer
+
+    async def _serve(self, key: str, work: Callable[[Sequence[Given]], Awaitable[list[Result]]]) -> None:
+        waiting = self._waiting[key]
+        while waiting:
+            group = [waiting.popleft()]
+            count = len(group[0][0])
+            while waiting and count + len(waiting[0][0]) <= self._size:
+                group.append(waiting.popleft())
+                count += len(group[-1][0])
+            group = [(items, answer) for items, answer in group if not answer.done()]  # others were cancelled
+            try:
+                results = await work([item for items, _ in group for item in items])
+            except Exception as error:  # noqa: BLE001 (each request gets it)
+                for _, answer in group:
+                    if not answer.done():
+                        answer.set_exception(error)
+                continue
+            for items, answer in group:
+                part, results = results[: len(items)], results[len(items) :]
+                if not answer.done():
+                    answer.set_result(part)
+        del self._waiting[key]

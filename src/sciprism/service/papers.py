@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Query, Request
@@ -15,7 +16,6 @@ from sciprism.papers.bibliography_entries import find_doi, find_url, format_bibt
 from sciprism.papers.records import Paper
 from sciprism.service.collections import UnknownNameError
 from sciprism.service.responses import json_response
-from sciprism.service.state import ServiceState
 from sciprism.store import Filter, StoredCollection
 from sciprism.store.paper_lookup import check_filter, describe_unknown
 from sciprism.uses.rankings import Ranking
@@ -39,10 +39,10 @@ class PaperText(RequestBody):
     id: str = "paper"
     title: str = ""
     abstract: str = ""
-    authors: list[str] = []
+    authors: tuple[str, ...] = ()
     venue: str = ""
     year: int | None = None
-    ids: dict[str, str] = {}
+    ids: dict[str, str] = Field({})
 
     def build(self) -> Paper:
         """Return the paper."""
@@ -87,21 +87,26 @@ class SimilarRequest(Conditions):
 
 async def use_collection(request: Request, name: str, work: Callable[[StoredCollection, Encoder], Result]) -> Result:
     """Return what a use of a collection returns; name: of a served one, or of the caller's uploads."""
-    state: ServiceState = request.app.state.service
-    return await state.use(request.state.identity.owner, name, work)
+    result: Result = await request.app.state.service.use(request.state.identity.owner, name, work)
+    return result
 
 
 async def rank_queries(request: Request, body: SearchRequest) -> list[Ranking]:
-    """Return the ranking of each query."""
+    """Return the ranking of each query; requests that differ in nothing else are searched together."""
     chosen = body.build()
     check_queries(body.q, body.k, body.mode)
 
-    def work(stored: StoredCollection, encoder: Encoder) -> list[Ranking]:
+    def work(stored: StoredCollection, encoder: Encoder, queries: Sequence[str]) -> list[Ranking]:
         check_filter(stored, chosen)
         needed = encoder if body.why or body.mode != "lexical" else None
-        return search(stored, needed, body.q, body.k, mode=body.mode, filter=chosen, why=body.why)
+        return search(stored, needed, queries, body.k, mode=body.mode, filter=chosen, why=body.why)
 
-    return await use_collection(request, body.collection, work)
+    async def run(queries: Sequence[str]) -> list[Ranking]:
+        return await use_collection(request, body.collection, partial(work, queries=queries))
+
+    key = f"{request.state.identity.owner} {body.model_dump_json(exclude={'q'})}"
+    rankings: list[Ranking] = await request.app.state.service.searches.run(key, body.q, run)
+    return rankings
 
 
 async def rank_similar(request: Request, body: SimilarRequest) -> list[Ranking]:
@@ -140,7 +145,7 @@ def describe_rankings(request: Request, kind: str, body: Conditions, mode: str, 
 
 def name_collection(request: Request, name: str) -> str:
     """Return the name of the collection that is used: of the only one where none is stated."""
-    return name or next(iter(request.app.state.service.collections))
+    return name or str(next(iter(request.app.state.service.collections)))
 
 
 @router.get("/search")

@@ -25,6 +25,7 @@ class ServeSettings:
     token_file: Annotated[Path | None, "A file with a token a line, or NAME: TOKEN; requests must carry one."] = None
     no_auth: Annotated[bool, "Serve other computers without tokens.", "--no-auth"] = False
     allow_host: Annotated[tuple[str, ...], "A host name under which the service is reached; repeatable."] = ()
+    tagger: Annotated[tuple[Path, ...], "A tagger of `sciprism tag train`, or a vocabulary; repeatable."] = ()
     workspace: Annotated[Path | None, "The folder of uploads and decisions; else none are accepted."] = None
     quota: Annotated[float, "MB that each owner may store in the workspace."] = 200.0
     expiry: Annotated[float, "Days after which an unused upload is deleted."] = 30.0

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from sciprism.errors import DamagedFileError
-from sciprism.service.batching import SharedEncoder, TokenBatcher
+from sciprism.service.batching import CallGroups, SharedEncoder, TokenBatcher
 from sciprism.service.collections import ServedCollection, ServedCollections, UnknownNameError, load_encoders
 from sciprism.service.identity import Gatekeeper
 from sciprism.service.limits import FAILURES, RateLimit
 from sciprism.service.observation import Metrics
 from sciprism.service.responses import Refusal
 from sciprism.service.settings import ServeSettings
+from sciprism.service.suggestions import ServedTagger
 from sciprism.service.uploads import KIND, Uploads
 from sciprism.service.workspace import Workspace
+from sciprism.uses.rankings import Ranking
+from sciprism.uses.search import QUERY_BATCH
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
@@ -35,6 +38,8 @@ class ServiceState:
         self.gatekeeper, self.metrics = Gatekeeper(settings.token_file), Metrics()
         self.sign_ins = RateLimit(FAILURES)
         self.batchers: dict[str, TokenBatcher] = {}
+        self.taggers: list[ServedTagger] = []
+        self.searches: CallGroups[str, Ranking] = CallGroups(QUERY_BATCH)
         self.failure: BaseException | None = None
         self.uploads = self._open_workspace()
         self._threads = ThreadPoolExecutor(THREADS, "use")
@@ -49,9 +54,13 @@ class ServiceState:
         """Load the models, in another thread."""
         self._loop = asyncio.get_running_loop()
         encoders = await asyncio.to_thread(load_encoders, self.collections, self.model)
+        self.taggers = await asyncio.to_thread(self._load_taggers, encoders)
         self.batchers = {fingerprint: self._build_batcher(encoder) for fingerprint, encoder in encoders.items()}
         if self.uploads is not None:
             self.uploads.resume()
+
+    def _load_taggers(self, encoders: Mapping[str, Encoder]) -> list[ServedTagger]:
+        return [ServedTagger(path, next(iter(encoders.values()))) for path in self.settings.tagger]
 
     def _open_workspace(self) -> Uploads | None:
         settings = self.settings
@@ -80,8 +89,12 @@ class ServiceState:
 
     def share_encoder(self, stored: StoredCollection) -> Encoder:
         """Return the encoder of a collection, for uses in other threads."""
+        return self.share_model(stored.manifest.encoder.fingerprint)
+
+    def share_model(self, fingerprint: str) -> Encoder:
+        """Return the encoder of a fingerprint, for uses in other threads."""
         self.check_ready()
-        return self._share(self.batchers[stored.manifest.encoder.fingerprint])
+        return self._share(self.batchers[fingerprint])
 
     def _share(self, batcher: TokenBatcher, *, patient: bool = False) -> Encoder:
         assert self._loop is not None
