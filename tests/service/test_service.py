@@ -164,6 +164,7 @@ def test_pages_are_escaped_and_carry_a_policy(client):
     assert client.get("/library/five/papers/halo", headers=PAGE).status_code == 200
     assert client.get("/static/style.css").status_code == 200
     assert client.get("/library/fife", headers=PAGE).status_code == 404
+    assert "POST /v1/embeddings" in client.get("/docs", headers=PAGE).text
     assert client.get("/", headers=PAGE).headers["location"] == "/library/five"
 
 

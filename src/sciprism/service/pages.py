@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import parse_qs, quote
@@ -79,6 +80,23 @@ async def paper_page(request: Request, name: str, id: str) -> Response:
     return render(request, "paper.html", name=name, paper=paper)
 
 
+@router.get("/docs")
+async def docs_page(request: Request) -> Response:
+    """List the addresses for programs."""
+    document = request.app.openapi()
+    operations = [
+        {
+            "method": method.upper(),
+            "path": path,
+            "summary": operation.get("description", ""),
+            "fields": list(_list_fields(operation, document["components"]["schemas"])),
+        }
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
+    return render(request, "docs.html", operations=operations)
+
+
 @router.get("/sign-in")
 async def sign_in_page(request: Request, next: str = "/") -> Response:
     """Ask for a token."""
@@ -111,3 +129,28 @@ async def sign_out(request: Request) -> Response:
 def _own_path(target: str) -> str:
     """Return a path of this service, also where a link names another place."""
     return target if target.startswith("/") and not target.startswith(("//", "/\\")) else "/"
+
+
+def _list_fields(operation: dict[str, Any], schemas: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the parameters of an address, and the fields of its body."""
+    for parameter in operation.get("parameters", ()):
+        kind = _describe_kind(parameter["schema"])
+        yield {"name": parameter["name"], "required": parameter.get("required", False), "kind": kind}
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    body = schemas.get(content.get("schema", {}).get("$ref", "").rpartition("/")[2], {})
+    for name, schema in body.get("properties", {}).items():
+        yield {"name": name, "required": name in body.get("required", ()), "kind": _describe_kind(schema)}
+
+
+def _describe_kind(schema: dict[str, Any]) -> str:
+    """Return the type of a value, its choices and its default."""
+    if "anyOf" in schema:
+        kind = " or ".join(_describe_kind(item) for item in schema["anyOf"])
+    elif "enum" in schema:
+        kind = ", ".join(map(str, schema["enum"]))
+    elif "$ref" in schema:
+        kind = schema["$ref"].rpartition("/")[2]
+    else:
+        kind = schema.get("type", "anything")
+        kind = f"list of {_describe_kind(schema['items'])}" if "items" in schema else kind
+    return f"{kind}; default {schema['default']!r}" if schema.get("default") not in (None, "") else kind
