@@ -20,9 +20,10 @@ from sciprism.arrays import Floats, Rows
 from sciprism.encoders.encoder import Encoder
 from sciprism.files import write_lines
 from sciprism.papers.records import Paper
+from sciprism.uses.calibration import Calibration
 from sciprism.uses.tagging.call import TagVectors
 from sciprism.uses.tagging.evidence import FEATURES, NAME_FEATURES, NEAR_FEATURES, EvidenceCollector, LabelSide
-from sciprism.uses.tagging.ranker import Calibration, Ranker, Weighing
+from sciprism.uses.tagging.ranker import Ranker, Weighing
 from sciprism.uses.tagging.tagged_papers import NearestPapers, TagMatrix
 from sciprism.uses.tagging.tagger import PAPER_BLOCK, RANKER_FILE
 from sciprism.uses.tagging.training import choose_threshold

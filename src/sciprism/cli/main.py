@@ -33,7 +33,7 @@ from sciprism.cli.prepare import prepare
 from sciprism.cli.recommend import recommend
 from sciprism.cli.reproduce import reproduce
 from sciprism.cli.screen import screen
-from sciprism.cli.search import search, similar
+from sciprism.cli.search import calibrate, search, similar
 from sciprism.cli.serve import serve
 from sciprism.cli.tag import tag
 from sciprism.cli.tokenizer import tokenizer
@@ -181,6 +181,7 @@ USE = (
     index,
     search,
     similar,
+    calibrate,
     push,
     recommend,
     delete,

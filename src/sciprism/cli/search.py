@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sciprism.cli.options import AsJson, CollectionFolder, Model, with_settings
+from sciprism.cli.options import AsJson, CollectionFolder, Model, split_names, with_settings
 from sciprism.cli.output import describe_source, plain_console, print_json, warn_unfinished
 from sciprism.errors import InputError
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from sciprism.papers import Paper
     from sciprism.store import Filter, StoredCollection
+    from sciprism.uses.calibration import SimilarityScale
     from sciprism.uses.rankings import Hit, Ranking
 
 MAX_REASON = 320  # characters of a reason in the terminal; JSON has all of it
@@ -167,25 +168,59 @@ def similar(
     *,
     among: FilterChoice,
     why: Annotated[bool, typer.Option(help="Show the nearest sentence; --no-why loads no model.")] = True,
+    calibrated: Annotated[
+        bool, typer.Option("--calibrated", help="Show what each similarity means: a percentile, probabilities.")
+    ] = False,
     model: Model = "",
     as_json: AsJson = False,
 ) -> None:
     """Rank the papers of a collection that are nearest to one of them, or to each paper of a file.
 
+    --calibrated adds how many pairs of the collection are less similar, and how probable it is that two papers of this
+    similarity share a category or cite each other; `sciprism calibrate` fits that to a collection.
+
     Example: sciprism similar vecs/ --to watson-crick-1953 -k 5
     """
+    from sciprism.uses.calibration import SimilarityScale
     from sciprism.uses.collection import load_encoder
     from sciprism.uses.search import similar as rank
     from sciprism.uses.search import similar_to_papers
 
     chosen = among.build()
     opened = open_papers(collection, chosen)
+    scale = SimilarityScale(opened) if calibrated else None
     if papers := _read_given_papers(opened, to):
         encoder = load_encoder(opened, model)
         rankings = similar_to_papers(opened, encoder, papers, k, mode=mode, filter=chosen, why=why)
     else:
         rankings = [rank(opened, load_encoder(opened, model) if why else None, to, k, mode=mode, filter=chosen)]
-    print_rankings("similar", collection, rankings, mode, as_json=as_json)
+    print_rankings("similar", collection, rankings, mode, as_json=as_json, scale=scale)
+
+
+def calibrate(
+    collection: CollectionFolder,
+    by: Annotated[str, typer.Option(help="Relations of two papers: fields, keywords, references.")],
+    as_json: AsJson = False,
+) -> None:
+    """Fit, to a collection's papers, how probable a relation of two papers is by their similarity.
+
+    A relation is a field or a keyword in common, or a citation. Pairs of at most 10,000 papers are counted; what is
+    fitted is stored in the collection, for `sciprism similar --calibrated`.
+
+    Example: sciprism calibrate vecs/ --by fields,references
+    """
+    from sciprism.uses.calibration import fit_relations
+
+    opened = open_papers(collection, FilterChoice().build())
+    curves = fit_relations(opened, split_names(by))
+    if as_json:
+        document = {"collection": str(collection), "curves": [curve.to_json() for curve in curves]}
+        print_json("sciprism.calibrate/1", document)
+        return
+    for curve in curves:
+        ends = zip(("least", "most"), curve.curve.scores[[0, -1]], curve.curve.probabilities[[0, -1]], strict=True)
+        shown = ", ".join(f"{share:.3g} at the {end} similarity ({score:.2f})" for end, score, share in ends)
+        print(f"probability that {curve.relation}, among {curve.pairs}: {curve.base_rate:.3g}; {shown}")
 
 
 def _read_given_papers(collection: StoredCollection, to: str) -> list[Paper]:
@@ -224,12 +259,23 @@ def open_papers(folder: Path, filter: Filter) -> StoredCollection:
 
 
 def print_rankings(
-    command: str, collection: str | Path, rankings: Sequence[Ranking], mode: str, *, as_json: bool
+    command: str,
+    collection: str | Path,
+    rankings: Sequence[Ranking],
+    mode: str,
+    *,
+    as_json: bool,
+    scale: SimilarityScale | None = None,
 ) -> None:
-    """Print every ranking of `search` or `similar`. collection: where the papers are."""
+    """Print every ranking of `search` or `similar`. collection: where the papers are. scale: explains scores."""
     if as_json:
         documents = [ranking.to_json() for ranking in rankings]
-        print_json(f"sciprism.{command}/1", {"collection": str(collection), "mode": mode, "rankings": documents})
+        document: dict[str, Any] = {"collection": str(collection), "mode": mode, "rankings": documents}
+        if scale:
+            for hit in (hit for ranking in documents for hit in ranking["hits"]):
+                hit["calibrated"] = scale.describe(hit["score"])
+            document["calibration"] = scale.to_json()
+        print_json(f"sciprism.{command}/1", document)
         return
     from rich.text import Text
 
@@ -238,12 +284,14 @@ def print_rankings(
         if len(rankings) > 1:
             console.print(Text(f"{'' if number == 0 else chr(10)}{ranking.query}", "bold"))
         if ranking.hits:
-            console.print(_build_table(ranking.hits))
+            console.print(_build_table(ranking.hits, scale))
         else:
             console.print("no paper found")
+    if scale:
+        print("\n".join([f"compared with {scale.pairs:,} pairs of papers of this collection", *scale.notes]))
 
 
-def _build_table(hits: Sequence[Hit]) -> Table:
+def _build_table(hits: Sequence[Hit], scale: SimilarityScale | None) -> Table:
     from rich.table import Table
     from rich.text import Text
 
@@ -258,5 +306,20 @@ def _build_table(hits: Sequence[Hit]) -> Table:
             text.append(f"\n{hit.url}", "not bold dim")
         if hit.why:
             text.append(f"\n“{shorten(hit.why, MAX_REASON, placeholder=' …')}”", "not bold italic")
+        if scale:
+            text.append(f"\n{_explain_score(scale.describe(hit.score))}", "not bold")
         table.add_row(str(hit.rank), f"{hit.score:.4f}", text)
     return table
+
+
+def _explain_score(calibrated: Mapping[str, Any]) -> str:
+    """Return "more similar than 99.98% of pairs; probability that they share a field 0.71 (of random pairs 0.05)"."""
+    percentile = calibrated["percentile"]
+    than = "all pairs" if percentile == 100 else f"{min(percentile, 99.99):.2f}% of pairs"
+    return "; ".join(
+        [f"more similar than {than}"]
+        + [
+            f"probability that {row['relation']} {row['probability']:.2g} (of random pairs {row['base_rate']:.2g})"
+            for row in calibrated["relations"]
+        ]
+    )

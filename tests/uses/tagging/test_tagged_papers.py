@@ -8,9 +8,10 @@ import numpy as np
 import torch
 
 from build_tagging import build_papers, build_vocabulary, label_vectors
+from sciprism.uses.calibration import Calibration
 from sciprism.uses.tagging.evidence import FEATURES, EvidenceCollector, LabelSide
 from sciprism.uses.tagging.paper_space import PaperSpace, Terms, truncated_svd
-from sciprism.uses.tagging.ranker import Calibration, Ranker, Weighing
+from sciprism.uses.tagging.ranker import Ranker, Weighing
 from sciprism.uses.tagging.tagged_papers import COMPATIBILITY_RIDGE, RIDGE, NearestPapers, Sources, TagMatrix
 
 TEXTS = [text.split() for text in ("a b b c", "b c", "c c c d", "a d", "zz", "")]

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from sciprism.arrays import Doubles, Floats
+from sciprism.uses.calibration import Calibration
 from sciprism.uses.tagging.evidence import FEATURES
 
 HIDDEN = (64, 32)
@@ -21,35 +22,6 @@ RATE = 3e-3
 WEIGHT_DECAY = 1e-4
 MIN_DEVIATION = 1e-2
 CONSTANT = np.float32(1e12)  # the scale of a feature that was constant in training
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Calibration:
-    """A step function from raw to calibrated probabilities. scores: ascending, (s,); probabilities: (s,)."""
-
-    scores: Doubles
-    probabilities: Doubles
-
-    @classmethod
-    def fit(cls, scores: Doubles, right: Doubles) -> Calibration:
-        """Fit by isotonic regression (pool adjacent violators), in bins of equal scores."""
-        order = np.argsort(scores, kind="stable")
-        values, weights, places = list[float](), list[float](), list[float]()
-        for score, outcome in zip(scores[order].tolist(), right[order].tolist(), strict=True):
-            values.append(outcome)
-            weights.append(1.0)
-            places.append(score)
-            while len(values) > 1 and values[-2] >= values[-1]:
-                total = weights[-2] + weights[-1]
-                values[-2] = (values[-2] * weights[-2] + values[-1] * weights[-1]) / total
-                places[-2] = (places[-2] * weights[-2] + places[-1] * weights[-1]) / total
-                weights[-2] = total
-                del values[-1], weights[-1], places[-1]
-        return cls(np.array(places), np.array(values))
-
-    def apply(self, scores: Doubles) -> Doubles:
-        """Return calibrated probabilities, between the steps by interpolation."""
-        return np.interp(scores, self.scores, self.probabilities)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,270 @@
+"""Measure what `sciprism similar --calibrated` says of pairs of papers, against raw cosines and a logistic fit.
+
+A shared arXiv category: fitted to papers of 2018, measured on papers of 2019, of 17 fields. A citation: fitted to one
+half of the IEEE visualization papers from 2017 on, measured on the other. No paper is in both; none trained a model.
+
+    SCIPRISM_DATA=... python benchmarks/calibration.py -o results/calibration.json --ship
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from measurement import build_parser, provenance, write_result
+from sciprism import Encoder, Paper, read_papers
+from sciprism.arrays import Doubles, Floats
+from sciprism.datasets.data_root import DataRoot
+from sciprism.seeding import random_fraction
+from sciprism.uses.calibration import (
+    SHIPPED,
+    PairCounts,
+    Related,
+    RelationCurve,
+    compare,
+    count_pairs,
+    relate_by_citation,
+    relate_by_keys,
+    write_curves,
+)
+
+MODELS = ("sciprism-small", "all-MiniLM-L6-v2")
+PRECISION = "bfloat16"  # what `embed` chooses where the processor has it
+PAPERS = 6000  # of arXiv, of each year
+RESAMPLED = 2000  # papers whose pairs are resampled for intervals
+DRAWS = 400
+NEIGHBOURS = 10
+FIRST_YEAR = 2017  # of visualization papers
+FIELDS = ("Computer Science", "Astronomy and Space Science", "Mathematics", "Economics and Finance", "Biology")
+FIELDS += ("Statistics",)
+LEVELS = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, *np.linspace(0.1, 0.9, 9).round(1).tolist(), 1.01)
+Predict = Callable[[Doubles], Doubles]
+
+
+class PaperSet:
+    """Papers with their vectors, and how two of them are related."""
+
+    def __init__(self, papers: Sequence[Paper], vectors: Floats, relate: Callable[[Sequence[Any]], Related]) -> None:
+        self.papers, self.vectors, self.relate = papers, vectors, relate
+
+    def select(self, rows: NDArray[np.int64]) -> PaperSet:
+        return PaperSet([self.papers[row] for row in rows], self.vectors[rows], self.relate)
+
+    def count(self) -> PairCounts:
+        return count_pairs(self.vectors, self.relate(self.papers))
+
+
+def read_arxiv(data: DataRoot) -> tuple[list[Paper], list[str], list[str]]:
+    """Return papers of 2018 and 2019, their fields and the years; the papers' fields are their categories."""
+    papers, fields, splits = [], [], []
+    for path in sorted((data.folder / "arxiv_multidomain").glob("papers-*")):
+        for record, paper in zip(data.records(path), read_papers(str(path)), strict=True):
+            if record["split"] != "train":
+                papers.append(paper)
+                fields.append(record["field"])
+                splits.append(record["split"])
+    draw, chosen = np.random.default_rng(0), []
+    for split in ("dev", "test"):
+        rows = np.flatnonzero(np.array(splits) == split)
+        chosen += sorted(draw.permutation(rows)[:PAPERS].tolist())
+    return [papers[row] for row in chosen], [fields[row] for row in chosen], [splits[row] for row in chosen]
+
+
+def list_categories(papers: Sequence[Paper]) -> list[tuple[str, ...]]:
+    """Return the arXiv categories of each paper: its fields without the data set's broad one, the first."""
+    return [paper.fields[1:] for paper in papers]
+
+
+def read_linked(data: DataRoot) -> list[Paper]:
+    """Return the papers of CACM with their links, which have no direction, as references."""
+    lines = (data.folder / "ir_cacm" / "citation_links.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    cited: dict[str, list[str]] = {}
+    for line in lines:
+        one, other = line.split("\t")
+        cited.setdefault(one, []).append(other)
+    papers = read_papers(str(data.folder / "ir_cacm" / "corpus.jsonl.gz"))
+    return [
+        Paper(id=paper.id, title=paper.title, abstract=paper.abstract, references=tuple(cited.get(paper.id, ())))
+        for paper in papers
+    ]
+
+
+def encode(encoder: Encoder, papers: Sequence[Paper], name: str, cache: Path | None) -> Floats:
+    """Return the vectors of papers, from the cache if they are there."""
+    path = cache / f"{encoder.name.split('/')[-1]}-{name}.npy" if cache else None
+    if path and path.exists():
+        return np.load(path)
+    vectors = encoder.encode(papers, format="proximity")
+    if path:
+        np.save(path, vectors)
+    return vectors
+
+
+def fit_logistic(counts: PairCounts) -> Predict:
+    """Return a logistic function of the similarity."""
+
+    def loss(weights: Doubles) -> float:
+        odds = weights[0] + weights[1] * counts.scores
+        return float((counts.pairs * np.logaddexp(0, odds) - counts.related * odds).sum() / counts.pairs.sum())
+
+    first, slope = minimize(loss, [-3.0, 1.0]).x
+    return lambda scores: 1 / (1 + np.exp(-first - slope * scores))
+
+
+def score(predict: Predict, counts: PairCounts) -> dict[str, float]:
+    """Return the Brier score of all pairs, its skill over their base rate, and the expected calibration error."""
+    p, others = np.broadcast_to(predict(counts.scores), counts.scores.shape), counts.pairs - counts.related
+    total = counts.pairs.sum()
+    brier = float((counts.related * (1 - p) ** 2 + others * p**2).sum() / total)
+    base = counts.base_rate
+    gaps = [abs(row["probability"] - row["share"]) * row["pairs"] for row in draw_reliability(predict, counts)]
+    return {
+        "brier": round(brier, 6),
+        "skill": round(1 - brier / (base * (1 - base)), 4),
+        "calibration_error": round(float(sum(gaps) / total), 5),
+    }
+
+
+def draw_reliability(predict: Predict, counts: PairCounts) -> list[dict[str, float]]:
+    """Return the points of the reliability curve: mean probability, share of related pairs, and pairs."""
+    p, points = np.broadcast_to(predict(counts.scores), counts.scores.shape), []
+    for low, high in pairwise(LEVELS):
+        inside = (p >= low) & (p < high)
+        pairs = counts.pairs[inside].sum()
+        if pairs:
+            mean, share = (p[inside] * counts.pairs[inside]).sum() / pairs, counts.related[inside].sum() / pairs
+            points.append({"probability": round(float(mean), 5), "share": round(float(share), 5), "pairs": int(pairs)})
+    return points
+
+
+def bootstrap(predictions: dict[str, Predict], test: PaperSet) -> dict[str, list[float]]:
+    """Return 95 % intervals of Brier scores, and of the isotonic one minus each other, over resampled papers."""
+    draw = np.random.default_rng(0)
+    test = test.select(np.sort(draw.permutation(len(test.papers))[:RESAMPLED]))
+    size = len(test.papers)
+    related, unit = np.zeros((size, size), bool), _normalize(test.vectors)
+    for row, others in enumerate(map(test.relate(test.papers), range(size))):
+        related[row, others] = True
+    similar = unit @ unit.T
+    weights = draw.multinomial(size, np.full(size, 1 / size), DRAWS).astype(np.float64)
+    total = size**2 - (weights**2).sum(1)
+    scores = {}
+    for name, predict in predictions.items():
+        errors = (np.broadcast_to(predict(similar.ravel()), size**2).reshape(size, size) - related) ** 2
+        np.fill_diagonal(errors, 0)
+        scores[name] = ((weights @ errors) * weights).sum(1) / total
+    ours = scores["isotonic"]
+    shown = scores | {f"isotonic minus {name}": ours - values for name, values in scores.items() if name != "isotonic"}
+    return {name: np.quantile(values, (0.025, 0.975)).round(6).tolist() for name, values in shown.items()}
+
+
+def measure_neighbours(predict: Predict, test: PaperSet) -> dict[str, Any]:
+    """Return how far the probabilities hold for the nearest papers of each, which a search shows."""
+    import torch
+
+    unit = torch.from_numpy(_normalize(test.vectors))
+    similar, related = compare(unit, unit, "cosine"), test.relate(test.papers)
+    np.fill_diagonal(similar, -2)
+    nearest = np.argpartition(-similar, NEIGHBOURS, axis=1)[:, :NEIGHBOURS]
+    outcomes = np.array([np.isin(row, related(place)) for place, row in enumerate(nearest)]).ravel()
+    scores = np.take_along_axis(similar, nearest, 1).ravel().astype(np.float64)
+    order = np.argsort(scores)
+    counts = PairCounts(scores[order], np.ones(len(scores)), outcomes[order].astype(np.float64))
+    mean = round(float(predict(scores).mean()), 4)
+    facts = {"pairs": len(scores), "mean_probability": mean, "share": round(counts.base_rate, 4)}
+    return facts | score(predict, counts) | {"reliability": draw_reliability(predict, counts)}
+
+
+def shift(curve: RelationCurve, others: PaperSet) -> dict[str, Any]:
+    """Return scores on a collection unlike that of the fit: as it is, by other prior odds, fitted there."""
+    counts = others.count()
+
+    def correct(scores: Doubles) -> Doubles:
+        p, new, old = curve.curve.apply(scores), counts.base_rate, curve.base_rate
+        odds = p / (1 - p) * (new / (1 - new)) / (old / (1 - old))
+        return odds / (1 + odds)
+
+    own = RelationCurve.fit(counts, "", "")
+    predictions = {"curve": curve.curve.apply, "curve, true prior odds": correct, "fitted there": own.curve.apply}
+    facts = {"papers": len(others.papers), "base_rate": round(counts.base_rate, 5), "median": round(own.median, 4)}
+    return facts | {name: score(predict, counts) for name, predict in predictions.items()}
+
+
+def measure(fit: PaperSet, test: PaperSet, relation: str, pairs: str) -> tuple[RelationCurve, dict[str, Any]]:
+    """Return the curve, and its scores on other papers next to those of raw cosines and a logistic fit."""
+    counts, tested = fit.count(), test.count()
+    curve = RelationCurve.fit(counts, relation, pairs)
+    predictions: dict[str, Predict] = {
+        "base rate of the fit": lambda scores: np.full(len(scores), counts.base_rate),
+        "cosine, clipped": lambda scores: np.clip(scores, 0, 1),
+        "logistic": fit_logistic(counts),
+        "isotonic": curve.curve.apply,
+    }
+    return curve, {
+        "fit": {"papers": len(fit.papers), "pairs": int(counts.pairs.sum()), "base_rate": round(counts.base_rate, 5)},
+        "test": {"papers": len(test.papers), "pairs": int(tested.pairs.sum()), "base_rate": round(tested.base_rate, 5)},
+        "scores": {name: score(predict, tested) for name, predict in predictions.items()},
+        "intervals": bootstrap(predictions, test),
+        "reliability": {name: draw_reliability(predictions[name], tested) for name in ("cosine, clipped", "isotonic")},
+        "nearest": measure_neighbours(curve.curve.apply, test),
+    }
+
+
+def main() -> None:
+    """Measure all models, and write the result; with --ship, write the curves that come with the package too."""
+    parser = build_parser(__doc__)
+    parser.add_argument("--cache", type=Path, help="A folder where vectors are stored and read again.")
+    parser.add_argument("--ship", action="store_true", help=f"Write {SHIPPED.name}.")
+    arguments = parser.parse_args()
+    data = DataRoot(Path(os.environ["SCIPRISM_DATA"]))
+    arxiv, fields, splits = read_arxiv(data)
+    vis = list(read_papers(str(data.folder / "citegraph_vis" / "papers.jsonl.gz")))
+    vis = [paper for paper in vis if (paper.year or 0) >= FIRST_YEAR]
+    cacm = read_linked(data)
+    results: dict[str, Any] = {}
+    shipped = {}
+    for model in MODELS:
+        encoder = Encoder.load(model, precision=PRECISION)
+        all_arxiv = PaperSet(
+            arxiv, encode(encoder, arxiv, "arxiv", arguments.cache), lambda p: relate_by_keys(list_categories(p))
+        )
+        fit, test = (all_arxiv.select(np.flatnonzero(np.array(splits) == split)) for split in ("dev", "test"))
+        words = f"pairs of {len(fit.papers):,} arXiv papers of 2018 of 17 fields"
+        category, of_category = measure(fit, test, "they share an arXiv category", words)
+        of_category["one_field"] = {
+            name: shift(category, all_arxiv.select(np.flatnonzero(np.array(fields) == name))) for name in FIELDS
+        }
+        linked = PaperSet(vis, encode(encoder, vis, "vis", arguments.cache), relate_by_citation)
+        half = np.array([random_fraction(0, paper.id) < 0.5 for paper in vis])
+        fit, test = (linked.select(np.flatnonzero(half == side)) for side in (True, False))
+        words = f"pairs of {len(fit.papers):,} IEEE visualization papers of 2017 to 2024"
+        citation, of_citation = measure(fit, test, "one cites the other", words)
+        other = PaperSet(cacm, encode(encoder, cacm, "cacm", arguments.cache), relate_by_citation)
+        of_citation["other_field"] = {"Communications of the ACM, 1958 to 1979": shift(citation, other)}
+        space = encoder.space("proximity", "paper")
+        results[model] = {
+            "fingerprint": encoder.fingerprint,
+            "space": space,
+            "shared arXiv category": of_category,
+            "citation": of_citation,
+        }
+        shipped[encoder.fingerprint] = {space: [category, citation]}
+    if arguments.ship:
+        write_curves(SHIPPED, shipped)
+    packages = ["sciprism", "numpy", "scipy", "torch"]
+    write_result(arguments.output, provenance(packages, seed=0, precision=PRECISION, models=results))
+
+
+def _normalize(vectors: Floats) -> Floats:
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+if __name__ == "__main__":
+    main()
