@@ -51,13 +51,17 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Bench:
-    """What rows are measured with. papers: dicts with title and abstract. folder: of the random models."""
+    """What rows are measured with.
+
+    papers: dicts with title and abstract. folder: of the random models. peer: whether the peer is timed too.
+    """
 
     device: torch.device
     papers: list[dict[str, str]]
     folder: Path
     tiny: bool
     rounds: int
+    peer: bool = True
 
     def take(self, count: int) -> list[dict[str, str]]:
         """Return so many papers, from the start again where there are fewer."""
@@ -145,11 +149,15 @@ def join(papers: list[dict[str, str]]) -> list[str]:
 
 def compare_speed(bench: Bench, shape: str, precision: str, count: int, peer_count: int) -> Row:
     """Return rates of both sides for a shape, the device's share of the time, and its share of the product rate."""
+    texts = join(bench.take(count))
+    encoder = bench.encoder(shape, precision)
+    if not bench.peer:
+        encoder.encode(texts)
+        seconds = [bench.time(lambda: encoder.encode(texts)) for _ in range(bench.rounds)]
+        return describe(bench, encoder, texts, seconds, precision)
     from sentence_transformers import SentenceTransformer
 
-    texts = join(bench.take(count))
     few = texts[: min(peer_count, len(texts))]
-    encoder = bench.encoder(shape, precision)
     peer = SentenceTransformer(str(bench.shape(shape)), device=str(bench.device))
     peer.max_seq_length = MAX_LENGTH
     if precision == "bfloat16":
@@ -161,9 +169,9 @@ def compare_speed(bench: Bench, shape: str, precision: str, count: int, peer_cou
     run_peer(64)
     best = min(PEER_BATCHES, key=lambda batch: bench.time(lambda: run_peer(batch)))
     runs = {"sciprism": lambda: encoder.encode(texts), PEER: lambda: run_peer(best)}
-    seconds = interleave(runs, bench.rounds)
-    row = describe(bench, encoder, texts, seconds["sciprism"], precision)
-    per_text = {name: [s / n for s in seconds[name]] for name, n in (("sciprism", len(texts)), (PEER, len(few)))}
+    by_name = interleave(runs, bench.rounds)
+    row = describe(bench, encoder, texts, by_name["sciprism"], precision)
+    per_text = {name: [s / n for s in by_name[name]] for name, n in (("sciprism", len(texts)), (PEER, len(few)))}
     row |= {"peer_papers_per_second": round(1 / statistics.median(per_text[PEER]), 1), "peer_batch": best}
     return row | {"times_peer": ratio(per_text[PEER], per_text["sciprism"])}
 
@@ -260,9 +268,10 @@ def train(bench: Bench, shape: str, pairs: int, precision: str = "bfloat16") -> 
         seconds = {
             "sciprism": train_sciprism(args, source, precision, None)[0],
             "sciprism, no dropout": train_sciprism(args, source, precision, 0.0)[0],
-            f"{PEER}, trainer": train_peer(args, rows, None)[0],
-            f"{PEER}, plain loop": train_plain(bench, args, rows),
         }
+        if bench.peer:
+            seconds[f"{PEER}, trainer"] = train_peer(args, rows, None)[0]
+            seconds[f"{PEER}, plain loop"] = train_plain(bench, args, rows)
     return {"examples_per_second": {name: round(pairs / s, 1) for name, s in seconds.items()}, "steps": steps}
 
 
@@ -329,13 +338,15 @@ def main() -> None:
     parser.add_argument("--rows", nargs="+", default=[""], help="parts of names of rows; by default all")
     parser.add_argument("--run", default="after", help="name of the run in the result file")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--no-peer", action="store_true", help="time this package alone")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--tiny", action="store_true", help="small models and few papers, to try each row")
     args = parser.parse_args()
     papers, began = read_papers(args.papers), time.perf_counter()
     rows: dict[str, Row] = {}
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(torch.device(args.device), papers, Path(folder), args.tiny, 1 if args.tiny else args.rounds)
+        rounds, device = 1 if args.tiny else args.rounds, torch.device(args.device)
+        bench = Bench(device, papers, Path(folder), args.tiny, rounds, not args.no_peer)
         for name, measure in ROWS.items():
             if any(part in name for part in args.rows):
                 start = time.perf_counter()
