@@ -1,16 +1,18 @@
-"""Parallel map over threads or processes."""
+"""Parallel map over threads or processes; the device of models that are loaded without one."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from sciprism.errors import InputError
 
 T = TypeVar("T")
 R = TypeVar("R")
+DEVICE: ContextVar[str] = ContextVar("device", default="")  # "": cuda where there is one, else cpu
 
 
 def map_threads(work: Callable[[T], R], pieces: Iterable[T]) -> list[R]:
@@ -27,6 +29,18 @@ def map_threads(work: Callable[[T], R], pieces: Iterable[T]) -> list[R]:
             return list(pool.map(work, pieces))
     finally:
         torch.set_num_threads(threads)
+
+
+def map_ahead(work: Callable[[T], R], pieces: Iterable[T], ahead: int = 2) -> Iterator[R]:
+    """Yield work(piece) of each piece, in order; a thread is ahead of the caller by some pieces."""
+    with ThreadPoolExecutor(1) as pool:
+        waiting = deque[Future[R]]()
+        for piece in pieces:
+            waiting.append(pool.submit(work, piece))
+            if len(waiting) > ahead:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 def map_processes(work: Callable[[T], R], pieces: Iterable[T], workers: int) -> Iterator[R]:

@@ -6,6 +6,7 @@ import math
 import re
 import time
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 from zlib import crc32
 
@@ -23,6 +24,7 @@ class FakeEncoder:
     """
 
     formats = ("classification", "proximity", "search")
+    device = SimpleNamespace(type="cpu")
 
     def __init__(
         self,

@@ -15,6 +15,8 @@ import torch
 
 from sciprism import Encoder, Label, Paper
 from sciprism.encoders import streaming
+from sciprism.encoders.encoder import compute_pairwise_similarity, compute_similarity
+from sciprism.encoders.packing import pack
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.streaming import EncodingPass, encode_sequences
 from sciprism.errors import InputError
@@ -64,6 +66,41 @@ def test_the_same_bits_on_any_number_of_cores(encoder):
         torch.set_num_threads(before)
     assert all(np.array_equal(vectors, by_threads[0]) for vectors in by_threads)
     assert np.array_equal(encoder.encode(texts), by_threads[0])
+
+
+@pytest.mark.parametrize("count", [None, 30], ids=["a stream", "known count"])
+def test_an_accelerators_vectors_are_written_one_batch_late(count, monkeypatch):
+    """A stand-in for the device: what is packed for it is computed on the CPU."""
+    monkeypatch.setattr(streaming, "pack", lambda *args, device: pack(*args))
+    lengths, events = [3, 9, 5] * 10, []
+
+    def compute(batch):
+        events.append("computed")
+        return batch.sizes[:, None].float().expand(-1, 2)
+
+    device = torch.device("cuda")
+    windows = streaming.tokenize_windows(
+        lambda texts: [[1] * n for n in texts], [lengths[:20], lengths[20:]], device, None
+    )
+    (rows,) = streaming.encode_windows(
+        windows,
+        [EncodingPass(compute, "all", (2,))],
+        count=count,
+        device=device,
+        on_batch=lambda _texts: events.append("written"),
+        max_texts=10,
+    )
+    assert rows[:, 0].tolist() == lengths
+    late = ["computed", "computed", "written", "computed", "written", "written"]
+    assert events == (late if count else ["computed", "computed", "written", "written", "computed", "written"])
+
+
+def test_vectors_on_two_devices_are_compared_on_the_accelerator():
+    one, other = torch.ones(2, 4, device="meta"), torch.ones(3, 4)
+    for distance in ("cosine", "dot", "euclidean"):
+        for a, b in ((one, other), (other, one)):
+            assert compute_similarity(a, b, distance).device.type == "meta"
+            assert compute_pairwise_similarity(a, b[:1], distance).device.type == "meta"
 
 
 @pytest.fixture

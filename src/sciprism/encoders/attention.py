@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from importlib.util import find_spec
 from itertools import accumulate, groupby
 
 import torch
@@ -13,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sciprism.encoders.layers import drop
-from sciprism.encoders.packing import PackedBatch
+from sciprism.encoders.packing import PackedBatch, copy_integers, copy_tensor
 
 Lengths = tuple[int, ...]
 
@@ -24,17 +23,13 @@ def attend_packed(
     """Return the attention of each text's queries to the same text's keys, softmax(q k^T / sqrt(D)) v.
 
     query: (Tq, H, D). key, value: (Tk, H, D). queries, keys: number of query and key tokens of each text.
-    Returns (Tq, H, D). On CUDA one call computes all texts: a variable-length kernel if it takes them (half
-    precision, no dropout, D a multiple of 8, torch 2.10), else `attend_padded`. On a CPU one call computes
-    neighbouring texts of equal lengths.
+    Returns (Tq, H, D). On CUDA one call computes all texts: flash attention of variable lengths where the device
+    and the queries allow it, else `attend_padded`. On a CPU one call computes neighbouring texts of equal lengths.
     """
-    halved = query.dtype in (torch.float16, torch.bfloat16)
-    if query.is_cuda and dropout == 0.0 and halved and query.shape[-1] % 8 == 0 and _has_varlen():
-        from torch.nn.attention.varlen import varlen_attn
-
+    if query.is_cuda and takes_flash(query.dtype, query.shape[-1], *torch.cuda.get_device_capability(query.device)):
         bounds = _bounds(queries, query.device), _bounds(keys, query.device)
-        out = varlen_attn(query, key, value, *bounds, max(queries), max(keys))
-        assert isinstance(out, Tensor)  # a tuple only with the log-sum-exp
+        flash = torch.ops.aten._flash_attention_forward  # the public function of variable lengths has no dropout
+        out: Tensor = flash(query, key, value, *bounds, max(queries), max(keys), dropout, False, False)[0]
         return out
     if query.is_cuda:
         return attend_padded(query, key, value, queries=queries, keys=keys, dropout=dropout)
@@ -64,12 +59,12 @@ def attend_padded(
 
 
 def attend_dense(q: Tensor, k: Tensor, v: Tensor, dropout: float, mask: Tensor | None = None) -> Tensor:
-    """Return the attention over (..., L, D), with this module's dropout: torch's cannot be seeded per pass.
+    """Return the attention over (..., L, D); on a CPU with this module's dropout: torch's cannot be seeded there.
 
     mask: which keys each query attends to, of a shape that broadcasts to (..., L, L), None for all.
     """
-    if dropout == 0.0:
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    if dropout == 0.0 or q.is_cuda:
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
     scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
     if mask is not None:
         scores = scores.masked_fill(~mask, -math.inf)
@@ -81,9 +76,15 @@ def gather_rows(x: Tensor, index: Tensor) -> Tensor:
     return x[index] if torch.is_grad_enabled() else x.index_select(0, index)
 
 
+def takes_flash(dtype: torch.dtype, width: int, major: int, minor: int = 0) -> bool:  # noqa: ARG001
+    """Return whether flash attention computes queries of a precision and head width on a device of a capability."""
+    halved = dtype in (torch.float16, torch.bfloat16)
+    return halved and major >= 8 and width % 8 == 0 and width <= 256 and _has_flash()
+
+
 @cache
-def _has_varlen() -> bool:
-    return find_spec("torch.nn.attention.varlen") is not None
+def _has_flash() -> bool:
+    return torch.backends.cuda.is_flash_attention_available()
 
 
 def _pad(x: Tensor, rows: Tensor, present: Tensor) -> Tensor:
@@ -100,14 +101,14 @@ def _padding(lengths: Lengths, device: torch.device) -> tuple[Tensor, Tensor]:
     """
     with torch.inference_mode(False):
         present = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
-        return present.flatten().nonzero().squeeze(1).to(device), present.to(device)
+        return copy_tensor(present.flatten().nonzero().squeeze(1), device), copy_tensor(present, device)
 
 
 @lru_cache(maxsize=16)
 def _bounds(lengths: Lengths, device: torch.device) -> Tensor:
     """Return the bounds of texts, cached for the other layers: copying to a GPU makes it wait."""
     with torch.inference_mode(False):  # a later pass with gradients may use the cached tensor
-        return torch.tensor((0, *accumulate(lengths)), dtype=torch.int32, device=device)
+        return copy_integers((0, *accumulate(lengths)), device, torch.int32)
 
 
 SPARE_TOKENS = 16
@@ -122,7 +123,7 @@ class CrossAttention:
     def __init__(self, batch: PackedBatch, texts: slice, dropout: nn.Module) -> None:
         groups = group_by_length(batch.lengths[texts])
         self._groups = [GroupCrossAttention(batch, [texts.start + text for text in group], dropout) for group in groups]
-        self._rows = [torch.tensor(group, device=batch.ids.device) for group in groups]
+        self._rows = [copy_integers(group, batch.ids.device) for group in groups]
         self._order = torch.cat(self._rows).argsort() if len(groups) > 1 else None
 
     def __call__(self, text: tuple[Tensor, Tensor], query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -167,9 +168,9 @@ class GroupCrossAttention:
         self._index = self._mask = None
         if len(set(lengths)) > 1 or texts[-1] - texts[0] >= len(texts):
             device = batch.ids.device
-            last = torch.tensor(lengths, device=device)[:, None] - 1
+            last = copy_integers(lengths, device)[:, None] - 1
             steps = torch.arange(max(lengths), device=device)
-            starts = batch.starts[torch.tensor(texts, device=device), None]
+            starts = batch.starts[copy_integers(texts, device), None]
             self._index = (starts + torch.minimum(steps, last)).flatten()
             self._mask = (steps > last)[:, None, None, None]  # (b, 1, 1, 1, L)
 

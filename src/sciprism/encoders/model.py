@@ -31,10 +31,12 @@ from sciprism.encoders.streaming import (
     read_inputs,
     read_windows,
     show_progress,
+    tokenize_windows,
 )
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
 from sciprism.formats import ROLES, Format, Role
+from sciprism.parallel import DEVICE
 from sciprism.text.template import FIELDS
 
 Compute = Callable[[PackedBatch], Tensor]  # computes the vectors of a batch
@@ -209,7 +211,8 @@ class Model:
             raise InputError(f"{self.name} is in training; call prepare() before it encodes")
         if batch_size is not None and batch_size < 1:
             raise InputError(f"batch_size is {batch_size}; a batch needs at least one text")
-        windows = map(self.tokenize, read_windows(inputs.items, self.settings.template, role, fields))
+        texts = read_windows(inputs.items, self.settings.template, role, fields, self.device)
+        windows = tokenize_windows(self.tokenize, texts, self.device, inputs.count)
         total = None if inputs.count is None else inputs.count * len(passes)
         try:
             with show_progress(total, show_progress_bar, self.on_batch) as on_batch:
@@ -342,7 +345,8 @@ class Model:
         if (lexical := self.model.lexical) is not None:
             vectors = lexical(vectors, self.model.embeddings.word, batch)
         if scales := self.method.scales(self.model):
-            scale = torch.stack([scales[route] for route in routes])
+            same = len(set(routes)) == 1  # one row for all: no stack of hundreds
+            scale = scales[routes[0]] if same else torch.stack([scales[route] for route in routes])
             scaled = F.normalize(vectors * scale.to(vectors), dim=-1)
             vectors = scaled * vectors.norm(dim=-1, keepdim=True)  # lengths stay
         return F.normalize(vectors, dim=-1) if self.settings.normalize else vectors
@@ -370,6 +374,7 @@ def _token_ids(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
 
 
 def _open_device(name: str | None) -> torch.device:
+    name = name or DEVICE.get()
     try:
         device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
         torch.empty(0, device=device)

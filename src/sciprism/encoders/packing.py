@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import heapreplace
 from itertools import accumulate, groupby
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -43,7 +45,12 @@ class PackedBatch:
     @cached_property
     def starts(self) -> Tensor:
         """Return the position of each text's first token (its CLS), (B,)."""
-        return torch.tensor(self.bounds[:-1], device=self.ids.device)
+        return copy_integers(self.bounds[:-1], self.ids.device)
+
+    @cached_property
+    def sizes(self) -> Tensor:
+        """Return the lengths as a tensor, (B,)."""
+        return copy_integers(self.lengths, self.ids.device)
 
     def first_positions(self, count: int) -> Tensor:
         """Return the positions of each text's first tokens, (B, count); no text may be shorter."""
@@ -52,8 +59,7 @@ class PackedBatch:
     @cached_property
     def positions(self) -> Tensor:
         """Return each token's position in its text, counted from 0, (T,)."""
-        lengths = torch.tensor(self.lengths, device=self.ids.device)
-        starts = torch.repeat_interleave(self.starts, lengths, output_size=len(self.ids))
+        starts = torch.repeat_interleave(self.starts, self.sizes, output_size=len(self.ids))
         return torch.arange(len(self.ids), device=self.ids.device) - starts
 
     @cached_property
@@ -76,9 +82,23 @@ def pack(
 ) -> PackedBatch:
     """Return a packed batch of token id sequences, in the order given."""
     lengths = tuple(len(sequence) for sequence in sequences)
-    flat = [token for sequence in sequences for token in sequence]
+    flat = array("q")
+    for sequence in sequences:
+        flat.fromlist(list(sequence))
     names = (routes,) * len(lengths) if isinstance(routes, str) else tuple(routes)
-    return PackedBatch(torch.tensor(flat, dtype=torch.long, device=device), lengths, names)
+    return PackedBatch(copy_integers(flat, device), lengths, names)
+
+
+def copy_integers(values: Sequence[int], device: torch.device | str, dtype: torch.dtype = torch.long) -> Tensor:
+    """Return whole numbers as a tensor on a device."""
+    return copy_tensor(torch.from_numpy(np.array(values, np.int64)).to(dtype), device)
+
+
+def copy_tensor(host: Tensor, device: torch.device | str) -> Tensor:
+    """Return a tensor of the host on a device; from pinned memory, so that the host does not wait for the GPU."""
+    if torch.device(device).type == "cuda":
+        host = host.pin_memory()
+    return host.to(device, non_blocking=True)
 
 
 def token_batches(lengths: Sequence[int], budget: int, max_texts: int | None = None) -> Iterator[list[int]]:

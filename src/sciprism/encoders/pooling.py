@@ -34,14 +34,13 @@ def cls(states: Tensor, batch: PackedBatch, reserved: int = 0) -> Tensor:
 @poolings.register("mean")
 def mean(states: Tensor, batch: PackedBatch, reserved: int = 0) -> Tensor:
     """Return the mean of all tokens of each text, special ones included, as sentence-transformers does."""
-    lengths = torch.tensor(batch.lengths, device=states.device)
-    return torch.segment_reduce(states, "mean", lengths=lengths, unsafe=True)
+    return torch.segment_reduce(states, "mean", lengths=batch.sizes, unsafe=True)
 
 
 @poolings.register("last")
 def last(states: Tensor, batch: PackedBatch, reserved: int = 0) -> Tensor:
     """Return the state of each text's last token."""
-    return states[torch.tensor(batch.bounds[1:], device=states.device) - 1]
+    return states[batch.starts + batch.sizes - 1]
 
 
 @poolings.register("code")
@@ -105,6 +104,5 @@ class LexicalFeatures(PackableModule[Tensor]):
         if (packed := self.packed(table)) is not None:
             return F.embedding_bag(batch.ids, packed, batch.starts, mode="sum")
         rows = (table(batch.ids) - self.centre) * self.weight[batch.ids, None]
-        lengths = torch.tensor(batch.lengths, device=rows.device)
-        bags: Tensor = self.words(torch.segment_reduce(rows, "sum", lengths=lengths, unsafe=True))
+        bags: Tensor = self.words(torch.segment_reduce(rows, "sum", lengths=batch.sizes, unsafe=True))
         return bags

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -20,7 +22,7 @@ from sciprism.errors import EmptyTextWarning, InputError
 from sciprism.formats import Role
 from sciprism.papers.cleaning import is_blank
 from sciprism.papers.records import Label, Paper
-from sciprism.parallel import map_threads
+from sciprism.parallel import map_ahead, map_threads
 from sciprism.text.template import FIELDS, PAPER_FIELDS, Item, Template
 
 InputItem = Item | Mapping[str, Any]  # a text, a paper, a label, or a dict with title and abstract
@@ -32,6 +34,7 @@ OnBatch = Callable[[int], None]
 ARROW_SLICE = 4_096  # values of an Arrow column that are Python objects at a time
 EXPECTED = "expected texts, papers, labels or dicts with title and abstract"
 WINDOW = 16_384  # texts tokenized and sorted together
+CUDA_WINDOW = 4_096  # few: an accelerator encodes one window while the next is tokenized
 CPU_BUDGET = 2_048  # tokens per batch: its states fit in the processor's cache
 CUDA_BUDGET = 65_536
 
@@ -156,11 +159,13 @@ def _list_names(names: Iterable[object]) -> str:
     return ", ".join(repr(name) for name in names) or "none"
 
 
-def read_windows(items: Iterator[Item], template: Template, role: Role, fields: Sequence[str]) -> Iterator[list[str]]:
+def read_windows(
+    items: Iterator[Item], template: Template, role: Role, fields: Sequence[str], device: torch.device
+) -> Iterator[list[str]]:
     """Yield the texts that are tokenized, up to `WINDOW` at a time; warn at the end of those that are empty."""
     prompt = len(template.text("", role))
     empty, first, total = 0, 0, 0
-    while window := list(islice(items, WINDOW)):
+    while window := list(islice(items, WINDOW if device.type == "cpu" else min(WINDOW, CUDA_WINDOW))):
         texts = [template.text(item, role, fields) for item in window]
         for number, text in enumerate(texts, total):
             if is_blank(text[prompt:]):
@@ -171,6 +176,20 @@ def read_windows(items: Iterator[Item], template: Template, role: Role, fields: 
     if empty:
         message = f"{empty} of {total} items have no text, the first is items[{first}]: each has the same vector"
         warnings.warn(EmptyTextWarning(message), stacklevel=5)
+
+
+def tokenize_windows(
+    tokenize: Callable[[list[str]], list[list[int]]],
+    windows: Iterable[list[str]],
+    device: torch.device,
+    count: int | None,
+) -> Iterator[list[list[int]]]:
+    """Return the token ids of each window's texts; a thread is ahead of an accelerator, which needs no core.
+
+    count: of all texts, None if unknown.
+    """
+    ahead = device.type != "cpu" and (count is None or count > CUDA_WINDOW)
+    return map_ahead(tokenize, windows) if ahead else map(tokenize, windows)
 
 
 @dataclass(frozen=True)
@@ -196,17 +215,43 @@ def encode_windows(
     count: n, None if unknown. max_texts: of a batch. FloatingPointError for vectors that are not finite.
     """
     arrays = [np.empty((count or 0, *step.shape), np.float32) for step in passes]
+    late = LateVectors()
     start = end = 0
     for sequences in windows:
         start, end = end, end + len(sequences)
         for step, array in zip(passes, arrays, strict=True):
             if end > len(array):
+                late.write()
                 array.resize((end, *step.shape), refcheck=False)  # in place: no copy where memory can grow
             rows = array[start:end]
-            encode_sequences(step, sequences, rows, device=device, on_batch=on_batch, max_texts=max_texts)
-            if not np.isfinite(rows).all():
-                raise FloatingPointError("a vector is not finite")
+            encode_sequences(step, sequences, rows, device=device, on_batch=on_batch, max_texts=max_texts, late=late)
+    late.write()
     return [array[:end] for array in arrays]
+
+
+class LateVectors:
+    """Vectors that an accelerator copies to the host while it computes those of the next batch."""
+
+    def __init__(self) -> None:
+        self._waiting = deque[tuple[Tensor, Any, Callable[[Floats], None]]]()
+
+    def add(self, vectors: Tensor, write: Callable[[Floats], None]) -> None:
+        """Copy vectors, and write those of the batch before."""
+        host, copied = vectors, None
+        if vectors.is_cuda:
+            host = torch.empty(vectors.shape, dtype=vectors.dtype, pin_memory=True)
+            host.copy_(vectors, non_blocking=True)
+            copied = torch.cuda.current_stream(vectors.device).record_event()
+        self._waiting.append((host, copied, write))
+        self.write(remaining=1)
+
+    def write(self, remaining: int = 0) -> None:
+        """Write all vectors but those of the last so many batches."""
+        while len(self._waiting) > remaining:
+            host, copied, write = self._waiting.popleft()
+            if copied is not None:
+                copied.synchronize()
+            write(host.cpu().numpy())
 
 
 @contextmanager
@@ -240,20 +285,29 @@ def encode_sequences(
     device: torch.device,
     on_batch: OnBatch | None = None,
     max_texts: int | None = None,
+    late: LateVectors | None = None,
 ) -> None:
-    """Write the vector of sequences[i] to rows[i].
+    """Write the vector of sequences[i] to rows[i]; FloatingPointError for vectors that are not finite.
 
-    Batches depend on the lengths only; on a
-    CPU each runs on one core, several in parallel. max_texts: of a batch; None for no limit but the tokens.
+    Batches depend on the lengths only; on a CPU each runs on one core, several in parallel. max_texts: of a batch;
+    None for no limit but the tokens. late: writes an accelerator's last vectors.
     """
     lengths = [len(sequence) for sequence in sequences]
+
+    def write(batch: list[int], vectors: Floats) -> None:
+        if not np.isfinite(vectors).all():
+            raise FloatingPointError("a vector is not finite")
+        rows[batch] = vectors
+        if on_batch is not None:
+            on_batch(len(batch))
 
     def run(batch: list[int]) -> None:
         with torch.inference_mode():
             vectors = step.compute(pack([sequences[i] for i in batch], step.route, device=device))
-        rows[batch] = vectors.cpu().numpy()
-        if on_batch is not None:
-            on_batch(len(batch))
+            if late is None or device.type == "cpu":
+                write(batch, vectors.cpu().numpy())
+            else:
+                late.add(vectors, partial(write, batch))
 
     run_batches(run, token_batches(lengths, token_budget(sum(lengths), device), max_texts), device)
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from sciprism.formats import Format
 
 BATCH = 256  # papers per call of the encoder. Batches start with the shard, so its bytes depend on its papers alone.
+CUDA_BATCH = 16_384  # on a GPU, which encodes some papers while the next are tokenized
 UNFINISHED_FOLDER = "unfinished"
 SAVE_SECONDS = 20.0  # seconds of encoding after which new vectors are saved; with the batch being encoded, less than 30
 MAX_NAMED = 10
@@ -133,8 +134,9 @@ class ShardWriter:
         """Return the vectors of papers by the encoder's paths that the spaces need."""
         formats = {space.path: cast("Format", space.formats[0]) for space in self.manifest.spaces.values()}
         vectors_of = {path: np.empty((len(papers), self._encoder.dim), np.float32) for path in formats}
-        for start in range(0, len(papers), BATCH):
-            batch = papers[start : start + BATCH]
+        size = BATCH if self._encoder.device.type == "cpu" else CUDA_BATCH
+        for start in range(0, len(papers), size):
+            batch = papers[start : start + size]
             vectors = self._encoder.encode_all(batch, formats=tuple(formats.values()))
             for path, format in formats.items():
                 vectors_of[path][start : start + len(batch)] = vectors[format]

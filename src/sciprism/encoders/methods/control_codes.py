@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from sciprism.encoders.layers import build_embedding
 from sciprism.encoders.methods.registry import PerFormat, check_choice, cls_embedding, methods
-from sciprism.encoders.packing import PackedBatch
+from sciprism.encoders.packing import PackedBatch, copy_integers
 from sciprism.encoders.transformer import Transformer
 from sciprism.formats import FORMATS, Format
 
@@ -29,7 +29,7 @@ class CodeEmbeddings(nn.Module):
 
     def forward(self, words: Tensor, batch: PackedBatch) -> Tensor:
         """Return the word embeddings, (T, hidden), with the codes at the reserved positions."""
-        codes = torch.tensor([self.row_of[route] for route in batch.routes], device=words.device)
+        codes = copy_integers([self.row_of[route] for route in batch.routes], words.device)
         return words.index_copy(0, batch.starts + 1, self.rows(codes).to(words.dtype))
 
 
