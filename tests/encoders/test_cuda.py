@@ -9,6 +9,7 @@ from build_models import draw, reference, write
 from sciprism import Encoder
 from sciprism.encoders.attention import attend_packed
 from sciprism.encoders.checkpoints.backbone import read_backbone
+from sciprism.encoders.layers import seeded_dropout
 from sciprism.encoders.methods.registry import methods
 from sciprism.encoders.packing import pack
 from sciprism.encoders.transformer import Context
@@ -66,6 +67,40 @@ def test_a_context(folder, dtype, tolerance):
         with torch.inference_mode():
             found.append(attention(x.to(device), batch, context).float().cpu())
     assert (found[0] - found[1]).abs().max() < tolerance * found[0].abs().max()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=str)
+def test_dropout_of_attention_is_seeded(dtype):
+    """In the flash kernel and in the padded one; the mean over many samples is the attention without dropout."""
+    states = torch.randn(3, 40, 4, 16, generator=torch.Generator().manual_seed(0)).to("cuda", dtype)
+    query, key, value = (x.clone().requires_grad_() for x in states)
+
+    def attend(seed, rate=0.1):
+        with seeded_dropout(seed, torch.device("cuda")):
+            return attend_packed(query, key, value, queries=(30, 10), keys=(30, 10), dropout=rate)
+
+    before = torch.cuda.get_rng_state()
+    first, again, other = attend(1), attend(1), attend(2)
+    assert torch.equal(first, again) and not torch.equal(first, other)
+    assert torch.equal(before, torch.cuda.get_rng_state()), "torch's generator is as it was"
+    exact = attend(0, 0.0).float()
+    mean = torch.stack([attend(seed).float() for seed in range(300)]).mean(dim=0)
+    assert (mean - exact).abs().mean() < 0.03 * exact.abs().mean()
+    gradients = [torch.autograd.grad(attend(1).float().square().sum(), query)[0] for _ in range(2)]
+    assert torch.allclose(*gradients) and gradients[0].abs().max() > 0
+
+
+def test_gradient_checkpointing_repeats_the_dropout(folder):
+    model = read_backbone(folder)[0].cuda().train()
+    model.set_dropout(0.3)
+    found = []
+    for model.gradient_checkpointing in (False, True):
+        with seeded_dropout(3, torch.device("cuda")), torch.autocast("cuda", dtype=torch.bfloat16):
+            states = model(pack(draw(LENGTHS), device="cuda"))
+        (gradient,) = torch.autograd.grad(states.float().square().mean(), [model.blocks[0].feed_forward.expand.weight])
+        found.append((states.float(), gradient))
+    assert torch.equal(found[0][0], found[1][0])
+    assert (found[0][1] - found[1][1]).norm() < 0.01 * found[0][1].norm()
 
 
 def test_heads_of_a_width_that_the_kernel_does_not_take():

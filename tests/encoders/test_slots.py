@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from sciprism.encoders import attention
 from sciprism.encoders.attention import attend_packed, attend_padded
 from sciprism.encoders.layers import seeded_dropout
 from sciprism.encoders.packing import pack
@@ -252,6 +253,24 @@ def test_a_config_that_constructs_runs(wrong, message):
 def test_a_padding_id_beyond_the_positions_is_no_mistake():
     config = TransformerConfig(**SHAPE, padding_id=49)
     assert torch.isfinite(Transformer(config)(pack(SEQUENCES))).all()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "width", "capability", "takes"),
+    [
+        (torch.bfloat16, 64, (8, 0), True),
+        (torch.float16, 256, (9, 0), True),
+        (torch.float32, 64, (9, 0), False),
+        (torch.bfloat16, 64, (7, 5), False),
+        (torch.bfloat16, 264, (9, 0), False),
+        (torch.bfloat16, 17, (9, 0), False),
+    ],
+)
+def test_what_flash_attention_takes(dtype, width, capability, takes, monkeypatch):
+    monkeypatch.setattr(attention, "_has_flash", lambda: True)
+    assert attention.takes_flash(dtype, width, *capability) == takes
+    monkeypatch.setattr(attention, "_has_flash", lambda: False)
+    assert not attention.takes_flash(dtype, width, *capability)
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])

@@ -218,17 +218,27 @@ def replay_dropout() -> tuple[AbstractContextManager[None], AbstractContextManag
 
 @contextmanager
 def _use_generator(generator: torch.Generator) -> Iterator[None]:
+    """Sample from a generator; a GPU's kernels know only the default one, which has its state in the block."""
+    before = None
+    if generator.device.type == "cuda":
+        default = torch.cuda.default_generators[generator.device.index or 0]
+        before, state, generator = default.get_state(), generator.get_state(), default
+        default.set_state(state)
     token = _generator.set(generator)
     try:
         yield
     finally:
         _generator.reset(token)
+        if before is not None:
+            generator.set_state(before)
 
 
 def drop(x: Tensor, rate: float) -> Tensor:
     """Set elements to zero with the probability `rate` and scale the others by 1 / (1 - rate)."""
     if rate == 0.0:
         return x
+    if x.is_cuda:  # one kernel; it samples from the default generator
+        return F.dropout(x, rate)
     mask = torch.empty_like(x).bernoulli_(1 - rate, generator=_generator.get())
     return x * mask / (1 - rate)
 

@@ -29,6 +29,7 @@ from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from sciprism.encoders.attention import attend_packed, gather_rows
 from sciprism.encoders.layers import (
@@ -179,11 +180,20 @@ class Attention(SelfAttention):
         return self.output(super().forward(x, batch, context, hook))  # type: ignore[no-any-return]
 
 
-class Norm(nn.LayerNorm):
-    """A LayerNorm with the signature of a slot."""
+class Norm(PackableModule[tuple[Tensor, Tensor]], nn.LayerNorm):
+    """A LayerNorm with the signature of a slot.
+
+    Packed for bfloat16 on a GPU, whose memory bounds it, it returns bfloat16 of sums in float32.
+    """
+
+    def pack(self, dtype: torch.dtype, *_: nn.Module) -> tuple[Tensor, Tensor]:
+        """Return scale and shift."""
+        return self.weight.detach().to(dtype), self.bias.detach().to(dtype)
 
     def forward(self, x: Tensor, batch: PackedBatch | None = None) -> Tensor:  # noqa: ARG002
         """Map (T, hidden) to (T, hidden)."""
+        if self.packing is torch.bfloat16 and x.is_cuda and (packed := self.packed()) is not None:
+            return F.layer_norm(x.bfloat16(), self.normalized_shape, *packed, self.eps)
         return super().forward(x)
 
 
@@ -206,7 +216,7 @@ class Block(nn.Module):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.attention: nn.Module = Attention(config)
-        self.attention_norm = nn.LayerNorm(config.hidden, eps=config.norm_eps)
+        self.attention_norm = Norm(config.hidden, eps=config.norm_eps)
         self.feed_forward: nn.Module = FeedForward(config)
         self.feed_forward_norm: nn.Module = Norm(config.hidden, eps=config.norm_eps)
         self.adapter: nn.Module | None = None
@@ -285,7 +295,7 @@ class Transformer(nn.Module):
         x = self.embeddings(batch)
         for number, block in enumerate(self.blocks):
             x = self._run_block(block, x, batch, contexts[number] if contexts else None, hook)
-        return x  # type: ignore[no-any-return]
+        return x.float()
 
     def run_hook(self, batch: PackedBatch, hook: LayerHook) -> None:
         """Pass each layer's keys and values to the hook; the last layer computes only its projections."""
@@ -342,6 +352,8 @@ class Transformer(nn.Module):
 
     def prepare(self, dtype: torch.dtype) -> Transformer:
         """Use packed weights for inference in `dtype` from now on; hidden states between layers stay float32.
+
+        On a GPU those in bfloat16 are bfloat16, too.
 
         `train()` ends that; call this again after training.
         """
