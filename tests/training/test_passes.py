@@ -1,12 +1,14 @@
 """A batch in pieces gives the vectors and the gradient of the whole."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
 from sciprism import Encoder
 from sciprism.encoders.packing import pack
 from sciprism.objectives.contrastive import in_batch_contrastive
-from sciprism.training.steps import EncoderPass, PassSettings
+from sciprism.training.steps import EncoderPass, PassSettings, default_chunk_tokens
 
 TEXTS = [
     "deep learning of protein structure",
@@ -127,3 +129,10 @@ def test_a_step_of_the_fused_optimizer_is_the_plain_one(tiny_model):
         stepped.append(weights)
     for name, weight in stepped[0].items():
         torch.testing.assert_close(weight, stepped[1][name], msg=name)
+
+
+@pytest.mark.parametrize(("gib", "tokens"), [(0, 2048), (8, 4096), (24, 8192), (79, 32_768), (139, 32_768)])
+def test_the_chunks_of_a_gpu_are_as_large_as_its_memory_allows(gib, tokens, monkeypatch):
+    facts = SimpleNamespace(total_memory=gib * 2**30)
+    monkeypatch.setattr("torch.cuda.get_device_properties", lambda _device: facts)
+    assert default_chunk_tokens(torch.device("cuda" if gib else "cpu")) == tokens

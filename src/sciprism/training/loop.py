@@ -32,7 +32,7 @@ from sciprism.training.plan import StagePlan
 from sciprism.training.processes import Processes, defer_interrupts
 from sciprism.training.recipe import Stage
 from sciprism.training.run_folder import Checkpoint
-from sciprism.training.steps import BlockStep, JointStep, PassSettings
+from sciprism.training.steps import BlockStep, JointStep, PassSettings, default_chunk_tokens
 from sciprism.training.weighting import check_weighting, weightings
 
 WINDOW = 20  # losses of one source that are compared with its first ones
@@ -93,7 +93,9 @@ def _build_step(
 ) -> JointStep | BlockStep:
     """Return what adds the gradients of batches: of vectors jointly, of token blocks one by one."""
     settings = PassSettings(
-        chunk_tokens=stage.chunk_tokens, precision=stage.precision, gradient_caching=stage.gradient_caching
+        chunk_tokens=stage.chunk_tokens or default_chunk_tokens(processes.device),
+        precision=stage.precision,
+        gradient_caching=stage.gradient_caching,
     )
     block_learners = [learner for learner in learners if isinstance(learner, BlockLearner)]
     if block_learners:
@@ -181,7 +183,8 @@ class TrainingLoop:
         used: list[Batch] = []
         losses: dict[str, list[float]] = {}
         accumulated = self.stage.gradient_accumulation
-        scale = float(self.scaler.scale(torch.ones((), device=self.processes.device)))
+        scaled = self.scaler.is_enabled()
+        scale = float(self.scaler.scale(torch.ones((), device=self.processes.device))) if scaled else 1.0
         for part in range(accumulated):
             batches = self.batches(self.step * accumulated + part)
             used += [batch for _, batch in batches]

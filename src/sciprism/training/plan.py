@@ -7,6 +7,7 @@ import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,7 +24,8 @@ from sciprism.files import sha256
 from sciprism.seeding import derive_seed
 from sciprism.training.batches import BatchPlan, mixings, repeats_by_size
 from sciprism.training.initialization import build_early
-from sciprism.training.learners.learner import Learner, ModelLoader, learners, load_model
+from sciprism.training.learners.learner import Learner, ModelLoader, learners
+from sciprism.training.learners.learner import load_model as load_packaged
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import Recipe, SourceSpec, Stage
 from sciprism.training.run_folder import TEST_PAPERS, RunFolder, StageFolder
@@ -133,8 +135,9 @@ class Plan:
 class _Inspection:
     """What a recipe names, opened and checked; problems: what is wrong, a line each."""
 
-    def __init__(self, recipe: Recipe, load_model: ModelLoader, device: str | None) -> None:
-        self.recipe, self.load_model, self.processes = recipe, load_model, Processes(device)
+    def __init__(self, recipe: Recipe, load_model: ModelLoader | None, device: str | None) -> None:
+        self.recipe, self.processes = recipe, Processes(device)
+        self.load_model = load_model or partial(load_packaged, device=str(self.processes.device))
         self.problems: list[str] = []
         self.sources: dict[tuple[str, str], StageSource] = {}
 
@@ -223,12 +226,13 @@ def plan_training(
     *,
     overlaps: OverlapCheck | None = None,
     device: str | None = None,
-    load_model: ModelLoader = load_model,
+    load_model: ModelLoader | None = None,
 ) -> Plan:
     """Return the plan of a recipe's run; nothing is written.
 
     folder: new, or of the same recipe, whose run is then resumed. overlaps: names the test papers among
-    examples; sources that hold some are refused. Raises one InputError with all that is wrong in any stage.
+    examples; sources that hold some are refused. load_model: None for sciprism's models, on the device. Raises one
+    InputError with all that is wrong in any stage.
     """
     for package in ("accelerate", "tensorboard", "matplotlib"):
         if find_spec(package) is None:

@@ -159,7 +159,11 @@ class Stage(RecipeTable):
     gradient_accumulation: int = Field(
         1, ge=1, description="Batches of a step; each has its own negatives, their gradients are added."
     )
-    chunk_tokens: int = Field(2048, ge=16, description="Tokens that a CPU core, or the GPU, encodes at once.")
+    chunk_tokens: int | None = Field(
+        None,
+        ge=16,
+        description="Tokens encoded at once. Default: 2,048 on a CPU core; 512 for each GiB of a GPU, up to 32,768.",
+    )
     gradient_caching: bool = Field(False, description="Encode chunks twice, to hold the graph of only one in memory.")
     epochs: float | None = Field(None, gt=0, description="Passes over the sources. Either this or `steps`.")
     steps: int | None = Field(None, ge=1, description="Steps of the optimizer. Either this or `epochs`.")

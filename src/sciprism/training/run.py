@@ -92,7 +92,7 @@ def _write_model(recipe: Recipe, loop: TrainingLoop, start_weights: Mapping[str,
         loop.encoder.prepare()
         loop.save(draft, recipe=recipe.name, stage=stage.name, step=loop.step, seed=recipe.seed)
     if start_weights or stage.whitening:
-        encoder = Encoder.load(draft)
+        encoder = Encoder.load(draft, device=str(loop.encoder.device))
         interpolate(encoder, start_weights, stage.interpolation)
         encoder.prepare()
         whiten(encoder, loop.sources, stage.whitening)

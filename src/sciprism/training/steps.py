@@ -177,6 +177,7 @@ class BlockStep:
 
 T = TypeVar("T")
 R = TypeVar("R")
+CHUNK_TOKENS = 2_048  # of a CPU core: their states fit in its cache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,6 +191,14 @@ class PassSettings:
     chunk_tokens: int
     precision: str = "float32"
     gradient_caching: bool = False
+
+
+def default_chunk_tokens(device: torch.device) -> int:
+    """Return the tokens encoded at once: on a GPU 512 for each GiB of its memory, a power of two, at most 32,768."""
+    if device.type != "cuda":
+        return CHUNK_TOKENS
+    tokens = 512 * torch.cuda.get_device_properties(device).total_memory / 2**30
+    return int(min(32_768, max(CHUNK_TOKENS, 2 ** math.floor(math.log2(tokens)))))
 
 
 class EncoderPass:

@@ -36,9 +36,11 @@ class ModelLoader(Protocol):
         """Return the model. max_length: tokens to which texts are truncated. precision: of computation."""
 
 
-def load_model(name: str, max_length: int | None = None, precision: str = "float32") -> EncoderProtocol:
+def load_model(
+    name: str, max_length: int | None = None, precision: str = "float32", *, device: str | None = None
+) -> EncoderProtocol:
     """Load one of sciprism's models."""
-    return Encoder.load(name, max_length=max_length, precision=precision)
+    return Encoder.load(name, max_length=max_length, precision=precision, device=device)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
