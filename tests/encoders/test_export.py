@@ -273,13 +273,15 @@ def test_a_module_moves_between_devices(encoder, tmp_path):
         assert max_difference(expected, model.to(device).encode(TEXTS)) < 1e-4
 
 
-def test_a_module_computes_in_float32(tiny_model, tmp_path):
+def test_a_module_in_half_precision(tiny_model, tmp_path):
     export(build_encoder(tiny_model, "pals"), tmp_path / "out")
     model = open_folder(tmp_path / "out")
     expected = model.encode(TEXTS)
-    with pytest.raises(InputError, match=r"computes in float32, not torch\.float16"):
-        model.half()
+    with pytest.raises(InputError, match=r"computes in float32, bfloat16, float16, not torch\.float64"):
+        model.double()
     assert max_difference(model.encode(TEXTS), expected) == 0
+    assert 0 < max_difference(model.bfloat16().to("cpu").encode(TEXTS), expected) < 0.05
+    assert max_difference(model.float().encode(TEXTS), expected) == 0, "the weights stay float32"
 
 
 def test_what_an_export_says_of_itself(tiny_model, tmp_path):

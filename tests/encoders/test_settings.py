@@ -1,6 +1,8 @@
 """The fastest precision of a device, and what is said about one that it has no instructions for."""
 
+import json
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import torch
 from build_commands import run
 from build_sources import write_recipe
 from sciprism import Encoder
+from sciprism.encoders import encoder as encoder_module
 from sciprism.encoders import settings
 from sciprism.errors import InputError, SlowPrecisionWarning
 
@@ -27,6 +30,33 @@ def processor(monkeypatch):
 def model(tiny_model, tmp_path):
     Encoder.load(tiny_model, pooling="mean", device="cpu").save(tmp_path / "model")
     return tmp_path / "model"
+
+
+@pytest.mark.parametrize(
+    ("precision", "device", "state", "effective"),
+    [
+        ("float32", "cuda", "tf32", "tf32"),
+        ("float32", "cuda", "ieee", "float32"),
+        ("float32", "cpu", "tf32", "float32"),
+        ("bfloat16", "cuda", "tf32", "bfloat16"),
+    ],
+)
+def test_torch_may_be_set_to_products_in_tf32(precision, device, state, effective, monkeypatch):
+    monkeypatch.setattr(torch.backends.cuda, "matmul", SimpleNamespace(fp32_precision=state))
+    assert settings.effective_precision(precision, torch.device(device)) == effective
+    monkeypatch.setattr(torch.backends.cuda, "matmul", SimpleNamespace(allow_tf32=state == "tf32"))  # torch before 2.9
+    assert settings.effective_precision(precision, torch.device(device)) == effective
+
+
+def test_a_model_in_tf32_is_not_damaged(model, monkeypatch):
+    stored = json.loads((model / "selfcheck.json").read_text())
+    vectors = {format: [x * 1.0004 for x in vector] for format, vector in stored["vectors"].items()}
+    (model / "selfcheck.json").write_text(json.dumps(stored | {"vectors": vectors}))
+    (model / "checksums.json").unlink()
+    with pytest.raises(InputError, match=r"by 4\.0e-04, in float32 at most 1e-04: damaged"):
+        Encoder.load(model, device="cpu")
+    monkeypatch.setattr(encoder_module, "effective_precision", lambda *_: "tf32")
+    assert Encoder.load(model, device="cpu").describe()["precision"] == "tf32"
 
 
 @pytest.mark.parametrize(("features", "fastest"), [(OLD, "float32"), (NEW, "bfloat16"), ({"bf16"}, "bfloat16")])

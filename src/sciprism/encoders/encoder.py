@@ -25,7 +25,7 @@ from sciprism.encoders.checkpoints.folder import (
 )
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.model import Model
-from sciprism.encoders.settings import AUTO, MIN_COSINE, EncoderSettings, fastest_precision
+from sciprism.encoders.settings import AUTO, MIN_COSINE, EncoderSettings, effective_precision, fastest_precision
 from sciprism.encoders.streaming import Inputs
 from sciprism.encoders.tool_methods import ToolMethods
 from sciprism.encoders.transformer import Transformer
@@ -89,7 +89,7 @@ class Encoder(ToolMethods):
         if self.precision != "float32":
             self.options["precision"] = self.precision
         if pooling is None and max_length is None:
-            verify_selfcheck(folder, self.encode_all, self.tokenize, self.precision)
+            verify_selfcheck(folder, self.encode_all, self.tokenize, effective_precision(self.precision, self.device))
 
     @classmethod
     def load(
@@ -273,7 +273,7 @@ class Encoder(ToolMethods):
             "distance": self.distance,
             "dim": self.dim,
             **({"lexical directions": config.lexical} if config.lexical else {}),
-            "precision": self.precision,
+            "precision": effective_precision(self.precision, self.device),
             "device": str(self.device),
             "fingerprint": self.fingerprint,
             "ignored_weights": [*self.ignored, *self.provenance.get("ignored", ())],
@@ -337,7 +337,7 @@ Vectors = Floats | Tensor | Sequence[Floats] | Sequence[Tensor]  # (n, dim), (di
 
 def compute_similarity(one: Vectors, other: Vectors, distance: str) -> Tensor:
     """Return the similarity of each vector of `one` with each of `other`, (n, m), as sentence-transformers does."""
-    a, b = _to_matrix(one), _to_matrix(other)
+    a, b = _to_matrices(one, other)
     if distance == "euclidean":
         return -torch.cdist(a, b)
     return F.normalize(a, dim=-1) @ F.normalize(b, dim=-1).T if distance == "cosine" else a @ b.T
@@ -345,13 +345,20 @@ def compute_similarity(one: Vectors, other: Vectors, distance: str) -> Tensor:
 
 def compute_pairwise_similarity(one: Vectors, other: Vectors, distance: str) -> Tensor:
     """Return the similarity of each vector of `one` with that of `other` in the same row, (n,)."""
-    a, b = _to_matrix(one), _to_matrix(other)
+    a, b = _to_matrices(one, other)
     if distance == "euclidean":
         return -(a - b).norm(dim=-1)  # type: ignore[no-any-return]
     if distance == "cosine":
         a, b = F.normalize(a, dim=-1), F.normalize(b, dim=-1)
     products: Tensor = a * b
     return products.sum(dim=-1)
+
+
+def _to_matrices(one: Vectors, other: Vectors) -> tuple[Tensor, Tensor]:
+    """Return both on one device, an accelerator where one of them is there."""
+    a, b = _to_matrix(one), _to_matrix(other)
+    device = b.device if a.device.type == "cpu" else a.device
+    return a.to(device), b.to(device)
 
 
 def _to_matrix(vectors: Vectors) -> Tensor:

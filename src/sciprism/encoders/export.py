@@ -21,6 +21,7 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.methods.registry import PLAIN
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.provenance import describe_untrained, training_facts, untrained_stage
+from sciprism.encoders.settings import PRECISIONS
 from sciprism.encoders.transformer import Routed, Transformer
 from sciprism.errors import InputError
 from sciprism.formats import ROLES, Format, Role
@@ -252,10 +253,16 @@ class SciprismModule(nn.Module):
         return self
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Move the weights to another device; InputError, and unchanged weights, for another precision."""
-        if (dtype := fn(next(self.model.parameters()).new_zeros(1)).dtype) != torch.float32:
-            raise InputError(f"this module computes in float32, not {dtype}; do not set a precision")
-        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        """Move the weights to another device; in half precision products alone are computed.
+
+        Weights stay float32, so that they can be trained and saved. InputError for another precision.
+        """
+        moved = fn(next(self.model.parameters()).new_zeros(1, dtype=PRECISIONS[self.encoder.precision]))
+        precisions = {dtype: name for name, dtype in PRECISIONS.items()}
+        if moved.dtype not in precisions:
+            raise InputError(f"this module computes in {', '.join(PRECISIONS)}, not {moved.dtype}")
+        super()._apply(lambda tensor: tensor.to(moved.device), recurse)  # type: ignore[no-untyped-call]
+        self.encoder.precision = precisions[moved.dtype]
         self.encoder.device = next(self.model.parameters()).device
         if not self.model.training:
             self.encoder.prepare()

@@ -98,6 +98,15 @@ def has_instructions(precision: str, device: torch.device) -> bool:
     return True
 
 
+def effective_precision(precision: str, device: torch.device) -> str:
+    """Return the precision of products: tf32 for float32 where torch is set to it on a GPU."""
+    if precision != "float32" or device.type != "cuda":
+        return precision
+    products: Any = torch.backends.cuda.matmul
+    state = getattr(products, "fp32_precision", None)  # of torch 2.9; what it has replaced may not be read beside it
+    return "tf32" if (products.allow_tf32 if state is None else state == "tf32") else precision
+
+
 def fastest_precision(device: torch.device) -> str:
     """Return bfloat16 where the device has the instructions, else float32.
 

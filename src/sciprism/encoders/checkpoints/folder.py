@@ -52,7 +52,7 @@ SELFCHECK_TEXTS = (TEXT, "Dark matter", "β-decay in 3.14 µs: naïve Schröding
 """Texts whose vectors are written with a model, and compared when it is loaded."""
 LONG_TEXT = " ".join([TEXT] * 30)
 """Its token ids show where texts are truncated; its vectors would take time at each load."""
-TOLERANCE = {"float32": 1e-4, "bfloat16": 5e-2, "float16": 5e-3}  # of the vector's largest entry
+TOLERANCE = {"float32": 1e-4, "tf32": 5e-3, "bfloat16": 5e-2, "float16": 5e-3}  # of the vector's largest entry
 
 EncodeAll = Callable[[list[str]], Mapping[Format, Floats]]  # maps texts to one array per format
 Tokenize = Callable[[list[str]], list[list[int]]]
@@ -244,12 +244,12 @@ def verify_selfcheck(folder: Path, encode_all: EncodeAll, tokenize: Tokenize, pr
         raise InputError(f"{path}: does not hold a text and one vector per format; damaged")
     for number, row in enumerate(rows):
         for format, vectors in now.items():
-            _compare(folder, format, row["vectors"][format], vectors[number], TOLERANCE[precision])
+            _compare(folder, format, row["vectors"][format], vectors[number], precision)
     if "long_text" in stored and tokenize([str(stored["long_text"])])[0] != stored.get("long_text_ids"):
         raise InputError(f"{folder}: the tokens of a long text differ from selfcheck.json: damaged")
 
 
-def _compare(folder: Path, format: Format, stored: Any, vector: Floats, tolerance: float) -> None:
+def _compare(folder: Path, format: Format, stored: Any, vector: Floats, precision: str) -> None:
     try:
         expected = np.asarray(stored, dtype=np.float32).reshape(-1)
     except (TypeError, ValueError) as error:
@@ -257,8 +257,9 @@ def _compare(folder: Path, format: Format, stored: Any, vector: Floats, toleranc
     if expected.shape != vector.shape:
         raise InputError(f"{folder}: selfcheck.json has {len(expected)} numbers, the model gives {len(vector)}")
     off = float(np.abs(vector - expected).max() / max(np.abs(expected).max(), 1e-12))
-    if not off <= tolerance:
-        raise InputError(f"{folder}: the {format} vector differs from selfcheck.json by {off:.1e}: damaged")
+    if not off <= (limit := TOLERANCE[precision]):
+        more = f"by {off:.1e}, in {precision} at most {limit:.0e}"
+        raise InputError(f"{folder}: the {format} vector differs from selfcheck.json {more}: damaged")
 
 
 def convert_once(source: str | Path, facts: object, write: Callable[[Path], None]) -> Path:
