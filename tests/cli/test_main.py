@@ -13,6 +13,7 @@ import pytest
 from build_commands import run, sciprism
 from sciprism.cli import main as main_module
 from sciprism.errors import InputError
+from sciprism.parallel import DEVICE
 
 
 def test_a_wrong_request_is_status_2_and_one_line():
@@ -26,6 +27,16 @@ def test_a_wrong_request_is_status_2_and_one_line():
 def test_a_wrong_command_line_is_status_2(arguments):
     done = sciprism(*arguments)
     assert done.returncode == 2 and "Traceback" not in done.stderr
+
+
+def test_the_device_of_a_command(monkeypatch, capsys, tmp_path, tiny_model):
+    (tmp_path / "papers.csv").write_text("id,title\n1,Dark matter\n")
+    command = ["embed", str(tmp_path / "papers.csv"), "-o", str(tmp_path / "c")]
+    command += ["--model", str(tiny_model), "--pooling", "mean", "--device"]
+    status, _, errors = run(monkeypatch, capsys, *command, "abacus")
+    assert status == 2 and errors.startswith("sciprism: the device abacus cannot be used")
+    assert run(monkeypatch, capsys, *command, "cpu")[0] == 0
+    assert not DEVICE.get(), "for this command alone"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from sciprism.cli.options import AsJson, IdentifiedReading, PaperFiles, open_abstracts, split_names, with_settings
+from sciprism.cli.options import (
+    AsJson,
+    IdentifiedReading,
+    PaperFiles,
+    open_abstracts,
+    split_names,
+    with_device,
+    with_settings,
+)
 from sciprism.cli.output import ProgressDisplay, join_counts, print_abstracts, print_json, print_skipped
 from sciprism.cli.parts import WantedCluster, embed_on_cluster, embed_one_part
 from sciprism.errors import InputError, InterruptedRunError
@@ -121,6 +129,7 @@ class WantedModel:
         return CollectionLayout(formats=chosen, dtype=cast("Dtype | None", self.dtype or None))
 
 
+@with_device
 @with_settings
 def embed(
     files: PaperFiles,

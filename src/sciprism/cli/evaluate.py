@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from sciprism.cli.options import AsJson, DataFolder, exact_precision, folder_or_none, with_settings
+from sciprism.cli.options import AsJson, DataFolder, exact_precision, folder_or_none, with_device, with_settings
 from sciprism.cli.output import ProgressDisplay, join_counts, print_entries, print_json
 from sciprism.errors import InputError
 
@@ -92,6 +92,7 @@ class ModelLoading:
         return SystemOptions(pooling=pooling, max_length=length, precision=exact_precision(self.precision))
 
 
+@with_device
 @with_settings
 def evaluate(
     models: Models = None,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sciprism.cli.options import AsJson, DefaultCommandGroup, check_outputs, split_names, with_settings
+from sciprism.cli.options import AsJson, DefaultCommandGroup, check_outputs, split_names, with_device, with_settings
 from sciprism.cli.output import ProgressDisplay, print_facts, print_json, print_skipped, table_width
 from sciprism.errors import InputError
 from sciprism.uses.matching.settings import MatchFiles, MatchSettings
@@ -49,6 +49,7 @@ Assignment = Annotated[
 
 
 @match.command()
+@with_device
 @with_settings
 def assign(
     submissions: Annotated[list[Path], typer.Argument(help="Files or folders of submissions.")],

@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 
 from sciprism.cli.output import print_skip_counts
 from sciprism.errors import InputError
+from sciprism.parallel import DEVICE
 
 if TYPE_CHECKING:
     from sciprism.papers.abstracts import AbstractCompletion
@@ -30,6 +31,8 @@ Pooling = Annotated[str, typer.Option(help="cls or mean, where the model's folde
 ScorePrecision = Annotated[
     str, typer.Option(help="Compute in float32, bfloat16 or float16; auto: float32, the same numbers everywhere.")
 ]
+
+Device = Annotated[str, typer.Option(help="cpu or cuda; else cuda where there is one.")]
 
 CollectionFolder = Annotated[Path, typer.Argument(help="A folder made by `sciprism embed`.")]
 Model = Annotated[str, typer.Option(help="The folder of the collection's model, if it was moved.")]
@@ -76,6 +79,24 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
 
     vars(run)["__signature__"] = inspect.Signature([option.replace(kind=option.KEYWORD_ONLY) for option in shown])
     run.__annotations__ = {option.name: option.annotation for option in shown}
+    return run
+
+
+def with_device(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command with the option `--device`: where its models are loaded."""
+    signature = inspect.signature(command, eval_str=True)
+    device = inspect.Parameter("device", inspect.Parameter.KEYWORD_ONLY, default="", annotation=Device)
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        token = DEVICE.set(values.pop("device"))
+        try:
+            command(**values)
+        finally:
+            DEVICE.reset(token)
+
+    vars(run)["__signature__"] = signature.replace(parameters=[*signature.parameters.values(), device])
+    run.__annotations__ = {**command.__annotations__, "device": Device}
     return run
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.options import AsJson, Reading, check_outputs, with_settings
+from sciprism.cli.options import AsJson, Reading, check_outputs, with_device, with_settings
 from sciprism.cli.output import (
     ProgressDisplay,
     describe_source,
@@ -46,6 +46,7 @@ Seen = Annotated[
 ]
 
 
+@with_device
 @with_settings
 def recommend(
     library: Annotated[

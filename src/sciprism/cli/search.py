@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sciprism.cli.options import AsJson, CollectionFolder, Model, split_names, with_settings
+from sciprism.cli.options import AsJson, CollectionFolder, Model, split_names, with_device, with_settings
 from sciprism.cli.output import describe_source, plain_console, print_json, warn_unfinished
 from sciprism.errors import InputError
 
@@ -55,6 +55,7 @@ class FilterChoice:
         return Filter(year_from=year_from, year_to=year_to, **names)
 
 
+@with_device
 @with_settings
 def search(
     collection: Annotated[
@@ -159,6 +160,7 @@ def _read_queries(file: str) -> Iterator[str]:
     yield from lines
 
 
+@with_device
 @with_settings
 def similar(
     collection: CollectionFolder,

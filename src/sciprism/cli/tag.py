@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from sciprism.cli.options import AsJson, DefaultCommandGroup, Reading, Seed, check_outputs, with_settings
+from sciprism.cli.options import AsJson, DefaultCommandGroup, Reading, Seed, check_outputs, with_device, with_settings
 from sciprism.cli.output import ProgressDisplay, plain_console, print_facts, print_json, print_table
 from sciprism.cli.tag_inputs import (
     LabelChoice,
@@ -53,6 +53,7 @@ Threshold = Annotated[float | None, typer.Option(help="The lowest probability; e
 
 
 @tag.command()
+@with_device
 @with_settings
 def suggest(
     papers: Annotated[str, typer.Argument(help="A file or folder of papers, or a collection of `sciprism embed`.")],
@@ -97,6 +98,7 @@ def suggest(
 
 
 @tag.command("train")
+@with_device
 @with_settings
 def train(
     papers: Annotated[

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.options import AsJson
+from sciprism.cli.options import AsJson, Device
 from sciprism.cli.output import ProgressDisplay, format_duration, print_entries, print_json, print_table
 from sciprism.errors import InputError
 
@@ -52,7 +52,7 @@ def train(
     sources: SourceFolder = None,
     data: SuiteData = "",
     allow_overlap: Annotated[bool, typer.Option(help="Train on papers of tests too.")] = False,
-    device: Annotated[str, typer.Option(help="cpu or cuda; else cuda where there is one.")] = "",
+    device: Device = "",
     plan_only: PlanOnly = False,
     listed: Listed = False,
     as_json: AsJson = False,
