@@ -381,8 +381,8 @@ def test_a_loss_that_is_no_number_stops_with_its_batch(tmp_path, tiny_model):
 def test_a_gradient_that_is_no_number_spoils_no_checkpoint(tmp_path, tiny_model, monkeypatch):
     """The loss is finite, its gradient not: the run stops before the weights move."""
 
-    def spoil(self, batches, scale):
-        losses = whole(self, batches, scale)
+    def spoil(self, batches, scale, prepared=None):
+        losses = whole(self, batches, scale, prepared)
         if steps.pop():
             self.encoder.model.embeddings.word.weight.grad[0] = float("nan")
         return losses

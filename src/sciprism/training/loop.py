@@ -23,6 +23,7 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.provenance import training_facts
 from sciprism.errors import InputError, RunFailedError
 from sciprism.files import create_draft, replace_folder, write_lines
+from sciprism.parallel import map_ahead
 from sciprism.seeding import derive_seed
 from sciprism.training.batches import Batch, split_parts
 from sciprism.training.dev_examples import BuildEncoder, DevExamples, LoopState
@@ -137,6 +138,7 @@ class TrainingLoop:
         scored = zip(self.learners, plan.sources, strict=True) if processes.first else ()
         self.dev = DevExamples(encoder, scored, stage.evaluation, build_untouched, stage.precision)
         self.state, self.divergence, self.step = LoopState(), DivergenceCheck(), 0
+        self._coming: Iterator[tuple[list[tuple[int, Batch]], Any]] | None = None
         self._resume()
 
     def run(self) -> LoopState:
@@ -185,10 +187,10 @@ class TrainingLoop:
         accumulated = self.stage.gradient_accumulation
         scaled = self.scaler.is_enabled()
         scale = float(self.scaler.scale(torch.ones((), device=self.processes.device))) if scaled else 1.0
-        for part in range(accumulated):
-            batches = self.batches(self.step * accumulated + part)
+        for _ in range(accumulated):
+            batches, prepared = self._next_batches()
             used += [batch for _, batch in batches]
-            batch_losses = self.batch_step(batches, scale / accumulated)
+            batch_losses = self.batch_step(batches, scale / accumulated, prepared)
             for (source, batch), loss in zip(batches, batch_losses, strict=True):
                 name = self.sources[source].name
                 losses.setdefault(name, []).append(loss)
@@ -219,6 +221,20 @@ class TrainingLoop:
         self.scaler.update()
         return norm
 
+    def _next_batches(self) -> tuple[list[tuple[int, Batch]], Any]:
+        """Return the next batches with what their step needs; on a GPU a thread prepares the ones that follow."""
+
+        def prepare(number: int) -> tuple[list[tuple[int, Batch]], Any]:
+            batches = self.batches(number)
+            return batches, self.batch_step.prepare(batches)
+
+        if self._coming is None:
+            accumulated = self.stage.gradient_accumulation
+            numbers = range(self.step * accumulated, self.steps * accumulated)
+            ahead = map_ahead(prepare, numbers, 1) if self.processes.device.type == "cuda" else map(prepare, numbers)
+            self._coming = ahead
+        return next(self._coming)
+
     def batches(self, number: int) -> list[tuple[int, Batch]]:
         """Return this process's slice of a batch: the number of each source, and examples of it."""
         seed = derive_seed(self.seed, "dropout", number, self.processes.rank)
@@ -243,6 +259,7 @@ class TrainingLoop:
 
     def _evaluate(self) -> None:
         """Score the dev examples and the named tasks; save the model if its dev score is the best so far."""
+        self._coming = None  # what evaluates may set the tokenizer to another length
         if self.processes.first and (self.dev.examples or self.stage.evaluation.tasks):
             self.encoder.prepare()
             scores = self.dev.score()

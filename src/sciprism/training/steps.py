@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -21,14 +21,23 @@ from torch import Tensor, nn
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.layers import seeded_dropout
-from sciprism.encoders.packing import even_budget, pack, token_batches
+from sciprism.encoders.packing import copy_integers, copy_tensor, even_budget, pack, token_batches
 from sciprism.encoders.settings import PRECISIONS
 from sciprism.parallel import map_threads
 from sciprism.seeding import derive_seed
 from sciprism.training.batches import Batch
-from sciprism.training.learners.learner import BlockLearner, Learner, prepare_blocks
+from sciprism.training.learners.learner import BlockLearner, Learner, TokenBlock, prepare_blocks
 from sciprism.training.processes import Processes
 from sciprism.training.weighting import Weighting
+
+
+class PreparedTexts(NamedTuple):
+    """The texts of a step: token ids, route of each; bounds of the groups of texts, and their number by batch."""
+
+    sequences: Sequence[Sequence[int]]
+    routes: Sequence[str]
+    bounds: Sequence[int]
+    counts: Sequence[int]
 
 
 class JointStep:
@@ -52,29 +61,49 @@ class JointStep:
         heads = nn.ModuleDict({str(number): learner.modules for number, learner in enumerate(learners)})
         self.modules = nn.ModuleDict({"heads": heads, "weighting": weighting})
 
-    def __call__(self, batches: Sequence[tuple[int, Batch]], scale: float) -> list[float]:
+    def __call__(
+        self, batches: Sequence[tuple[int, Batch]], scale: float, prepared: PreparedTexts | None = None
+    ) -> list[float]:
         """Add the gradient of the sum of the losses times `scale`; return each loss over all processes.
 
-        batches: the number of a source, and examples of it.
+        batches: the number of a source, and examples of it. prepared: what `prepare` has returned for them.
         """
         pairs = [(self.learners[source], batch) for source, batch in batches]
-        encoder_pass, vectors = self._encode(pairs)
-        losses, shown = [], []
+        encoder_pass, vectors = self._encode(pairs, self.prepare(batches) if prepared is None else prepared)
+        losses = []
         for (learner, batch), groups in zip(pairs, vectors, strict=True):
             with seeded_dropout(derive_seed(batch.seed, "loss"), self.encoder.device):
                 losses.append(self._loss(learner, batch, groups))
-            loss = float(losses[-1].detach())
-            shown.append(loss if learner.gathers else self.processes.sum(loss))
+        shown = torch.stack([loss.detach().float() for loss in losses])
+        if self.processes.count > 1:
+            sums = [
+                float(x) if n.gathers else self.processes.sum(float(x)) for (n, _), x in zip(pairs, shown, strict=True)
+            ]
+            shown = torch.tensor(sums, device=shown.device)
         norms = [1.0] * len(batches)
         if self.weighting.by_gradients:
             norms = [gradient_norm(loss, groups, self.processes) for loss, groups in zip(losses, vectors, strict=True)]
         sources = [source for source, _ in batches]
         device = self.encoder.device
-        weights = self.weighting(*(torch.tensor(values, device=device) for values in (sources, shown, norms)))
+        weights = self.weighting(copy_integers(sources, device), shown, copy_tensor(torch.tensor(norms), device))
         total = torch.stack([w * loss for w, loss in zip(weights, losses, strict=True)]).sum()
         (total * scale).backward()  # type: ignore[no-untyped-call]
         encoder_pass.backward()
-        return shown
+        return [float(loss) for loss in shown.cpu()]  # now: the host would wait for the device before
+
+    def prepare(self, batches: Sequence[tuple[int, Batch]]) -> PreparedTexts:
+        """Tokenize the texts of a step, which needs no device."""
+        texts: list[str] = []
+        routes: list[str] = []
+        bounds, counts = [0], []
+        for source, batch in batches:
+            groups = self.learners[source].select_texts(batch)
+            counts.append(len(groups))
+            for items, role in groups:
+                texts += self.encoder.texts(items, role)
+                routes += [self.encoder.route(batch.format, role)] * len(items)
+                bounds.append(len(texts))
+        return PreparedTexts(self.encoder.tokenize(texts), routes, bounds, counts)
 
     def _loss(self, learner: Learner, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the loss, or this process's part of it: parts add up to the mean over all processes."""
@@ -86,28 +115,20 @@ class JointStep:
             return torch.zeros((), device=self.encoder.device)
         return learner.loss(batch, vectors) * (count / total)
 
-    def _encode(self, batches: Sequence[tuple[Learner, Batch]]) -> tuple[EncoderPass, list[list[Tensor]]]:
+    def _encode(
+        self, batches: Sequence[tuple[Learner, Batch]], prepared: PreparedTexts
+    ) -> tuple[EncoderPass, list[list[Tensor]]]:
         """Return the pass of all texts, and the vectors of each learner's groups of texts."""
-        texts: list[str] = []
-        routes: list[str] = []
-        bounds, counts = [0], []
-        for learner, batch in batches:
-            groups = learner.select_texts(batch)
-            counts.append(len(groups))
-            for items, role in groups:
-                texts += self.encoder.texts(items, role)
-                routes += [self.encoder.route(batch.format, role)] * len(items)
-                bounds.append(len(texts))
         encoder_pass = EncoderPass(
             self.encoder,
-            self.encoder.tokenize(texts),
-            routes,
+            prepared.sequences,
+            prepared.routes,
             settings=self.settings,
             seed=batches[0][1].seed,
             by_facet=self.by_facet,
         )
-        slices = iter([encoder_pass.vectors[start:end] for start, end in pairwise(bounds)])
-        vectors = [[next(slices) for _ in range(count)] for count in counts]
+        slices = iter([encoder_pass.vectors[start:end] for start, end in pairwise(prepared.bounds)])
+        vectors = [[next(slices) for _ in range(count)] for count in prepared.counts]
         if self.by_facet:  # the other learners get the sum of the facets
             for number, (learner, _) in enumerate(batches):
                 if not learner.by_facet:
@@ -140,17 +161,26 @@ class BlockStep:
         heads = nn.ModuleDict({str(number): learner.modules for number, learner in enumerate(learners)})
         self.modules = nn.ModuleDict({"heads": heads})
 
-    def __call__(self, batches: Sequence[tuple[int, Batch]], scale: float) -> list[float]:
+    def __call__(
+        self, batches: Sequence[tuple[int, Batch]], scale: float, prepared: Sequence[list[TokenBlock]] | None = None
+    ) -> list[float]:
         """Add the gradient of the sum of the losses times `scale`; return each loss over all processes.
 
-        batches: the number of a source, and blocks of it.
+        batches: the number of a source, and blocks of it. prepared: what `prepare` has returned for them.
         """
-        return [self._add_gradient(self.learners[source], batch, scale) for source, batch in batches]
+        blocks = self.prepare(batches) if prepared is None else prepared
+        return [
+            self._add_gradient(self.learners[source], batch, part, scale)
+            for (source, batch), part in zip(batches, blocks, strict=True)
+        ]
 
-    def _add_gradient(self, learner: BlockLearner, batch: Batch, scale: float) -> float:
+    def prepare(self, batches: Sequence[tuple[int, Batch]]) -> list[list[TokenBlock]]:
+        """Return the blocks of a step as the model reads them, which needs no device."""
+        return [prepare_blocks(self.learners[source], batch) for source, batch in batches]
+
+    def _add_gradient(self, learner: BlockLearner, batch: Batch, blocks: Sequence[TokenBlock], scale: float) -> float:
         """Return the loss over the blocks of all processes, of which this one may have none."""
         device = self.encoder.device
-        blocks = prepare_blocks(learner, batch)
         totals = np.array([block.weights for block in blocks]).reshape(-1, learner.loss_count).sum(axis=0)
         weights = torch.tensor([self.processes.sum(total) for total in totals], device=device)
         chunks = [
@@ -159,17 +189,17 @@ class BlockStep:
         ]
         modules = (self.encoder.model, learner.modules)
         parameters = [p for module in modules for p in module.parameters() if p.requires_grad]
-        losses = [0.0] * len(chunks)
+        losses: list[float | Tensor] = [0.0] * len(chunks)
 
         def gradients(number: int) -> Sequence[Tensor | None]:
             seed = derive_seed(batch.seed, "piece", number)
             with autocast(self.settings, device), seeded_dropout(seed, device):
                 loss = (learner.loss_sums(chunks[number]).float() / weights).sum()
-            losses[number] = float(loss.detach())
+            losses[number] = loss.detach()
             return torch.autograd.grad(loss * scale, parameters, allow_unused=True)
 
         add_gradients(parameters, len(chunks), gradients, device)
-        return self.processes.sum(sum(losses))
+        return self.processes.sum(sum(map(float, losses)))
 
 
 # ---- passes of texts ----
@@ -237,7 +267,7 @@ class EncoderPass:
         """Add the gradient of the weights that follows from the gradient of `vectors`."""
         if self.vectors.grad is None or not self._parameters:
             return
-        parts = [self.vectors.grad[chunk] for chunk in self._chunks]
+        parts = [self.vectors.grad[copy_integers(chunk, self.vectors.device)] for chunk in self._chunks]
 
         def gradients(number: int) -> Sequence[Tensor | None]:
             vectors = self._graphs[number] if self._graphs else self._compute(number)
@@ -255,7 +285,7 @@ class EncoderPass:
 
         chunk_vectors = _map(work, range(len(self._chunks)), self._encoder.device)
         self._graphs = chunk_vectors if keep_graphs else []
-        order = torch.tensor([i for chunk in self._chunks for i in chunk], device=self._encoder.device)
+        order = copy_integers([i for chunk in self._chunks for i in chunk], self._encoder.device)
         rows = torch.cat([vectors.detach() for vectors in chunk_vectors])
         vectors = torch.empty_like(rows)
         vectors[order] = rows
