@@ -31,7 +31,7 @@ def attend_packed(
         flash = torch.ops.aten._flash_attention_forward  # the public function of variable lengths has no dropout
         out: Tensor = flash(query, key, value, *bounds, max(queries), max(keys), dropout, False, False)[0]
         return out
-    if query.is_cuda:
+    if query.is_cuda and len(queries) > 1:
         return attend_padded(query, key, value, queries=queries, keys=keys, dropout=dropout)
     parts = []
     q0 = k0 = 0
@@ -104,13 +104,17 @@ def _padding(lengths: Lengths, device: torch.device) -> tuple[Tensor, Tensor]:
         return copy_tensor(present.flatten().nonzero().squeeze(1), device), copy_tensor(present, device)
 
 
-@lru_cache(maxsize=16)
 def _bounds(lengths: Lengths, device: torch.device) -> Tensor:
-    """Return the bounds of texts, cached for the other layers: copying to a GPU makes it wait."""
+    """Return the bounds of texts, cached for the other layers; of a single text for good, for its CUDA graph."""
+    return (_copy_bounds if len(lengths) > 1 else _copy_bounds_of_one)(lengths, device)
+
+
+def _build_bounds(lengths: Lengths, device: torch.device) -> Tensor:
     with torch.inference_mode(False):  # a later pass with gradients may use the cached tensor
         return copy_integers((0, *accumulate(lengths)), device, torch.int32)
 
 
+_copy_bounds, _copy_bounds_of_one = lru_cache(maxsize=16)(_build_bounds), cache(_build_bounds)
 SPARE_TOKENS = 16
 
 
@@ -123,8 +127,9 @@ class CrossAttention:
     def __init__(self, batch: PackedBatch, texts: slice, dropout: nn.Module) -> None:
         groups = group_by_length(batch.lengths[texts])
         self._groups = [GroupCrossAttention(batch, [texts.start + text for text in group], dropout) for group in groups]
-        self._rows = [copy_integers(group, batch.ids.device) for group in groups]
-        self._order = torch.cat(self._rows).argsort() if len(groups) > 1 else None
+        several = groups if len(groups) > 1 else ()
+        self._rows = [copy_integers(group, batch.ids.device) for group in several]
+        self._order = torch.cat(self._rows).argsort() if several else None
 
     def __call__(self, text: tuple[Tensor, Tensor], query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         """Map queries (R, b, K, H D), with the tokens' own keys and values, to (R, b, K, H D).

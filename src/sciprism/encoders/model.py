@@ -33,6 +33,7 @@ from sciprism.encoders.streaming import (
     show_progress,
     tokenize_windows,
 )
+from sciprism.encoders.text_graphs import TextGraphs
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
 from sciprism.formats import ROLES, Format, Role
@@ -147,7 +148,7 @@ class Model:
         """
         route = self.route(format, role, instruction=instruction)
         shape = (self.method.facets, self.dim) if facets else (self.dim,)
-        step = EncodingPass(self.facets if facets else self.vectors, route, shape)
+        step = EncodingPass(partial(self._graphs.run, self.facets if facets else self.vectors), route, shape)
         inputs = read_inputs(items, fields)
         (vectors,) = self._run_passes(inputs, [step], role, fields, batch_size, show_progress_bar)
         if normalize_embeddings:
@@ -253,7 +254,11 @@ class Model:
         return self._hashed[1]
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_hashed": None}
+        return self.__dict__ | {"_hashed": None, "_graphs": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= state
+        self._graphs = TextGraphs(self.model)
 
     def space(self, format: Format = "proximity", role: Role = "paper", *, instruction: str | None = None) -> str:
         """Name the space of such vectors; only vectors of one space and fingerprint are comparable."""
@@ -282,6 +287,7 @@ class Model:
     def prepare(self) -> None:
         """Compute with packed weights from now on, until the next training; they follow changes of the weights."""
         self._hashed = None
+        self._graphs = TextGraphs(self.model)
         self.model.prepare(PRECISIONS[self.precision])
 
     def to(self, device: str | torch.device) -> Self:

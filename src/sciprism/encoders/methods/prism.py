@@ -32,7 +32,7 @@ from sciprism.encoders.methods.registry import (
     cls_embedding,
     methods,
 )
-from sciprism.encoders.packing import PackedBatch, copy_integers
+from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.transformer import Attention, Block, Transformer
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, Format
@@ -187,7 +187,7 @@ class Prism(nn.Module):
 
     def _rows_of(self, routes: Sequence[str]) -> Tensor:
         rows = self.rows.weight.view(len(self.routes), 1, self.facets, -1)
-        return rows[copy_integers([self.routes[route] for route in routes], rows.device)]
+        return torch.stack([rows[self.routes[route]] for route in routes])
 
 
 @methods.register("prism")
