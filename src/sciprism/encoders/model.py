@@ -254,11 +254,7 @@ class Model:
         return self._hashed[1]
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_hashed": None, "_graphs": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ |= state
-        self._graphs = TextGraphs(self.model)
+        return self.__dict__ | {"_hashed": None}
 
     def space(self, format: Format = "proximity", role: Role = "paper", *, instruction: str | None = None) -> str:
         """Name the space of such vectors; only vectors of one space and fingerprint are comparable."""
@@ -351,8 +347,7 @@ class Model:
         if (lexical := self.model.lexical) is not None:
             vectors = lexical(vectors, self.model.embeddings.word, batch)
         if scales := self.method.scales(self.model):
-            same = len(set(routes)) == 1  # one row for all: no stack of hundreds
-            scale = scales[routes[0]] if same else torch.stack([scales[route] for route in routes])
+            scale = torch.stack([scales[r] for r in routes]) if len(set(routes)) > 1 else scales[routes[0]]
             scaled = F.normalize(vectors * scale.to(vectors), dim=-1)
             vectors = scaled * vectors.norm(dim=-1, keepdim=True)  # lengths stay
         return F.normalize(vectors, dim=-1) if self.settings.normalize else vectors

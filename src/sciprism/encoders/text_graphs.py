@@ -31,6 +31,9 @@ class TextGraphs:
         self._graphs: dict[Any, tuple[torch.cuda.CUDAGraph, PackedBatch, Tensor] | None] = {}
         self._pool: Any = None
 
+    def __reduce__(self) -> tuple[type[TextGraphs], tuple[nn.Module]]:
+        return TextGraphs, (self._model,)  # a copy has none
+
     def run(self, compute: Callable[[PackedBatch], Tensor], batch: PackedBatch) -> Tensor:
         """Return compute(batch)."""
         if not batch.ids.is_cuda or len(batch.lengths) > 1:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -106,6 +107,22 @@ def _build_step(
     return JointStep(encoder, learners, weighting=weighting, processes=processes, settings=settings)
 
 
+PreparedBatches = tuple[list[tuple[int, Batch]], Any]
+"""The batches of a part of a step, and what the step has prepared of them."""
+
+
+def prepare_batches(loop: TrainingLoop) -> Iterator[PreparedBatches]:
+    """Return all batches from the present step on; on a GPU a thread prepares the ones that follow."""
+
+    def prepare(number: int) -> PreparedBatches:
+        batches = loop.batches(number)
+        return batches, loop.batch_step.prepare(batches)
+
+    accumulated = loop.stage.gradient_accumulation
+    numbers = range(loop.step * accumulated, loop.steps * accumulated)
+    return map_ahead(prepare, numbers, 1) if loop.processes.device.type == "cuda" else map(prepare, numbers)
+
+
 class TrainingLoop:
     """One stage in progress.
 
@@ -138,7 +155,7 @@ class TrainingLoop:
         scored = zip(self.learners, plan.sources, strict=True) if processes.first else ()
         self.dev = DevExamples(encoder, scored, stage.evaluation, build_untouched, stage.precision)
         self.state, self.divergence, self.step = LoopState(), DivergenceCheck(), 0
-        self._coming: Iterator[tuple[list[tuple[int, Batch]], Any]] | None = None
+        self._coming: Iterator[PreparedBatches] | None = None
         self._resume()
 
     def run(self) -> LoopState:
@@ -182,13 +199,12 @@ class TrainingLoop:
         self.optimizer.zero_grad(set_to_none=True)
         lr = learning_rate(self.stage.schedule, self.step, self.steps, self.stage.optimizer.lr)
         set_learning_rate(self.optimizer, lr)
-        used: list[Batch] = []
-        losses: dict[str, list[float]] = {}
+        used, losses = list[Batch](), dict[str, list[float]]()
         accumulated = self.stage.gradient_accumulation
         scaled = self.scaler.is_enabled()
         scale = float(self.scaler.scale(torch.ones((), device=self.processes.device))) if scaled else 1.0
-        for _ in range(accumulated):
-            batches, prepared = self._next_batches()
+        self._coming = self._coming or prepare_batches(self)
+        for batches, prepared in islice(self._coming, accumulated):
             used += [batch for _, batch in batches]
             batch_losses = self.batch_step(batches, scale / accumulated, prepared)
             for (source, batch), loss in zip(batches, batch_losses, strict=True):
@@ -220,20 +236,6 @@ class TrainingLoop:
         self.scaler.step(self.optimizer)
         self.scaler.update()
         return norm
-
-    def _next_batches(self) -> tuple[list[tuple[int, Batch]], Any]:
-        """Return the next batches with what their step needs; on a GPU a thread prepares the ones that follow."""
-
-        def prepare(number: int) -> tuple[list[tuple[int, Batch]], Any]:
-            batches = self.batches(number)
-            return batches, self.batch_step.prepare(batches)
-
-        if self._coming is None:
-            accumulated = self.stage.gradient_accumulation
-            numbers = range(self.step * accumulated, self.steps * accumulated)
-            ahead = map_ahead(prepare, numbers, 1) if self.processes.device.type == "cuda" else map(prepare, numbers)
-            self._coming = ahead
-        return next(self._coming)
 
     def batches(self, number: int) -> list[tuple[int, Batch]]:
         """Return this process's slice of a batch: the number of each source, and examples of it."""
