@@ -24,6 +24,7 @@ from sciprism.cli.dedupe import dedupe
 from sciprism.cli.embed import embed
 from sciprism.cli.evaluate import evaluate
 from sciprism.cli.inspect import inspect
+from sciprism.cli.map import map
 from sciprism.cli.match import match
 from sciprism.cli.models import describe, export, models
 from sciprism.cli.output import is_json_requested, print_json, show_work
@@ -184,6 +185,7 @@ USE = (
     calibrate,
     push,
     recommend,
+    map,
     delete,
     serve,
     describe,
@@ -221,7 +223,7 @@ def _has(folder: Path | None, *patterns: str) -> bool:
 
 
 for command in (*USE, *SCIENCE):
-    writes = command in (dedupe, index, export, delete, merge)
+    writes = command in (dedupe, map, index, export, delete, merge)
     slow = command in (export, verify, compare, overlap, merge)
     shown = show_work(command.__name__, command) if slow else command
     summary = (command.__doc__ or "").partition("\n")[0]

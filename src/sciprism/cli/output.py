@@ -34,6 +34,7 @@ SCHEMAS: dict[str, tuple[str, str]] = {
     "sciprism.similar/1": ("similar", "collection, mode, rankings: one of each paper, with its hits"),
     "sciprism.push/1": ("push", "collection, address, papers, lexical, shortened; spaces: of each counts and check"),
     "sciprism.recommend/1": ("recommend", "inputs, output, model, counts, interests, hits with reasons, skipped"),
+    "sciprism.map/1": ("map", "output, layout, neighbours, from_layout, shown, size, counts, pairs, topics by level"),
     "sciprism.match/1": (
         "match",
         "output, audit_file, conflicts_file, details_file, assignments: of each pair score, bid, reason; audit",
