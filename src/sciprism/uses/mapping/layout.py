@@ -120,7 +120,7 @@ def place(nearest: Nearest, positions: Floats) -> Floats:
 
     Where the neighbours are in two parts of the map, a mean would lie in the empty space between them.
     """
-    return np.concatenate([_place(part, positions) for part in _split(nearest)])
+    return np.concatenate([np.empty((0, 2), np.float32), *(_place(part, positions) for part in _split(nearest))])
 
 
 def _split(nearest: Nearest) -> Iterator[Nearest]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from sciprism.uses.search import choose_paper_space
 LAID_OUT = 100_000
 """Papers that UMAP lays out; the others are placed among them."""
 MIN_PAPERS = 5  # of a map
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +49,7 @@ class PaperMap:
     ids: list[str]
     rows: Rows
     positions: Floats
-    laid_out: NDArray[np.bool_]
+    laid_out: Flags
     nearest: Nearest
     origin: MapOrigin
     levels: list[list[Topic]] = field(default_factory=list)
@@ -75,7 +76,7 @@ class FormerLayout:
 
     ids: Sequence[str]
     positions: Floats
-    laid_out: NDArray[np.bool_]
+    laid_out: Flags
     codes: Sequence[Codes]
     names: Sequence[Sequence[str]]
     origin: MapOrigin
@@ -99,36 +100,46 @@ def draw_map(
         collection = StoredCollection.open(collection)
     stored = collection if isinstance(collection, StoredCollection) else collection.stored
     space = choose_paper_space(stored)
-    origin = MapOrigin(fingerprint=stored.manifest.encoder.fingerprint, space=space, seed=seed)
+    fingerprint = stored.manifest.encoder.fingerprint
     if former is None:
         check_packages()
     rows, ids, titles = _list_papers(stored, progress)
     if len(rows) < MIN_PAPERS:
         what = f"{len(rows)} papers" if len(rows) != 1 else "1 paper"
         raise InputError(f"{stored.folder} has {what}, duplicates merged; a map needs {MIN_PAPERS} or more")
-    counts = {"papers": len(rows), "duplicates": len(stored) - len(rows)}
-    if former is None:
-        drawn = _draw_anew(stored, rows, origin, sample, progress)
-    else:
-        drawn = _draw_again(stored, rows, ids, former, origin, sample, progress)
-    positions, laid_out, codes, names, nearest, more = drawn
-    names = names or [name_topics(titles, level) for level in codes]
-    levels = [describe_topics(*level, positions) for level in zip(names, codes, strict=True)]
-    counts |= more | {"topics": sum(map(len, levels))}
-    return PaperMap(
-        ids=ids,
-        rows=rows,
-        positions=positions,
-        laid_out=laid_out,
-        nearest=nearest,
-        origin=origin if former is None else former.origin,
-        levels=levels,
-        codes=codes,
-        counts=counts,
-    )
+    papers = _Papers(stored, rows, ids, titles, MapOrigin(fingerprint=fingerprint, space=space, seed=seed))
+    drawn = _draw_anew(papers, sample, progress) if former is None else _draw_again(papers, former, sample, progress)
+    drawn.counts["topics"] = sum(map(len, drawn.levels))
+    return drawn
 
 
-Drawn = tuple[Floats, NDArray[np.bool_], list[Codes], list[list[str]], Nearest, dict[str, int]]
+@dataclass(frozen=True, slots=True)
+class _Papers:
+    """The papers of a collection, each once."""
+
+    stored: StoredCollection
+    rows: Rows
+    ids: list[str]
+    titles: list[str]
+    origin: MapOrigin
+
+    def find_nearest(self, numbers: Rows, among: Rows, progress: Progress | None) -> Nearest:
+        """Find the nearest papers of some; all are numbered among all papers."""
+        near = find_nearest(self.stored, self.origin.space, self.rows[numbers], self.rows[among], progress)
+        return Nearest(np.where(near.numbers >= 0, among[near.numbers], -1), near.distances)
+
+    def build(self, nearest: Nearest, laid_out: Flags, positions: Floats, counts: dict[str, int]) -> PaperMap:
+        """Return a map without topics."""
+        merged = {"papers": len(self.rows), "duplicates": len(self.stored) - len(self.rows)}
+        return PaperMap(
+            ids=self.ids,
+            rows=self.rows,
+            positions=positions,
+            laid_out=laid_out,
+            nearest=nearest,
+            origin=self.origin,
+            counts=merged | counts,
+        )
 
 
 def _list_papers(stored: StoredCollection, progress: Progress | None) -> tuple[Rows, list[str], list[str]]:
@@ -146,61 +157,54 @@ def _list_papers(stored: StoredCollection, progress: Progress | None) -> tuple[R
     return stored.live[single], [ids[number] for number in single], [titles[number] for number in single]
 
 
-def _draw_anew(
-    stored: StoredCollection, rows: Rows, origin: MapOrigin, sample: int, progress: Progress | None
-) -> Drawn:
+def _draw_anew(papers: _Papers, sample: int, progress: Progress | None) -> PaperMap:
     """Lay out the papers, or a sample, and find topics."""
+    rows, origin = papers.rows, papers.origin
     chosen = np.array(choose(range(len(rows)), sample, "map", origin.seed), np.int64)
-    nearest = find_nearest(stored, origin.space, rows, rows[chosen], progress)
+    nearest = papers.find_nearest(np.arange(len(rows)), chosen, progress)
     if progress:
         progress("layout, some minutes for 100,000 papers", "", 0, None)
-    vectors = stored.read_rows(origin.space, rows[chosen]).take(slice(None))
-    inside = Nearest(nearest.numbers[chosen], nearest.distances[chosen])
-    laid = lay_out(vectors, inside, seed=origin.seed)
-    levels = [fill(inside, codes) for codes in find_topics(laid)]
-    positions, codes, laid_out = laid, levels, np.ones(len(rows), bool)
-    if len(chosen) < len(rows):
-        positions, codes = place(nearest, laid), [vote(nearest, level) for level in levels]
-        positions[chosen], laid_out[:] = laid, False
-        laid_out[chosen] = True
-        for level, known in zip(codes, levels, strict=True):
-            level[chosen] = known
-    more = {"laid out": len(chosen), "placed": len(rows) - len(chosen)}
-    return positions, laid_out, codes, [], Nearest(_renumber(nearest, chosen), nearest.distances), more
+    number = np.full(len(rows) + 1, -1, np.int64)
+    number[chosen] = np.arange(len(chosen))
+    inside = Nearest(number[nearest.numbers[chosen]], nearest.distances[chosen])
+    laid = lay_out(papers.stored.read_rows(origin.space, rows[chosen]).take(slice(None)), inside, seed=origin.seed)
+    laid_out, positions = np.zeros(len(rows), bool), np.zeros((len(rows), 2), np.float32)
+    laid_out[chosen], positions[chosen] = True, laid
+    others = np.flatnonzero(~laid_out)
+    apart = Nearest(nearest.numbers[others], nearest.distances[others])
+    positions[others] = place(apart, positions)
+    drawn = papers.build(nearest, laid_out, positions, {"laid out": len(chosen), "placed": len(others)})
+    for found in find_topics(laid):
+        codes = np.full(len(rows), -1, np.int32)
+        codes[chosen] = fill(inside, found)
+        codes[others] = vote(apart, codes)
+        drawn.codes.append(codes)
+        drawn.levels.append(describe_topics(name_topics(papers.titles, codes), codes, positions))
+    return drawn
 
 
-def _draw_again(
-    stored: StoredCollection,
-    rows: Rows,
-    ids: Sequence[str],
-    former: FormerLayout,
-    origin: MapOrigin,
-    sample: int,
-    progress: Progress | None,
-) -> Drawn:
+def _draw_again(papers: _Papers, former: FormerLayout, sample: int, progress: Progress | None) -> PaperMap:
     """Retain the positions and topics of a former layout, and place new papers among its papers."""
-    if (former.origin.fingerprint, former.origin.space) != (origin.fingerprint, origin.space):
+    if replace(former.origin, seed=papers.origin.seed) != papers.origin:
         raise InputError("the layout was made of vectors of another model or space; --new-layout draws a new one")
     number_of = {id: number for number, id in enumerate(former.ids)}
-    place_of = np.array([number_of.get(id, -1) for id in ids], np.int64)
+    place_of = np.array([number_of.get(id, -1) for id in papers.ids], np.int64)
     old, new = np.flatnonzero(place_of >= 0), np.flatnonzero(place_of < 0)
     if not len(old):
         raise InputError("no paper of the layout is in the collection; --new-layout draws a new one")
-    positions = former.positions[place_of]
-    codes = [level[place_of] for level in former.codes]
-    laid_out = former.laid_out[place_of] & (place_of >= 0)
-    if len(new):
-        near = find_nearest(stored, origin.space, rows[new], rows[old], progress)
-        positions[new] = place(near, positions[old])
-        for level in codes:
-            level[new] = vote(near, level[old])
-    among = np.arange(len(rows)) if len(rows) <= sample or not laid_out.any() else np.flatnonzero(laid_out)
-    nearest = find_nearest(stored, origin.space, rows, rows[among], progress)
-    more = {"laid out before": len(old), "placed": len(new), "gone": len(former.ids) - len(old)}
-    names = [list(level) for level in former.names]
-    return positions, laid_out, codes, names, Nearest(_renumber(nearest, among), nearest.distances), more
-
-
-def _renumber(nearest: Nearest, among: Rows) -> Rows:
-    """Return the neighbours' numbers among all papers of the map."""
-    return np.where(nearest.numbers >= 0, among[nearest.numbers], -1)
+    positions, laid_out = former.positions[place_of], former.laid_out[place_of] & (place_of >= 0)
+    among = np.arange(len(place_of)) if len(place_of) <= sample or not laid_out.any() else np.flatnonzero(laid_out)
+    nearest = papers.find_nearest(np.arange(len(place_of)), among, progress)
+    near_old = (
+        papers.find_nearest(new, old, progress) if len(new) else Nearest(nearest.numbers[new], nearest.distances[new])
+    )
+    positions[new] = place(near_old, positions)
+    counts = {"laid out before": len(old), "placed": len(new), "gone": len(former.ids) - len(old)}
+    drawn = papers.build(nearest, laid_out, positions, counts)
+    drawn.origin = former.origin
+    for names, known in zip(former.names, former.codes, strict=True):
+        codes = known[place_of]
+        codes[new] = vote(near_old, codes)
+        drawn.codes.append(codes)
+        drawn.levels.append(describe_topics(names, codes, positions))
+    return drawn
