@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from sciprism.encoders.attention import attend_dense
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.layers import initialize_linears
-from sciprism.encoders.packing import PackedBatch, pack
+from sciprism.encoders.packing import PackedBatch, copy_tensor, pack
 from sciprism.encoders.pooling import poolings
 from sciprism.encoders.transformer import Attention, Block, SelfAttention, Transformer
 from sciprism.errors import InputError
@@ -124,7 +124,7 @@ class AutoEncodingLearner(MaskedLMLearner):
         decoded = self._decode(vectors, blocks)
         inner = np.concatenate([np.arange(len(b.ids)) % (len(b.ids) - 1) > 0 for b in blocks])
         targets = np.concatenate([block.unmasked[1:-1] for block in blocks])
-        reconstruction = self.token_loss(decoded[torch.from_numpy(inner).to(decoded.device)], targets)
+        reconstruction = self.token_loss(decoded[copy_tensor(torch.from_numpy(inner), decoded.device)], targets)
         return torch.stack([self.masked_loss(states, blocks), reconstruction])
 
     def format_score(self, score: float) -> str:
@@ -136,10 +136,9 @@ class AutoEncodingLearner(MaskedLMLearner):
         encoder = self.context.encoder
         batch = pack([block.unmasked.tolist() for block in blocks], encoder.route(), device=encoder.device)
         embeddings = encoder.model.embeddings
-        lengths = torch.tensor(batch.lengths, device=vectors.device)
-        of_text = torch.repeat_interleave(vectors, lengths, dim=0)
+        of_text = torch.repeat_interleave(vectors, batch.sizes, dim=0, output_size=len(batch.ids))
         queries = embeddings.position(batch.positions + embeddings.first_position) + of_text
         first = (batch.positions == 0)[:, None]
         keys = torch.where(first, of_text, embeddings(batch))
-        visible = [torch.from_numpy(~block.hidden).to(vectors.device) for block in blocks]
+        visible = [copy_tensor(torch.from_numpy(~block.hidden), vectors.device) for block in blocks]
         return self.decoder(queries, keys, batch, visible)  # type: ignore[no-any-return]

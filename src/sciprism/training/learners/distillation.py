@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from sciprism.encoders.cached_encoder import CachedEncoder
+from sciprism.encoders.packing import copy_tensor
 from sciprism.errors import InputError
 from sciprism.files import cache_folder
 from sciprism.formats import Format, Role
@@ -61,7 +62,7 @@ class DistillationLearner(PairLearner):
             self.teacher.encode(items, format=batch.format, role=role, fields=FIELDS)
             for items, role in self.select_texts(batch)
         ]
-        return [torch.from_numpy(vectors.copy()).to(device) for vectors in groups]
+        return [copy_tensor(torch.from_numpy(vectors.copy()), device) for vectors in groups]
 
 
 @learners.register("vectors")

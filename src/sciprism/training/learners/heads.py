@@ -14,6 +14,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from sciprism.encoders.layers import Dropout, initialize_weights
+from sciprism.encoders.packing import copy_integers, copy_tensor
 from sciprism.errors import InputError
 from sciprism.metrics.predictions import kendall_tau
 from sciprism.objectives.heads import classification, multi_label, regression
@@ -139,7 +140,7 @@ class ClassificationLearner(HeadLearner):
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the mean. vectors: of the papers (B, D)."""
         (papers,) = vectors
-        labels = torch.tensor([self.columns[str(e.answers[0])] for e in batch.examples], device=papers.device)
+        labels = copy_integers([self.columns[str(e.answers[0])] for e in batch.examples], papers.device)
         mean, weight = classification(self.predict(papers), labels), self.objective.contrastive_weight
         if weight:
             contrast = supervised_contrastive(papers, labels, temperature=self.objective.temperature)
@@ -192,7 +193,7 @@ class RegressionLearner(HeadLearner):
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the mean. vectors: of the papers (B, D)."""
         (papers,) = vectors
-        numbers = torch.tensor([[float(e.answers[0])] for e in batch.examples], device=papers.device)
+        numbers = copy_tensor(torch.tensor([[float(e.answers[0])] for e in batch.examples]), papers.device)
         return regression(self.predict(papers).squeeze(1), self.target_standardizer(numbers).squeeze(1))
 
     def score(self, batch: Batch) -> float:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from sciprism.encoders.checkpoints.backbone import read_weights
 from sciprism.encoders.layers import Linear, initialize_weights
+from sciprism.encoders.packing import copy_tensor
 from sciprism.encoders.transformer import TransformerConfig
 from sciprism.errors import InputError
 from sciprism.objectives.masked_lm import masked_lm
@@ -133,12 +134,14 @@ class MaskedLMLearner(BlockLearner):
         starts = np.cumsum([0, *(len(block.ids) for block in blocks)])
         rows = np.concatenate([start + b.positions for start, b in zip(starts[:-1], blocks, strict=True)])
         targets = np.concatenate([block.targets for block in blocks])
-        return self.token_loss(states[torch.from_numpy(rows).to(states.device)], targets)
+        return self.token_loss(states[copy_tensor(torch.from_numpy(rows), states.device)], targets)
 
     def token_loss(self, states: Tensor, targets: Ids) -> Tensor:
         """Return the sum over tokens. states: (n, hidden). targets: (n,)."""
         words = self.context.encoder.model.embeddings.word.weight
-        return masked_lm(self.head(states), words, self.head.bias, torch.from_numpy(targets).to(states.device))
+        return masked_lm(
+            self.head(states), words, self.head.bias, copy_tensor(torch.from_numpy(targets), states.device)
+        )
 
     def format_score(self, score: float) -> str:
         """Return the score as a perplexity."""

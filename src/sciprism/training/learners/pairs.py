@@ -10,6 +10,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
+from sciprism.encoders.packing import copy_integers, copy_tensor
 from sciprism.objectives.contrastive import in_batch_contrastive
 from sciprism.objectives.facets import facet_contrast
 from sciprism.objectives.four_sum import four_sum_contrastive
@@ -83,13 +84,15 @@ class ContrastLearner(PairLearner):
 
     def _known_positives(self, batch: Batch) -> Tensor:
         """Return which candidates of all processes are positives of which queries, or the query itself."""
-        gather, device = self.context.processes.gather, self.context.encoder.device
+        gather, device, count = self.context.processes.gather, self.context.encoder.device, self.context.processes.count
         answers = [[_item_id(item) for item in (e.query, *e.positives)] for e in batch.examples]
-        width = int(gather(torch.tensor([max(map(len, answers))], device=device)).max())
-        padded = torch.tensor([ids + [0] * (width - len(ids)) for ids in answers], device=device)
-        first = torch.tensor([_item_id(e.positives[0]) for e in batch.examples], device=device)
+        width = max(map(len, answers))
+        if count > 1:
+            width = int(gather(torch.tensor([width], device=device)).max())
+        padded = copy_tensor(torch.tensor([ids + [0] * (width - len(ids)) for ids in answers]), device)
+        first = copy_integers([_item_id(e.positives[0]) for e in batch.examples], device)
         hard = [_item_id(item) for item in self.hard_negatives(batch)]
-        candidates = torch.cat([gather(first), gather(torch.tensor(hard, dtype=torch.long, device=device))])
+        candidates = torch.cat([gather(first), gather(copy_integers(hard, device))])
         return (gather(padded)[:, :, None] == candidates).any(dim=1)
 
 
