@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import signal
 import socket
 import sys
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 
 import uvicorn
 
@@ -38,13 +39,25 @@ def serve(state: ServiceState, on_start: Callable[[str], None]) -> None:
         date_header=False,
         timeout_graceful_shutdown=GRACE,
     )
-    server = uvicorn.Server(config)
+    server = _Server(config)
     host, port = listener.getsockname()[:2]
     on_start(f"http://{f'[{host}]' if ':' in host else host}:{port}")
     with lock_folder(settings.workspace) if settings.workspace else nullcontext():
         asyncio.run(_run(server, listener, state))
     if state.failure is not None:
         raise state.failure
+
+
+class _Server(uvicorn.Server):
+    """A server that a signal stops with status 0: uvicorn's own raises the signal again at the end."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop at a signal; a second one does not wait for requests in progress."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        yield
 
 
 async def _run(server: uvicorn.Server, listener: socket.socket, state: ServiceState) -> None:
