@@ -24,12 +24,14 @@ class PackedBatch:
 
     ids: (T,) with T = sum(lengths). lengths: one per text, in order. routes: one name per text, equal names
     next to each other, so that each route's tokens are one slice. types: (T,) segment ids; None for all zero.
+    on_host: the ids in the host's memory, if they are there.
     """
 
     ids: Tensor
     lengths: tuple[int, ...]
     routes: tuple[str, ...]
     types: Tensor | None = None
+    on_host: Tensor | None = None
 
     def __post_init__(self) -> None:
         if len(self.routes) != len(self.lengths):
@@ -86,7 +88,8 @@ def pack(
     for sequence in sequences:
         flat.fromlist(list(sequence))
     names = (routes,) * len(lengths) if isinstance(routes, str) else tuple(routes)
-    return PackedBatch(copy_integers(flat, device), lengths, names)
+    ids = torch.from_numpy(np.array(flat, np.int64))
+    return PackedBatch(copy_tensor(ids, device), lengths, names, on_host=ids)
 
 
 def copy_integers(values: Sequence[int], device: torch.device | str, dtype: torch.dtype = torch.long) -> Tensor:

@@ -188,15 +188,28 @@ class UnfinishedBatches:
     def _wrap(self, compute: Compute) -> Compute:
         import torch
 
+        from sciprism.encoders.streaming import LateVectors
+
+        late = LateVectors()
+
+        def remember(key: str, vectors: Floats) -> None:
+            with self._lock:
+                self._new[key] = vectors
+                if time.monotonic() - self._saved > SAVE_SECONDS:
+                    self._save()
+
         def run(batch: PackedBatch) -> Tensor:
-            key = hash_bytes(batch.ids.cpu().numpy().tobytes() + repr((batch.lengths, batch.routes)).encode())
+            ids = batch.ids.cpu() if batch.on_host is None else batch.on_host
+            key = hash_bytes(ids.numpy().tobytes() + repr((batch.lengths, batch.routes)).encode())
             if (saved := (self._known or {}).get(key)) is not None:
                 return torch.from_numpy(saved)
             vectors = compute(batch)
-            with self._lock:
-                self._new[key] = vectors.cpu().numpy()
-                if time.monotonic() - self._saved > SAVE_SECONDS:
-                    self._save()
+            if (
+                vectors.is_cuda
+            ):  # remembered with the next batch, so that the host does not wait; the last one not at all
+                late.add(vectors, lambda copied: remember(key, copied.copy()))
+            else:
+                remember(key, vectors.numpy())
             return vectors
 
         return run
