@@ -41,7 +41,7 @@ def make_papers(count, fields=3):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("calibration") / "vecs"
-    embed(make_papers(60), FakeEncoder(dim=64), folder)
+    embed(make_papers(120), FakeEncoder(dim=64), folder)
     return folder
 
 
@@ -82,7 +82,7 @@ def test_a_citation_relates_both_papers():
 
 def test_percentiles_are_of_the_collections_pairs(folder):
     scale = SimilarityScale(StoredCollection.open(folder))
-    assert scale.pairs == 60 * 59 / 2
+    assert scale.pairs == 120 * 119 / 2
     described = [scale.describe(similarity) for similarity in (-1.0, scale.median, 1.01)]
     assert [row["percentile"] for row in described] == [0, pytest.approx(50, abs=15), 100]
     assert described[0]["relations"] == [] and "no probabilities are known for fake" in scale.notes[0]
@@ -91,7 +91,7 @@ def test_percentiles_are_of_the_collections_pairs(folder):
 def test_own_curves_are_fitted_stored_and_used(folder, monkeypatch):
     stored = StoredCollection.open(folder)
     curve, _ = fit_relations(stored, ["fields", "references"])
-    assert curve.base_rate == pytest.approx(3 * 20 * 19 / (60 * 59))
+    assert curve.base_rate == pytest.approx(3 * 40 * 39 / (120 * 119))
     scale = SimilarityScale(stored)
     rows = scale.describe(0.9)["relations"]
     assert [row["relation"] for row in rows] == ["they share a field", "one cites the other"]
