@@ -21,6 +21,7 @@ from typer.core import TyperCommand
 from sciprism.cli.collection import delete, index, push
 from sciprism.cli.compare import compare, results
 from sciprism.cli.dedupe import dedupe
+from sciprism.cli.disambiguate import disambiguate
 from sciprism.cli.embed import embed
 from sciprism.cli.evaluate import evaluate
 from sciprism.cli.inspect import inspect
@@ -176,6 +177,7 @@ app = typer.Typer(
 USE = (
     inspect,
     dedupe,
+    disambiguate,
     embed,
     merge,
     status,
@@ -223,7 +225,7 @@ def _has(folder: Path | None, *patterns: str) -> bool:
 
 
 for command in (*USE, *SCIENCE):
-    writes = command in (dedupe, map, index, export, delete, merge)
+    writes = command in (dedupe, disambiguate, map, index, export, delete, merge)
     slow = command in (export, verify, compare, overlap, merge)
     shown = show_work(command.__name__, command) if slow else command
     summary = (command.__doc__ or "").partition("\n")[0]

@@ -300,7 +300,7 @@ class BagMatrix:
         try:
             from scipy.sparse import csr_matrix
         except ModuleNotFoundError:
-            raise MissingExtraError("bench", "author disambiguation") from None
+            raise MissingExtraError("authors", "author disambiguation") from None
         numbers: defaultdict[str, int] = defaultdict()
         numbers.default_factory = numbers.__len__
         columns: list[int] = []

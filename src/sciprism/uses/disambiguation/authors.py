@@ -1,0 +1,323 @@
+"""Tell authors of one name apart: papers in, an author for each signature out, with a probability and a reason."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sciprism.arrays import Doubles, Rows
+from sciprism.papers.bibliographic_fields import normalize, parse_name
+from sciprism.papers.records import Paper, Signature
+from sciprism.uses.disambiguation.clustering import MAX_PAIRS, all_pairs
+from sciprism.uses.disambiguation.features import PairFeatures
+from sciprism.uses.disambiguation.pair_model import PairModel
+
+MAX_BLOCK = 1500  # signatures that are compared with each other; a larger block is divided
+BATCH = 3000  # signatures whose features are held
+APART = 1e6  # distance of two signatures that must not be merged: no mean of a block is as small as 1 with it
+SHOWN = 3  # coauthors that a reason names
+Progress = Callable[[str, str, int, int], object]  # of the work, the unit, how many are done, of how many
+Place = tuple[str, int]  # a paper's id and the position of an author, from 1
+
+
+class KnownAuthor(NamedTuple):
+    """What is known of a signature before: its author's id, an ORCID, the name as written; each may be empty."""
+
+    author: str = ""
+    orcid: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorRow:
+    """One signature, and whose it is.
+
+    position: from 1. probability: that its author is that of the signature which the reason names; None without one.
+    """
+
+    paper_id: str
+    position: int
+    name: str
+    author_id: str
+    orcid: str
+    probability: float | None
+    reason: str
+
+
+@dataclass(slots=True)
+class Disambiguation:
+    """The row of each signature, in order, and what a person should know.
+
+    divided: blocks that were too large. conflicts: ids given before and ORCIDs that contradict each other. unnamed: how
+    many authors have no name. repeated: how many papers have the id of an earlier one, which counts.
+    """
+
+    rows: list[AuthorRow] = field(default_factory=list)
+    divided: list[str] = field(default_factory=list)
+    conflicts: list[str] = field(default_factory=list)
+    unnamed: int = 0
+    repeated: int = 0
+
+    def count(self) -> dict[str, int]:
+        """Count signatures, authors, and authors of several signatures."""
+        sizes = Counter(row.author_id for row in self.rows)
+        several = sum(size > 1 for size in sizes.values())
+        return {"signatures": len(self.rows), "authors": len(sizes), "of these with several papers": several}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return counts and rows as JSON values."""
+        facts = {"divided_blocks": self.divided, "conflicts": self.conflicts, "unnamed": self.unnamed}
+        facts |= {"repeated": self.repeated}
+        return {"counts": self.count()} | facts | {"signatures": [asdict(row) for row in self.rows]}
+
+
+def list_signatures(papers: Sequence[Paper]) -> list[Signature]:
+    """Return the signatures of papers: each author with a name. Their `author` is empty."""
+    return [
+        Signature(
+            id=f"{paper.id}#{position + 1}",
+            paper=row,
+            name=name,
+            block=block,
+            author="",
+            position=position,
+            coauthors=tuple(other for place, other in enumerate(paper.authors) if place != position),
+        )
+        for row, paper in enumerate(papers)
+        for position, name in enumerate(paper.authors)
+        if (block := parse_name(name).block)
+    ]
+
+
+def disambiguate(
+    papers: Iterable[Paper],
+    *,
+    known: Mapping[Place, KnownAuthor] | None = None,
+    model: PairModel | None = None,
+    progress: Progress = lambda *_: None,
+) -> Disambiguation:
+    """Group the signatures of papers into authors, each block apart: first initial and surname.
+
+    known: ids given before, which stay, and ORCIDs. Signatures of one id are one author; those of two ids are not, nor
+    are two of one paper. model: of pairs; default: the one that ships. Raises MissingExtraError without scipy.
+    """
+    read, result = [replace(paper, abstract="", references=()) for paper in papers], Disambiguation()
+    listed = list({paper.id: paper for paper in reversed(read)}.values())[::-1]
+    signatures, model, result.repeated = list_signatures(listed), model or PairModel.load(), len(read) - len(listed)
+    result.unnamed = sum(len(paper.authors) for paper in listed) - len(signatures)
+    given = _match_known(listed, signatures, known or {}, result.conflicts)
+    persons = _identify(given, result.conflicts)
+    ids = _IdGiver(author.author for author in (known or {}).values())
+    rows: dict[int, AuthorRow] = {}
+    for batch in _batch(_list_blocks(signatures, result.divided)):
+        for block in _compare_blocks(batch, listed, signatures, persons, model):
+            for group in block.groups():
+                author = next(filter(None, (persons[row] for row in group)), "") or ids.give(signatures[group[0]])
+                for row in group:
+                    paper, signature = listed[signatures[row].paper], signatures[row]
+                    probability, reason = block.explain(row, group)
+                    if persons[row]:
+                        probability, reason = None, "id given before" if given[row].author else "ORCID"
+                    place = (paper.id, signature.position + 1, signature.name)
+                    rows[row] = AuthorRow(*place, author, given[row].orcid, probability, reason)
+        progress("comparing", "signatures", len(rows), len(signatures))
+    result.rows = [rows[row] for row in range(len(signatures))]
+    return result
+
+
+def _match_known(
+    papers: Sequence[Paper], signatures: Sequence[Signature], known: Mapping[Place, KnownAuthor], conflicts: list[str]
+) -> list[KnownAuthor]:
+    """Return what is known of each signature; nothing where the name at the place is another now."""
+    given = []
+    for signature in signatures:
+        place = papers[signature.paper].id, signature.position + 1
+        author = known.get(place, KnownAuthor())
+        if author.name and normalize(author.name) != normalize(signature.name):
+            conflicts.append(f"{place[0]}, author {place[1]}: {signature.name!r} now, not {author.name!r}; a new id")
+            author = KnownAuthor()
+        given.append(author)
+    return given
+
+
+def _identify(given: Sequence[KnownAuthor], conflicts: list[str]) -> list[str]:
+    """Return the person of each signature: the id given before, else that of its ORCID, else the ORCID, else ""."""
+    authors, orcids = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    for author in given:
+        if author.author and author.orcid:
+            authors[author.orcid].add(author.author)
+            orcids[author.author].add(author.orcid)
+    conflicts += [
+        f"ORCID {orcid} has the ids {', '.join(sorted(ids))}, which stay; its other signatures count as without ORCID"
+        for orcid, ids in authors.items()
+        if len(ids) > 1
+    ]
+    conflicts += [
+        f"id {author} has the ORCIDs {', '.join(sorted(ids))}; it stays one author"
+        for author, ids in orcids.items()
+        if len(ids) > 1
+    ]
+
+    def find(author: KnownAuthor) -> str:
+        owners = authors.get(author.orcid, {author.orcid})
+        return author.author or (next(iter(owners)) if len(owners) == 1 else "")
+
+    return list(map(find, given))
+
+
+class _IdGiver:
+    """Gives new ids such as "a-lee-2", none that was given before."""
+
+    def __init__(self, used: Iterable[str]) -> None:
+        self._used = set(used)
+        self._numbers = defaultdict[str, Iterator[int]](lambda: count(1))
+
+    def give(self, signature: Signature) -> str:
+        name = signature.block.replace(" ", "-")
+        return next(id for n in self._numbers[name] if (id := f"{name}-{n}") not in self._used)
+
+
+def _list_blocks(signatures: Sequence[Signature], divided: list[str]) -> Iterator[list[int]]:
+    """Yield the rows of each block; a large one in parts, by the given names in full."""
+    blocks = defaultdict[str, list[int]](list)
+    for row, signature in enumerate(signatures):
+        blocks[signature.block].append(row)
+    for name, rows in blocks.items():
+        if len(rows) > MAX_BLOCK:
+            divided.append(f"{name} ({len(rows):,} signatures)")
+            rows.sort(key=lambda row: parse_name(signatures[row].name).whole)
+        size = -(-len(rows) // -(-len(rows) // MAX_BLOCK))  # of equal parts
+        for start in range(0, len(rows), size):
+            yield sorted(rows[start : start + size])
+
+
+def _batch(blocks: Iterable[list[int]]) -> Iterator[list[list[int]]]:
+    batch: list[list[int]] = []
+    for block in blocks:
+        if batch and sum(map(len, batch)) + len(block) > BATCH:
+            yield batch
+            batch = []
+        batch.append(block)
+    if batch:
+        yield batch
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ComparedSignatures:
+    """Signatures that are compared: their rows, the place of each, distances (n, n), and persons by row."""
+
+    rows: list[int]
+    places: dict[int, int]
+    signatures: Sequence[Signature]
+    papers: Sequence[Paper]
+    distances: Doubles
+    persons: Sequence[str]
+    cut: float
+
+    def groups(self) -> list[list[int]]:
+        """Return the rows of each author, by average linkage; rows of one person are always together."""
+        from scipy.cluster.hierarchy import fcluster, linkage
+        from scipy.spatial.distance import squareform
+
+        if len(self.rows) == 1:
+            return [self.rows]
+        distances, members = self.distances.copy(), defaultdict[str, list[int]](list)
+        for place, row in enumerate(self.rows):
+            members[self.persons[row] or f"row {row}"].append(place)
+        for places in (places for places in members.values() if len(places) > 1):
+            distances[places] = distances[places].mean(0)
+            distances[:, places] = distances[:, places].mean(1, keepdims=True)
+            distances[np.ix_(places, places)] = 0
+        numbers = fcluster(linkage(squareform(distances, checks=False), "average"), self.cut, "distance")
+        groups = defaultdict[int, list[int]](list)
+        for row, number in zip(self.rows, numbers.tolist(), strict=True):
+            groups[number].append(row)
+        return list(groups.values())
+
+    def explain(self, row: int, group: Sequence[int]) -> tuple[float | None, str]:
+        """Return the probability that a signature is of the author of the nearest in its group, and why."""
+        others = [other for other in (group if len(group) > 1 else self.rows) if other != row]
+        if not others:
+            return None, "no other signature of this initial and surname"
+        nearest = min(others, key=lambda other: float(self.distances[self.places[row], self.places[other]]))
+        distance = float(self.distances[self.places[row], self.places[nearest]])
+        name = f"{self.signatures[nearest].name} of {self.papers[self.signatures[nearest].paper].id}"
+        if len(group) == 1:
+            found = (
+                "must be another, by the paper or a known id"
+                if distance > 1
+                else f"has the probability {1 - distance:.2f} to be the same"
+            )
+            return None, f"the nearest, {name}, {found}"
+        likeness = _describe_likeness(
+            *((self.signatures[n], self.papers[self.signatures[n].paper]) for n in (row, nearest))
+        )
+        return round(1 - distance, 3), f"as {name}: {likeness}"
+
+
+def _describe_likeness(one: tuple[Signature, Paper], other: tuple[Signature, Paper]) -> str:
+    """Return what two signatures have in common, such as "same full name, coauthor Bo Kim, 2 years apart"."""
+    names = [parse_name(signature.name) for signature, _ in (one, other)]
+    same = names[0].whole == names[1].whole
+    full = min(len(name.first) for name in names) > 1
+    parts = [
+        f"same {'full name' if full else 'initials'}" if same else "names that fit" if not full else "other given name"
+    ]
+    theirs = {parse_name(name).block for name in other[0].coauthors}
+    shared = [name for name in one[0].coauthors if parse_name(name).block in theirs]
+    if shared:
+        more = f" and {len(shared) - SHOWN} more" if len(shared) > SHOWN else ""
+        parts.append(f"coauthor{'s' * (len(shared) > 1)} {', '.join(shared[:SHOWN])}{more}")
+    venues, years = [normalize(paper.venue) for _, paper in (one, other)], (one[1].year, other[1].year)
+    parts += ["same venue"] * (venues[0] == venues[1] != "")
+    if years[0] and years[1]:
+        apart = abs(years[0] - years[1])
+        parts.append(f"{apart} year{'s' * (apart > 1)} apart" if apart else "same year")
+    return ", ".join(parts)
+
+
+def _compare_blocks(
+    blocks: Sequence[list[int]],
+    papers: Sequence[Paper],
+    signatures: Sequence[Signature],
+    persons: Sequence[str],
+    model: PairModel,
+) -> Iterator[_ComparedSignatures]:
+    """Yield each block with the distances of its signatures; features are computed of all blocks together."""
+    rows = [row for block in blocks if len(block) > 1 for row in block]
+    used = {paper: place for place, paper in enumerate(dict.fromkeys(signatures[row].paper for row in rows))}
+    local = [replace(signatures[row], paper=used[signatures[row].paper]) for row in rows]
+    features, start = PairFeatures([papers[paper] for paper in used], local), 0
+    for block in blocks:
+        size = len(block)
+        distances = np.zeros((size, size))
+        if size > 1:
+            left, right = all_pairs(np.arange(size))
+            for first in range(0, len(left), MAX_PAIRS):
+                one, other = left[first : first + MAX_PAIRS], right[first : first + MAX_PAIRS]
+                distances[one, other] = model.distances(features.table(one + start, other + start))
+            start += size
+        distances += distances.T
+        places = {row: place for place, row in enumerate(block)}
+        yield _ComparedSignatures(
+            block, places, signatures, papers, _set_apart(block, distances, signatures, persons), persons, model.cut
+        )
+
+
+def _set_apart(
+    block: Sequence[int], distances: Doubles, signatures: Sequence[Signature], persons: Sequence[str]
+) -> Doubles:
+    """Set the distances of signatures of one paper, or of two persons, so high that nothing merges them."""
+    papers: Rows = np.array([signatures[row].paper for row in block])
+    numbers = {person: number for number, person in enumerate(dict.fromkeys(persons[row] for row in block))}
+    who, known = np.array([numbers[persons[row]] for row in block]), np.array([bool(persons[row]) for row in block])
+    same = (who[:, None] == who) & known[:, None]
+    other = known[:, None] & known & ~same
+    distances[((papers[:, None] == papers) & ~same) | other] = APART
+    np.fill_diagonal(distances, 0)
+    return distances

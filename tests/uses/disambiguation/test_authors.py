@@ -1,0 +1,140 @@
+"""Authors of one name told apart, from papers to the table, through the library and the command."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from build_commands import run
+from sciprism.papers.records import Paper
+from sciprism.uses.disambiguation import authors
+from sciprism.uses.disambiguation.authors import KnownAuthor, disambiguate
+from sciprism.uses.disambiguation.pair_model import PairModel, store_trees
+
+pytest.importorskip("scipy")
+BIB = """
+@article{{a1, title={{Grasping with soft hands}}, author={{Lee, Ann and Kim, Bo}}, journal={{Robots}}, year=2001}}
+@article{{a2, title={{Soft hands that grasp}}, author={{Lee, Ann and Kim, Bo}}, journal={{Robots}}, year=2002}}
+@article{{b1, title={{Galaxies in clusters}}, author={{Lee, Anton and Fox, Eve}}, journal={{Stars}}, year=2019}}
+@article{{b2, title={{Clusters of galaxies}}, author={{Lee, Anton and Fox, Eve}}{year}}}
+@article{{none, title={{Without authors}}}}
+"""
+
+
+def papers(*rows):
+    return [Paper(id=id, title="On things", authors=tuple(names.split("; ")), year=2000) for id, names in rows]
+
+
+def group(result):
+    found = {}
+    for row in result.rows:
+        found.setdefault(row.author_id, []).append((row.paper_id, row.position))
+    return sorted(found.values())
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "refs.bib").write_text(BIB.format(year=""))
+    return lambda *words: run(monkeypatch, capsys, "disambiguate", *words)
+
+
+def read(path):
+    with path.open(newline="") as file:
+        return {(row["paper_id"], int(row["position"])): row for row in csv.DictReader(file)}
+
+
+def test_each_signature_has_a_row_with_a_reason(command, tmp_path):
+    status, out, err = command("refs.bib", "-o", "authors.csv")
+    assert status == 0, err
+    assert "8 signatures, 4 authors, 4 of these with several papers" in out
+    rows = read(tmp_path / "authors.csv")
+    assert rows["a1", 1]["author_id"] == rows["a2", 1]["author_id"] == "a-lee-1"
+    assert rows["b1", 1]["author_id"] == rows["b2", 1]["author_id"] == "a-lee-2"
+    reason = rows["a1", 1]["reason"]
+    assert reason == "as Ann Lee of a2: same full name, coauthor Bo Kim, same venue, 1 year apart"
+    assert float(rows["a1", 1]["probability"]) > 0.8
+
+
+def test_ids_given_before_stay_and_others_are_kept(command, tmp_path):
+    known = ("a1,1,Ann Lee,lee7", "b1,1,Anton Lee,a-lee-1", "gone,1,Ada Poe,poe", "b2,2,Z. Z,zz", "")
+    (tmp_path / "known.csv").write_text("\n".join(["paper_id,position,name,author_id", *known]))
+    status, out, err = command("refs.bib", "--known", "known.csv", "-o", "known.csv")
+    assert status == 0, err
+    rows = read(tmp_path / "known.csv")
+    assert [rows[paper, 1]["author_id"] for paper in ("a1", "a2", "b1", "b2")] == ["lee7", "lee7", "a-lee-1", "a-lee-1"]
+    assert rows["gone", 1]["author_id"] == "poe" and "1 known signatures of other papers" in out
+    assert "b2, author 2: 'Eve Fox' now, not 'Z. Z'" in out
+    assert rows["a1", 1]["reason"] == "id given before"
+    before = (tmp_path / "known.csv").read_text()
+    assert command("refs.bib", "--known", "known.csv", "-o", "known.csv")[0] == 0
+    assert {k: r["author_id"] for k, r in read(tmp_path / "known.csv").items()} == {
+        k: r["author_id"] for k, r in rows.items()
+    }
+    assert before.splitlines()[0] == "paper_id,position,name,author_id,orcid,probability,reason"
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("paper_id,position,orcid\na1,1,123\n", "line 2: '123' is no ORCID"),
+        ("paper_id,position,author_id\na1,0,x\n", "line 2: paper_id 'a1' and position '0' are no place"),
+        ("paper_id,position,author_id\na1,1,x\na1,1,y\n", "line 3: author 1 of a1 is there twice"),
+        ("paper,author\na1,x\n", "has no columns paper_id, position"),
+    ],
+)
+def test_a_bad_table_of_known_ids_is_refused(command, tmp_path, table, message):
+    (tmp_path / "known.csv").write_text(table)
+    status, _, err = command("refs.bib", "--known", "known.csv", "-o", "authors.csv")
+    assert (status, (tmp_path / "authors.csv").exists()) == (2, False) and message in err
+
+
+def test_papers_without_authors_are_an_error(command, tmp_path):
+    (tmp_path / "none.bib").write_text("@misc{x, title={Alone}}")
+    status, _, err = command("none.bib", "-o", "authors.csv")
+    assert status == 2 and "no paper has an author" in err
+
+
+def test_orcids_join_and_separate():
+    rows = papers(("p", "Ann Lee"), ("q", "Ann Lee"), ("r", "A. Smith-Lee"))
+    one, other = "0000-0002-1825-0097", "0000-0001-5109-3700"
+    apart = disambiguate(rows, known={("p", 1): KnownAuthor(orcid=one), ("q", 1): KnownAuthor(orcid=other)})
+    assert len(group(apart)) == 3 and apart.rows[0].author_id == one and apart.rows[0].reason == "ORCID"
+    joined = disambiguate(rows, known={("p", 1): KnownAuthor("lee", one), ("r", 1): KnownAuthor(orcid=one)})
+    assert joined.rows[2].author_id == "lee"  # a name of another block
+    both = {("p", 1): KnownAuthor("a", one), ("q", 1): KnownAuthor("b", one), ("r", 1): KnownAuthor(orcid=one)}
+    result = disambiguate(rows, known=both)
+    assert [row.author_id for row in result.rows][:2] == ["a", "b"] and result.rows[2].author_id not in "ab"
+    assert result.conflicts == [
+        f"ORCID {one} has the ids a, b, which stay; its other signatures count as without ORCID"
+    ]
+
+
+def test_two_authors_of_one_paper_are_never_one():
+    result = disambiguate(papers(("p", "J. Wu; J. Wu"), ("q", "J. Wu"), ("q", "repeated")))
+    assert result.rows[0].author_id != result.rows[1].author_id
+    assert result.repeated == 1 and "must be another" in disambiguate(papers(("p", "J. Wu; J. Wu"))).rows[0].reason
+
+
+def test_a_large_block_is_divided_and_said(monkeypatch):
+    monkeypatch.setattr(authors, "MAX_BLOCK", 3)
+    names = ["Jun Wu", "Jing Wu", "Jun Wu", "Jing Wu", "--"]
+    result = disambiguate(papers(*((str(n), name) for n, name in enumerate(names))))
+    assert result.divided == ["j wu (4 signatures)"] and result.unnamed == 1
+    assert not {"0", "2"} & {row.paper_id for row in result.rows if row.author_id == result.rows[1].author_id}
+
+
+def test_stored_trees_predict_as_lightgbm():
+    lightgbm = pytest.importorskip("lightgbm")
+    rng = np.random.default_rng(0)
+    table = rng.random((2000, 39)).astype(np.float32)
+    table[rng.random(table.shape) < 0.2] = np.nan
+    same = np.nan_to_num(table[:, 0]) + 0.5 * np.nan_to_num(table[:, 2]) > 0.7
+    columns = [0, 2, 13]
+    data = lightgbm.Dataset(table[:, columns], same.astype(np.int8))
+    booster = lightgbm.train(
+        {"objective": "binary", "num_leaves": 6, "verbose": -1, "num_threads": 1}, data, num_boost_round=8
+    )
+    model = PairModel.parse({"trees": store_trees(booster.dump_model(), columns), "cut": 0.5})
+    difference = np.abs(1 - model.distances(table) - booster.predict(table[:, columns]))
+    assert np.quantile(difference, 0.99) < 1e-3  # thresholds are rounded
