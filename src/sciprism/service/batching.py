@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import numpy as np
@@ -59,19 +60,37 @@ class _Job:
     sequences: Sequence[Sequence[int]]
     rows: Floats
     done: asyncio.Future[None]
+    number: int
     next: int = 0
     unfinished: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.unfinished = len(self.sequences)
 
+    @property
+    def remaining(self) -> int:
+        """Count the texts that are not in a batch yet."""
+        return len(self.sequences) - self.next
+
+    def take(self, batch: list[tuple[_Job, int]], room: int, share: int) -> int:
+        """Add texts to a batch, one at least if it fits, up to a share of tokens; return how many tokens."""
+        tokens = 0
+        while self.remaining:
+            length = len(self.sequences[self.next])
+            if (batch and tokens + length > room) or (tokens and tokens + length > share):
+                break
+            batch.append((self, self.next))
+            self.next, tokens = self.next + 1, tokens + length
+        return tokens
+
 
 class TokenBatcher:
     """A queue before one encoder: texts that arrive while a batch is computed share the next ones.
 
-    Requests take turns: in each round a request gives texts of at most an equal share of the batch's tokens, and at
-    least one text, so that a long request delays a short one by one batch. A request that is cancelled leaves the
-    queue. budget: tokens of a batch; None takes what suits the device. queue: texts that may wait.
+    Half of a batch is for the oldest request; in the other half requests take turns, each with at most an equal share
+    of the tokens and at least one text: a long request delays a short one by one batch, and equal requests end in the
+    order in which they came. A request that is cancelled leaves the queue. budget: tokens of a batch; None takes what
+    suits the device. queue: texts that may wait.
     """
 
     def __init__(
@@ -81,6 +100,7 @@ class TokenBatcher:
         self.budget = budget or _device_budget(encoder)
         self.waiting = 0
         self._jobs: deque[_Job] = deque()
+        self._numbers = count()
         self._on_batch = on_batch or (lambda *_: None)
         self._compute = ThreadPoolExecutor(1, "encode")  # one batch at a time, on all cores
         self._tokenize = ThreadPoolExecutor(1, "tokenize")
@@ -104,7 +124,7 @@ class TokenBatcher:
                 limit = self.encoder.max_seq_length
                 raise TextTooLongError(f"{long} of the texts have more tokens than the {limit} that the model reads")
             rows = np.empty((len(texts), self.encoder.dim), np.float32)
-            job = _Job(self.encoder.route(format, role), sequences, rows, loop.create_future())
+            job = _Job(self.encoder.route(format, role), sequences, rows, loop.create_future(), next(self._numbers))
             if sequences:
                 self._jobs.append(job)
                 if self._runner is None or self._runner.done():
@@ -135,19 +155,23 @@ class TokenBatcher:
                     _settle(job)
 
     def _next_batch(self) -> list[tuple[_Job, int]]:
-        """Take texts from the waiting requests in turn until the batch is full; a text counts at its full length."""
+        """Take texts of the waiting requests until the batch is full: of the oldest for a half, then of all in turn."""
         batch: list[tuple[_Job, int]] = []
-        room, share = self.budget, max(1, self.budget // max(1, len(self._jobs)))
+        if not self._jobs:
+            return batch
+        oldest = min(self._jobs, key=lambda job: job.number)
+        room = self.budget - oldest.take(batch, self.budget, self.budget // 2)
+        if not oldest.remaining:
+            self._jobs.remove(oldest)
+        share = room // max(1, len(self._jobs))
         while self._jobs and room > 0:
-            job, given = self._jobs.popleft(), 0
-            while job.next < len(job.sequences) and (not given or given + len(job.sequences[job.next]) <= share):
-                length = len(job.sequences[job.next])
-                if batch and length > room:
-                    self._jobs.appendleft(job)  # its turn comes first in the next batch
-                    return batch
-                batch.append((job, job.next))
-                job.next, given, room = job.next + 1, given + length, room - length
-            if job.next < len(job.sequences):
+            job = self._jobs.popleft()
+            tokens = job.take(batch, room, share)
+            room -= tokens
+            if job.remaining and not tokens:
+                self._jobs.appendleft(job)  # its next text does not fit: its turn comes first in the next batch
+                break
+            if job.remaining:
                 self._jobs.append(job)
         return batch
 
