@@ -263,9 +263,9 @@ function marks() { // rings around the paper under the pointer and the open one,
   }
 }
 // Names: the broad ones first, each where no other one is; finer ones where their topic is large enough to carry them.
-const FONTS = [{ px: 15, weight: 600 }, { px: 13, weight: 500 }, { px: 12, weight: 400 }, { px: 12, weight: 400 }], widths = new Map();
+const widths = new Map();
 function labels(picture) {
-  const placed = [], most = Math.max(8, size.w * size.h / 9000);
+  const FONTS = [[15, 600], [13, 500], [12, 400], [12, 400]].map(([px, weight]) => ({ px: size.w < 500 ? px - 2 : px, weight })), placed = [], most = Math.max(8, size.w * size.h / 12000);
   for (const [level, topics] of data.levels.entries()) {
     const font = FONTS[level];
     for (const [code, topic] of topics.entries()) {
@@ -273,7 +273,7 @@ function labels(picture) {
       const wide = topic.radius * view.k;
       if (placed.length >= most || x < 0 || y < 0 || x > size.w || y > size.h || wide < [0, 16, 20, 24][level] || wide > .6 * Math.min(size.w, size.h)) continue;
       const lines = wrap(topic.name);
-      const key = level + topic.name;
+      const key = font.px + topic.name + level;
       if (!widths.has(key)) { pen.font = `${font.weight} ${font.px}px system-ui, sans-serif`; widths.set(key, Math.max(...lines.map(line => pen.measureText(line).width))); }
       const half = widths.get(key) / 2 + 5, tall = lines.length * font.px * .6 + 4;
       x = Math.max(half, Math.min(size.w - half, x)); // whole at the rim too

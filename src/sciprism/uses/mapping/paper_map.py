@@ -130,7 +130,7 @@ class _Papers:
 
     def build(self, nearest: Nearest, laid_out: Flags, positions: Floats, counts: dict[str, int]) -> PaperMap:
         """Return a map without topics."""
-        merged = {"papers": len(self.rows), "duplicates": len(self.stored) - len(self.rows)}
+        merged = {"papers": len(self.rows), "duplicates": len(self.stored.live) - len(self.rows)}
         return PaperMap(
             ids=self.ids,
             rows=self.rows,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations, count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,13 +46,13 @@ def find_topics(positions: Floats) -> list[Codes]:
     smallest = max(MIN_PAPERS, len(positions) // FINEST)
     found = PLSCAN(base_min_cluster_size=smallest, reproducible=True).fit(positions.astype(np.float64))
     ordered = [_order(labels) for labels in reversed(found.cluster_layers_)]  # the coarsest is last
-    counts = [int(codes.max()) + 1 for codes in ordered]
-    least = min(FEWEST, max(counts, default=0))
+    sizes = [int(codes.max()) + 1 for codes in ordered]
+    least = min(FEWEST, max(sizes, default=0))
     levels: list[Codes] = []
-    for codes, count in zip(ordered, counts, strict=True):
-        if count > 1 and count >= least:
+    for codes, size in zip(ordered, sizes, strict=True):
+        if size > 1 and size >= least:
             levels.append(codes)
-            least = int(GROWTH * count) + 1
+            least = int(GROWTH * size) + 1
     return levels if len(levels) <= MAX_LEVELS else [*levels[: MAX_LEVELS - 1], levels[-1]]
 
 
@@ -68,9 +68,10 @@ def name_topics(titles: Sequence[str], codes: Codes) -> list[str]:
     groups = [np.flatnonzero(codes == number) for number in range(int(codes.max(initial=-1)) + 1)]
     papers = [Paper(id=str(number), title=title) for number, title in enumerate(titles)]
     names: dict[str, None] = {}
-    for number, terms in enumerate(find_typical_terms(papers, groups) if groups else ()):
+    for terms in find_typical_terms(papers, groups) if groups else ():
         choices = [*combinations(terms, SHOWN_TERMS), terms, *combinations(terms, 1)]
-        options = (*(", ".join(words) for words in choices if words), f"topic {number + 1}")
+        best = ", ".join(terms[:SHOWN_TERMS]) or "topic"
+        options = chain((", ".join(words) for words in choices if words), (f"{best} {n}" for n in count(2)))
         names[next(name for name in options if name not in names)] = None
     return list(names)
 
