@@ -1,7 +1,6 @@
 """Every study of docs/studies.md, one after the other, in the order of its plan.
 
-What is on file in results/studies is skipped and what was interrupted continues, so the same command runs what is
-missing. A study that is complete for its first seed moves to results/, where the evidence page reads it.
+What is on file in results/ is skipped and what was interrupted continues, so the same command runs what is missing.
 All arms have their first seed before any has its second. A day or two on two cores, at the lowest priority. Run from
 the repository root, with SCIPRISM_DATA:
 
@@ -69,7 +68,7 @@ def run_step(step: Step, seeds: Sequence[int], args: argparse.Namespace) -> int:
 
 def main() -> None:
     parser = build_parser(__doc__, output=Path("out/studies"))
-    parser.add_argument("--results", type=Path, default=Path("results/studies"))
+    parser.add_argument("--results", type=Path, default=Path("results"))
     parser.add_argument("--general", type=Path, help="plain texts of general English")
     parser.add_argument("--precision", default="bfloat16", help="of training and of scored vectors")
     parser.add_argument("--here", action="append", default=[], help="as each study takes it")

@@ -1,9 +1,9 @@
 """The runs of the plan of studies as jobs side by side, and their results put together.
 
-A run's scores are in a folder apart, OUTPUT/side-by-side/PAPER/RUN, until all are done or the time is over. Then what
+A run's scores are in a folder apart, OUTPUT/side-by-side/RESULTS/RUN, until all are done or the time is over. Then what
 is scored is put into the results; where these are on another machine:
 
-    python benchmarks/study_jobs.py OUTPUT/side-by-side results/studies
+    python benchmarks/study_jobs.py OUTPUT/side-by-side results
 """
 
 from __future__ import annotations
@@ -174,13 +174,13 @@ class StepJobs:
 
 
 def collect_runs(folder: Path, results: Path) -> None:
-    """Put the scores and facts of runs, PAPER/RUN in a folder, into the results of their papers.
+    """Put the scores and facts of runs, RESULTS/RUN in a folder, into the results of their studies.
 
     Seeds are paired in the order of their names, whichever was scored first.
     """
-    for paper in sorted(folder.glob("*")):
-        target = results / paper.name
-        for run in sorted(paper.iterdir()):
+    for study in sorted({path.parents[1] for path in folder.rglob("models.json")}):
+        target = results / study.relative_to(folder)
+        for run in sorted(study.iterdir()):
             for path in filter(is_pack, sorted(run.glob("*.json"))):
                 add_to_pack(target / path.name, read_pack(path).entries())
                 write_models(target, read_models(run))
