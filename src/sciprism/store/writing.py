@@ -204,9 +204,7 @@ class UnfinishedBatches:
             if (saved := (self._known or {}).get(key)) is not None:
                 return torch.from_numpy(saved)
             vectors = compute(batch)
-            if (
-                vectors.is_cuda
-            ):  # remembered with the next batch, so that the host does not wait; the last one not at all
+            if vectors.is_cuda:  # with the next batch, so that the host does not wait; the last one is not saved
                 late.add(vectors, lambda copied: remember(key, copied.copy()))
             else:
                 remember(key, vectors.numpy())
