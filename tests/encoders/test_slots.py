@@ -267,10 +267,35 @@ def test_a_padding_id_beyond_the_positions_is_no_mistake():
     ],
 )
 def test_what_flash_attention_takes(dtype, width, capability, takes, monkeypatch):
-    monkeypatch.setattr(attention, "_has_flash", lambda: True)
-    assert attention.takes_flash(dtype, width, *capability) == takes
-    monkeypatch.setattr(attention, "_has_flash", lambda: False)
-    assert not attention.takes_flash(dtype, width, *capability)
+    monkeypatch.setattr("torch.cuda.get_device_capability", lambda _device: capability)
+    assert attention.takes_flash(torch.empty(2, 1, width, dtype=dtype)) == takes
+
+
+def dense(query, key, value, bounds, longest, dropout):
+    """Flash attention as a device without the operator would compute it; no dropout."""
+    lengths = tuple(torch.diff(bounds[0]).tolist())
+    assert max(lengths) == longest[0]
+    return attend_packed(query, key, value, queries=lengths, keys=lengths)
+
+
+@pytest.mark.parametrize(
+    ("operator", "works"),
+    [
+        (None, False),
+        (dense, True),
+        (lambda *args: dense(*args) + 0.1, False),
+        (lambda *args: dense(*args) * (float("nan") if args[-1] else 1), False),
+    ],
+    ids=["missing", "correct", "wrong", "wrong gradient"],
+)
+def test_flash_attention_is_used_where_it_is_correct(operator, works, monkeypatch):
+    if operator is not None:
+        monkeypatch.setattr(attention, "attend_flash", operator)
+    attention.flash_works.cache_clear()
+    before = torch.get_rng_state()
+    assert attention.flash_works(torch.device("cpu")) == works
+    assert torch.equal(torch.get_rng_state(), before)
+    attention.flash_works.cache_clear()
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])

@@ -7,6 +7,7 @@ import torch
 
 from sciprism import Encoder
 from sciprism.encoders.packing import pack
+from sciprism.encoders.transformer import TransformerConfig
 from sciprism.objectives.contrastive import in_batch_contrastive
 from sciprism.training.steps import EncoderPass, PassSettings, default_chunk_tokens
 
@@ -131,8 +132,16 @@ def test_a_step_of_the_fused_optimizer_is_the_plain_one(tiny_model):
         torch.testing.assert_close(weight, stepped[1][name], msg=name)
 
 
-@pytest.mark.parametrize(("gib", "tokens"), [(0, 2048), (8, 4096), (24, 8192), (79, 32_768), (139, 32_768)])
-def test_the_chunks_of_a_gpu_are_as_large_as_its_memory_allows(gib, tokens, monkeypatch):
+BASE = {"vocabulary": 9, "heads": 12, "positions": 512}
+SMALL = TransformerConfig(**BASE, layers=6, hidden=384, intermediate=1536)
+LARGE = TransformerConfig(**BASE, layers=24, hidden=1020, intermediate=4096)
+
+
+@pytest.mark.parametrize(
+    ("config", "gib", "tokens"),
+    [(LARGE, 0, 2_048), (SMALL, 8, 8_192), (SMALL, 79, 32_768), (LARGE, 8, 2_048), (LARGE, 24, 4_096)],
+)
+def test_the_chunks_of_a_gpu_are_as_large_as_its_memory_allows(config, gib, tokens, monkeypatch):
     facts = SimpleNamespace(total_memory=gib * 2**30)
     monkeypatch.setattr("torch.cuda.get_device_properties", lambda _device: facts)
-    assert default_chunk_tokens(torch.device("cuda" if gib else "cpu")) == tokens
+    assert default_chunk_tokens(torch.device("cuda" if gib else "cpu"), config) == tokens

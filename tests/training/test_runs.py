@@ -26,9 +26,12 @@ from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError, RunFailedError, UntrainedStageWarning
 from sciprism.files import lock_folder
 from sciprism.papers.records import Paper
+from sciprism.parallel import map_ahead
+from sciprism.training import loop as loop_module
 from sciprism.training.examples import Example, write_examples
-from sciprism.training.learners.learner import reciprocal_rank
-from sciprism.training.loop import Hooks
+from sciprism.training.learners.learner import LearnerContext, reciprocal_rank
+from sciprism.training.loop import Hooks, TrainingLoop
+from sciprism.training.plan import plan_training
 from sciprism.training.recipe_file import read_recipe
 from sciprism.training.sources import ExampleSource
 from sciprism.training.steps import JointStep
@@ -376,6 +379,21 @@ def test_a_loss_that_is_no_number_stops_with_its_batch(tmp_path, tiny_model):
         run_recipe(read_recipe(path, ["stages.0.optimizer.lr=1e30"]), tmp_path / "run", device="cpu")
     (kept,) = (tmp_path / "run" / "contrast").glob("batch-at-step-*.jsonl")
     assert len(kept.read_text().splitlines()) == 8
+
+
+def test_a_thread_prepares_the_next_step_on_a_gpu(tmp_path, tiny_model, monkeypatch):
+    """A stand-in: the CPU's batches are prepared as a GPU's."""
+    path = write_recipe(tmp_path, tiny_model, steps=4)
+    found = []
+    for name in ("plain", "ahead"):
+        plan = plan_training(read_recipe(path), tmp_path / name, device="cpu")
+        (stage,) = plan.stages
+        stage.folder.recover()
+        loop = TrainingLoop(stage, LearnerContext(encoder=plan.encoders["contrast"], processes=plan.processes), Hooks())
+        loop.encoder.model.train()
+        found.append([loop.take_step()["loss"] for _ in range(4)])
+        monkeypatch.setattr(loop_module, "map", lambda work, pieces: map_ahead(work, pieces, 1), raising=False)
+    assert found[0] == found[1] and len(set(found[0])) == 4
 
 
 def test_a_gradient_that_is_no_number_spoils_no_checkpoint(tmp_path, tiny_model, monkeypatch):

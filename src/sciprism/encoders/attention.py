@@ -26,11 +26,9 @@ def attend_packed(
     Returns (Tq, H, D). On CUDA one call computes all texts: flash attention of variable lengths where the device
     and the queries allow it, else `attend_padded`. On a CPU one call computes neighbouring texts of equal lengths.
     """
-    if query.is_cuda and takes_flash(query.dtype, query.shape[-1], *torch.cuda.get_device_capability(query.device)):
+    if query.is_cuda and takes_flash(query) and flash_works(query.device):
         bounds = _bounds(queries, query.device), _bounds(keys, query.device)
-        flash = torch.ops.aten._flash_attention_forward  # the public function of variable lengths has no dropout
-        out: Tensor = flash(query, key, value, *bounds, max(queries), max(keys), dropout, False, False)[0]
-        return out
+        return attend_flash(query, key, value, bounds, (max(queries), max(keys)), dropout)
     if query.is_cuda and len(queries) > 1:
         return attend_padded(query, key, value, queries=queries, keys=keys, dropout=dropout)
     parts = []
@@ -76,15 +74,40 @@ def gather_rows(x: Tensor, index: Tensor) -> Tensor:
     return x[index] if torch.is_grad_enabled() else x.index_select(0, index)
 
 
-def takes_flash(dtype: torch.dtype, width: int, major: int, minor: int = 0) -> bool:  # noqa: ARG001
-    """Return whether flash attention computes queries of a precision and head width on a device of a capability."""
-    halved = dtype in (torch.float16, torch.bfloat16)
-    return halved and major >= 8 and width % 8 == 0 and width <= 256 and _has_flash()
+def attend_flash(
+    query: Tensor, key: Tensor, value: Tensor, bounds: tuple[Tensor, Tensor], longest: tuple[int, int], dropout: float
+) -> Tensor:
+    """Return what `attend_packed` does; bounds and longest: of the texts' queries and of their keys.
+
+    The operator is that of torch's `varlen_attn`, which has no dropout.
+    """
+    flash = torch.ops.aten._flash_attention_forward
+    out: Tensor = flash(query, key, value, *bounds, *longest, dropout, False, False)[0]
+    return out
+
+
+def takes_flash(query: Tensor) -> bool:
+    """Return whether flash attention computes queries, (T, H, D), on their device: by precision, D and capability."""
+    halved = query.dtype in (torch.float16, torch.bfloat16)
+    width = query.shape[-1]
+    return halved and width % 8 == 0 and width <= 256 and torch.cuda.get_device_capability(query.device)[0] >= 8
 
 
 @cache
-def _has_flash() -> bool:
-    return torch.backends.cuda.is_flash_attention_available()
+def flash_works(device: torch.device) -> bool:
+    """Return whether this build of torch has flash attention of variable lengths for a device, and it is correct."""
+    devices = [device] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices), torch.inference_mode(False), torch.enable_grad():
+        x = torch.linspace(-2, 2, 64, device=device).view(8, 1, 8).bfloat16().requires_grad_()
+        bounds = (torch.tensor([0, 3, 8], dtype=torch.int32, device=device),) * 2
+        try:
+            found = attend_flash(x, x, x, bounds, (5, 5), 0.0).float()
+            (gradient,) = torch.autograd.grad(attend_flash(x, x, x, bounds, (5, 5), 0.5).float().square().sum(), x)
+        except (AttributeError, RuntimeError):
+            return False
+        texts = [part.float().transpose(0, 1) for part in (x[:3], x[3:])]
+        exact = torch.cat([attend_dense(text, text, text, 0.0).transpose(0, 1) for text in texts])
+        return bool(torch.allclose(found, exact, atol=0.02) and gradient.isfinite().all())
 
 
 def _pad(x: Tensor, rows: Tensor, present: Tensor) -> Tensor:
@@ -104,17 +127,13 @@ def _padding(lengths: Lengths, device: torch.device) -> tuple[Tensor, Tensor]:
         return copy_tensor(present.flatten().nonzero().squeeze(1), device), copy_tensor(present, device)
 
 
+@lru_cache(maxsize=16)
 def _bounds(lengths: Lengths, device: torch.device) -> Tensor:
-    """Return the bounds of texts, cached for the other layers; of a single text for good, for its CUDA graph."""
-    return (_copy_bounds if len(lengths) > 1 else _copy_bounds_of_one)(lengths, device)
-
-
-def _build_bounds(lengths: Lengths, device: torch.device) -> Tensor:
+    """Return the bounds of texts, cached for the other layers: copying to a GPU makes it wait."""
     with torch.inference_mode(False):  # a later pass with gradients may use the cached tensor
         return copy_integers((0, *accumulate(lengths)), device, torch.int32)
 
 
-_copy_bounds, _copy_bounds_of_one = lru_cache(maxsize=16)(_build_bounds), cache(_build_bounds)
 SPARE_TOKENS = 16
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypedDict, Unpack, overload
+from typing import Any, Literal, Self, TypeAlias, TypedDict, Unpack, overload
 
 import numpy as np
 import torch
@@ -38,9 +38,6 @@ from sciprism.errors import InputError
 from sciprism.formats import ROLES, Format, Role
 from sciprism.parallel import DEVICE
 from sciprism.text.template import FIELDS
-
-if TYPE_CHECKING:
-    from sciprism.encoders.text_graphs import TextGraphs
 
 Compute = Callable[[PackedBatch], Tensor]  # computes the vectors of a batch
 Yes: TypeAlias = Literal[True]
@@ -149,8 +146,8 @@ class Model:
         convert_to_tensor: return a tensor on the encoder's device. convert_to_numpy: False returns a list of them.
         """
         route = self.route(format, role, instruction=instruction)
-        shape, compute = ((self.method.facets, self.dim), self.facets) if facets else ((self.dim,), self.vectors)
-        step = EncodingPass(partial(self._graphs.run, compute) if self._graphs else compute, route, shape)
+        shape = (self.method.facets, self.dim) if facets else (self.dim,)
+        step = EncodingPass(self.facets if facets else self.vectors, route, shape)
         inputs = read_inputs(items, fields)
         (vectors,) = self._run_passes(inputs, [step], role, fields, batch_size, show_progress_bar)
         if normalize_embeddings:
@@ -285,7 +282,6 @@ class Model:
     def prepare(self) -> None:
         """Compute with packed weights from now on, until the next training; they follow changes of the weights."""
         self._hashed = None
-        self._graphs = _open_graphs(self.model, self.device)
         self.model.prepare(PRECISIONS[self.precision])
 
     def to(self, device: str | torch.device) -> Self:
@@ -374,15 +370,6 @@ def _token_ids(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
     except TypeError as error:  # `tokenizers` raises it for a lone surrogate
         text = next(text for text in texts if any("\ud800" <= c <= "\udfff" for c in text))
         raise InputError(f"half a character (a lone surrogate) in {text!r:.80}") from error
-
-
-def _open_graphs(model: Transformer, device: torch.device) -> TextGraphs | None:
-    """Return what computes single texts on a GPU; None elsewhere."""
-    if device.type != "cuda":
-        return None
-    from sciprism.encoders.text_graphs import TextGraphs
-
-    return TextGraphs(model)
 
 
 def _open_device(name: str | None) -> torch.device:

@@ -95,7 +95,7 @@ def _build_step(
 ) -> JointStep | BlockStep:
     """Return what adds the gradients of batches: of vectors jointly, of token blocks one by one."""
     settings = PassSettings(
-        chunk_tokens=stage.chunk_tokens or default_chunk_tokens(processes.device),
+        chunk_tokens=stage.chunk_tokens or default_chunk_tokens(processes.device, encoder.model.config),
         precision=stage.precision,
         gradient_caching=stage.gradient_caching,
     )

@@ -162,7 +162,7 @@ class Stage(RecipeTable):
     chunk_tokens: int | None = Field(
         None,
         ge=16,
-        description="Tokens encoded at once. Default: 2,048 on a CPU core; 512 for each GiB of a GPU, up to 32,768.",
+        description="Tokens encoded at once. Default: 2,048 on a CPU core; on a GPU by its memory, up to 32,768.",
     )
     gradient_caching: bool = Field(False, description="Encode chunks twice, to hold the graph of only one in memory.")
     epochs: float | None = Field(None, gt=0, description="Passes over the sources. Either this or `steps`.")

@@ -23,6 +23,7 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.layers import seeded_dropout
 from sciprism.encoders.packing import copy_integers, copy_tensor, even_budget, pack, token_batches
 from sciprism.encoders.settings import PRECISIONS
+from sciprism.encoders.transformer import TransformerConfig
 from sciprism.parallel import map_threads
 from sciprism.seeding import derive_seed
 from sciprism.training.batches import Batch
@@ -208,6 +209,7 @@ class BlockStep:
 T = TypeVar("T")
 R = TypeVar("R")
 CHUNK_TOKENS = 2_048  # of a CPU core: their states fit in its cache
+STATE_BYTES = 8  # of a number that a backward pass needs: itself and its dropout, or its copy in half precision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,11 +225,12 @@ class PassSettings:
     gradient_caching: bool = False
 
 
-def default_chunk_tokens(device: torch.device) -> int:
-    """Return the tokens encoded at once: on a GPU 512 for each GiB of its memory, a power of two, at most 32,768."""
+def default_chunk_tokens(device: torch.device, config: TransformerConfig) -> int:
+    """Return the tokens encoded at once: on a GPU a power of two whose states are at most half of its memory."""
     if device.type != "cuda":
         return CHUNK_TOKENS
-    tokens = 512 * torch.cuda.get_device_properties(device).total_memory / 2**30
+    states = STATE_BYTES * config.layers * (8 * config.hidden + 2 * config.intermediate)  # of one token
+    tokens = torch.cuda.get_device_properties(device).total_memory / 2 / states
     return int(min(32_768, max(CHUNK_TOKENS, 2 ** math.floor(math.log2(tokens)))))
 
 
