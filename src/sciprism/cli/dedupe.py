@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,15 +21,27 @@ Review = Annotated[
 ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class MergeThreshold:
+    """Which records are merged."""
+
+    merge_preprints: Annotated[
+        bool, "Merge preprints with their articles; else they are linked.", "--merge-preprints"
+    ] = False
+    threshold: Annotated[float, "Probability from which two records are merged; below it they are uncertain."] = 0.8
+
+    def __post_init__(self) -> None:
+        if not 0.5 <= self.threshold <= 1:
+            raise InputError(f"--threshold {self.threshold} is not between 0.5 and 1")
+
+
 @with_settings
 def dedupe(
     files: PaperFiles,
     output: Output,
     reading: Reading,
+    rules: MergeThreshold,
     review: Review = None,
-    merge_preprints: Annotated[
-        bool, typer.Option("--merge-preprints", help="Merge preprints with their articles; else they are linked.")
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Merge the records of one paper that exports of several databases hold, and count what was removed.
@@ -52,7 +65,7 @@ def dedupe(
         records = list(display.count(read))
         if not records:
             raise InputError(f"{', '.join(files)}: no records; nothing was written")
-        result = find(records, review=review, merge_preprints=merge_preprints, progress=display.show)
+        result = find(records, review=review, **asdict(rules), progress=display.show)
     write_papers(result.papers(), output)
     print_skip_counts(report.files, error=True)
     if as_json:

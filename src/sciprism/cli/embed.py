@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -26,7 +27,7 @@ from sciprism.errors import InputError, InterruptedRunError
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
-    from sciprism.papers import ReadReport
+    from sciprism.papers import Paper, ReadReport
     from sciprism.store import CollectionLayout, EmbedReport
     from sciprism.store.embed_files import FilesReport, PartInput
     from sciprism.store.manifest import EncoderRecord
@@ -64,9 +65,16 @@ class MergeRules:
     corrections: Annotated[
         bool, "Of several records of a paper the last counts, and deletions delete it.", "--corrections"
     ] = False
+    merge_duplicates: Annotated[
+        bool, "Merge the records of one paper in the input, as `sciprism dedupe` does.", "--merge-duplicates"
+    ] = False
 
     def refuse_for_parts(self) -> None:
         """Raise InputError where a rule is given: parts make a new collection."""
+        if self.merge_duplicates:
+            raise InputError(
+                "--merge-duplicates compares all papers, and a part has some; run `sciprism dedupe` before"
+            )
         for name, given in asdict(self).items():
             if given:
                 raise InputError(
@@ -169,14 +177,24 @@ def _embed_all(source: PartInput, output: Path, wanted: WantedModel, rules: Merg
     from sciprism.store.embed_files import check_input, embed_files
 
     check_input(source, output, corrections=rules.corrections)
+    if rules.corrections and rules.merge_duplicates:
+        raise InputError("--corrections and --merge-duplicates exclude each other: the last record counts, or all do")
     encoder = wanted.load(output)
     layout = wanted.choose_layout(encoder)
     with open_abstracts(source.abstracts, source.missing_abstract) as completion, explain_interruption(output):
+        given = asdict(rules)
         with ProgressDisplay("reading", "papers") as display:
+            merge = partial(_merge_duplicates, display.show) if given.pop("merge_duplicates") else None
             report = embed_files(
-                source, encoder, output, completion, layout=layout, **asdict(rules), progress=display.show
+                source, encoder, output, completion, layout=layout, **given, deduplicate=merge, progress=display.show
             )
         _report(output, report, as_json)
+
+
+def _merge_duplicates(progress: Callable[[str, str, int, int], object], papers: list[Paper]) -> list[Paper]:
+    from sciprism.uses.deduplication import dedupe
+
+    return [paper for paper, _ in dedupe(papers, progress=progress).papers()]
 
 
 def find_stored_encoder(output: Path) -> EncoderRecord | None:
@@ -236,17 +254,20 @@ def _report(output: Path, report: FilesReport, as_json: bool) -> None:
     print_abstracts(report.completion)
     if as_json:
         document = asdict(stored) | {"unreadable": read.skipped_count, "reasons": reasons}
+        document |= {"duplicates_merged": report.duplicates}
         document |= {"ignored_files": read.ignored, "outdated": report.outdated, "notes": notes}
         document["merged"] = [asdict(paper) for paper in report.merged]
         print_json("sciprism.embed/1", document | {"abstracts": abstracts.to_json()})
         return
     counts = _count_records(read, stored) | {"without abstract and skipped": abstracts.skipped}
     merged = sum(len(paper.records) - 1 for paper in report.merged)
-    counts |= {"merged into a record of the same paper": merged}
+    counts |= {"merged into a record of the same paper": merged, "duplicates merged": report.duplicates}
     counts |= {"outdated by later ones": report.outdated, "other files ignored": read.ignored}
     held = {"papers": stored.papers, "without abstract": stored.missing_abstracts, "superseded rows": stored.superseded}
     deletions = stored.deleted + stored.unknown_deletions
-    total = stored.read + merged + read.skipped_count + abstracts.skipped + report.outdated + deletions
+    total = (
+        stored.read + merged + report.duplicates + read.skipped_count + abstracts.skipped + report.outdated + deletions
+    )
     print(
         f"read {total:,} {'records' if report.outdated + deletions else 'papers'}: {join_counts(counts) or 'none'}\n"
         f"{output} holds {join_counts(held) or 'no papers'}"

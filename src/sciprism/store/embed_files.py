@@ -63,14 +63,15 @@ class PartInput:
 class FilesReport:
     """What became of the records of files: as they were read, completed with abstracts, and stored.
 
-    merged: papers of which several records were one. outdated: records of papers of which a later one counts.
-    deletions: those that the input asks for.
+    merged: papers of which several records were one. duplicates: records that `deduplicate` merged into others.
+    outdated: records of papers of which a later one counts. deletions: those that the input asks for.
     """
 
     read: ReadReport
     completion: AbstractCompletion
     stored: EmbedReport
     merged: list[MergedPaper] = field(default_factory=list)
+    duplicates: int = 0
     outdated: int = 0
     deletions: int = 0
 
@@ -104,12 +105,14 @@ def embed_files(
     replace: bool = False,
     prune: bool = False,
     corrections: bool = False,
+    deduplicate: Callable[[list[Paper]], list[Paper]] | None = None,
     progress: FilesProgress = lambda *_: None,
 ) -> FilesReport:
     """Store the papers of files, as `embed` does, with abstracts joined by `completion`.
 
     The files are read once before, unless they are pipes: a bad record is found now, not after an hour of encoding.
     Records of one paper in several files are merged then (`MergedRecords`), unless `corrections` says which count.
+    deduplicate: merges the records of one paper that have no id in common; all are held in memory.
     Raises InputError for `prune` where a record cannot be read: its paper would be deleted; and for deletions without
     `corrections`.
     """
@@ -126,11 +129,22 @@ def embed_files(
         report.read = ReadReport()
         shown = _EncodedPapers(encoder, folder, total, progress)
         encoder.on_batch = shown.add_texts
-        papers = merged.merge(completion.complete(read(report.read)))
+        papers = _merge_duplicates(merged.merge(completion.complete(read(report.read))), deduplicate, report)
         report.merged = merged.papers
         rules = {"replace": replace, "prune": prune, "corrections": corrections, "skip_bad": source.skip_bad}
         report.stored = embed(papers, encoder, folder, layout=layout, progress=shown.update, **rules)
     return report
+
+
+def _merge_duplicates(
+    records: Iterator[Paper | Deletion], deduplicate: Callable[[list[Paper]], list[Paper]] | None, report: FilesReport
+) -> Iterator[Paper | Deletion]:
+    if deduplicate is None:
+        return records
+    papers = [record for record in records if isinstance(record, Paper)]
+    distinct = deduplicate(papers)
+    report.duplicates = len(papers) - len(distinct)
+    return iter(distinct)
 
 
 def _refuse_gaps(source: PartInput, report: ReadReport) -> None:

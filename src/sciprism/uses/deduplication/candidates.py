@@ -14,6 +14,7 @@ TITLE_ENDS = 20  # letters at the begin and the end of a title that are keys
 LONGEST = 3  # words of a title that are a key together
 MAX_BLOCK = 40  # records of one key that are all compared with each other; of more, each with its neighbours
 NEIGHBOURS = 8  # that follow by title
+PART = 1 << 16  # pairs that are Python's numbers at once, which take five times the memory
 
 
 def find_candidates(records: Iterable[Citation]) -> Iterator[tuple[int, int]]:
@@ -33,8 +34,10 @@ def find_candidates(records: Iterable[Citation]) -> Iterator[tuple[int, int]]:
             run, width = sorted(run, key=titles.__getitem__), NEIGHBOURS + 1
         for place, one in enumerate(run):
             pairs.extend(min(one, other) * len(titles) + max(one, other) for other in run[place + 1 : place + width])
-    for pair in np.unique(np.array(pairs)).tolist():
-        yield divmod(pair, len(titles))
+    distinct = np.unique(np.frombuffer(pairs, np.int64))
+    del pairs
+    for start in range(0, len(distinct), PART):
+        yield from (divmod(pair, len(titles)) for pair in distinct[start : start + PART].tolist())
 
 
 def _list_keys(record: Citation) -> Iterator[int]:

@@ -88,13 +88,14 @@ def dedupe(
     *,
     review: Path | None = None,
     merge_preprints: bool = False,
+    threshold: float = MERGE,
     weights: Weights = WEIGHTS,
     progress: Progress = lambda *_: None,
 ) -> Deduplication:
     """Group the records of one paper; all are held in memory. `Deduplication.papers` merges them.
 
     review: a file of uncertain pairs; decisions in it count, and it is written again with the pairs that remain.
-    Raises InputError for decisions that cannot be followed; the file stays as it was.
+    threshold: the probability of a merge. Raises InputError for decisions that cannot be followed; the file stays.
 
     >>> one, other = Paper(id="1", title="On the frogs of Ohio", year=1990), Paper(id="2", title="Toads")
     >>> dedupe([one, other]).removed
@@ -110,7 +111,7 @@ def dedupe(
         one, other = map(cited, pair.positions)
         if is_version := _is_version(one, other, pair.levels):
             versions.append(pair.positions)
-        if merge_preprints if is_version else pair.probability >= MERGE and is_sufficient(pair.levels):
+        if merge_preprints if is_version else pair.probability >= threshold and is_sufficient(pair.levels):
             sure.append(pair)
         elif pair.probability >= REVIEW and not is_version:
             unsure.append(pair)
