@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import json
 import os
 import re
 import time
@@ -21,6 +23,7 @@ from sciprism.errors import InputError
 from sciprism.service.app import build_app
 from sciprism.service.collections import ServedCollections, UnknownNameError
 from sciprism.service.limits import RateLimit
+from sciprism.service.observation import JsonLines
 from sciprism.service.settings import ServeSettings
 from sciprism.service.state import ServiceState
 from sciprism.service.workspace import Workspace
@@ -309,7 +312,7 @@ def test_the_workspace_forgets_what_expired_and_what_a_kill_left(tmp_path):
     os.utime(item.folder / "item.json", (0, 0))
     (tmp_path / "owner-ada" / ".gone-notes-1").mkdir()
     (tmp_path / "owner-ada" / "notes-without-record").mkdir()
-    assert workspace.clean() == 1 and workspace.list("ada") == [other]
+    assert workspace.clean() == 1 and workspace.list_items("ada") == [other]
     for id in (item.id, "../owner-ada", ".gone-notes-1", "notes-without-record"):
         with pytest.raises(UnknownNameError):
             workspace.find("ada", id)
@@ -333,3 +336,31 @@ def test_tags_and_recommendations(folder, tmp_path, tiny_encoder):
         document = client.post("/recommend", json=body).json()
         assert document["hits"][0]["id"] == "editing" and document["counts"]["owned"] == {"id": 1}
         assert document["new"] == ["five"] and document["library"] == ["crispr"]
+
+
+def test_a_full_queue_and_a_passed_deadline_have_their_status(client, monkeypatch):
+    state = client.app.state.service
+    batcher = state.find_batcher("")
+    client.cookies.clear()  # of a page
+    monkeypatch.setattr(batcher, "waiting", batcher.queue)
+    full = client.post("/v1/embeddings", json={"input": "dna"})
+    assert full.status_code == 429 and int(full.headers["retry-after"]) >= 1
+    assert full.json()["error"]["type"] == "rate_limit_error"
+    monkeypatch.undo()
+    with start([], deadline=0.05) as slow:
+        monkeypatch.setattr(slow.app.state.service.searches, "run", lambda *_: asyncio.sleep(1))
+        late = slow.get("/search?q=a")
+        assert late.status_code == 504 and "longer than 0.05 s" in late.text
+
+
+def test_a_failure_says_nothing_of_texts(client, monkeypatch, caplog):
+    async def fail(*_):
+        raise RuntimeError("secret words")
+
+    monkeypatch.setattr(client.app.state.service.searches, "run", fail)
+    with caplog.at_level("INFO", "sciprism.service"):
+        answer = client.get("/search?q=secret+query")
+    assert answer.status_code == 500 and "secret" not in answer.text
+    lines = [JsonLines().format(record) for record in caplog.records]
+    assert "secret" not in "".join(lines) and '"error": "RuntimeError"' in lines[0]
+    assert json.loads(lines[-1])["path"] == "/search" and json.loads(lines[-1])["status"] == 500

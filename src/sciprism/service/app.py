@@ -64,7 +64,7 @@ def build_app(state: ServiceState) -> FastAPI:
 async def _load(state: ServiceState) -> None:
     try:
         await state.load()
-        log.info("ready", extra={"models": [batcher.encoder.name for batcher in state.batchers.values()]})
+        log.info("ready", extra={"models": [batcher.name for batcher in state.batchers.values()]})
     except Exception as error:  # noqa: BLE001 (the server stops and shows it)
         state.failure = error
 

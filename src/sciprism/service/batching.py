@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import numpy as np
@@ -98,6 +99,7 @@ class TokenBatcher:
     ) -> None:
         self.encoder, self.queue = encoder, queue
         self.budget = budget or _device_budget(encoder)
+        self.name = Path(encoder.name).name
         self.waiting = 0
         self._jobs: deque[_Job] = deque()
         self._numbers = count()

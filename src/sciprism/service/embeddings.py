@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +13,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from sciprism.arrays import Floats, normalize_rows
-from sciprism.encoders.encoder import Encoder, compute_similarity
+from sciprism.encoders.encoder import compute_similarity
 from sciprism.errors import InputError
 from sciprism.formats import Format, Role
 from sciprism.papers.cleaning import is_blank
@@ -72,11 +71,11 @@ async def openai_embeddings(request: Request, body: OpenAIRequest) -> Response:
     batcher, role = _find_model(request.app.state.service, body.model)
     role = ROLES[body.input_type] if body.input_type else role
     encoded = await _encode(request, batcher, _read_texts(body.input), role, body.truncate, body.format)
-    vectors = _finish(batcher.encoder, encoded.vectors, body.dimensions, normalize=True)
+    vectors = _finish(batcher, encoded.vectors, body.dimensions, normalize=True)
     return json_response(
         {
             "object": "list",
-            "model": body.model or _name(batcher),
+            "model": body.model or batcher.name,
             "data": [
                 {"object": "embedding", "index": number, "embedding": embedding}
                 for number, embedding in enumerate(_format(vectors, body.encoding_format))
@@ -92,7 +91,7 @@ async def openai_models(request: Request) -> dict[str, Any]:
     """List the models."""
     state: ServiceState = request.app.state.service
     state.check_ready()
-    names = [_name(batcher) for batcher in state.batchers.values()]
+    names = [batcher.name for batcher in state.batchers.values()]
     models = [
         {"id": name + end, "object": "model", "created": 0, "owned_by": "sciprism"}
         for name in names
@@ -108,7 +107,7 @@ async def embed(request: Request, body: EmbedRequest) -> Response:
     batcher = request.app.state.service.find_batcher("")
     texts = [body.inputs] if isinstance(body.inputs, str) else body.inputs
     encoded = await _encode(request, batcher, texts, ROLES[body.prompt_name or "paper"], body.truncate)
-    vectors = _finish(batcher.encoder, encoded.vectors, body.dimensions, normalize=body.normalize)
+    vectors = _finish(batcher, encoded.vectors, body.dimensions, normalize=body.normalize)
     return json_response(vectors.tolist(), _count_truncated(encoded))
 
 
@@ -135,7 +134,7 @@ async def info(request: Request) -> dict[str, Any]:
     batcher = state.find_batcher("")
     encoder, settings = batcher.encoder, state.settings
     return {
-        "model_id": _name(batcher),
+        "model_id": batcher.name,
         "model_sha": encoder.fingerprint,
         "model_dtype": encoder.precision,
         "model_type": {"embedding": {"pooling": encoder.settings.pooling}},
@@ -189,26 +188,19 @@ async def _encode(
     return encoded
 
 
-def _finish(encoder: Encoder, vectors: Floats, dimensions: int | None, *, normalize: bool) -> Floats:
+def _finish(batcher: TokenBatcher, vectors: Floats, dimensions: int | None, *, normalize: bool) -> Floats:
     """Return vectors of length 1 where the model compares by cosines: dot products are cosines then."""
+    encoder = batcher.encoder
     if dimensions not in (None, encoder.dim):
-        raise InputError(f"dimensions is {dimensions}; {_short(encoder)} has {encoder.dim}, which cannot be fewer")
+        raise InputError(f"dimensions is {dimensions}; {batcher.name} has {encoder.dim}, which cannot be fewer")
     return normalize_rows(vectors) if normalize and encoder.distance == "cosine" else vectors
 
 
 def _format(vectors: Floats, encoding: str) -> list[Any]:
     if encoding == "float":
-        return vectors.tolist()
+        return list(vectors.tolist())
     return [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in np.ascontiguousarray(vectors)]
 
 
 def _count_truncated(encoded: EncodedTexts) -> dict[str, str]:
     return {"x-truncated-texts": str(encoded.truncated)} if encoded.truncated else {}
-
-
-def _name(batcher: TokenBatcher) -> str:
-    return _short(batcher.encoder)
-
-
-def _short(encoder: Encoder) -> str:
-    return Path(encoder.name).name

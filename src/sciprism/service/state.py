@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from sciprism.errors import DamagedFileError
@@ -82,7 +81,7 @@ class ServiceState:
     def find_batcher(self, name: str) -> TokenBatcher:
         """Return the batches of a model by its name; "" is the first. Raises UnknownNameError."""
         self.check_ready()
-        names = {Path(batcher.encoder.name).name: batcher for batcher in self.batchers.values()}
+        names = {batcher.name: batcher for batcher in self.batchers.values()}
         if not name or name in names:
             return names[name or next(iter(names))]
         raise UnknownNameError(f"no model {name!r} is served; there is {', '.join(names)}")

@@ -117,7 +117,7 @@ class Uploads:
             message = str(error).replace(str(item.folder) + "/", "")
             write_json(item.folder / FAILURE, {"error": message})
         except Exception as error:  # noqa: BLE001 (the next upload goes on)
-            if item.folder.exists():
+            if not progress.stopped:  # else it goes on at the next start
                 write_json(item.folder / FAILURE, {"error": f"it could not be embedded ({type(error).__name__})"})
         finally:
             self.progress.pop(item.id, None)
@@ -176,7 +176,7 @@ async def list_uploads(request: Request) -> dict[str, Any]:
     uploads, owner = _open(request)
     return {
         "schema": "sciprism.uploads/1",
-        "collections": [*map(uploads.describe, uploads.workspace.list(owner, KIND))],
+        "collections": [*map(uploads.describe, uploads.workspace.list_items(owner, KIND))],
     }
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from json import JSONDecodeError, loads
+from operator import methodcaller
 from pathlib import Path
 from urllib.parse import quote
 
@@ -61,7 +62,7 @@ class Workspace:
         record = {"name": name[:MAX_NAME], "created": datetime.now(UTC).isoformat(timespec="seconds")}
         draft.mkdir(parents=True)
         for path, content in files.items():
-            write_atomically(draft / path, lambda file, content=content: file.write(content))  # type: ignore[misc]
+            write_atomically(draft / path, methodcaller("write", content))
         write_json(draft / RECORD, record)
         draft.rename(home / id)
         sync_folder(home)
@@ -75,7 +76,7 @@ class Workspace:
         os.utime(item.folder / RECORD)
         return item
 
-    def list(self, owner: str, kind: str = "") -> list[WorkspaceItem]:
+    def list_items(self, owner: str, kind: str = "") -> list[WorkspaceItem]:
         """Return the items of an owner, the newest first."""
         items = [item for item in self._list_all(self._home(owner)) if item.kind == kind or not kind]
         return sorted(items, key=lambda item: item.created, reverse=True)
