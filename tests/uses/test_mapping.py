@@ -100,7 +100,7 @@ def test_new_papers_are_placed_in_the_larger_part_of_their_neighbours():
 def test_names_differ_inside_a_level():
     titles = [f"{subject} and more" for subject in SUBJECTS[:2] for _ in range(8)] + [""] * 8
     codes = np.repeat(np.arange(6), 4).astype(np.int32)
-    names = name_topics(titles, codes)
+    names = name_topics([Paper(id="", title=title) for title in titles], codes)
     assert names == ["sediment", "sediment 2", "massage", "massage 2", "topic 2", "topic 3"]
     (topic,) = describe_topics(["a"], np.array([0, 0, 0, -1]), np.array([[0, 0], [2, 0], [4, 0], [9, 9]], np.float32))
     assert (topic.x, topic.y, topic.radius, topic.papers) == (2, 0, 2, 3)
@@ -230,6 +230,8 @@ def test_what_cannot_be_mapped(vectors, tmp_path, monkeypatch, capsys):
     assert "has 2 papers, duplicates merged; a map needs 5" in fail(tmp_path / "two", "-o", tmp_path / "m.html")
     delete(tmp_path / "two", ["a"])
     assert "has 1 paper" in fail(tmp_path / "two", "-o", tmp_path / "m.html")
+    (tmp_path / "file").touch()
+    assert "cannot write" in fail(vectors, "-o", tmp_path / "file" / "m.html")
     monkeypatch.setitem(sys.modules, "umap", None)
     assert 'a map needs the "map" extra' in fail(vectors, "-o", tmp_path / "m.html")
 

@@ -34,6 +34,7 @@ class MapOptions:
 
     def find_layout(self, collection: Path, output: Path) -> Path | None:
         """Return the layout to retain, None where there is none. Raises InputError for names that cannot be written."""
+        from sciprism.files import write_atomically
         from sciprism.uses.mapping.map_files import GRAPHS
 
         for path, suffixes in ((output, SUFFIXES), (self.neighbours, GRAPHS)):
@@ -47,6 +48,11 @@ class MapOptions:
             raise InputError(f"--sample {self.sample}: lay out 100 papers or more")
         table = output.with_suffix(".parquet")
         check_outputs(filter(None, [output, table, self.neighbours]), [collection])
+        for path in filter(None, [table, self.neighbours]):
+            write_atomically(
+                trial := path.with_name(f".{path.name}"), bool
+            )  # what fails does so now, not after minutes of work
+            trial.unlink()
         return self.layout or (table if table.is_file() else None)
 
 

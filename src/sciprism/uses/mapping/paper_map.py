@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
 from sciprism.papers.duplicates import DuplicateFinder
+from sciprism.papers.records import Paper
 from sciprism.seeding import sample as choose
 from sciprism.store import StoredCollection
 from sciprism.store.paper_lookup import iterate_papers
@@ -25,6 +26,7 @@ from sciprism.uses.search import choose_paper_space
 LAID_OUT = 100_000
 """Papers that UMAP lays out; the others are placed among them."""
 MIN_PAPERS = 5  # of a map
+NAMED_BY_ABSTRACTS = 5000  # papers at most whose abstracts count for names too: it takes ten times as long
 Flags = NDArray[np.bool_]
 
 
@@ -103,11 +105,11 @@ def draw_map(
     fingerprint = stored.manifest.encoder.fingerprint
     if former is None:
         check_packages()
-    rows, ids, titles = _list_papers(stored, progress)
+    rows, ids, texts = _list_papers(stored, progress)
     if len(rows) < MIN_PAPERS:
         what = f"{len(rows)} papers" if len(rows) != 1 else "1 paper"
         raise InputError(f"{stored.folder} has {what}, duplicates merged; a map needs {MIN_PAPERS} or more")
-    papers = _Papers(stored, rows, ids, titles, MapOrigin(fingerprint=fingerprint, space=space, seed=seed))
+    papers = _Papers(stored, rows, ids, texts, MapOrigin(fingerprint=fingerprint, space=space, seed=seed))
     drawn = _draw_anew(papers, sample, progress) if former is None else _draw_again(papers, former, sample, progress)
     drawn.counts["topics"] = sum(map(len, drawn.levels))
     return drawn
@@ -120,7 +122,7 @@ class _Papers:
     stored: StoredCollection
     rows: Rows
     ids: list[str]
-    titles: list[str]
+    texts: list[Paper]
     origin: MapOrigin
 
     def find_nearest(self, numbers: Rows, among: Rows, progress: Progress | None) -> Nearest:
@@ -142,19 +144,20 @@ class _Papers:
         )
 
 
-def _list_papers(stored: StoredCollection, progress: Progress | None) -> tuple[Rows, list[str], list[str]]:
-    """Return rows, ids and titles of the papers, of duplicates those of the first."""
-    finder, ids, titles = DuplicateFinder(near_duplicates=None), list[str](), list[str]()
+def _list_papers(stored: StoredCollection, progress: Progress | None) -> tuple[Rows, list[str], list[Paper]]:
+    """Return rows, ids and what names are made of, of duplicates those of the first."""
+    finder, ids, texts = DuplicateFinder(near_duplicates=None), list[str](), list[Paper]()
+    few = len(stored.live) <= NAMED_BY_ABSTRACTS
     for papers in iterate_papers(stored):
         for paper in papers:
             finder.add(paper)
             ids.append(paper.id)
-            titles.append(paper.title)
+            texts.append(Paper(id="", title=paper.title, abstract=paper.abstract if few else ""))
         if progress:
             progress("reading", "papers", len(ids), len(stored))
     surplus = set(chain.from_iterable(group.positions[1:] for group in finder.find().groups))
     single = [number for number in range(len(ids)) if number not in surplus]
-    return stored.live[single], [ids[number] for number in single], [titles[number] for number in single]
+    return stored.live[single], [ids[number] for number in single], [texts[number] for number in single]
 
 
 def _draw_anew(papers: _Papers, sample: int, progress: Progress | None) -> PaperMap:
@@ -163,7 +166,7 @@ def _draw_anew(papers: _Papers, sample: int, progress: Progress | None) -> Paper
     chosen = np.array(choose(range(len(rows)), sample, "map", origin.seed), np.int64)
     nearest = papers.find_nearest(np.arange(len(rows)), chosen, progress)
     if progress:
-        progress("layout, some minutes for 100,000 papers", "", 0, None)
+        progress("laying out", "", 0, None)
     number = np.full(len(rows) + 1, -1, np.int64)
     number[chosen] = np.arange(len(chosen))
     inside = Nearest(number[nearest.numbers[chosen]], nearest.distances[chosen])
@@ -174,12 +177,14 @@ def _draw_anew(papers: _Papers, sample: int, progress: Progress | None) -> Paper
     apart = Nearest(nearest.numbers[others], nearest.distances[others])
     positions[others] = place(apart, positions)
     drawn = papers.build(nearest, laid_out, positions, {"laid out": len(chosen), "placed": len(others)})
+    if progress:
+        progress("finding and naming topics", "", 0, None)
     for found in find_topics(laid):
         codes = np.full(len(rows), -1, np.int32)
         codes[chosen] = fill(inside, found)
         codes[others] = vote(apart, codes)
         drawn.codes.append(codes)
-        drawn.levels.append(describe_topics(name_topics(papers.titles, codes), codes, positions))
+        drawn.levels.append(describe_topics(name_topics(papers.texts, codes), codes, positions))
     return drawn
 
 

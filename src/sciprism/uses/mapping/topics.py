@@ -63,10 +63,9 @@ def _order(labels: NDArray[np.integer]) -> Codes:
     return np.where(labels >= 0, np.append(ranks, -1)[labels], -1).astype(np.int32)
 
 
-def name_topics(titles: Sequence[str], codes: Codes) -> list[str]:
+def name_topics(papers: Sequence[Paper], codes: Codes) -> list[str]:
     """Name the topics of a level by phrases typical of their titles; no name is there twice."""
     groups = [np.flatnonzero(codes == number) for number in range(int(codes.max(initial=-1)) + 1)]
-    papers = [Paper(id=str(number), title=title) for number, title in enumerate(titles)]
     names: dict[str, None] = {}
     for terms in find_typical_terms(papers, groups) if groups else ():
         choices = [*combinations(terms, SHOWN_TERMS), terms, *combinations(terms, 1)]
