@@ -219,7 +219,7 @@ def replay_dropout() -> tuple[AbstractContextManager[None], AbstractContextManag
 @contextmanager
 def _use_generator(generator: torch.Generator) -> Iterator[None]:
     """Sample from a generator; a GPU's kernels know only the default one, which has its state in the block."""
-    before = None
+    before: Tensor | None = None
     if generator.device.type == "cuda":
         default = torch.cuda.default_generators[generator.device.index or 0]
         before, state, generator = default.get_state(), generator.get_state(), default

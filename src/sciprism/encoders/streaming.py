@@ -237,7 +237,8 @@ class LateVectors:
 
     def add(self, vectors: Tensor, write: Callable[[Floats], None]) -> None:
         """Copy vectors, and write those of the batch before."""
-        host, copied = vectors, None
+        host = vectors
+        copied: Any = None
         if vectors.is_cuda:
             host = torch.empty(vectors.shape, dtype=vectors.dtype, pin_memory=True)
             host.copy_(vectors, non_blocking=True)

@@ -193,7 +193,7 @@ class Norm(PackableModule[tuple[Tensor, Tensor]], nn.LayerNorm):
     def forward(self, x: Tensor, batch: PackedBatch | None = None) -> Tensor:  # noqa: ARG002
         """Map (T, hidden) to (T, hidden)."""
         if self.packing is torch.bfloat16 and x.is_cuda and (packed := self.packed()) is not None:
-            return F.layer_norm(x.bfloat16(), self.normalized_shape, *packed, self.eps)
+            return F.layer_norm(x.bfloat16(), list(self.normalized_shape), *packed, eps=self.eps)
         return super().forward(x)
 
 
@@ -295,7 +295,7 @@ class Transformer(nn.Module):
         x = self.embeddings(batch)
         for number, block in enumerate(self.blocks):
             x = self._run_block(block, x, batch, contexts[number] if contexts else None, hook)
-        return x.float()
+        return x.float()  # type: ignore[no-any-return]
 
     def run_hook(self, batch: PackedBatch, hook: LayerHook) -> None:
         """Pass each layer's keys and values to the hook; the last layer computes only its projections."""

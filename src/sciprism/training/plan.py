@@ -137,7 +137,7 @@ class _Inspection:
 
     def __init__(self, recipe: Recipe, load_model: ModelLoader | None, device: str | None) -> None:
         self.recipe, self.processes = recipe, Processes(device)
-        self.load_model = load_model or partial(load_packaged, device=str(self.processes.device))
+        self.load_model: ModelLoader = load_model or partial(load_packaged, device=str(self.processes.device))
         self.problems: list[str] = []
         self.sources: dict[tuple[str, str], StageSource] = {}
 
