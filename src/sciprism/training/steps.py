@@ -75,22 +75,21 @@ class JointStep:
         for (learner, batch), groups in zip(pairs, vectors, strict=True):
             with seeded_dropout(derive_seed(batch.seed, "loss"), self.encoder.device):
                 losses.append(self._loss(learner, batch, groups))
-        shown = torch.stack([loss.detach().float() for loss in losses])
+        values, sums = torch.stack([loss.detach().float() for loss in losses]), list[float]()
         if self.processes.count > 1:
-            sums = [
-                float(x) if n.gathers else self.processes.sum(float(x)) for (n, _), x in zip(pairs, shown, strict=True)
-            ]
-            shown = torch.tensor(sums, device=shown.device)
+            by_batch = zip(pairs, values.tolist(), strict=True)
+            sums = [loss if learner.gathers else self.processes.sum(loss) for (learner, _), loss in by_batch]
+            values = torch.tensor(sums, device=values.device)
         norms = [1.0] * len(batches)
         if self.weighting.by_gradients:
             norms = [gradient_norm(loss, groups, self.processes) for loss, groups in zip(losses, vectors, strict=True)]
         sources = [source for source, _ in batches]
         device = self.encoder.device
-        weights = self.weighting(copy_integers(sources, device), shown, copy_tensor(torch.tensor(norms), device))
+        weights = self.weighting(copy_integers(sources, device), values, copy_tensor(torch.tensor(norms), device))
         total = torch.stack([w * loss for w, loss in zip(weights, losses, strict=True)]).sum()
         (total * scale).backward()  # type: ignore[no-untyped-call]
         encoder_pass.backward()
-        return [float(loss) for loss in shown.cpu()]  # now: the host would wait for the device before
+        return sums or [float(loss) for loss in values.tolist()]  # now: the host would wait for the device before
 
     def prepare(self, batches: Sequence[tuple[int, Batch]]) -> PreparedTexts:
         """Tokenize the texts of a step, which needs no device."""
