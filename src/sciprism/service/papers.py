@@ -77,12 +77,17 @@ class SearchRequest(Conditions):
     mode: Literal["exact", "approximate", "lexical", "hybrid"] = "exact"
 
 
-class SimilarRequest(Conditions):
-    """A stored paper, by its id, DOI or title; or papers from elsewhere."""
+class SimilarTo(Conditions):
+    """A stored paper, by its id, DOI or title."""
 
     to: str = ""
-    papers: list[PaperText] = Field([], max_length=MAX_QUERIES)
     mode: Literal["exact", "approximate"] = "exact"
+
+
+class SimilarRequest(SimilarTo):
+    """A stored paper, or papers from elsewhere."""
+
+    papers: list[PaperText] = Field([], max_length=MAX_QUERIES)
 
 
 async def use_collection(request: Request, name: str, work: Callable[[StoredCollection, Encoder], Result]) -> Result:
@@ -161,15 +166,9 @@ async def post_search(request: Request, body: SearchRequest) -> Response:
 
 
 @router.get("/similar")
-async def get_similar(
-    request: Request,
-    to: Annotated[str, Query(min_length=1)],
-    collection: str = "",
-    k: Annotated[int, Query(ge=1, le=MAX_K)] = 10,
-    why: bool = True,
-) -> Response:
+async def get_similar(request: Request, query: Annotated[SimilarTo, Query()]) -> Response:
     """Rank the papers of a collection that are nearest to one of them."""
-    return await post_similar(request, SimilarRequest(to=to, collection=collection, k=k, why=why))
+    return await post_similar(request, SimilarRequest(**query.model_dump()))
 
 
 @router.post("/similar")

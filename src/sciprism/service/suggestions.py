@@ -90,13 +90,8 @@ async def tag(request: Request, body: TagRequest) -> Response:
     name = body.tagger or (next(iter(taggers)) if len(taggers) == 1 else "")
     if name not in taggers:
         raise UnknownNameError(f"no tagger {name!r} is served; there is {', '.join(taggers) or 'none (--tagger)'}")
-    choice = TagChoice(
-        limit=body.limit,
-        threshold=body.threshold,
-        excluded=body.exclude,
-        branch=body.branch,
-        parents=body.parents,
-    )
+    options = body.model_dump(include={"limit", "threshold", "branch", "parents"})
+    choice = TagChoice(excluded=body.exclude, **options)
     encoder = state.share_model(taggers[name].fingerprint)
     if any(isinstance(paper, str) for paper in body.papers):
         papers = await use_collection(request, body.collection, lambda stored, _: collect(stored, body.papers))
@@ -108,13 +103,8 @@ async def tag(request: Request, body: TagRequest) -> Response:
 @router.post("/recommend")
 async def post_recommend(request: Request, body: RecommendRequest) -> Response:
     """Rank the papers of a collection for someone by the papers that they have."""
-    settings = RecommendSettings(
-        k=body.k,
-        interests=body.interests,
-        balance=body.balance,
-        diversity=body.diversity,
-        half_life=body.half_life,
-    )
+    options = {"k", "interests", "balance", "diversity", "half_life"}
+    settings = RecommendSettings(**body.model_dump(include=options))
 
     def work(stored: StoredCollection, encoder: Encoder) -> dict[str, Any]:
         library, unwanted = collect(stored, body.library), collect(stored, body.unwanted)
