@@ -97,7 +97,8 @@ class Paper(_Record):
 
     ids: system (one of `ID_SYSTEMS`) -> id without resolver prefix. references: ids of cited papers, as the
     source writes them (`doi:10.1/x`, an OpenAlex id, an id of the same file ...). volume, issue, pages: where it is
-    printed, for `dedupe` and bibliographies; collections do not store them. place: where it was read, if it was.
+    printed, for `dedupe` and bibliographies; orcids: name of an author -> ORCID, for `disambiguate`; collections do not
+    store them. place: where it was read, if it was.
     Papers are equal whatever their places, also in print.
 
     >>> from sciprism import Paper
@@ -119,6 +120,7 @@ class Paper(_Record):
     volume: str = field(default="", compare=False, repr=False)
     issue: str = field(default="", compare=False, repr=False)
     pages: str = field(default="", compare=False, repr=False)
+    orcids: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     place: Place | None = field(default=None, compare=False, repr=False)
 
 

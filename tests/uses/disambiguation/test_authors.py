@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from build_commands import run
+from sciprism.papers import read_papers
 from sciprism.papers.records import Paper
 from sciprism.uses.disambiguation import authors
 from sciprism.uses.disambiguation.authors import KnownAuthor, disambiguate
@@ -108,6 +109,30 @@ def test_orcids_join_and_separate():
     assert result.conflicts == [
         f"ORCID {one} has the ids a, b, which stay; its other signatures count as without ORCID"
     ]
+
+
+ORCID = "0000-0002-1825-0097"
+FILES = {
+    "works.jsonl": '{"id": "https://openalex.org/W1", "title": "On ponds", "authorships": [{"author": '
+    '{"display_name": "Ann Lee", "orcid": "https://orcid.org/0000-0002-1825-0097"}}]}',
+    "crossref.json": '[{"DOI": "10.1/a", "type": "journal-article", "title": ["On ponds"], "author": '
+    '[{"given": "Ann", "family": "Lee", "ORCID": "http://orcid.org/0000-0002-1825-0097"}]}]',
+    "pubmed.xml": "<PubmedArticleSet><PubmedArticle><MedlineCitation><PMID>1</PMID><Article><ArticleTitle>On ponds"
+    "</ArticleTitle><AuthorList><Author><LastName>Lee</LastName><ForeName>Ann</ForeName><Identifier Source='ORCID'>"
+    "0000-0002-1825-0097</Identifier></Author></AuthorList></Article></MedlineCitation></PubmedArticle></PubmedArticleSet>",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_orcids_of_files_are_used(name, tmp_path):
+    (tmp_path / name).write_text(FILES[name])
+    row = disambiguate(read_papers(tmp_path / name)).rows[0]
+    assert (row.name, row.author_id, row.orcid) == ("Ann Lee", ORCID, ORCID)
+
+
+def test_an_orcid_of_two_authors_of_a_paper_does_not_count():
+    twice = Paper(id="p", authors=("Ann Lee", "Bo Kim"), orcids={"Ann Lee": ORCID, "Bo Kim": ORCID})
+    assert [row.orcid for row in disambiguate([twice]).rows] == ["", ""]
 
 
 def test_two_authors_of_one_paper_are_never_one():

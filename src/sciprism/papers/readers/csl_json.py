@@ -47,13 +47,14 @@ _DATES = (
 def _build_paper(row: JsonObject) -> Paper:
     row = message if isinstance(message := row.get("message"), dict) else row
     people, words = get_first(row, "author", "editor"), get_first(row, "keyword", "categories")
+    people = people if isinstance(people, list) else [people]
     cited = row.get("reference")
     number = first_text(get_first(row, "id", "citation-key"))
     return Paper(
         id="" if _RESOLVED.match(number) else number,  # DataCite: the address of the DOI
         title=_join_titles(row),
         abstract=first_text(row.get("abstract")),
-        authors=tuple(filter(None, map(_parse_person, people if isinstance(people, list) else [people]))),
+        authors=tuple(filter(None, map(_parse_person, people))),
         venue=_first_of(row, _VENUES),
         year=next(filter(None, map(_parse_year, _list_dates(row))), None),
         fields=list_texts(row.get("subject")),
@@ -63,6 +64,7 @@ def _build_paper(row: JsonObject) -> Paper:
         volume=find_text(row, "volume"),
         issue=find_text(row, "issue"),
         pages=find_text(row, "page", "article-number", "number"),
+        orcids={_parse_person(who): orcid for who in people if (orcid := find_text(who, "ORCID"))},
     )
 
 

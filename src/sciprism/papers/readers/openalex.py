@@ -40,6 +40,7 @@ def _build_paper(row: JsonObject) -> Paper:
         get_path(person, "author", "display_name") or get_path(person, "raw_author_name")
         for person in _as_list(row, "authorships")
     ]
+    orcids = [get_path(person, "author", "orcid") for person in _as_list(row, "authorships")]
     fields, narrower = _fields(row)
     printed = row.get("biblio")
     words = list_texts(_as_list(row, "keywords"), "display_name", "keyword")
@@ -58,6 +59,7 @@ def _build_paper(row: JsonObject) -> Paper:
             "keywords": list_texts([*words, *headings, *narrower]),
             "references": list_texts([_shorten(work) for work in _as_list(row, "referenced_works")]),
             "ids": {system: value for system, value in ids.items() if value},
+            "orcids": {name: orcid for name, orcid in zip(names, orcids, strict=True) if name and orcid},
             "volume": find_text(printed, "volume"),
             "issue": find_text(printed, "issue"),
             "pages": join_pages(find_text(printed, "first_page"), find_text(printed, "last_page")),

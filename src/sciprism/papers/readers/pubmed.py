@@ -20,6 +20,7 @@ _ISSUES = ("Journal/JournalIssue/PubDate", "Book/PubDate")
 # A MedlineDate is such as "1998 Dec-1999 Jan", "Spring 2000".
 _DATES = [f"{issue}/{date}" for issue in _ISSUES for date in ("Year", "MedlineDate")]
 _DATES += ["ArticleDate/Year", "ContributionDate/Year"]
+_AUTHORS = "AuthorList/Author"
 _CITED = "Reference/ArticleIdList/ArticleId[@IdType='pubmed']"
 _LATER_VERSION = re.compile(r"(?!1$)[1-9]\d{0,2}", re.ASCII)
 _DELETIONS = ("DeleteCitation", "DeleteDocument")
@@ -65,7 +66,7 @@ def _build_xml_paper(record: Element) -> Paper:
         id=ids.get("pmid", ""),
         title=_first(article, "ArticleTitle", "VernacularTitle", "Book/BookTitle"),
         abstract=_build_abstract(article),
-        authors=tuple(filter(None, map(_join_name, article.iterfind("AuthorList/Author")))),
+        authors=tuple(filter(None, map(_join_name, article.iterfind(_AUTHORS)))),
         venue=_first(article, "Journal/Title", "Journal/ISOAbbreviation", "Book/BookTitle")
         or text_of(citation, "MedlineJournalInfo/MedlineTA"),
         year=next(filter(None, (find_year(text_of(article, path)) for path in _DATES)), None),
@@ -75,6 +76,11 @@ def _build_xml_paper(record: Element) -> Paper:
         volume=text_of(article, "Journal/JournalIssue/Volume"),
         issue=text_of(article, "Journal/JournalIssue/Issue"),
         pages=text_of(article, "Pagination/MedlinePgn"),
+        orcids={
+            _join_name(author): orcid
+            for author in article.iterfind(_AUTHORS)
+            if (orcid := text_of(author, "Identifier[@Source='ORCID']"))
+        },
     )
 
 

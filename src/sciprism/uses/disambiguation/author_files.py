@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,10 +10,9 @@ from sciprism.errors import InputError
 from sciprism.files import join_cells, write_lines
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.rows import detect_layout, read_rows
-from sciprism.uses.disambiguation.authors import AuthorRow, KnownAuthor, Place
+from sciprism.uses.disambiguation.authors import ORCID, AuthorRow, KnownAuthor, Place
 
 COLUMNS = ("paper_id", "position", "name", "author_id", "orcid", "probability", "reason")
-_ORCID = re.compile(r"(?:https?://orcid\.org/)?(\d{4}-\d{4}-\d{4}-\d{3}[\dX])", re.IGNORECASE)
 
 
 def read_authors(path: Path) -> dict[Place, KnownAuthor]:
@@ -31,7 +29,7 @@ def read_authors(path: Path) -> dict[Place, KnownAuthor]:
     for cells, fault in read_rows(file, layout):
         row = dict(zip(layout.headers, map(str.strip, cells), strict=False))
         number, orcid = row.get("position", ""), row.get("orcid", "")
-        match = _ORCID.fullmatch(orcid)
+        match = ORCID.search(orcid)
         place = row.get("paper_id", ""), int(number) if number.isdecimal() else 0
         if not fault and not (place[0] and place[1]):
             fault = f"paper_id {place[0]!r} and position {number!r} are no place; positions are counted from 1"
@@ -41,7 +39,7 @@ def read_authors(path: Path) -> dict[Place, KnownAuthor]:
             fault = f"author {number} of {place[0]} is there twice; remove one of the rows"
         if fault:
             raise InputError(f"{path}, line {file.record_line}: {fault}")
-        known[place] = KnownAuthor(row.get("author_id", ""), match[1].upper() if match else "", row.get("name", ""))
+        known[place] = KnownAuthor(row.get("author_id", ""), match[0].upper() if match else "", row.get("name", ""))
     return known
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -21,6 +22,7 @@ MAX_BLOCK = 1500  # signatures that are compared with each other; a larger block
 BATCH = 3000  # signatures whose features are held
 APART = 1e6  # distance of two signatures that must not be merged: no mean of a block is as small as 1 with it
 SHOWN = 3  # coauthors that a reason names
+ORCID = re.compile(r"(?<!\d)\d{4}-\d{4}-\d{4}-\d{3}[\dX](?!\d)", re.IGNORECASE)
 Progress = Callable[[str, str, int, int], object]  # of the work, the unit, how many are done, of how many
 Place = tuple[str, int]  # a paper's id and the position of an author, from 1
 
@@ -103,14 +105,15 @@ def disambiguate(
 ) -> Disambiguation:
     """Group the signatures of papers into authors, each block apart: first initial and surname.
 
-    known: ids given before, which stay, and ORCIDs. Signatures of one id are one author; those of two ids are not, nor
-    are two of one paper. model: of pairs; default: the one that ships. Raises MissingExtraError without scipy.
+    known: ids given before, which stay, and ORCIDs, which papers may have too. Signatures of one id are one author;
+    those of two ids are not, nor are two of one paper. model: of pairs; default: the one that ships. Raises
+    MissingExtraError without scipy.
     """
     read, result = [replace(paper, abstract="", references=()) for paper in papers], Disambiguation()
     listed = list({paper.id: paper for paper in reversed(read)}.values())[::-1]
     signatures, model, result.repeated = list_signatures(listed), model or PairModel.load(), len(read) - len(listed)
     result.unnamed = sum(len(paper.authors) for paper in listed) - len(signatures)
-    given = _match_known(listed, signatures, known or {}, result.conflicts)
+    given = _add_orcids(listed, signatures, _match_known(listed, signatures, known or {}, result.conflicts))
     persons = _identify(given, result.conflicts)
     ids = _IdGiver(author.author for author in (known or {}).values())
     rows: dict[int, AuthorRow] = {}
@@ -143,6 +146,22 @@ def _match_known(
             author = KnownAuthor()
         given.append(author)
     return given
+
+
+def _add_orcids(
+    papers: Sequence[Paper], signatures: Sequence[Signature], given: Sequence[KnownAuthor]
+) -> list[KnownAuthor]:
+    """Add the ORCIDs that the papers have; none that a paper has of several authors."""
+    orcids = [
+        {normalize(name): found[0].upper() for name, text in paper.orcids.items() if (found := ORCID.search(text))}
+        for paper in papers
+    ]
+    counts = [Counter(of_paper.values()) for of_paper in orcids]
+    added = []
+    for signature, author in zip(signatures, given, strict=True):
+        orcid = author.orcid or orcids[signature.paper].get(normalize(signature.name), "")
+        added.append(author._replace(orcid=orcid if author.orcid or counts[signature.paper][orcid] == 1 else ""))
+    return added
 
 
 def _identify(given: Sequence[KnownAuthor], conflicts: list[str]) -> list[str]:
