@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from sciprism.errors import InputError
-from sciprism.service import embeddings, pages, papers, suggestions, uploads
+from sciprism.service import embeddings, library_pages, pages, papers, suggestions, uploads
 from sciprism.service.batching import QueueFullError, TextTooLongError
 from sciprism.service.collections import UnknownNameError
 from sciprism.service.limits import Guard
@@ -52,7 +52,8 @@ def build_app(state: ServiceState) -> FastAPI:
     app.include_router(papers.router)
     app.include_router(suggestions.router)
     app.include_router(uploads.router)
-    app.include_router(pages.router)
+    for part in (pages, library_pages):
+        app.include_router(part.router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
     _add_operations(app, state)
     _add_errors(app, state)

@@ -11,7 +11,7 @@ from collections.abc import Callable, MutableMapping
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
@@ -26,6 +26,7 @@ log = logging.getLogger("sciprism.service")
 OPEN_PATHS = ("/health", "/ready", "/sign-in")
 STATIC = "/static/"
 UPLOADS = "/workspace/"
+FORM, FORM_FIELD = "application/x-www-form-urlencoded", "csrf"
 SAFE = ("GET", "HEAD", "OPTIONS")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -34,7 +35,7 @@ POLICY = (
 HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",  # with no-referrer, browsers state the origin of a page's own forms as null
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
@@ -96,6 +97,7 @@ class Guard:
             if not scope["path"].startswith(STATIC):
                 self._start_session(scope, headers, state)
             body = await asyncio.wait_for(self._read_body(scope, headers, receive), self.settings.deadline)
+            self._check_token(scope, headers, body)
             await self._answer(scope, body, receive, send_checked)
         except TimeoutError:
             if not sent:
@@ -129,14 +131,14 @@ class Guard:
                 message = "a token is required: send the header Authorization: Bearer TOKEN"
                 raise Refusal(401, message, {"www-authenticate": "Bearer"})
             identity = Identity("")
-        self._check_origin(scope, headers, identity)
+        self._check_origin(scope, headers)
         client = address if identity.owner in ("", EVERYONE) else identity.owner
         if self._rates is not None and scope["path"] not in OPEN_PATHS and (wait := self._rates.take(client)):
             message = f"more than {self.settings.rate:g} requests a second of one client"
             raise Refusal(429, message, {"retry-after": str(max(1, round(wait)))})
         return identity
 
-    def _check_origin(self, scope: Scope, headers: Headers, identity: Identity) -> None:
+    def _check_origin(self, scope: Scope, headers: Headers) -> None:
         """Raise Refusal for a request that changes something and may come from another site's page."""
         if scope["method"] in SAFE:
             return
@@ -145,8 +147,16 @@ class Guard:
             raise Refusal(403, f"requests from pages of {origin} are not accepted")
         if headers.get("sec-fetch-site") == "cross-site":
             raise Refusal(403, "requests from pages of other sites are not accepted")
+
+    def _check_token(self, scope: Scope, headers: Headers, body: bytes) -> None:
+        """Raise Refusal for a request of a session that changes something without its token, in a header or a form."""
+        identity: Identity = scope["state"]["identity"]
+        if scope["method"] in SAFE or not identity.session:
+            return
         token = headers.get(CSRF_HEADER, "")
-        if identity.session and not self.gatekeeper.is_genuine(identity.session, token):
+        if not token and headers.get("content-type", "").startswith(FORM):
+            token = parse_qs(body.decode("utf-8", "replace")).get(FORM_FIELD, [""])[0]
+        if not self.gatekeeper.is_genuine(identity.session, token):
             raise Refusal(403, f"the page is old: its {CSRF_HEADER} is missing or wrong; load it again")
 
     def _start_session(self, scope: Scope, headers: Headers, state: MutableMapping[str, Any]) -> None:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import parse_qs, quote
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from pydantic import ValidationError
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from sciprism.errors import InputError
-from sciprism.service.identity import Identity
+from sciprism.service.identity import EVERYONE, Identity
 from sciprism.service.limits import session_cookie
-from sciprism.service.papers import SearchRequest, find_paper, rank_queries
 from sciprism.service.responses import error_response
 from sciprism.service.state import ServiceState
 
@@ -34,7 +31,8 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
     shared = {
         "request": request,
         "collections": list(state.collections),
-        "owner": identity.owner,
+        "owner": "" if identity.owner == EVERYONE else identity.owner,
+        "has_workspace": state.uploads is not None,
         "csrf": state.gatekeeper.csrf(identity.session),
         "sign_in": not state.gatekeeper.open,
         "error": "",
@@ -45,39 +43,10 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
 @router.get("/")
 async def start(request: Request) -> Response:
     """Lead to the collection, or list several."""
-    names = list(request.app.state.service.collections)
-    if len(names) == 1:
-        return RedirectResponse(f"/library/{quote(names[0], safe='')}", 303)
-    return render(request, "start.html")
-
-
-@router.get("/library/{name}")
-async def search_page(
-    request: Request, name: str, q: str = "", mode: str = "exact", years: Annotated[str, Query(alias="year")] = ""
-) -> Response:
-    """Show the search of a collection and what a query finds."""
-    state: ServiceState = request.app.state.service
-    state.find_collection(request.state.identity.owner, name)
-    values: dict[str, Any] = {"name": name, "q": q, "mode": mode, "year": years, "hits": None}
-    if q.strip():
-        first, _, last = years.partition("-") if "-" in years else (years, "", years)
-        try:
-            asked = SearchRequest.model_validate(
-                {"collection": name, "q": [q], "mode": mode, "year_from": first or None, "year_to": last or None}
-            )
-            values["hits"] = (await rank_queries(request, asked))[0].hits
-        except ValidationError as error:
-            values["error"] = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        except InputError as error:
-            values["error"] = str(error)
-    return render(request, "search.html", 400 if values.get("error") else 200, **values)
-
-
-@router.get("/library/{name}/papers/{id:path}")
-async def paper_page(request: Request, name: str, id: str) -> Response:
-    """Show a paper."""
-    paper = await find_paper(request, name, id)
-    return render(request, "paper.html", name=name, paper=paper)
+    served = request.app.state.service.collections
+    if len(served) == 1:
+        return RedirectResponse(f"/library/{quote(next(iter(served)), safe='')}", 303)
+    return render(request, "start.html", sizes={name: len(served[name].open()) for name in served})
 
 
 @router.get("/docs")

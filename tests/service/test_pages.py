@@ -1,0 +1,74 @@
+"""The pages of the service, in process: what is shown, what is escaped, and what forms must carry."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi")
+
+from starlette.testclient import TestClient
+
+import sciprism.service
+from five_papers import PAPERS
+from sciprism.index import lexical
+from sciprism.papers.records import Paper
+from sciprism.service.app import build_app
+from sciprism.service.collections import ServedCollections
+from sciprism.service.limits import POLICY
+from sciprism.service.settings import ServeSettings
+from sciprism.service.state import ServiceState
+from sciprism.store import StoredCollection, embed
+
+PAGE = {"accept": "text/html"}
+MADE = [*PAPERS, Paper(id="a/b?", title="<b>Bold</b> & matter", abstract="Dark <i>matter</i> halos.", year=2001)]
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory, tiny_encoder) -> Iterator[TestClient]:
+    place = tmp_path_factory.mktemp("pages")
+    embed(MADE, tiny_encoder, place / "six")
+    lexical.build(StoredCollection.open(place / "six"))
+    state = ServiceState(ServeSettings(workspace=place / "workspace"), ServedCollections([place / "six"]))
+    with TestClient(build_app(state), base_url="http://localhost:8000") as client:
+        while client.get("/ready").status_code != 200:
+            time.sleep(0.01)
+        yield client
+
+
+def read(client: TestClient, path: str, status: int = 200) -> str:
+    answer = client.get(path, headers=PAGE)
+    assert answer.status_code == status, answer.text
+    return answer.text
+
+
+def test_results_are_counted_marked_filtered_and_escaped(client):
+    page = read(client, "/library/six?q=dark+matter&mode=lexical")
+    assert re.search(r"\d papers have these words", page) and 'value="lexical" checked' in page
+    assert "<mark>Dark</mark> &lt;i&gt;<mark>matter</mark>&lt;/i&gt; halos." in page and "/papers/a%2Fb%3F" in page
+    assert "1 paper, the nearest first" in read(client, "/library/six?q=halo&year_from=2001&year_to=2001")
+    assert "beyond the last paper" in read(client, "/library/six?q=halo&page=2")
+    assert "No paper found" in read(client, "/library/six?q=zebra&mode=lexical")
+    for wrong in ("year_from=soon", "venue=Nowhere", "mode=magic"):
+        page = read(client, f"/library/six?q=halo&{wrong}", 400)
+        assert 'role="alert"' in page and 'value="halo"' in page
+
+
+def test_a_paper_has_similar_ones_and_entries(client):
+    page = read(client, "/library/six/papers/a%2Fb%3F")
+    assert "&lt;b&gt;Bold&lt;/b&gt; &amp; matter" in page and "Similar papers" in page and "/papers/halo" in page
+    addresses = [path.replace("&amp;", "&") for path in re.findall(r'download="[^"]*" href="([^"]*)"', page)]
+    assert [client.get(path).text[:4] for path in addresses] == ["@mis", "TY  "]
+
+
+def test_no_page_loads_anything_from_elsewhere_or_has_a_script_inside():
+    folder = Path(sciprism.service.__file__).parent
+    for path in [*(folder / "templates").iterdir(), *(folder / "static").iterdir()]:
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"(src|action|@import|url\()\W*(https?:)?//|<style|\son\w+=|\sstyle=", text), path
+        assert all(" src=" in script for script in re.findall("<script[^>]*>", text)), path
+    assert "unsafe" not in POLICY
