@@ -36,6 +36,8 @@ def test_the_device_of_a_command(monkeypatch, capsys, tmp_path, tiny_model):
     status, _, errors = run(monkeypatch, capsys, *command, "abacus")
     assert status == 2 and errors.startswith("sciprism: the device abacus cannot be used")
     assert run(monkeypatch, capsys, *command, "cpu")[0] == 0
+    status, _, errors = run(monkeypatch, capsys, *command, "cpu", "--ray", "local")
+    assert status == 2 and errors.startswith("sciprism: --device is of this machine")
     assert not DEVICE.get(), "for this command alone"
 
 

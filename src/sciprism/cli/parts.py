@@ -18,6 +18,7 @@ import typer
 from sciprism.cli.options import AsJson
 from sciprism.cli.output import ProgressDisplay, format_duration, join_counts, print_json, print_skipped, print_table
 from sciprism.errors import InputError, RunFailedError
+from sciprism.parallel import DEVICE
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
@@ -110,6 +111,8 @@ class WantedCluster:
         """Return whether a cluster is to work. Raises InputError for options that exclude each other."""
         if self.ray and self.part:
             raise InputError("--ray runs all parts, --part one of them; leave one of the two out")
+        if self.ray and DEVICE.get():
+            raise InputError("--device is of this machine; parts of --ray run where --gpus-per-part says")
         if self.ray and self.parts < 0:
             raise InputError(f"--parts {self.parts} is no number of parts")
         given = {"--parts": self.parts, "--gpus-per-part": self.gpus_per_part, "--no-merge": self.no_merge}
