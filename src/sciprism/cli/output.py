@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 SCHEMAS: dict[str, tuple[str, str]] = {
     "sciprism.inspect/1": ("inspect", "files, and counts of papers or labels: missing, years, languages, duplicates"),
     "sciprism.dedupe/1": ("dedupe", "output, review, counts, sources; groups, preprints and uncertain pairs by record"),
+    "sciprism.disambiguate/1": (
+        "disambiguate",
+        "output, counts, conflicts, divided blocks; signatures: of each author, ORCID, probability, reason",
+    ),
     "sciprism.embed/1": ("embed", "counts of papers read and stored, reasons of those skipped, abstracts"),
     "sciprism.embed-part/1": ("embed --part", "part, parts, output, counts, reasons of those skipped, papers"),
     "sciprism.embed-ray/1": ("embed --ray", "collection, parts, done_before, counts, reasons, failed; merge or null"),
@@ -32,6 +36,7 @@ SCHEMAS: dict[str, tuple[str, str]] = {
     "sciprism.index/1": ("index", "collection, built, papers"),
     "sciprism.search/1": ("search", "collection, mode, rankings: of each query its hits"),
     "sciprism.similar/1": ("similar", "collection, mode, rankings: one of each paper, with its hits"),
+    "sciprism.calibrate/1": ("calibrate", "collection, curves: of each relation base rate, scores, probabilities"),
     "sciprism.push/1": ("push", "collection, address, papers, lexical, shortened; spaces: of each counts and check"),
     "sciprism.recommend/1": ("recommend", "inputs, output, model, counts, interests, hits with reasons, skipped"),
     "sciprism.map/1": ("map", "output, layout, neighbours, from_layout, shown, size, counts, pairs, topics by level"),

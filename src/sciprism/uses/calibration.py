@@ -202,7 +202,7 @@ class SimilarityScale:
     def __init__(self, stored: StoredCollection, *, seed: int = 0) -> None:
         """Compare a sample of the papers with each other. Raises InputError for a collection of one paper."""
         if len(stored.live) < 2:
-            raise InputError(f"{stored.folder} holds one paper alone; a percentile needs pairs of papers")
+            raise InputError(f"{stored.folder} has one paper alone; a percentile needs pairs of papers")
         self.space, distance = choose_paper_space(stored), stored.manifest.encoder.distance
         rows = sample_rows(stored, BACKGROUND, seed)
         unit = torch.from_numpy(normalize_for(stored.read_rows(self.space, rows).block(0, len(rows)), distance))

@@ -1,6 +1,7 @@
 """Authors of one name told apart, from papers to the table, through the library and the command."""
 
 import csv
+import json
 
 import numpy as np
 import pytest
@@ -68,6 +69,8 @@ def test_ids_given_before_stay_and_others_are_kept(command, tmp_path):
     assert "b2, author 2: 'Eve Fox' now, not 'Z. Z'" in out
     assert rows["a1", 1]["reason"] == "id given before"
     before = (tmp_path / "known.csv").read_text()
+    found = json.loads(command("refs.bib", "--known", "known.csv", "-o", "again.csv", "--json")[1])
+    assert found["counts"]["authors"] == 4 and found["signatures"][0]["author_id"] == "lee7"
     assert command("refs.bib", "--known", "known.csv", "-o", "known.csv")[0] == 0
     assert {k: r["author_id"] for k, r in read(tmp_path / "known.csv").items()} == {
         k: r["author_id"] for k, r in rows.items()
