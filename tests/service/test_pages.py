@@ -17,6 +17,7 @@ import sciprism.service
 from five_papers import PAPERS
 from sciprism.index import lexical
 from sciprism.papers.records import Paper
+from sciprism.service import maps
 from sciprism.service.app import build_app
 from sciprism.service.collections import ServedCollections
 from sciprism.service.limits import POLICY
@@ -63,6 +64,23 @@ def test_a_paper_has_similar_ones_and_entries(client):
     assert "&lt;b&gt;Bold&lt;/b&gt; &amp; matter" in page and "Similar papers" in page and "/papers/halo" in page
     addresses = [path.replace("&amp;", "&") for path in re.findall(r'download="[^"]*" href="([^"]*)"', page)]
     assert [client.get(path).text[:4] for path in addresses] == ["@mis", "TY  "]
+
+
+def test_a_map_is_drawn_once_in_the_background_and_stored(client, monkeypatch):
+    def draw(*_, **__):
+        return drawn.append(1) or "map"
+
+    drawn = []
+    monkeypatch.setattr(maps, "draw_map", draw)
+    monkeypatch.setattr(maps, "write_parquet", lambda *_: None)
+    monkeypatch.setattr(maps, "write_page", lambda _, __, path, **names: path.write_text(f"{sorted(names.items())}"))
+    assert "being drawn" in read(client, "/library/six/map", 202)
+    while client.app.state.maps.progress:
+        time.sleep(0.01)
+    for _ in range(2):
+        assert read(client, "/library/six/map") == "[('address', '/library/six'), ('title', 'six')]"
+    assert drawn == [1] and "WebGL" in client.get("/static/map.js").text
+    assert client.get("/static/map.py").status_code == 422
 
 
 def test_no_page_loads_anything_from_elsewhere_or_has_a_script_inside():

@@ -182,6 +182,10 @@ def test_the_page_loads_nothing_and_texts_stay_texts(vectors, plain, tmp_path):
     for name in ("script", "style"):
         digest = base64.b64encode(hashlib.sha256(tags.texts[name].encode()).digest()).decode()
         assert f"{name}-src 'sha256-{digest}'" in policy and "default-src 'none'" in policy
+    write_page(draw_map(vectors), StoredCollection.open(vectors), tmp_path / "served.html", address="/library/x")
+    served = Tags((tmp_path / "served.html").read_text(encoding="utf-8"))
+    assert [attrs["src"] for _, attrs in served.tags if "src" in attrs] == ["/static/map.js"]
+    assert b"\n/library/x/papers/p1\n" in gzip.decompress(base64.b64decode(served.texts["texts"]))
     assert "onerror" not in page and "<b>Ponds" not in page and "&lt;b&gt;Ponds" in page
     assert not re.search(r"https?://(?!www.w3.org/2000/svg)", tags.texts["script"].replace("https?:", ""))
 

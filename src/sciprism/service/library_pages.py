@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -36,6 +37,7 @@ router = APIRouter(prefix="/library/{name}", include_in_schema=False)
 MODES = {"exact": "Meaning", "lexical": "Words", "hybrid": "Both"}
 PAGE = 20  # papers of a page
 REASONED = 3  # pages whose reasons the model finds: it reads all papers before them again
+MAP_PACKAGES = ("umap", "fast_hdbscan")
 MAX_SIMILAR = 8
 COMMON = 3  # letters of a word at most that is not marked
 
@@ -61,7 +63,7 @@ def describe_library(request: Request, name: str) -> dict[str, Any]:
     title = state.uploads.workspace.find(owner, name).name if state.uploads and uploaded else name
     has_words = (stored.folder / "index" / "lexical").is_dir()
     modes = {mode: text for mode, text in MODES.items() if has_words or mode == "exact"}
-    tabs = [("Search", "")]
+    tabs = [("Search", ""), *([("Map", "/map")] if all(map(find_spec, MAP_PACKAGES)) else [])]
     facts = {"name": name, "library": title, "papers": len(stored), "stored": stored}
     return facts | {"modes": modes, "tabs": tabs}
 

@@ -11,7 +11,7 @@ const DIM = 0, SHOWN = 1, HIT = 2, PALETTE = ["#4269d0", "#e8912d", "#e4573d", "
 const dark = matchMedia("(prefers-color-scheme: dark)"), points = get("points"), names = get("names");
 const pen = names.getContext("2d"), number = value => value.toLocaleString("en");
 let data, view, size = { w: 1, h: 1, dpr: 1 }, ink = {}, colours, state, gl, chosen = -1, hovered = -1, boxes = [], ends = [0, 0];
-const filter = { words: [], venue: -1, field: -1, from: -Infinity, to: Infinity, only: null, by: "" };
+const filter = { words: [], venue: -1, field: -1, from: -Infinity, to: Infinity, only: null, by: "", area: null };
 
 // ---- Reading: base64 of gzip; a head in JSON, then arrays; texts are columns of lines.
 async function unpack(id) {
@@ -99,25 +99,34 @@ function legend(by) {
 
 // ---- What is shown: filters make the others dim, the search marks its hits.
 function select() {
-  const by = lists()[filter.by], { words } = filter;
+  const by = lists()[filter.by], { words, area } = filter, searched = words.length > 0 || !!area;
   let shown = 0, hits = [];
   for (let i = 0; i < data.papers; i++) {
     const year = data.year[i], fits = (filter.venue < 0 || data.venue[i] === filter.venue) && (filter.field < 0 || data.field[i] === filter.field) &&
-      (filter.from === -Infinity && filter.to === Infinity || year >= filter.from && year <= filter.to) && (filter.only === null || by?.codes[i] === filter.only);
-    let hit = fits && words.length > 0;
-    if (hit) {
+      (filter.from === -Infinity && filter.to === Infinity || year >= filter.from && year <= filter.to) && (filter.only === null || by?.codes[i] === filter.only) &&
+      (!area || inside(area, data.x[i], data.y[i]));
+    let hit = fits && searched;
+    if (hit && words.length) {
       const text = (data.folded ??= data.titles.map((title, n) => fold(title + " " + data.authors[n])))[i];
       hit = words.every(word => text.includes(word));
     }
     if (hit) hits.push(i);
-    state[i] = hit ? HIT : fits && !words.length ? SHOWN : DIM;
+    state[i] = hit ? HIT : fits && !searched ? SHOWN : DIM;
     shown += fits;
   }
-  const filtered = shown < data.papers ? ` of ${number(shown)} shown` : "";
-  get("said").textContent = words.length ? `${number(hits.length)} ${hits.length === 1 ? "paper" : "papers"}${filtered}` : shown < data.papers ? `${number(shown)} of ${number(data.papers)} papers shown` : "";
-  get("hits").replaceChildren(...hits.slice(0, 50).map(i => { const item = make("li"); item.append(link(i)); return item; }));
+  const filtered = shown < data.papers && words.length ? ` of ${number(shown)} shown` : "";
+  get("said").textContent = searched ? `${number(hits.length)} ${hits.length === 1 ? "paper" : "papers"}${filtered}` : shown < data.papers ? `${number(shown)} of ${number(data.papers)} papers shown` : "";
+  get("hits").replaceChildren(...hits.slice(0, area ? 500 : 50).map(i => { const item = make("li"); item.append(link(i)); return item; }));
   upload();
   remember();
+}
+function inside(area, x, y) { // whether a ray from the point crosses the outline an odd number of times
+  let odd = false;
+  for (let i = 0, last = area.length - 1; i < area.length; last = i++) {
+    const [ax, ay] = area[i], [bx, by] = area[last];
+    if (ay > y !== by > y && x < (bx - ax) * (y - ay) / (by - ay) + ax) odd = !odd;
+  }
+  return odd;
 }
 const fold = text => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 function link(i) {
@@ -169,7 +178,7 @@ function upload() {
   draw();
 }
 const passes = () => { // state, radius, alpha, another colour
-  const r = radius(), many = Math.min(1, Math.max(.35, 30000 / data.papers)), busy = filter.words.length > 0;
+  const r = radius(), many = Math.min(1, Math.max(.35, 30000 / data.papers)), busy = filter.words.length > 0 || !!filter.area;
   return [[DIM, r * .8, dark.matches ? .22 : .2, ink.none], [SHOWN, r, .5 + .4 * many, null], [HIT, busy ? Math.max(2.5, r * 1.5) : r, 1, null]];
 };
 let waiting = false;
@@ -246,7 +255,15 @@ function dots(picture) {
     for (const [colour, list] of groups) picture.spots(list, r, colour, alpha);
   }
 }
-function marks() { // rings around the paper under the pointer and the open one, and lines to the papers near it
+function marks() { // the selected area, rings around the paper under the pointer and the open one, and lines to the papers near it
+  if (filter.area) {
+    pen.beginPath();
+    for (const [x, y] of filter.area) pen.lineTo(across(x), down(y));
+    pen.closePath();
+    Object.assign(pen, { strokeStyle: ink.link, fillStyle: ink.link, lineWidth: 1.5, globalAlpha: .08 }).fill();
+    pen.globalAlpha = 1;
+    pen.stroke();
+  }
   if (chosen >= 0) {
     pen.strokeStyle = ink.link;
     pen.lineWidth = 1.2;
@@ -340,16 +357,17 @@ function open(i) {
   const card = get("card"), close = make("button", "×", "close"), title = make("h2");
   close.setAttribute("aria-label", "Close");
   close.onclick = shut;
-  if (/^https?:\/\//.test(data.links[i])) {
+  const outside = /^https?:\/\//.test(data.links[i]);
+  if (outside || data.links[i].startsWith("/library/")) { // a page of the service that shows this map
     const anchor = make("a", data.titles[i] || "(no title)");
-    Object.assign(anchor, { href: data.links[i], target: "_blank", rel: "noopener noreferrer" });
+    Object.assign(anchor, { href: data.links[i] }, outside && { target: "_blank", rel: "noopener noreferrer" });
     title.append(anchor);
   } else title.textContent = data.titles[i] || "(no title)";
   const topics = data.codes.flatMap((codes, level) => codes[i] < 65535 ? [data.levels[level][codes[i]].name] : []);
   const parts = [close, title, make("div", data.authors[i]), make("div", source(i), "soft")];
   if (data.fields.length && data.field[i] < 65535) parts.push(make("div", data.fields[data.field[i]], "soft"));
   if (data.abstracts[i]) parts.push(make("p", data.abstracts[i]));
-  if (title.firstElementChild) { const line = make("div"), anchor = title.firstElementChild.cloneNode(); anchor.textContent = data.links[i].replace(/^https?:\/\/(doi.org\/)?/, ""); line.append(anchor); parts.push(line); }
+  if (outside) { const line = make("div"), anchor = title.firstElementChild.cloneNode(); anchor.textContent = data.links[i].replace(/^https?:\/\/(doi.org\/)?/, ""); line.append(anchor); parts.push(line); }
   if (topics.length) parts.push(make("h3", "Topics"), make("div", [...new Set(topics)].join(" › ")));
   const others = near(i);
   if (others.length) {
@@ -394,15 +412,20 @@ function visit([, , , , level, code]) {
 }
 function listen() {
   const fingers = new Map();
-  let moved = 0, spread = 0;
+  let moved = 0, spread = 0, drawn = null;
   const place = event => { const box = names.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
-  names.onpointerdown = event => { names.setPointerCapture(event.pointerId); fingers.set(event.pointerId, place(event)); moved = spread = 0; };
+  names.onpointerdown = event => { names.setPointerCapture(event.pointerId); fingers.set(event.pointerId, place(event)); moved = spread = 0; if (lassoing() || event.shiftKey) drawn = []; };
   names.onpointermove = event => {
     const [px, py] = place(event), last = fingers.get(event.pointerId);
     if (!last) { if (event.pointerType === "mouse") hover(px, py); return; }
     fingers.set(event.pointerId, [px, py]);
     const all = [...fingers.values()];
     moved += Math.hypot(px - last[0], py - last[1]);
+    if (drawn) {
+      drawn.push([(px - size.w / 2) / view.k + view.x, (py - size.h / 2) / view.k + view.y].map(Math.round));
+      filter.area = drawn;
+      return draw();
+    }
     if (all.length === 2) {
       const wide = Math.hypot(all[0][0] - all[1][0], all[0][1] - all[1][1]);
       if (spread) zoom(wide / spread, (all[0][0] + all[1][0]) / 2, (all[0][1] + all[1][1]) / 2);
@@ -414,6 +437,12 @@ function listen() {
   names.onpointerup = names.onpointercancel = event => {
     const still = fingers.delete(event.pointerId) && moved < 6 && event.type === "pointerup", [px, py] = place(event);
     spread = 0;
+    if (drawn) {
+      const step = Math.ceil(drawn.length / 60), area = drawn.filter((_, n) => n % step === 0); // its address stays short
+      drawn = null;
+      get("lasso").setAttribute("aria-pressed", false);
+      if (moved > 6) { filter.area = area.length > 2 ? area : null; return select(); }
+    }
     if (!still) return;
     const i = at(px, py, event.pointerType === "mouse" ? 10 : 20), name = named(px, py);
     if (i >= 0 && (!name || at(px, py, 4) >= 0)) open(i); else if (name) visit(name); else if (chosen >= 0) shut();
@@ -436,6 +465,7 @@ function listen() {
 }
 
 // ---- Controls
+const lassoing = () => get("lasso").getAttribute("aria-pressed") === "true";
 function controls() {
   const all = lists(), colour = get("colour"), later = call => { let timer; return () => { clearTimeout(timer); timer = setTimeout(call, 120); }; };
   for (const [key, { name }] of Object.entries(all)) colour.append(new Option(name, key));
@@ -456,11 +486,12 @@ function controls() {
   get("clear").onclick = () => {
     for (const id of ["search", "from", "to"]) get(id).value = "";
     for (const id of ["venue", "field"]) get(id).value = -1;
-    Object.assign(filter, { words: [], venue: -1, field: -1, from: -Infinity, to: Infinity, only: null });
+    Object.assign(filter, { words: [], venue: -1, field: -1, from: -Infinity, to: Infinity, only: null, area: null });
     legend(lists()[filter.by]);
     select();
     histogram();
   };
+  get("lasso").onclick = () => get("lasso").setAttribute("aria-pressed", !lassoing());
   get("fit").onclick = () => fly(...Object.values(start()));
   get("more").onclick = () => { const open = get("options").classList.toggle("open"); get("more").setAttribute("aria-expanded", open); histogram(); resize(); };
   get("png").onclick = () => picture("png");
@@ -523,6 +554,7 @@ function remember() {
     if (filter.words.length) facts.q = filter.words.join(" ");
     for (const name of ["venue", "field"]) if (filter[name] >= 0) facts[name] = data[name + "s"][filter[name]];
     for (const name of ["from", "to"]) if (Number.isFinite(filter[name])) facts[name] = filter[name];
+    if (filter.area) facts.area = filter.area.join("_");
     if (chosen >= 0) facts.paper = chosen;
     history.replaceState(null, "", "#" + new URLSearchParams(facts));
   }, 300);
@@ -535,6 +567,7 @@ function recall() {
   if (facts.get("q")) { get("search").value = facts.get("q"); filter.words = fold(facts.get("q")).split(/\s+/).filter(Boolean); }
   for (const name of ["venue", "field"]) if (facts.get(name)) { filter[name] = data[name + "s"].indexOf(facts.get(name)); get(name).value = filter[name]; }
   for (const name of ["from", "to"]) if (facts.get(name)) { filter[name] = +facts.get(name); get(name).value = filter[name]; }
+  if (facts.get("area")) filter.area = facts.get("area").split("_").map(place => place.split(",").map(Number));
   return facts.get("paper") === null ? -1 : +facts.get("paper");
 }
 function measure() {

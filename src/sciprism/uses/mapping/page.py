@@ -7,13 +7,14 @@ import gzip
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from sciprism.uses.mapping.topics import Topic
 
 PAGE_PAPERS = 200_000
 """Papers on a page at most, of more a random sample; `sciprism serve` shows all."""
+STATIC = "/static/map"  # of a service: what the names of its script and style begin with
 PAGE_BYTES = 60_000_000
 NEAR = 5  # nearest papers that a card names
 PART = 4096  # papers that are read at once
@@ -45,21 +47,25 @@ class PageReport:
     size: int
 
 
-def write_page(drawn: PaperMap, stored: StoredCollection, path: Path, *, title: str = "") -> PageReport:
+def write_page(
+    drawn: PaperMap, stored: StoredCollection, path: Path, *, title: str = "", address: str = ""
+) -> PageReport:
     """Write a map as a page of HTML of at most 60 MB; of more than 200,000 papers it shows a random sample.
 
-    title: of the page; the collection's name by default. Raises InputError where the texts are too long for a page.
+    title: of the page; the collection's name by default. address: of the collection in a service, which has pages of
+    the papers, the script and the style. Raises InputError where the texts are too long for a page.
     """
     title = title or stored.folder.resolve().name
     shown = np.random.default_rng(drawn.origin.seed).permutation(len(drawn.rows))[:PAGE_PAPERS]  # order of drawing
-    numbers = _pack_numbers(drawn, shown, papers := _read_columns(stored, drawn.rows[shown]))
+    numbers = _pack_numbers(drawn, shown, papers := _read_columns(stored, drawn.rows[shown], address))
     for length in ABSTRACTS:
         texts = _pack_texts(papers, length)
         if len(numbers) + len(texts) < PAGE_BYTES - 1_000_000:
             break
     else:
         raise InputError(f"{path}: {len(shown):,} papers with their titles are more than 60 MB; map fewer papers")
-    page = _fill(title, _describe(drawn, len(shown)), numbers, texts).encode("utf-8", "replace")
+    data = {"title": escape(title), "counts": _describe(drawn, len(shown)), "numbers": numbers, "texts": texts}
+    page = _fill(data, address).encode("utf-8", "replace")
     write_atomically(path, lambda file: file.write(page))
     return PageReport(len(shown), len(page))
 
@@ -71,17 +77,24 @@ def _describe(drawn: PaperMap, shown: int) -> str:
     return f"{papers}, {topics:,} topics" if topics else papers
 
 
-def _fill(title: str, counts: str, numbers: str, texts: str) -> str:
+def _fill(data: Mapping[str, str], address: str) -> str:
     """Return the page; its policy lets the browser load nothing and run this script alone."""
     package = files(__package__)
     parts = {name: (package / f"page.{name}").read_text(encoding="utf-8") for name in ("html", "css", "js")}
-    digests = {name: base64.b64encode(hashlib.sha256(parts[name].encode()).digest()).decode() for name in ("css", "js")}
+    if address:
+        allowed = dict.fromkeys(("css", "js"), "self")
+        parts |= {"css": f'<link rel="stylesheet" href="{STATIC}.css">', "js": f'<script src="{STATIC}.js"></script>'}
+    else:
+        digests = {name: hashlib.sha256(parts[name].encode()).digest() for name in ("css", "js")}
+        allowed = {name: f"sha256-{base64.b64encode(digest).decode()}" for name, digest in digests.items()}
+        parts |= {"css": f"<style>{parts['css']}</style>", "js": f"<script>{parts['js']}</script>"}
     policy = (
-        f"default-src 'none'; script-src 'sha256-{digests['js']}'; style-src 'sha256-{digests['css']}'; "
+        f"default-src 'none'; script-src '{allowed['js']}'; style-src '{allowed['css']}'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
-    data = {"style": parts["css"], "script": parts["js"], "numbers": numbers, "texts": texts, "policy": policy}
-    return Template(parts["html"]).substitute(data, title=escape(title), counts=escape(counts))
+    nav = f'<p><a href="{address}">Search and papers</a></p>\n' if address else ""
+    shared = {"style": parts["css"], "script": parts["js"], "policy": policy, "nav": nav}
+    return Template(parts["html"]).substitute(data, **shared)
 
 
 @dataclass(slots=True)
@@ -97,13 +110,14 @@ class _Columns:
     fields: list[str]
 
 
-def _read_columns(stored: StoredCollection, rows: Rows) -> _Columns:
+def _read_columns(stored: StoredCollection, rows: Rows, address: str) -> _Columns:
     columns = _Columns([], [], [], [], [], [], [])
     for start in range(0, len(rows), PART):
         for paper in stored.papers(rows[start : start + PART]):
             columns.titles.append(_cut(paper.title, MAX_TITLE))
             columns.authors.append(_cut(_name_authors(paper), MAX_TITLE))
-            columns.links.append("".join(find_url(paper).split()))
+            url = f"{address}/papers/{quote(paper.id, safe='')}" if address else find_url(paper)
+            columns.links.append("".join(url.split()))
             columns.abstracts.append(_cut(paper.abstract, ABSTRACTS[0]))
             columns.years.append(paper.year if paper.year and abs(paper.year) < -NO_YEAR else NO_YEAR)
             columns.venues.append(paper.venue)
