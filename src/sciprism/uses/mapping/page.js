@@ -59,7 +59,7 @@ function lists() { // what a paper can be coloured by: its name, codes, the name
 function recolour() {
   const style = getComputedStyle(document.documentElement);
   for (const name of ["ink", "soft", "line", "ground", "link"]) ink[name] = style.getPropertyValue("--" + name).trim();
-  ink.none = dark.matches ? [120, 120, 120] : [150, 150, 150];
+  ink.none = dark.matches ? [92, 92, 92] : [186, 186, 186];
   const by = lists()[filter.by];
   for (let i = 0; i < data.papers; i++) {
     let rgb = ink.none;
