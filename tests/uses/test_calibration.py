@@ -121,8 +121,21 @@ def test_the_model_that_ships_has_curves(tmp_path, monkeypatch, capsys):
     library = Collection.create(tmp_path / "c", papers)
     known = json.loads(SHIPPED.read_text())[library.encoder.fingerprint][library.space()]
     assert [row["relation"] for row in known] == ["they share an arXiv category", "one cites the other"]
-    status, out, err = run(
-        monkeypatch, capsys, "similar", tmp_path / "c", "--to", "0", "-k", "1", "--calibrated", "--no-why"
-    )
+    words = ("similar", tmp_path / "c", "--to", "0", "-k", "1", "--calibrated", "--no-why")
+    status, out, err = run(monkeypatch, capsys, *words)
     assert status == 0, err
     assert "more similar than" in out and "compared with 28 pairs" in out and "not known here" in out
+    status, out, err = run(monkeypatch, capsys, *words, "--json")
+    document = json.loads(out)
+    assert document["rankings"][0]["hits"][0]["calibrated"]["percentile"] > 50
+    assert document["calibration"]["pairs"] == 28
+
+
+def test_the_command_says_what_it_fitted(folder, monkeypatch, capsys):
+    status, out, err = run(monkeypatch, capsys, "calibrate", folder, "--by", "fields, references")
+    assert status == 0, err
+    first, second = out.splitlines()
+    assert first.startswith(
+        "probability that they share a field, among pairs of 120 papers of vecs with fields: 0.328;"
+    )
+    assert second.startswith("probability that one cites the other, among pairs of 120 papers")
