@@ -3,7 +3,7 @@
 orders: runs in an environment of ASReview (pip install asreview) and writes the order in which it screens. compare:
 ours, from the same starts, with as many records between two trainings (5 % of those screened). The first six reviews by
 the hash of their names are dev: the default was chosen on them, and nothing on the other seven. WSS@95 and ATD are
-over the records after the two priors. vectors: a folder with REVIEW.npy of sciprism-small, to rank by them too.
+over the records after the two priors. vectors: a folder with REVIEW.npy of sciprism-small.
 
     python benchmarks/screening.py orders orders.jsonl --data $SCIPRISM_DATA/cls_systematic_review_screening
     python benchmarks/screening.py compare orders.jsonl --data ... -o results/screening.json
@@ -76,7 +76,7 @@ def measure_order(order: Any, labels: np.ndarray) -> dict[str, float]:
     return {"wss": 100 * work["wss"], "atd": 100 * work["atd"], "recall at 10 %": 100 * early}
 
 
-def rank_reviews(data: Path, vectors: Path | None, starts: int) -> dict[str, dict[str, list[dict[str, float]]]]:
+def rank_reviews(data: Path, vectors: Path, starts: int) -> dict[str, dict[str, list[dict[str, float]]]]:
     """Return of each system the measures of each review's starts."""
     from sciprism.arrays import normalize_rows
     from sciprism.uses.screening.ranking import RecordRanker
@@ -97,12 +97,10 @@ def rank_reviews(data: Path, vectors: Path | None, starts: int) -> dict[str, dic
     for name, records in read_reviews(data).items():
         labels = np.array([record["label"] == 1 for record in records])
         texts = [f"{record['title']} {record['abstract']}" for record in records]
-        rankers = {"sciprism": (RecordRanker(texts), starts)}
-        file = None if vectors is None else vectors / f"{name}.npy"
-        if file is not None and file.exists():
-            matrix = np.load(file)
-            shares = {"vectors alone": 1.0, "words and vectors, 1 : 1": 0.5, "words and vectors, 19 : 1": 0.05}
-            rankers |= {system: (VectorRanker(texts, matrix, share), 3) for system, share in shares.items()}
+        matrix = np.load(vectors / f"{name}.npy")
+        rankers = {"sciprism": (RecordRanker(texts, matrix), starts), "words alone": (RecordRanker(texts), starts)}
+        shares = {"vectors alone": 1.0, "words and vectors, 1 : 1": 0.5}
+        rankers |= {system: (VectorRanker(texts, matrix, share), 3) for system, share in shares.items()}
         for system, (ranker, count) in rankers.items():
             orders = (replay(ranker.score, labels, seed) for seed in range(count))
             measured[system][name] = [measure_order(order, labels) for order in orders]
@@ -157,7 +155,7 @@ def main() -> None:
     parser.add_argument("part", choices=["orders", "compare"])
     parser.add_argument("orders", type=Path)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--vectors", type=Path)
+    parser.add_argument("--vectors", type=Path, default=Path("vectors"))
     parser.add_argument("--starts", type=int, default=STARTS)
     options = parser.parse_args()
     if options.part == "orders":

@@ -15,6 +15,7 @@ import pytest
 
 from build_commands import run
 from sciprism import InputError, Paper, read_papers
+from sciprism.uses.screening.asreview import WordsAndVectors
 from sciprism.uses.screening.decisions import Decision, append_decision, read_decisions
 from sciprism.uses.screening.ranking import RecordRanker, fit_svm
 from sciprism.uses.screening.session import Screening
@@ -184,6 +185,25 @@ def test_the_svm_solves_its_objective():
     assert similar[0, 0] == pytest.approx(1) and similar[0, 1] > 0 and similar[0, 2] == similar[1, 1] == 0
 
 
+def test_vectors_count_a_twentieth():
+    texts, rows = ["red fox runs", "red fox sleeps", "blue sea"], np.array([0, 2])
+    vectors = np.array([[3, 0], [0, 3], [3, 3]], np.float32)  # without their mean: (1, -2), (-2, 1), (1, 1)
+    cosines = np.array([[1, -0.8, -(10**-0.5)], [-(10**-0.5), -(10**-0.5), 1]])
+    fused = 0.95 * RecordRanker(texts).compare(rows) + 0.05 * cosines
+    assert np.abs(RecordRanker(texts, vectors).compare(rows) - fused).max() < 1e-6
+
+
+def test_features_for_asreview_are_words_and_vectors():
+    pd, sklearn = pytest.importorskip("pandas"), pytest.importorskip("sklearn")
+    titles = ["Massage of the knee", "Massage of the jaw", "Sediment in rivers"]
+    records = pd.DataFrame({"title": titles, "abstract": ["for pain", None, "near a city"]})
+    features = WordsAndVectors().fit_transform(records).toarray()
+    cosines = [part @ part.T for part in (features[:, :-384], features[:, -384:])]
+    assert sklearn and [np.diag(part).round(5).tolist() for part in cosines] == [[0.95] * 3, [0.05] * 3]
+    assert cosines[0][0, 1] > cosines[0][0, 2] == 0 and cosines[1][0, 1] > cosines[1][0, 2]
+    assert type(WordsAndVectors(**WordsAndVectors(share=0.5).get_params())) is WordsAndVectors
+
+
 def test_recall_is_tested_by_the_hypergeometric_distribution():
     # 1 included of 10, then 3 excluded; recall below 95 %: one of the other 9 is relevant; C(8,3) / C(9,3)
     assert recall_p_value([True, False, False, False], 10, 0.95) == pytest.approx(6 / 9)
@@ -303,16 +323,16 @@ def test_what_cannot_be_screened_so(command, words, message):
 @pytest.mark.slow  # matplotlib is imported
 def test_simulate_draws(command):
     pytest.importorskip("matplotlib")
-    assert command("simulate", "labelled.csv", "--seeds", "2", "-o", "recall.svg")[0] == 0
+    assert command("simulate", "labelled.csv", "--seeds", "2", "--model", "words", "-o", "recall.svg")[0] == 0
     assert Path("recall.svg").read_text().startswith("<?xml")
 
 
 def test_simulate_prints(command):
     status, out, err = command("simulate", "labelled.csv", "--seeds", "2")
     assert status == 0 and "included       6" in out and "mean" in out, err
-    status, out, _ = command("simulate", "labelled.csv", "--seeds", "2", "--json")
+    status, out, _ = command("simulate", "labelled.csv", "--seeds", "2", "--model", "words", "--json")
     assert status == 0 and json.loads(out)["mean"]["wss"] > 0.5
-    status, _, err = command("simulate", "refs.csv")
+    status, _, err = command("simulate", "refs.csv", "--model", "words")
     assert status == 2 and "0 of 0 labelled records are included" in err
 
 

@@ -11,11 +11,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sciprism.cli.options import AsJson, DefaultCommandGroup, Reading, check_outputs, with_settings
-from sciprism.cli.output import describe_source, print_facts, print_json, print_skipped, print_table, table_width
+from sciprism.cli.options import AsJson, DefaultCommandGroup, Reading, check_outputs, with_device, with_settings
+from sciprism.cli.output import (
+    ProgressDisplay,
+    describe_source,
+    print_facts,
+    print_json,
+    print_skipped,
+    print_table,
+    table_width,
+)
 from sciprism.errors import InputError, InterruptedRunError, MissingExtraError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sciprism.arrays import Floats
     from sciprism.papers import Paper
     from sciprism.uses.screening.session import Screening
 
@@ -41,6 +52,7 @@ class StoppingTest(Reading):
     labels: Annotated[str, "The column of labels in the file, 1 and 0; else found by its name."] = ""
     target: Annotated[float, "The recall that the advice on stopping is about."] = 0.95
     risk: Annotated[float, "The p-value below which the test advises to stop."] = 0.05
+    model: Annotated[str, "A model whose vectors count a twentieth beside words; words: words alone."] = ""
 
     def read(self, records: list[str]) -> list[Paper]:
         """Check the numbers and read all records; say which cannot be used."""
@@ -53,6 +65,22 @@ class StoppingTest(Reading):
         papers = list(read)
         print_skipped(report.skipped, report.skipped_count)
         return papers
+
+    def encode(self, papers: list[Paper]) -> Floats:
+        """Return the vectors of records, of which those seen before are in the cache."""
+        from sciprism.encoders.cached_encoder import CachedEncoder
+        from sciprism.encoders.encoder import Encoder
+        from sciprism.files import cache_folder
+
+        cached = CachedEncoder(Encoder.load(self.model or None), cache_folder() / "vectors")
+        with ProgressDisplay("encoding", "records", len(papers)) as display:
+            cached.watch(lambda done, _: display.update(done))
+            return cached.encode(papers, format="proximity", role="paper")
+
+    @property
+    def encoder(self) -> Callable[[list[Paper]], Floats] | None:
+        """What encodes records, None where words alone rank."""
+        return None if self.model == "words" else self.encode
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,8 +113,16 @@ class ScreenOptions(StoppingTest):
         check_outputs([output] if output else [], [*records, *tables])
         return tables
 
+    def open(self, records: list[str], tables: tuple[Path, ...]) -> Screening:
+        """Read the records and the decisions on them."""
+        from sciprism.uses.screening.session import Screening
+
+        chosen: dict[str, Any] = {"criteria": self.criteria, "column": self.labels, "seed": self.seed}
+        return Screening(self.read(records), tables, **chosen, encode=self.encoder)
+
 
 @screen.command("records")
+@with_device
 @with_settings
 def decide(
     records: Records,
@@ -102,13 +138,10 @@ def decide(
 
     Example: sciprism screen records refs.ris --decisions anna.csv
     """
-    from sciprism.uses.screening.session import Screening
-
     tables = settings.find_tables(records, output)
     if "-" in records and output is None and not as_json:
         raise InputError("standard input holds the records, so that no keys can be read; name a file of records, or -o")
-    papers = settings.read(records)
-    session = Screening(papers, tables, criteria=settings.criteria, column=settings.labels, seed=settings.seed)
+    session = settings.open(records, tables)
     for note in session.notes:
         print(note, file=sys.stderr)
     if output is not None:
@@ -210,6 +243,7 @@ def _print_report(report: dict[str, Any]) -> None:
 
 
 @screen.command("simulate")
+@with_device
 @with_settings
 def replay(
     records: Records,
@@ -229,10 +263,11 @@ def replay(
 
     if output is not None and output.suffix.lower() not in (".png", ".svg"):
         raise InputError(f"{output}: its name must end with .png or .svg")
-    session = Screening(reading.read(records), column=reading.labels)
+    session = Screening(reading.read(records), column=reading.labels, encode=reading.encoder)
     rows = [row for row in session.records if session.labels.get(row) in ("include", "exclude")]
     labels = [session.labels[row] == "include" for row in rows]
-    replays = simulate([*map(session.text, rows)], labels, seeds=seeds)
+    vectors = session.encode([*map(session.paper, rows)])
+    replays = simulate([*map(session.text, rows)], labels, vectors=vectors, seeds=seeds)
     if output is not None:
         _draw(replays, output)
     scores = [measure_work(found) | find_stop(found, reading.target, reading.risk) for found in replays]

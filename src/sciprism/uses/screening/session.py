@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from itertools import combinations
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sciprism.arrays import Floats
 from sciprism.errors import InputError
 from sciprism.papers.duplicates import find_duplicates
 from sciprism.papers.records import Paper
@@ -36,6 +37,7 @@ class Screening:
 
     decisions: tables, read in this order; new decisions go to the first. criteria: a text that relevant records
     resemble. column: the header of labels in the files of papers. seed: of the order before anything is included.
+    encode: returns vectors of papers (n, d), which count a twentieth beside words (`Encoder().encode`); None: words.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class Screening:
         criteria: str = "",
         column: str = "",
         seed: int = 0,
+        encode: Callable[[list[Paper]], Floats] | None = None,
     ) -> None:
         if not papers:
             raise InputError("no record to screen; name files with records")
@@ -56,7 +59,7 @@ class Screening:
         self.records = [row for row, owner in owners.items() if owner == row]
         self.by_id = {paper.id: owners[row] for row, paper in enumerate(self._papers)}
         self.labels = {owners[row]: label for row, label in read_labels(papers, column).items()}
-        self.files, self.criteria, self.seed = list(decisions), criteria, seed
+        self.files, self.criteria, self.seed, self._encode = list(decisions), criteria, seed, encode
         self.notes, self.unknown, self._changed = list[str](), list[str](), 0
         self._log, self._state = list[Decision](), dict[int, dict[str, Decision]]()
         self._ranker: RecordRanker | None = None
@@ -85,6 +88,10 @@ class Screening:
         """Return the text by which a record is ranked."""
         paper = self.paper(record)
         return f"{paper.title} {paper.abstract}"
+
+    def encode(self, papers: list[Paper]) -> Floats | None:
+        """Return the vectors of papers, None where words alone rank."""
+        return None if self._encode is None else self._encode(papers)
 
     def decide(self, id: str, decision: str, *, reason: str = "", screener: str = "") -> None:
         """Store a decision, on the disk when this returns. Raises InputError for an unknown id."""
@@ -130,7 +137,8 @@ class Screening:
             order: list[int] = np.random.default_rng(self.seed).permutation(left).tolist()
             return order
         if self._ranker is None:
-            self._ranker = RecordRanker([*map(self.text, range(len(self._papers))), self.criteria])
+            papers = [*map(self.paper, range(len(self._papers))), Paper(id="criteria", title=self.criteria)]
+            self._ranker = RecordRanker([*map(self.text, range(len(self._papers))), self.criteria], self.encode(papers))
         latest = {self.by_id[decision.id]: place for place, decision in enumerate(self._log)}
         excluded = [row for row in self.records if self.verdict(row) == EXCLUDE]
         excluded.sort(key=lambda row: latest.get(row, -1))

@@ -17,17 +17,20 @@ BATCH = 0.05  # records between two trainings, as a share of those screened: one
 CHECKS = 100  # how often the test on recall is made in a replay
 
 
-def simulate(texts: Sequence[str], labels: Sequence[bool], *, seeds: int = 10) -> list[list[bool]]:
+def simulate(
+    texts: Sequence[str], labels: Sequence[bool], *, vectors: Floats | None = None, seeds: int = 10
+) -> list[list[bool]]:
     """Replay a labelled review from several starts, each of one random included and one random excluded record.
 
-    Returns of each start whether the records are included, in the order of screening, without the two known before.
+    vectors: of the records, (n, d); else words alone rank. Returns of each start whether the records are included, in
+    the order of screening, without the two known before.
     Raises InputError unless there are two included records and one excluded.
     """
     truth = np.array(labels, bool)
     if truth.sum() < 2 or truth.all():
         counts = f"{truth.sum():,} of {len(truth):,} labelled records are included"
         raise InputError(f"{counts}; a simulation needs two that are and one that is not")
-    ranker = RecordRanker(texts)
+    ranker = RecordRanker(texts, vectors)
     return [truth[replay(ranker.score, truth, seed)[2:]].tolist() for seed in range(seeds)]
 
 
