@@ -268,7 +268,8 @@ def main() -> None:
     arguments = parser.parse_args()
     packages = ["sciprism", "rapidfuzz", "scipy", "numpy"]
     if arguments.records:
-        write_result(arguments.output, provenance(packages, seed=0, **measure_scale(arguments.records)))
+        facts = provenance(packages, seed=0, **measure_scale(arguments.records))
+        write_result(arguments.output, facts, run=str(arguments.records))
         return
     papers, collections, clusters = load(Path(os.environ["SCIPRISM_DATA"]))
     levels, same, where = sample_pairs(papers, collections, clusters)
