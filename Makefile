@@ -80,6 +80,9 @@ bench-data: .venv/dev  # what needs the real data sets (SCIPRISM_DATA)
 	$(BIN)/python benchmarks/recommending.py users vis-new mixed acl cacm vis-all -o results/recommending.json
 	$(BIN)/python benchmarks/own_citations.py out/own-citations -o results/own_citations.json
 	$(BIN)/python benchmarks/quick.py --data "$(SCIPRISM_DATA)" -o results/quick.json
+	$(BIN)/sciprism embed "$(SCIPRISM_DATA)/conference_papers/papers-0.jsonl.gz" -o out/served --skip-bad
+	$(BIN)/python benchmarks/serve.py out/served -o results/serve.json
+	$(BIN)/python benchmarks/serve.py out/served --run memory -o results/serve.json
 	$(BIN)/python benchmarks/memory.py "$(SCIPRISM_DATA)/conference_papers/papers-0.jsonl.gz" -o results/memory.json
 	$(BIN)/sciprism prepare open -o out/sources
 	$(BIN)/python benchmarks/train.py out/sources/train/conference-titles.jsonl -o results/train.json

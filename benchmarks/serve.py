@@ -7,9 +7,8 @@ without reasons. Two pairs: the model that ships,
 which sentence-transformers opens by its export and computes with sciprism's encoder, so that the servers alone differ;
 and all-MiniLM-L6-v2, which it computes itself. Run from the repository root:
 
-    python benchmarks/serve.py PAPERS.jsonl COLLECTION -o results/serve.json
-
-COLLECTION is `sciprism embed PAPERS.jsonl -o COLLECTION`.
+    python benchmarks/serve.py COLLECTION -o results/serve.json
+    python benchmarks/serve.py COLLECTION --run memory -o results/serve.json
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ def start(server: str, model: str, papers: Path, collection: Path | None, *optio
         what = [str(collection)] if collection else ["--model", model]
         command = [sys.executable, "-m", "sciprism", "serve", *what, "--port", str(port), *options]
     else:
-        command = [sys.executable, __file__, str(papers), str(collection or ""), "--plain", model, "--port", str(port)]
+        command = [sys.executable, __file__, "-", "--papers", str(papers), "--plain", model, "--port", str(port)]
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, stderr=log, stdout=log, env=os.environ | {"HF_HUB_OFFLINE": "1"})
         try:
@@ -211,10 +210,42 @@ def measure_overload(papers: Path, collection: Path, args: Any) -> dict[str, Any
         return asyncio.run(put_load(address, body, 512, args.seconds, 512))
 
 
+def measure_loads(papers: Path, collection: Path, args: Any) -> dict[str, Any]:
+    """Return what both pairs do under all loads, and what 512 clients get of a short queue."""
+    from sciprism.encoders.checkpoints.names import resolve
+    from sciprism.store import StoredCollection
+
+    cells = [(load, clients) for load in LOADS for clients in args.clients if clients <= MOST.get(load, 10_000)]
+    model, exported = StoredCollection.open(collection).manifest.encoder.name, papers.with_name("exported")
+    command = [sys.executable, "-m", "sciprism", "export", model, "-o", str(exported)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    embedding = [cell for cell in cells if cell[0] != "search" and cell[1] <= 64]
+    minilm = str(resolve("all-MiniLM-L6-v2")[1])
+    pairs = {
+        Path(model).name: measure_pair(str(exported), papers, collection, cells, args),
+        "all-MiniLM-L6-v2": measure_pair(minilm, papers, None, embedding, args),
+    }
+    return {"pairs": pairs, "overload": measure_overload(papers, collection, args)}
+
+
+def measure_memory(papers: Path, collection: Path, args: Any) -> dict[str, Any]:
+    """Return the memory of a server at the end of each minute in which eight clients send all loads in turn."""
+    megabytes = []
+    with start("sciprism", "", papers, collection) as (address, pid):
+        bodies = list(build_bodies(papers).values())
+        for minute in range(args.minutes):
+            load = asyncio.run(put_load(address, lambda number: bodies[number % len(bodies)](number), 8, 60, 0))
+            megabytes.append({kind: read_memory(kind, pid) for kind in ("VmRSS", "RssAnon")} | {"load": load})
+            print(minute, megabytes[-1], file=sys.stderr)
+    return {"minutes": megabytes}
+
+
 def main() -> None:
     parser = build_parser(__doc__)
-    parser.add_argument("papers", type=Path)
     parser.add_argument("collection", type=Path)
+    parser.add_argument("--papers", type=Path, help="internal: the papers of the plain server")
+    parser.add_argument("--run", choices=("load", "memory"), default="load")
+    parser.add_argument("--minutes", type=int, default=20, help="of the run `memory`")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--clients", type=int, nargs="+", default=CLIENTS)
@@ -227,26 +258,16 @@ def main() -> None:
     from sciprism import Collection
 
     library = Collection(args.collection)
-    cells = [(load, clients) for load in LOADS for clients in args.clients if clients <= MOST.get(load, 10_000)]
     with tempfile.TemporaryDirectory() as name:
         papers = Path(name) / "papers.jsonl"  # those of the collection, in its order, next to their vectors
         rows = ({"title": paper.title, "abstract": paper.abstract} for paper in library)
         papers.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         vectors = library.vectors()
         np.save(papers.with_suffix(".npy"), vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
-        exported = Path(name) / "exported"
-        command = [sys.executable, "-m", "sciprism", "export", library.encoder.name, "-o", str(exported)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        small = measure_pair(str(exported), papers, args.collection, cells, args)
-        from sciprism.encoders.checkpoints.names import resolve
-
-        embedding = [cell for cell in cells if cell[0] != "search" and cell[1] <= 64]
-        minilm = measure_pair(str(resolve("all-MiniLM-L6-v2")[1]), papers, None, embedding, args)
-        overload = measure_overload(papers, args.collection, args)
+        measured = (measure_memory if args.run == "memory" else measure_loads)(papers, args.collection, args)
     settings = {"papers": len(library), "rounds": args.rounds, "seconds": args.seconds}
     packages = ("torch", "fastapi", "uvicorn", "sentence-transformers", "aiohttp")
-    pairs = {Path(library.encoder.name).name: small, "all-MiniLM-L6-v2": minilm}
-    write_result(args.output, provenance(packages, **settings, pairs=pairs, overload=overload))
+    write_result(args.output, provenance(packages, **settings, **measured), run=args.run)
 
 
 if __name__ == "__main__":

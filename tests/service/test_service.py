@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("fastapi")
+pytest.importorskip("httpx2")  # of the test client
 
 from starlette.testclient import TestClient
 
