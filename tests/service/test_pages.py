@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,33 @@ def test_a_paper_has_similar_ones_and_entries(client):
     assert "&lt;b&gt;Bold&lt;/b&gt; &amp; matter" in page and "Similar papers" in page and "/papers/halo" in page
     addresses = [path.replace("&amp;", "&") for path in re.findall(r'download="[^"]*" href="([^"]*)"', page)]
     assert [client.get(path).text[:4] for path in addresses] == ["@mis", "TY  "]
+
+
+def test_a_review_is_screened_by_forms_that_carry_their_token(client):
+    csrf = re.search('name="csrf" value="(.*?)"', read(client, "/library/six/screening"))[1]
+    begin = {"title": "<i>Mine</i>", "criteria": "dark matter"}
+    assert client.post("/library/six/screening", data=begin).status_code == 403
+    assert client.post("/library/six/screening", data=begin | {"csrf": "x"}).status_code == 403
+    answer = client.post("/library/six/screening", data=begin | {"csrf": csrf}, headers=PAGE)
+    desk = answer.url.path
+    assert answer.status_code == 200 and "&lt;i&gt;Mine" in answer.text and "0 of 6 decided" in answer.text
+    for decision, words in (
+        ("include", "1 of 6 decided, 1 included"),
+        ("exclude", "2 of 6 decided"),
+        ("undo", "1 of 6"),
+    ):
+        id = re.search('name="id" value="(.*?)"', answer.text)[1]
+        form = {"csrf": csrf, "id": unescape(id), "decision": decision, "reason": "off"}
+        answer = client.post(desk, data=form, headers=PAGE)
+        assert words in answer.text and "recall of 95%" in answer.text
+    assert "record" in answer.url.params
+    table = client.get(f"{desk}/decisions.csv").text.splitlines()
+    assert [line.split(",")[-4:-2] for line in table[1:]] == [["include", ""], ["exclude", "off"], ["undo", ""]]
+    assert client.get(f"{desk}/included.ris").text.count("TY  -") == 1
+    wrong = {"csrf": csrf, "id": "halo", "decision": "maybe"}
+    assert client.post(desk, data=wrong).status_code == 400
+    for path in (f"{desk}?record=none", "/library/six/screening/screening-1", f"{desk}/item.json"):
+        assert client.get(path, headers=PAGE).status_code in (404, 422)
 
 
 def test_a_map_is_drawn_once_in_the_background_and_stored(client, monkeypatch):

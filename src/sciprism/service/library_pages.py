@@ -63,7 +63,9 @@ def describe_library(request: Request, name: str) -> dict[str, Any]:
     title = state.uploads.workspace.find(owner, name).name if state.uploads and uploaded else name
     has_words = (stored.folder / "index" / "lexical").is_dir()
     modes = {mode: text for mode, text in MODES.items() if has_words or mode == "exact"}
-    tabs = [("Search", ""), *([("Map", "/map")] if all(map(find_spec, MAP_PACKAGES)) else [])]
+    can_draw = all(map(find_spec, MAP_PACKAGES))
+    offered = {"Search": ("", True), "Map": ("/map", can_draw), "Screen": ("/screening", state.uploads is not None)}
+    tabs = [(tab, path) for tab, (path, is_there) in offered.items() if is_there]
     facts = {"name": name, "library": title, "papers": len(stored), "stored": stored}
     return facts | {"modes": modes, "tabs": tabs}
 

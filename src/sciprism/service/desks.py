@@ -1,0 +1,202 @@
+"""The screening desk: one record a page, decided by buttons or keys; decisions are a table in the workspace."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import chain
+from json import dumps, loads
+from pathlib import Path
+from threading import Lock
+from typing import Annotated, Any, Literal
+from urllib.parse import parse_qs, quote
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
+
+from sciprism.errors import InputError
+from sciprism.papers.bibliography_entries import format_ris
+from sciprism.service.collections import UnknownNameError
+from sciprism.service.library_pages import describe_library
+from sciprism.service.pages import render
+from sciprism.service.responses import Refusal
+from sciprism.service.workspace import Workspace, WorkspaceItem
+from sciprism.store import StoredCollection
+from sciprism.store.paper_lookup import iterate_papers
+from sciprism.uses.screening.decisions import EXCLUDE, INCLUDE, UNDO, UNSURE, Decision, read_decisions
+from sciprism.uses.screening.session import Screening
+
+router = APIRouter(prefix="/library/{name}/screening", include_in_schema=False)
+KIND, REVIEW, DECISIONS = "screening", "review.json", "decisions.csv"
+MAX_RECORDS = 50_000
+OPEN = 8  # desks in memory
+LATEST = 8  # decisions that a desk shows
+TARGET, RISK = 0.95, 0.05  # of the advice on stopping, as `sciprism screen` has them
+Texts = dict[str, str]
+
+
+class Desk:
+    """A review of a collection by one owner: its session and the records that come next."""
+
+    def __init__(self, stored: StoredCollection, item: WorkspaceItem, review: Texts) -> None:
+        if len(stored) > MAX_RECORDS:
+            raise InputError(f"a review has at most {MAX_RECORDS:,} records here; screen more with `sciprism screen`")
+        self.stored, self.review, self.table, self.lock = stored, review, item.folder / DECISIONS, Lock()
+        self.session = Screening(
+            [*chain.from_iterable(iterate_papers(stored))], [self.table], criteria=review["criteria"]
+        )
+        self.title = item.name
+        self.latest = deque((made for made in read_decisions(self.table)[0] if made.decision != UNDO), LATEST)
+        self._queue, self._decided = list[int](), 0
+
+    def show(self, record: str) -> dict[str, Any]:
+        """Return what the page shows: a record, the next one by default, progress and advice."""
+        with self.lock:
+            session = self.session
+            if record and record not in session.by_id:
+                raise UnknownNameError(f"no record has the id {record!r}")
+            if not self._queue:  # ranked again after every twentieth of the decisions, as the command does
+                self._queue = session.rank()[: max(1, self._decided // 20)]
+            row = session.by_id[record] if record else next(iter(self._queue), None)
+            verdicts = Counter(map(session.verdict, session.records))
+            decided = len(session.records) - verdicts[""]
+            counts = {"records": len(session.records), "decided": decided, "included": verdicts[INCLUDE]}
+            paper = None if row is None else session.paper(row)
+            verdict = "" if row is None else session.verdict(row)
+            p_value = session.p_value(TARGET)
+            latest = [*reversed(self.latest)]
+        advice = {"p_value": p_value, "stop": p_value is not None and p_value < RISK, "target": TARGET}
+        facts = {"title": self.title, "review": self.review, "latest": latest}
+        return {"paper": paper, "verdict": verdict, **facts, **counts, **advice}
+
+    def decide(self, form: Texts) -> str:
+        """Store what a form decides; return the id of a record whose decision it withdrew, "" otherwise."""
+        decision, id = form.get("decision", ""), form.get("id", "")
+        with self.lock:
+            if decision == UNDO:
+                undone = self.session.undo()
+                self.latest = deque((made for made in self.latest if made.id != undone), LATEST)
+                return undone
+            if decision not in (INCLUDE, EXCLUDE, UNSURE):
+                raise InputError(f"{decision!r} is no decision; state include, exclude, unsure or undo")
+            self.session.decide(id, decision, reason=form.get("reason", "") if decision == EXCLUDE else "")
+            self._decided += 1
+            self._queue = [row for row in self._queue if row != self.session.by_id[id]]
+            title = self.session.paper(self.session.by_id[id]).title
+            self.latest.append(Decision(id=id, title=title, decision=decision))
+            return ""
+
+    def write_included(self) -> str:
+        """Return the included records as RIS."""
+        with self.lock:
+            rows = [row for row in self.session.records if self.session.verdict(row) == INCLUDE]
+            return "\n".join(format_ris([(self.session.paper(row), "") for row in rows])) + "\n"
+
+
+@dataclass(slots=True)
+class Desks:
+    """The desks that were used last."""
+
+    workspace: Workspace
+    _opened: OrderedDict[Path, Desk] = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def open(self, owner: str, id: str, stored: StoredCollection, name: str) -> Desk:
+        """Return a desk. Raises UnknownNameError for one of another owner or collection."""
+        item = self.workspace.find(owner, id)
+        review = _read_review(item)
+        if review["collection"] != name:
+            raise UnknownNameError(f"{id!r} is a review of {review['collection']}")
+        with self._lock:
+            desk = self._opened.pop(item.folder, None)
+            if desk is None or desk.stored is not stored:
+                desk = Desk(stored, item, review)
+            self._opened[item.folder] = desk
+            if len(self._opened) > OPEN:
+                self._opened.popitem(last=False)
+            return desk
+
+    def list_reviews(self, owner: str, name: str) -> list[dict[str, str]]:
+        """Return an owner's reviews of a collection."""
+        items = self.workspace.list_items(owner, KIND)
+        expiries = ((item, {"expires": self.workspace.expires(item)[:10]}) for item in items)
+        return [item.to_json() | more for item, more in expiries if _read_review(item)["collection"] == name]
+
+
+def _read_review(item: WorkspaceItem) -> Texts:
+    if item.kind != KIND:
+        raise UnknownNameError(f"{item.id!r} is no review")
+    review: Texts = loads((item.folder / REVIEW).read_text(encoding="utf-8"))
+    return review
+
+
+def _find_desks(request: Request) -> Desks:
+    if request.app.state.desks is None:
+        raise Refusal(403, "nothing can be decided here: the service was started without --workspace")
+    desks: Desks = request.app.state.desks
+    return desks
+
+
+async def _use(request: Request, name: str, id: str, work: Callable[[Desk], Any]) -> tuple[dict[str, Any], Any]:
+    """Return what the top of the page shows, and what a use of a desk returns."""
+    library, desks, owner = describe_library(request, name), _find_desks(request), request.state.identity.owner
+    return library, await request.app.state.service.run(lambda: work(desks.open(owner, id, library["stored"], name)))
+
+
+async def _read_form(request: Request) -> Texts:
+    fields = parse_qs((await request.body()).decode("utf-8", "replace"))
+    return {name: texts[0].strip() for name, texts in fields.items()}
+
+
+@router.get("")
+async def list_reviews(request: Request, name: str) -> Response:
+    """List the reviews of a collection, and offer a new one."""
+    library, desks = describe_library(request, name), _find_desks(request)
+    reviews = await request.app.state.service.run(desks.list_reviews, request.state.identity.owner, name)
+    return render(request, "reviews.html", **library, reviews=reviews)
+
+
+@router.post("")
+async def start_review(request: Request, name: str) -> Response:
+    """Start a review of a collection."""
+    library, desks, form = describe_library(request, name), _find_desks(request), await _read_form(request)
+    review = {"collection": name, "criteria": form.get("criteria", "")}
+    files = {REVIEW: dumps(review).encode(), DECISIONS: b""}
+    title = form.get("title") or f"Review of {library['library']}"
+    create, owner = desks.workspace.create, request.state.identity.owner
+    item = await request.app.state.service.run(create, owner, KIND, title, files)
+    return RedirectResponse(f"{_address(name)}/{item.id}", 303)
+
+
+@router.get("/{id}")
+async def show_record(
+    request: Request, name: str, id: str, record: Annotated[str, Query(max_length=1000)] = ""
+) -> Response:
+    """Show the record to decide next, or a named one."""
+    library, shown = await _use(request, name, id, lambda desk: desk.show(record))
+    return render(request, "desk.html", **library, **shown, id=id)
+
+
+@router.post("/{id}")
+async def decide_record(request: Request, name: str, id: str) -> Response:
+    """Store a decision, and lead to the next record."""
+    form = await _read_form(request)
+    _, undone = await _use(request, name, id, lambda desk: desk.decide(form))
+    return RedirectResponse(
+        f"{_address(name)}/{quote(id)}" + (f"?record={quote(undone, safe='')}" if undone else ""), 303
+    )
+
+
+@router.get("/{id}/{file}")
+async def download(request: Request, name: str, id: str, file: Literal["decisions.csv", "included.ris"]) -> Response:
+    """Return the table of decisions, or the included records."""
+    if file == DECISIONS:
+        _, table = await _use(request, name, id, lambda desk: desk.table)
+        return FileResponse(table, filename=file, media_type="text/csv")
+    _, text = await _use(request, name, id, Desk.write_included)
+    return PlainTextResponse(text, headers={"content-disposition": f'attachment; filename="{file}"'})
+
+
+def _address(name: str) -> str:
+    return f"/library/{quote(name, safe='')}/screening"
