@@ -273,6 +273,8 @@ def test_an_upload_is_a_collection_of_its_owner(folder, tmp_path):
         query = {"q": "halos", "collection": id, "mode": "hybrid", "k": 1}
         assert client.get("/search", params=query, headers=ada).json()["rankings"][0]["hits"][0]["id"] == "a"
         assert client.get("/search", params=query, headers=bob).status_code == 404
+        missing = client.get("/papers/c", params={"collection": id}, headers=ada).json()["error"]["message"]
+        assert missing.startswith(f"{id} has no paper with the id 'c'")
         assert client.delete(f"{place}/{id}", headers=bob).status_code == 404
         assert client.get(place, headers=bob).json()["collections"] == []
         full = client.post(place, params={"filename": "b.bib"}, content=BIB, headers=ada)

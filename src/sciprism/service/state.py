@@ -16,7 +16,7 @@ from sciprism.service.observation import Metrics
 from sciprism.service.responses import Refusal
 from sciprism.service.settings import ServeSettings
 from sciprism.service.suggestions import ServedTagger
-from sciprism.service.uploads import KIND, Uploads
+from sciprism.service.uploads import COLLECTION, KIND, Uploads
 from sciprism.service.workspace import Workspace
 from sciprism.uses.rankings import Ranking
 from sciprism.uses.search import QUERY_BATCH
@@ -117,8 +117,9 @@ class ServiceState:
     def hide_paths(self, message: str) -> str:
         """Return a message of a use with the names of collections in place of their folders."""
         folders = [(served.folder, served.name) for served in self.collections.values()]
-        if self.uploads is not None:
-            folders += [(item.folder, item.id) for item in self.uploads.workspace.list_all() if item.id in message]
+        if self.uploads is not None and str(self.uploads.workspace.folder) in message:
+            items = self.uploads.workspace.list_all()
+            folders += [(item.folder / COLLECTION, item.id) for item in items if item.id in message]
         for folder, name in folders:
             message = message.replace(str(folder), name)
         return message
