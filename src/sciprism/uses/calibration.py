@@ -89,8 +89,8 @@ class PairCounts:
         before = np.cumsum(self.pairs) - self.pairs
         last = max(1, int(self.pairs.sum()) // MIN_PAIRS) - 1
         _, numbers = np.unique(np.minimum(before // MIN_PAIRS, last), return_inverse=True)
-        sums = (np.bincount(numbers, column) for column in (self.scores * self.pairs, self.pairs, self.related))
-        scores, pairs, related = sums
+        columns = np.stack([self.scores * self.pairs, self.pairs, self.related])
+        scores, pairs, related = (np.bincount(numbers, column).astype(float) for column in columns)
         return PairCounts(scores / pairs, pairs, related)
 
 

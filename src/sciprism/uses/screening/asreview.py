@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sciprism.formats import Format
+
 if TYPE_CHECKING:
     import pandas as pd
     from scipy.sparse import csr_matrix
@@ -22,7 +24,7 @@ class WordsAndVectors:
     name = "sciprism"
     label = "Words and vectors of sciprism"
 
-    def __init__(self, share: float = 0.05, model: str = "sciprism-small", format: str = "proximity") -> None:
+    def __init__(self, share: float = 0.05, model: str = "sciprism-small", format: Format = "proximity") -> None:
         self.share, self.model, self.format = share, model, format
 
     def get_params(self, deep: bool = False) -> dict[str, Any]:  # noqa: ARG002 (as scikit-learn's)
