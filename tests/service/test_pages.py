@@ -94,6 +94,21 @@ def test_a_review_is_screened_by_forms_that_carry_their_token(client):
         assert client.get(path, headers=PAGE).status_code in (404, 422)
 
 
+def test_uploads_are_shown_with_what_became_of_them(client):
+    csrf = re.search('name="csrf" content="(.*?)"', read(client, "/uploads"))[1]
+    for name, content in (("<i>refs", "@misc{a, title={Dark matter}, year={2001}}"), ("empty", "nothing")):
+        facts, header = {"filename": "refs.bib", "name": name}, {"x-csrf-token": csrf}
+        assert client.post("/workspace/collections", params=facts, headers=header, content=content).status_code == 202
+    while "data-pending" in (page := read(client, "/uploads")):
+        time.sleep(0.01)
+    assert "1 papers" not in page and "1 paper ·" in page and "&lt;i&gt;refs" in page
+    assert "the file holds no paper" in page and 'class="error"' in page
+    for path in re.findall('action="(/uploads/.*?)"', page):
+        assert client.post(path).status_code == 403
+        assert client.post(path, data={"csrf": csrf}).url.path == "/uploads"
+    assert "<li>" not in read(client, "/uploads")
+
+
 def test_a_map_is_drawn_once_in_the_background_and_stored(client, monkeypatch):
     def draw(*_, **__):
         return drawn.append(1) or "map"

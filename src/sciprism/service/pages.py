@@ -15,6 +15,7 @@ from sciprism.service.identity import EVERYONE, Identity
 from sciprism.service.limits import session_cookie
 from sciprism.service.responses import error_response
 from sciprism.service.state import ServiceState
+from sciprism.service.uploads import KIND, SUFFIXES, find_uploads
 
 HERE = Path(__file__).parent
 router = APIRouter(include_in_schema=False)
@@ -47,6 +48,22 @@ async def start(request: Request) -> Response:
     if len(served) == 1:
         return RedirectResponse(f"/library/{quote(next(iter(served)), safe='')}", 303)
     return render(request, "start.html", sizes={name: len(served[name].open()) for name in served})
+
+
+@router.get("/uploads")
+async def uploads_page(request: Request) -> Response:
+    """Show the collections that the caller uploaded, how far each is, and a form for another file."""
+    uploads, owner = find_uploads(request)
+    described = [uploads.describe(item) for item in uploads.workspace.list_items(owner, KIND)]
+    return render(request, "uploads.html", uploads=described, suffixes=SUFFIXES)
+
+
+@router.post("/uploads/{id}/delete")
+async def delete_upload(request: Request, id: str) -> Response:
+    """Delete a collection that the caller uploaded."""
+    uploads, owner = find_uploads(request)
+    await request.app.state.service.run(uploads.delete, owner, id)
+    return RedirectResponse("/uploads", 303)
 
 
 @router.get("/docs")

@@ -155,7 +155,7 @@ async def upload(
     name: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
     """Upload a file of papers, the body of the request, to a new collection of yours."""
-    uploads, owner = _open(request)
+    uploads, owner = find_uploads(request)
     suffix = "".join(re.findall(r"\.[a-z]{1,8}", filename.lower())[-2:])
     if not suffix.endswith(SUFFIXES):
         raise InputError(f"{filename!r} is not of a kind that can be uploaded: {', '.join(SUFFIXES)}")
@@ -173,7 +173,7 @@ async def upload(
 @router.get("")
 async def list_uploads(request: Request) -> dict[str, Any]:
     """List your collections."""
-    uploads, owner = _open(request)
+    uploads, owner = find_uploads(request)
     return {
         "schema": "sciprism.uploads/1",
         "collections": [*map(uploads.describe, uploads.workspace.list_items(owner, KIND))],
@@ -183,19 +183,20 @@ async def list_uploads(request: Request) -> dict[str, Any]:
 @router.get("/{id}")
 async def get_upload(request: Request, id: str) -> dict[str, Any]:
     """Say how far an upload is, and what was skipped of it."""
-    uploads, owner = _open(request)
+    uploads, owner = find_uploads(request)
     return {"schema": "sciprism.upload/1", **uploads.describe(uploads.workspace.find(owner, id))}
 
 
 @router.delete("/{id}", status_code=204)
 async def delete_upload(request: Request, id: str) -> Response:
     """Delete one of your collections."""
-    uploads, owner = _open(request)
+    uploads, owner = find_uploads(request)
     await request.app.state.service.run(uploads.delete, owner, id)
     return Response(status_code=204)
 
 
-def _open(request: Request) -> tuple[Uploads, str]:
+def find_uploads(request: Request) -> tuple[Uploads, str]:
+    """Return the uploads, and whose they are. Raises Refusal without a workspace."""
     state = request.app.state.service
     if state.uploads is None:
         raise Refusal(403, "nothing can be uploaded here: the service was started without --workspace")
