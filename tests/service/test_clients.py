@@ -23,7 +23,7 @@ from test_other_tools import ROOT, open_environment, run
 GUIDE = (ROOT / "docs" / "guides" / "run-it-for-your-group.md").read_text(encoding="utf-8")
 CLIENTS = {  # what the block imports: the packages, what it prints
     "openai": ("openai==3.57.0", "2 384"),
-    "langchain_openai": ("langchain-openai==1.7.4", "384"),
+    "langchain_openai": ("langchain-openai==1.7.3", "384"),
     "llama_index": ("llama-index-embeddings-openai==0.7.0", "384"),
     "huggingface_hub": ("", "(1, 384)"),
 }
