@@ -51,19 +51,18 @@ def find_nearest(
     Numbers are positions in `among`. A paper is never its own neighbour, also where many have one vector.
     """
     count = max(1, min(NEIGHBOURS, len(among) - 1))
-    number = np.full(stored.rows + 1, -1, np.int64)  # the last one is of no row
-    number[among] = np.arange(len(among))
-    mask = number[:-1] >= 0
-    shards = stored.vectors(space)
+    own = np.full(stored.rows, -1, np.int64)
+    own[among] = np.arange(len(among))
+    candidates = [stored.read_rows(space, among)]  # a mask on all rows would cost the products with all
     distance = "euclidean" if stored.manifest.encoder.distance == "euclidean" else "cosine"
     numbers = np.full((len(rows), count), -1, np.int64)
     distances = np.full((len(rows), count), np.inf, np.float32)
     for start in range(0, len(rows), QUERIES):
         part = rows[start : start + QUERIES]
         vectors = stored.read_rows(space, part).take(slice(None))
-        scores, near = topk(vectors, shards, count + 1, mask=mask, distance=distance)
-        order = np.argsort(near == part[:, None], axis=1, kind="stable")[:, :count]  # the paper itself is last
-        numbers[start : start + len(part)] = number[np.take_along_axis(near, order, axis=1)]
+        scores, near = topk(vectors, candidates, count + 1, distance=distance)
+        order = np.argsort(near == own[part][:, None], axis=1, kind="stable")[:, :count]  # the paper itself is last
+        numbers[start : start + len(part)] = np.take_along_axis(near, order, axis=1)
         scores = np.take_along_axis(scores, order, axis=1)
         apart = -scores if distance == "euclidean" else 1 - scores
         distances[start : start + len(part)] = np.maximum(apart, 0)
