@@ -182,6 +182,7 @@ def test_other_computers_need_a_token(guarded):
 
 def test_a_session_changes_nothing_without_the_token_of_its_page(guarded):
     assert guarded.post("/sign-in", data={"token": "wrong"}).status_code == 401
+    assert "five" not in guarded.get("/sign-in", headers=PAGE).text
     answer = guarded.post("/sign-in", data={"token": TOKEN, "next": "//evil.example"})
     cookie = answer.headers["set-cookie"]
     assert answer.headers["location"] == "/" and "HttpOnly; SameSite=Lax" in cookie

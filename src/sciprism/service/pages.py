@@ -31,9 +31,9 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
     identity: Identity = request.state.identity
     shared = {
         "request": request,
-        "collections": list(state.collections),
+        "collections": list(state.collections) if identity.owner else [],
         "owner": "" if identity.owner == EVERYONE else identity.owner,
-        "has_workspace": state.uploads is not None,
+        "has_workspace": bool(identity.owner) and state.uploads is not None,
         "csrf": state.gatekeeper.csrf(identity.session),
         "sign_in": not state.gatekeeper.open,
         "error": "",
