@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sciprism.arrays import Doubles, Floats, Rows
 from sciprism.errors import MissingExtraError
-from sciprism.index.exact import topk
+from sciprism.index.exact import Distance, topk
 from sciprism.store import StoredCollection
 
 Progress = Callable[[str, str, int, int | None], None]
@@ -54,7 +54,7 @@ def find_nearest(
     own = np.full(stored.rows, -1, np.int64)
     own[among] = np.arange(len(among))
     candidates = [stored.read_rows(space, among)]  # a mask on all rows would cost the products with all
-    distance = "euclidean" if stored.manifest.encoder.distance == "euclidean" else "cosine"
+    distance: Distance = "euclidean" if stored.manifest.encoder.distance == "euclidean" else "cosine"
     numbers = np.full((len(rows), count), -1, np.int64)
     distances = np.full((len(rows), count), np.inf, np.float32)
     for start in range(0, len(rows), QUERIES):
@@ -99,11 +99,12 @@ def lay_out(vectors: Floats, nearest: Nearest, *, seed: int = 0) -> Floats:
 def center(positions: Floats) -> Floats:
     """Move positions (n, 2) so that their median is in the middle; a paper without a link gets a place at the rim."""
     lost = ~np.isfinite(positions).all(axis=1)
-    moved: Floats = positions - np.median(positions[~lost], axis=0) if not lost.all() else np.zeros_like(positions)
+    middle = np.zeros(2) if lost.all() else np.median(positions[~lost], axis=0)
+    moved = np.where(lost[:, None], 0, positions - middle).astype(np.float32)
     radius = float(np.abs(moved[~lost]).max(initial=1.0))
     angles = np.linspace(0, 2 * np.pi, int(lost.sum()), endpoint=False)
     moved[lost] = 1.05 * radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    return moved.astype(np.float32)
+    return moved
 
 
 def weigh(distances: Floats) -> Doubles:
@@ -119,7 +120,9 @@ def place(nearest: Nearest, positions: Floats) -> Floats:
 
     Where the neighbours are in two parts of the map, a mean would lie in the empty space between them.
     """
-    return np.concatenate([np.empty((0, 2), np.float32), *(_place(part, positions) for part in _split(nearest))])
+    parts = (_place(part, positions) for part in _split(nearest))
+    placed: Floats = np.concatenate([np.empty((0, 2), np.float32), *parts])
+    return placed
 
 
 def _split(nearest: Nearest) -> Iterator[Nearest]:
