@@ -6,7 +6,9 @@ import re
 import time
 from collections.abc import Iterator
 from html import unescape
+from io import BytesIO
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -107,6 +109,23 @@ def test_uploads_are_shown_with_what_became_of_them(client):
         assert client.post(path).status_code == 403
         assert client.post(path, data={"csrf": csrf}).url.path == "/uploads"
     assert "<li>" not in read(client, "/uploads")
+
+
+def test_reviewers_are_matched_in_the_background(client):
+    csrf = {"x-csrf-token": re.search('name="csrf" content="(.*?)"', read(client, "/matching"))[1]}
+    entry = "@misc{%s, title={Dark matter of %s}, year={2001}}"
+    people = [{"name": f"{name}.bib", "text": entry % (name, name)} for name in ("ann", "bob", "cy")]
+    body = {"title": "<i>", "per_paper": 2, "submissions": people[2:], "reviewers": people[:2]}
+    odd = body | {"reviewers": [{"name": "../x.bib", "text": ""}]}
+    assert client.post("/workspace/matches", json=odd, headers=csrf).status_code == 400
+    for sent in (body, body | {"per_paper": 3}):
+        assert client.post("/workspace/matches", json=sent, headers=csrf).status_code == 202
+    while "data-pending" in (page := read(client, "/matching")):
+        time.sleep(0.01)
+    assert page.count('class="error">') == 2  # without JavaScript; more reviewers than there are
+    (address,) = re.findall('href="(/matching/.*?zip)"', page)
+    names = ZipFile(BytesIO(client.get(address).content)).namelist()
+    assert {"assignments.csv", "assignments.audit.json", "report/index.html", "report/reviewers/ann.html"} <= {*names}
 
 
 def test_a_map_is_drawn_once_in_the_background_and_stored(client, monkeypatch):

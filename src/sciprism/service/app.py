@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from sciprism.errors import InputError
-from sciprism.service import desks, embeddings, library_pages, maps, pages, papers, suggestions, uploads
+from sciprism.service import desks, embeddings, library_pages, maps, matches, pages, papers, suggestions, uploads
 from sciprism.service.batching import QueueFullError, TextTooLongError
 from sciprism.service.collections import UnknownNameError
 from sciprism.service.limits import Guard
@@ -50,11 +50,12 @@ def build_app(state: ServiceState) -> FastAPI:
     app.state.service = state
     app.state.maps = maps.Maps(state.settings.workspace and state.settings.workspace / "maps")
     app.state.desks = state.uploads and desks.Desks(state.uploads.workspace)
+    app.state.matches = matches.Matches()
     app.include_router(embeddings.router)
     app.include_router(papers.router)
     app.include_router(suggestions.router)
     app.include_router(uploads.router)
-    for part in (pages, desks, maps, library_pages):
+    for part in (pages, desks, maps, matches, library_pages):
         app.include_router(part.router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
     _add_operations(app, state)

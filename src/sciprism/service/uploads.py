@@ -100,7 +100,7 @@ class Uploads:
         facts = item.to_json() | {"expires": self.workspace.expires(item)}
         for file, state in ((REPORT, "ready"), (FAILURE, "failed")):
             if (item.folder / file).exists():
-                return facts | {"state": state} | _read_json(item.folder / file)
+                return facts | {"state": state} | read_json(item.folder / file)
         progress = self.progress.get(item.id, UploadProgress())
         return facts | {"state": progress.state, "papers": progress.papers, "done": progress.done}
 
@@ -203,6 +203,7 @@ def find_uploads(request: Request) -> tuple[Uploads, str]:
     return state.uploads, request.state.identity.owner
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the document of a file."""
     document: dict[str, Any] = loads(path.read_text(encoding="utf-8"))
     return document
