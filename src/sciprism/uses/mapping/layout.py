@@ -100,7 +100,7 @@ def center(positions: Floats) -> Floats:
     """Move positions (n, 2) so that their median is in the middle; a paper without a link gets a place at the rim."""
     lost = ~np.isfinite(positions).all(axis=1)
     middle = np.zeros(2) if lost.all() else np.median(positions[~lost], axis=0)
-    moved = np.where(lost[:, None], 0, positions - middle).astype(np.float32)
+    moved: Floats = np.where(lost.reshape(-1, 1), 0, positions - middle).astype(np.float32)
     radius = float(np.abs(moved[~lost]).max(initial=1.0))
     angles = np.linspace(0, 2 * np.pi, int(lost.sum()), endpoint=False)
     moved[lost] = 1.05 * radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
@@ -137,7 +137,7 @@ def _place(nearest: Nearest, positions: Floats) -> Floats:
         apart = np.linalg.norm(points - middle[:, None], axis=2)
         pull = weights / np.maximum(apart, 1e-3)
         middle = (points * pull[..., None]).sum(axis=1) / pull.sum(axis=1, keepdims=True)
-    return middle.astype(np.float32)
+    return np.asarray(middle, np.float32)
 
 
 def vote(nearest: Nearest, codes: NDArray[np.int32]) -> NDArray[np.int32]:
