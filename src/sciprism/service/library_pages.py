@@ -131,7 +131,7 @@ async def paper_page(request: Request, name: str, id: str) -> Response:
     near = SimilarRequest(to=id, collection=name, k=MAX_SIMILAR)
     hits = (await rank_similar(request, near))[0].hits if library["papers"] > 1 else ()
     tags = await use_collection(request, name, lambda _, encoder: _suggest(request.app.state.service, paper, encoder))
-    facts = {"doi": find_doi(paper), "url": find_url(paper), "hits": hits, "tags": tags}
+    facts: dict[str, Any] = {"doi": find_doi(paper), "url": find_url(paper), "hits": hits, "tags": tags}
     return render(request, "paper.html", **library, paper=paper, **facts)
 
 

@@ -60,7 +60,9 @@ class Matches:
 
     def describe(self, item: WorkspaceItem) -> dict[str, Any]:
         """Return the state of a match: ready, failed with the reason, or what it does now."""
-        facts = item.to_json() | {"doing": self.progress.get(item.id, "")}  # looked up before the files that end it
+        facts: dict[str, Any] = item.to_json() | {
+            "doing": self.progress.get(item.id, "")
+        }  # looked up before the files that end it
         facts["ready"] = (item.folder / REPORT).is_file()
         failure = item.folder / FAILURE
         error = "it was interrupted; send the files again" if not facts["ready"] and not facts["doing"] else ""
