@@ -49,6 +49,8 @@ OVER_INPUT = [
     "tokenizer train in/a.jsonl -o in --vocab-size 300",
     "compare in -o in/results.json",
     "dedupe in/a.jsonl -o in/a.jsonl",
+    "disambiguate in/a.jsonl -o in/a.jsonl",
+    "map in/vecs -o in/vecs/manifest.html --neighbours in/a.csv",
     "screen records in/a.csv --decisions out/d.csv -o in/a.csv",
 ]
 NOTHING_ELSE = {

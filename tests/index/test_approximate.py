@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from build_commands import run
 from kill_switch import killed_after
@@ -22,7 +23,7 @@ ROWS, DIM = 2000, 32
 class ClusteredEncoder:
     """Gives numbered papers vectors around a hundred centres."""
 
-    name, fingerprint, distance, dim = "clustered", "c0", "cosine", DIM
+    name, fingerprint, distance, dim, device = "clustered", "c0", "cosine", DIM, torch.device("cpu")
     formats = ("proximity",)
     options: dict[str, str] = {}  # noqa: RUF012 (an encoder's attribute)
 
