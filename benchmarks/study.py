@@ -227,6 +227,12 @@ def list_tasks(study: Study) -> list[Task]:
     return [tasks[name] for name in found]
 
 
+def list_untrained(study: Study) -> dict[str, str]:
+    """Return key -> model of what a study's tables show without training; "" for the backbone."""
+    shown = {row.model for name in study.tables for row in reproductions[study.paper].table(name).rows}
+    return {key: model for key, model in {"backbone": "", **study.fixed}.items() if key in shown}
+
+
 def score_ensembles(study: Study, seed: int, args: argparse.Namespace, task_data: TaskDataSource = TaskData) -> None:
     """Score the ensembles of one seed whose members are there."""
     folders = {arm.key: args.runs / run_name(arm, seed) for arm in study.arms}
@@ -350,9 +356,8 @@ def main(study: Study, about: str | None) -> None:
     parser.add_argument("--precision", default="float32", help="that models are scored in")
     args = parser.parse_args()
     arms = [arm for arm in study.arms if arm.key in args.only]
-    shown = {row.model for name in study.tables for row in reproductions[study.paper].table(name).rows}
-    for key, model in {"backbone": "", **study.fixed}.items():
-        if key in shown and not read_models(args.output).get(key):
+    for key, model in list_untrained(study).items():
+        if not read_models(args.output).get(key):
             score(study, key, model or str(backbone(args)), args)
             pack(args.output)
     run_arms(study, order_runs(arms, args.seeds), args)

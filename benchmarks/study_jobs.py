@@ -30,6 +30,7 @@ from study import (
     find_needed,
     list_missing,
     list_tasks,
+    list_untrained,
     model_folder,
     name_members,
     order_runs,
@@ -111,6 +112,9 @@ class StepJobs:
                 needed = find_needed(self.study, arm, seed, self.args)
                 needs = [self._train(*each) for each in ((arm, seed), *needed)]
                 self._add(f"score {self.step.name} {run_name(arm, seed)}", partial(self._score, arm, seed), needs)
+        for key, model in list_untrained(self.study).items():
+            if not read_models(self.args.output).get(key):
+                self._add(f"score {self.step.results} {key}", partial(self._score_untrained, key, model), [])
         for seed in self.args.seeds:
             self._add_ensembles(seed)
 
@@ -166,6 +170,11 @@ class StepJobs:
         pack(args.output)
         facts = {f"{arm.key}, seed {seed}": summarize_arm(self.study, arm, seed, args)}
         record_runs(args.output / self.study.runs, describe_command(args) | {"runs": facts})
+
+    def _score_untrained(self, key: str, model: str) -> None:
+        args = self._place(key)
+        score(self.study, key, model or str(backbone(args)), args, self.shared.find)
+        pack(args.output)
 
     def _score_ensembles(self, seed: int) -> None:
         args = self._place(f"ensembles-{seed}")

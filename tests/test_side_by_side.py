@@ -98,6 +98,9 @@ def test_every_run_has_what_it_needs(jobs):
         f"{what} {run}-1" for what in ("train formats", "score scirepeval") for run in ("adapters", "ctrl")
     } | {"data"}
     assert "score scirepeval ensembles-0" not in jobs, "it is on file"
+    assert {name for name in jobs if name.endswith("backbone")} == {
+        f"score {results} backbone" for results in ("scirepeval", "prism", "studies/scirepeval-masked-lm")
+    }
     assert not any("prism" in name and "adapters-0" in name for name in jobs), "prism shares SciRepEval's runs"
 
 
