@@ -217,6 +217,16 @@ def test_the_command_says_what_it_did(vectors, plain, tmp_path, monkeypatch, cap
     assert (page.read_bytes(), (tmp_path / "map.parquet").read_bytes()) == before
     status, out, _ = run(monkeypatch, capsys, "map", vectors, "-o", page, "--new-layout")
     assert status == 0 and "new layout" in out and (tmp_path / "map.parquet").read_bytes() == before[1]
+    status, out, _ = run(monkeypatch, capsys, "map", vectors, "-o", tmp_path / "alone.PARQUET")
+    assert status == 0 and (tmp_path / "alone.PARQUET").read_bytes() == before[1]
+    damaged = (tmp_path / "alone.PARQUET").read_bytes()
+    (tmp_path / "alone.PARQUET").write_bytes(b"\xff" * 8 + damaged[8:])
+    status, _, error = run(monkeypatch, capsys, "map", vectors, "-o", tmp_path / "alone.PARQUET")
+    assert status == 2 and "alone.PARQUET: it holds no layout" in error
+    (tmp_path / "mine.parquet").write_text("mine")
+    layout = ("--layout", tmp_path / "map.parquet")
+    status, _, error = run(monkeypatch, capsys, "map", vectors, "-o", tmp_path / "mine.html", *layout)
+    assert status == 2 and "no layout of sciprism" in error and (tmp_path / "mine.parquet").read_text() == "mine"
 
 
 def test_what_cannot_be_mapped(vectors, tmp_path, monkeypatch, capsys):
@@ -229,6 +239,7 @@ def test_what_cannot_be_mapped(vectors, tmp_path, monkeypatch, capsys):
     assert "must end with .csv or .graphml" in fail(vectors, "-o", tmp_path / "m.html", "--neighbours", "g.txt")
     (tmp_path / "note.parquet").write_text("hello")
     assert "no layout of sciprism" in fail(vectors, "-o", tmp_path / "note.html")
+    assert "the seed is -1" in fail(vectors, "-o", tmp_path / "m.html", "--seed", "-1")
     assert "no such file" in fail(vectors, "-o", tmp_path / "m.html", "--layout", tmp_path / "gone.parquet")
     embed([Paper(id="a", title="Alone"), Paper(id="b", title="Other")], FakeEncoder(), tmp_path / "two")
     assert "has 2 papers, duplicates merged; a map needs 5" in fail(tmp_path / "two", "-o", tmp_path / "m.html")

@@ -32,8 +32,8 @@ class MapOptions:
     sample: Annotated[int, "Papers to lay out; of more, the others are placed by their neighbours."] = 100_000
     seed: Annotated[int, "Seed of all random choices."] = 0
 
-    def find_layout(self, collection: Path, output: Path) -> Path | None:
-        """Return the layout to retain, None where there is none. Raises InputError for names that cannot be written."""
+    def check(self, collection: Path, output: Path, table: Path) -> None:
+        """Raise InputError for settings that contradict each other, and names that cannot be written."""
         from sciprism.files import write_atomically
         from sciprism.uses.mapping.map_files import GRAPHS
 
@@ -46,14 +46,10 @@ class MapOptions:
             raise InputError(f"--layout {self.layout}: no such file; without --layout a new one is drawn")
         if self.sample < 100:
             raise InputError(f"--sample {self.sample}: lay out 100 papers or more")
-        table = output.with_suffix(".parquet")
         check_outputs(filter(None, [output, table, self.neighbours]), [collection])
-        for path in filter(None, [table, self.neighbours]):
-            write_atomically(
-                trial := path.with_name(f".{path.name}"), bool
-            )  # what fails does so now, not after minutes of work
+        for path in filter(None, [table, self.neighbours]):  # what fails does so now, not after minutes of work
+            write_atomically(trial := path.with_name(f".{path.name}.trial"), bool)
             trial.unlink()
-        return self.layout or (table if table.is_file() else None)
 
 
 @with_settings
@@ -68,20 +64,23 @@ def map(collection: CollectionFolder, output: Output, settings: MapOptions, as_j
     from sciprism.store import StoredCollection
     from sciprism.uses.mapping import draw_map, read_layout, write_neighbours, write_page, write_parquet
 
-    table, neighbours = output.with_suffix(".parquet"), settings.neighbours
-    found = settings.find_layout(collection, output)
-    former = read_layout(found) if found else None  # with --new-layout too: no file of another kind is replaced
-    if settings.new_layout:
-        found = former = None
+    is_page, neighbours = output.suffix.lower() == ".html", settings.neighbours
+    table = output.with_suffix(".parquet") if is_page else output
+    settings.check(collection, output, table)
+    # All are read, also one that is only replaced: no file of another kind is lost.
+    layouts = {path: read_layout(path) for path in (settings.layout, table) if path and path.is_file()}
+    layout = None if settings.new_layout else next(iter(layouts), None)
     stored = StoredCollection.open(collection)
     with ProgressDisplay("reading") as display:
-        drawn = draw_map(stored, former=former, seed=settings.seed, sample=settings.sample, progress=display.show)
+        drawn = draw_map(
+            stored, former=layout and layouts[layout], seed=settings.seed, sample=settings.sample, progress=display.show
+        )
         display.begin("writing")
         write_parquet(drawn, stored, table)
-        page = write_page(drawn, stored, output, title=settings.title) if output.suffix.lower() == ".html" else None
+        page = write_page(drawn, stored, output, title=settings.title) if is_page else None
         pairs = write_neighbours(drawn, stored, neighbours) if neighbours else None
     outputs = {"output": str(output), "layout": str(table), "neighbours": neighbours and str(neighbours)}
-    facts = {"from_layout": found and str(found), "shown": page and page.shown, "size": page and page.size}
+    facts = {"from_layout": layout and str(layout), "shown": page and page.shown, "size": page and page.size}
     _report(drawn, outputs | facts | {"pairs": pairs}, as_json)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 
@@ -35,6 +35,10 @@ class Nearest:
 
     numbers: Rows
     distances: Floats
+
+    def take(self, rows: Rows | slice) -> Nearest:
+        """Return those of some papers."""
+        return Nearest(self.numbers[rows], self.distances[rows])
 
 
 def check_packages() -> None:
@@ -120,38 +124,28 @@ def place(nearest: Nearest, positions: Floats) -> Floats:
 
     Where the neighbours are in two parts of the map, a mean would lie in the empty space between them.
     """
-    parts = (_place(part, positions) for part in _split(nearest))
-    placed: Floats = np.concatenate([np.empty((0, 2), np.float32), *parts])
+    placed = np.empty((len(nearest.numbers), 2), np.float32)
+    for start in range(0, len(placed), PART):
+        part = nearest.take(slice(start, start + PART))
+        points, pull = positions[part.numbers].astype(np.float64), (weights := weigh(part.distances))
+        for _ in range(STEPS + 1):  # from the mean
+            middle = (points * pull[..., None]).sum(axis=1) / pull.sum(axis=1, keepdims=True)
+            pull = weights / np.maximum(np.linalg.norm(points - middle[:, None], axis=2), 1e-3)
+        placed[start : start + PART] = middle
     return placed
-
-
-def _split(nearest: Nearest) -> Iterator[Nearest]:
-    for start in range(0, len(nearest.numbers), PART):
-        yield Nearest(nearest.numbers[start : start + PART], nearest.distances[start : start + PART])
-
-
-def _place(nearest: Nearest, positions: Floats) -> Floats:
-    points, weights = positions[nearest.numbers].astype(np.float64), weigh(nearest.distances)
-    middle = (points * weights[..., None]).sum(axis=1) / weights.sum(axis=1, keepdims=True)
-    for _ in range(STEPS):
-        apart = np.linalg.norm(points - middle[:, None], axis=2)
-        pull = weights / np.maximum(apart, 1e-3)
-        middle = (points * pull[..., None]).sum(axis=1) / pull.sum(axis=1, keepdims=True)
-    return np.asarray(middle, np.float32)
 
 
 def vote(nearest: Nearest, codes: NDArray[np.int32]) -> NDArray[np.int32]:
     """Give papers the topic that has most weight among their neighbours, -1 where it has little; codes (m,) -> (n,)."""
-    return np.concatenate([np.empty(0, np.int32), *(_vote(part, codes) for part in _split(nearest))])
-
-
-def _vote(nearest: Nearest, codes: NDArray[np.int32]) -> NDArray[np.int32]:
-    theirs, weights = codes[nearest.numbers], weigh(nearest.distances)
-    weights /= weights.sum(axis=1, keepdims=True)
-    shares = (np.equal(theirs[:, :, None], theirs[:, None, :]) * weights[:, None, :]).sum(axis=2) * (theirs >= 0)
-    best = shares.argmax(axis=1)[:, None]
-    voted = np.where(np.take_along_axis(shares, best, 1) >= SHARE, np.take_along_axis(theirs, best, 1), -1)[:, 0]
-    return voted.astype(np.int32)
+    voted = np.empty(len(nearest.numbers), np.int32)
+    for start in range(0, len(voted), PART):
+        part = nearest.take(slice(start, start + PART))
+        theirs, weights = codes[part.numbers], weigh(part.distances)
+        weights /= weights.sum(axis=1, keepdims=True)
+        shares = (np.equal(theirs[:, :, None], theirs[:, None, :]) * weights[:, None, :]).sum(axis=2) * (theirs >= 0)
+        best = np.arange(len(theirs)), shares.argmax(axis=1)
+        voted[start : start + PART] = np.where(shares[best] >= SHARE, theirs[best], -1)
+    return voted
 
 
 def fill(nearest: Nearest, codes: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -159,5 +153,5 @@ def fill(nearest: Nearest, codes: NDArray[np.int32]) -> NDArray[np.int32]:
     filled = codes.copy()
     for _ in range(ROUNDS):
         lost = np.flatnonzero(filled < 0)
-        filled[lost] = vote(Nearest(nearest.numbers[lost], nearest.distances[lost]), filled)
+        filled[lost] = vote(nearest.take(lost), filled)
     return filled

@@ -78,12 +78,11 @@ def _build_part(drawn: PaperMap, stored: StoredCollection, part: slice, names: S
 
 def read_layout(path: Path) -> FormerLayout:
     """Read the positions and topics of a map's Parquet file; InputError for another file."""
-    import pyarrow as pa
     from pyarrow import parquet
 
     try:
         facts = json.loads((parquet.read_schema(path).metadata or {})[KEY])
-        names = facts["names"]
+        names, origin = facts["names"], MapOrigin(**facts["origin"])
         columns = [TOPICS.format(number) for number in range(1, len(names) + 1)]
         table = parquet.read_table(path, columns=["id", "x", "y", "laid_out", *columns])
         codes = []
@@ -91,7 +90,7 @@ def read_layout(path: Path) -> FormerLayout:
             number_of = {name: number for number, name in enumerate(level)}
             values = (number_of.get(name, -1) for name in table[column].to_pylist())
             codes.append(np.fromiter(values, np.int32, len(table)))
-    except (pa.ArrowInvalid, KeyError, ValueError) as error:
+    except (IndexError, KeyError, OSError, TypeError, ValueError) as error:
         what = describe_wrong_path(path, binary=True) or "it holds no layout of sciprism"
         raise InputError(f"{path}: {what}; name a .parquet file that `sciprism map` wrote") from error
     x, y = (table[name].to_numpy().astype(np.float32) for name in ("x", "y"))
@@ -101,7 +100,7 @@ def read_layout(path: Path) -> FormerLayout:
         laid_out=table["laid_out"].to_numpy(),
         codes=codes,
         names=names,
-        origin=MapOrigin(**facts["origin"]),
+        origin=origin,
     )
 
 

@@ -7,13 +7,13 @@ import gzip
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import numpy as np
@@ -22,7 +22,6 @@ from sciprism.arrays import Doubles, Rows
 from sciprism.errors import InputError
 from sciprism.files import write_atomically
 from sciprism.papers.bibliography_entries import find_url
-from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
 from sciprism.uses.mapping.paper_map import PaperMap
 from sciprism.uses.mapping.topics import Topic
@@ -57,9 +56,9 @@ def write_page(
     """
     title = title or stored.folder.resolve().name
     shown = np.random.default_rng(drawn.origin.seed).permutation(len(drawn.rows))[:PAGE_PAPERS]  # order of drawing
-    numbers = _pack_numbers(drawn, shown, papers := _read_columns(stored, drawn.rows[shown], address))
+    numbers = _pack_numbers(drawn, shown, rows := list(_read_rows(stored, drawn.rows[shown], address)))
     for length in ABSTRACTS:
-        texts = _pack_texts(papers, length)
+        texts = _pack_texts(rows, length)
         if len(numbers) + len(texts) < PAGE_BYTES - 1_000_000:
             break
     else:
@@ -97,40 +96,35 @@ def _fill(data: Mapping[str, str], address: str) -> str:
     return Template(parts["html"]).substitute(data, **shared)
 
 
-@dataclass(slots=True)
-class _Columns:
-    """What the page says of papers, in the order of drawing."""
+class _Row(NamedTuple):
+    """What the page says of a paper."""
 
-    titles: list[str]
-    authors: list[str]
-    links: list[str]
-    abstracts: list[str]
-    years: list[int]
-    venues: list[str]
-    fields: list[str]
+    title: str
+    authors: str
+    link: str
+    abstract: str
+    year: int
+    venue: str
+    field: str
 
 
-def _read_columns(stored: StoredCollection, rows: Rows, address: str) -> _Columns:
-    columns = _Columns([], [], [], [], [], [], [])
+def _read_rows(stored: StoredCollection, rows: Rows, address: str) -> Iterator[_Row]:
     for start in range(0, len(rows), PART):
         for paper in stored.papers(rows[start : start + PART]):
-            columns.titles.append(_cut(paper.title, MAX_TITLE))
-            columns.authors.append(_cut(_name_authors(paper), MAX_TITLE))
+            more = f" and {len(paper.authors) - MAX_AUTHORS} more" if len(paper.authors) > MAX_AUTHORS else ""
             url = f"{address}/papers/{quote(paper.id, safe='')}" if address else find_url(paper)
-            columns.links.append("".join(url.split()))
-            columns.abstracts.append(_cut(paper.abstract, ABSTRACTS[0]))
-            columns.years.append(paper.year if paper.year and abs(paper.year) < -NO_YEAR else NO_YEAR)
-            columns.venues.append(paper.venue)
-            columns.fields.append(paper.fields[0] if paper.fields else "")
-    return columns
+            yield _Row(
+                _cut(paper.title, MAX_TITLE),
+                _cut(", ".join(paper.authors[:MAX_AUTHORS]) + more, MAX_TITLE),
+                "".join(url.split()),
+                _cut(paper.abstract, ABSTRACTS[0]),
+                paper.year if paper.year and abs(paper.year) < -NO_YEAR else NO_YEAR,
+                paper.venue,
+                paper.fields[0] if paper.fields else "",
+            )
 
 
-def _name_authors(paper: Paper) -> str:
-    more = f" and {len(paper.authors) - MAX_AUTHORS} more" if len(paper.authors) > MAX_AUTHORS else ""
-    return ", ".join(paper.authors[:MAX_AUTHORS]) + more
-
-
-def _pack_numbers(drawn: PaperMap, shown: Rows, columns: _Columns) -> str:
+def _pack_numbers(drawn: PaperMap, shown: Rows, rows: Sequence[_Row]) -> str:
     """Pack positions, years, codes and neighbours: a head in JSON, then arrays, each at a multiple of four bytes."""
     low, high = drawn.positions.min(axis=0), drawn.positions.max(axis=0)
     scale = GRID / max(float((high - low).max()), 1e-9)
@@ -143,9 +137,9 @@ def _pack_numbers(drawn: PaperMap, shown: Rows, columns: _Columns) -> str:
     number_of = np.full(len(drawn.rows) + 1, -1, np.int32)  # the last one: no neighbour
     number_of[shown] = np.arange(len(shown))
     near = number_of[drawn.nearest.numbers[shown][:, :NEAR]]
-    (venues, venue), (fields, field) = (_number(values) for values in (columns.venues, columns.fields))
+    (venues, venue), (fields, field) = (_number([getattr(row, name) for row in rows]) for name in ("venue", "field"))
     x, y = find_place(drawn.positions[shown]).T
-    years = np.array(columns.years)
+    years = np.array([row.year for row in rows])
     arrays = {"x": x, "y": y, "venue": venue, "field": field}
     arrays |= {f"topic{level}": np.where(codes < 0, NO_CODE, codes)[shown] for level, codes in enumerate(drawn.codes)}
     contents = [(name, "u2", 1, np.asarray(values).astype("<u2")) for name, values in arrays.items()]
@@ -177,11 +171,10 @@ def _number(values: Sequence[str]) -> tuple[list[str], Rows]:
     return names, np.array([numbers.get(value, NO_CODE) for value in values], np.int64)
 
 
-def _pack_texts(columns: _Columns, length: int) -> str:
+def _pack_texts(rows: Sequence[_Row], length: int) -> str:
     """Pack the texts: columns with a line for each paper."""
-    abstracts = [_cut(text, length) for text in columns.abstracts]
-    lines = ("\n".join(texts) for texts in (columns.titles, columns.authors, columns.links, abstracts))
-    return _compress("\0".join(lines).encode("utf-8", "replace"))
+    columns = zip(*((row.title, row.authors, row.link, _cut(row.abstract, length)) for row in rows), strict=True)
+    return _compress("\0".join(map("\n".join, columns)).encode("utf-8", "replace"))
 
 
 def _cut(text: str, length: int) -> str:

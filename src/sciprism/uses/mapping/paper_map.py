@@ -98,6 +98,8 @@ def draw_map(
     that are laid out where there are more. Raises InputError for fewer than 5 papers and a layout of another encoder,
     MissingExtraError without umap-learn or fast_hdbscan.
     """
+    if not 0 <= seed < 1 << 32:
+        raise InputError(f"the seed is {seed}; name a number from 0 to {(1 << 32) - 1}")
     if isinstance(collection, (str, Path)):
         collection = StoredCollection.open(collection)
     stored = collection if isinstance(collection, StoredCollection) else collection.stored
@@ -130,18 +132,10 @@ class _Papers:
         near = find_nearest(self.stored, self.origin.space, self.rows[numbers], self.rows[among], progress)
         return Nearest(np.where(near.numbers >= 0, among[near.numbers], -1), near.distances)
 
-    def build(self, nearest: Nearest, laid_out: Flags, positions: Floats, counts: dict[str, int]) -> PaperMap:
+    def build(self, origin: MapOrigin, counts: dict[str, int], **arrays: Any) -> PaperMap:
         """Return a map without topics."""
-        merged = {"papers": len(self.rows), "duplicates": len(self.stored.live) - len(self.rows)}
-        return PaperMap(
-            ids=self.ids,
-            rows=self.rows,
-            positions=positions,
-            laid_out=laid_out,
-            nearest=nearest,
-            origin=self.origin,
-            counts=merged | counts,
-        )
+        counts = {"papers": len(self.rows), "duplicates": len(self.stored.live) - len(self.rows)} | counts
+        return PaperMap(ids=self.ids, rows=self.rows, origin=origin, counts=counts, **arrays)
 
 
 def _list_papers(stored: StoredCollection, progress: Progress | None) -> tuple[Rows, list[str], list[Paper]]:
@@ -174,9 +168,10 @@ def _draw_anew(papers: _Papers, sample: int, progress: Progress | None) -> Paper
     laid_out, positions = np.zeros(len(rows), bool), np.zeros((len(rows), 2), np.float32)
     laid_out[chosen], positions[chosen] = True, laid
     others = np.flatnonzero(~laid_out)
-    apart = Nearest(nearest.numbers[others], nearest.distances[others])
+    apart = nearest.take(others)
     positions[others] = place(apart, positions)
-    drawn = papers.build(nearest, laid_out, positions, {"laid out": len(chosen), "placed": len(others)})
+    counts = {"laid out": len(chosen), "placed": len(others)}
+    drawn = papers.build(origin, counts, nearest=nearest, laid_out=laid_out, positions=positions)
     if progress:
         progress("finding and naming topics", "", 0, None)
     for found in find_topics(laid):
@@ -200,13 +195,10 @@ def _draw_again(papers: _Papers, former: FormerLayout, sample: int, progress: Pr
     positions, laid_out = former.positions[place_of], former.laid_out[place_of] & (place_of >= 0)
     among = np.arange(len(place_of)) if len(place_of) <= sample or not laid_out.any() else np.flatnonzero(laid_out)
     nearest = papers.find_nearest(np.arange(len(place_of)), among, progress)
-    near_old = (
-        papers.find_nearest(new, old, progress) if len(new) else Nearest(nearest.numbers[new], nearest.distances[new])
-    )
+    near_old = papers.find_nearest(new, old, progress) if len(new) else nearest.take(new)
     positions[new] = place(near_old, positions)
     counts = {"laid out before": len(old), "placed": len(new), "gone": len(former.ids) - len(old)}
-    drawn = papers.build(nearest, laid_out, positions, counts)
-    drawn.origin = former.origin
+    drawn = papers.build(former.origin, counts, nearest=nearest, laid_out=laid_out, positions=positions)
     for names, known in zip(former.names, former.codes, strict=True):
         codes = known[place_of]
         codes[new] = vote(near_old, codes)
