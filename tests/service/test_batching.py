@@ -13,6 +13,7 @@ pytest.importorskip("fastapi")
 
 from conftest import WORDS
 
+from sciprism.service import batching
 from sciprism.service.batching import QueueFullError, TextTooLongError, TokenBatcher
 
 TEXTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=60).map(" ".join)
@@ -81,7 +82,9 @@ def test_a_long_request_delays_a_short_one_by_a_batch(tiny_encoder):
     assert asyncio.run(run()) <= 3  # the one that was computed when it came, its own, and one that began since
 
 
-def test_a_full_queue_and_long_texts_are_refused(tiny_encoder):
+def test_a_full_queue_and_long_texts_are_refused(tiny_encoder, monkeypatch):
+    monkeypatch.setattr(batching, "POLL", 0.001)
+
     async def run():
         batcher = TokenBatcher(tiny_encoder, queue=3)
         first = asyncio.create_task(encode(batcher, ["dna"] * 3))
@@ -89,7 +92,7 @@ def test_a_full_queue_and_long_texts_are_refused(tiny_encoder):
         with pytest.raises(QueueFullError, match="3 texts wait") as full:
             await encode(batcher, ["dna"])
         assert full.value.seconds >= 1
-        await first
+        assert (await encode(batcher, ["dna"], patient=True)).tokens and first.done()
         long = ["gene " * 600, "gene"]
         assert (await encode(batcher, long)).truncated == 1
         with pytest.raises(TextTooLongError, match="1 of the texts"):

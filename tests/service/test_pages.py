@@ -116,8 +116,8 @@ def test_reviewers_are_matched_in_the_background(client):
     entry = "@misc{%s, title={Dark matter of %s}, year={2001}}"
     people = [{"name": f"{name}.bib", "text": entry % (name, name)} for name in ("ann", "bob", "cy")]
     body = {"title": "<i>", "per_paper": 2, "submissions": people[2:], "reviewers": people[:2]}
-    odd = body | {"reviewers": [{"name": "../x.bib", "text": ""}]}
-    assert client.post("/workspace/matches", json=odd, headers=csrf).status_code == 400
+    for odd in ([{"name": "../x.bib", "text": ""}], people[:1] * 2):
+        assert client.post("/workspace/matches", json=body | {"reviewers": odd}, headers=csrf).status_code == 400
     for sent in (body, body | {"per_paper": 3}):
         assert client.post("/workspace/matches", json=sent, headers=csrf).status_code == 202
     while "data-pending" in (page := read(client, "/matching")):
@@ -142,6 +142,16 @@ def test_a_map_is_drawn_once_in_the_background_and_stored(client, monkeypatch):
     for _ in range(2):
         assert read(client, "/library/six/map") == "[('address', '/library/six'), ('title', 'six')]"
     assert drawn == [1] and "WebGL" in client.get("/static/map.js").text
+    csrf = {"x-csrf-token": re.search('name="csrf" content="(.*?)"', read(client, "/uploads"))[1]}
+    facts = {"filename": "refs.bib"}
+    sent = client.post("/workspace/collections", params=facts, headers=csrf, content="@misc{a, title={Dark matter}}")
+    item = client.app.state.service.uploads.workspace.find("everyone", sent.json()["id"])
+    while client.get(f"/workspace/collections/{item.id}").json()["state"] != "ready":
+        time.sleep(0.01)
+    while client.get(f"/library/{item.id}/map", headers=PAGE).status_code != 200:
+        time.sleep(0.01)
+    client.delete(f"/workspace/collections/{item.id}", headers=csrf)
+    assert not [*item.folder.parents[1].rglob(f"*{item.id}*")]  # nor a map of it
     assert client.get("/static/map.py").status_code == 422
 
 

@@ -17,6 +17,7 @@ from starlette.staticfiles import StaticFiles
 
 from sciprism.errors import InputError
 from sciprism.service import desks, embeddings, library_pages, maps, matches, pages, papers, suggestions, uploads
+from sciprism.service.background import Background
 from sciprism.service.batching import QueueFullError, TextTooLongError
 from sciprism.service.collections import UnknownNameError
 from sciprism.service.limits import Guard
@@ -37,6 +38,7 @@ def build_app(state: ServiceState) -> FastAPI:
         yield
         for task in tasks:
             task.cancel()
+        app.state.matches.close()
         state.close()
 
     app = FastAPI(
@@ -50,7 +52,7 @@ def build_app(state: ServiceState) -> FastAPI:
     app.state.service = state
     app.state.maps = maps.Maps(state.settings.workspace and state.settings.workspace / "maps")
     app.state.desks = state.uploads and desks.Desks(state.uploads.workspace)
-    app.state.matches = matches.Matches()
+    app.state.matches = Background()
     app.include_router(embeddings.router)
     app.include_router(papers.router)
     app.include_router(suggestions.router)

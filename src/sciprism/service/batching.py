@@ -29,7 +29,7 @@ OnBatch = Callable[[int, int, float], None]
 """Called after a batch with its texts, its tokens and the seconds that it took."""
 
 
-POLL = 1.0  # seconds between two looks of a thread at whether the service still runs
+POLL = 1.0  # seconds between two looks at whether the service still runs, and whether a full queue has room
 
 
 class QueueFullError(RuntimeError):
@@ -109,12 +109,17 @@ class TokenBatcher:
         self._runner: asyncio.Task[None] | None = None
         self._rate = 5_000.0  # tokens a second, measured from the first batch on
 
-    async def encode(self, texts: Sequence[str], *, format: Format, role: Role, truncate: bool = True) -> EncodedTexts:
-        """Return one row per text; prompts are the caller's to add.
+    async def encode(
+        self, texts: Sequence[str], *, format: Format, role: Role, truncate: bool = True, patient: bool = False
+    ) -> EncodedTexts:
+        """Return one row per text; prompts are the caller's to add. patient: wait where too many texts wait.
 
-        Raises QueueFullError where too many texts wait, TextTooLongError for long ones unless they are truncated.
+        Raises QueueFullError for that otherwise, TextTooLongError for long texts unless they are truncated.
         """
-        if self.waiting + len(texts) > self.queue and self.waiting:
+        while self.waiting + len(texts) > self.queue and self.waiting:
+            if patient:
+                await asyncio.sleep(POLL)
+                continue
             tokens = sum(len(ids) for job in self._jobs for ids in job.sequences[job.next :])
             raise QueueFullError(self.waiting, max(1.0, tokens / self._rate))
         self.waiting += len(texts)
@@ -240,17 +245,11 @@ class SharedEncoder:
         return {format: self.encode(items, format=format, role=role) for format in formats}
 
     def _wait(self, texts: Sequence[str], format: Format, role: Role) -> Floats:
-        work = self._batcher.encode(texts, format=format, role=role)
+        work = self._batcher.encode(texts, format=format, role=role, patient=self._patient)
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         while True:
             try:
                 return future.result(POLL).vectors
-            except QueueFullError:
-                if not self._patient:
-                    raise
-                time.sleep(POLL)
-                work = self._batcher.encode(texts, format=format, role=role)
-                future = asyncio.run_coroutine_threadsafe(work, self._loop)
             except TimeoutError:
                 if not self._loop.is_running():  # the service has stopped
                     raise
@@ -269,12 +268,11 @@ class CallGroups(Generic[Given, Result]):
     ) -> list[Result]:
         """Return a result of each item. key: the settings; work: what they do with items, in order."""
         answer: asyncio.Future[list[Result]] = asyncio.get_running_loop().create_future()
-        if key in self._waiting:
-            self._waiting[key].append((items, answer))
-        else:
-            self._waiting[key] = deque([(items, answer)])
+        if key not in self._waiting:
+            self._waiting[key] = deque()
             self._tasks.add(task := asyncio.create_task(self._serve(key, work)))
             task.add_done_callback(self._tasks.discard)
+        self._waiting[key].append((items, answer))
         return await answer
 
     async def _serve(self, key: str, work: Callable[[Sequence[Given]], Awaitable[list[Result]]]) -> None:

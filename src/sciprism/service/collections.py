@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from threading import Lock
 
@@ -25,10 +25,10 @@ class UnknownNameError(InputError):
 
 
 class ServedCollection:
-    """A collection under a name; `open` returns the newest finished state of its folder."""
+    """A collection under a name and a title; `open` returns the newest finished state of its folder."""
 
-    def __init__(self, name: str, folder: Path) -> None:
-        self.name, self.folder = name, folder
+    def __init__(self, name: str, folder: Path, title: str = "") -> None:
+        self.name, self.folder, self.title = name, folder, title or name
         self._lock = Lock()
         self._seen = self._stamp()
         self._stored = StoredCollection.open(folder)
@@ -68,28 +68,20 @@ class ServedCollection:
         return (state.st_ino, state.st_mtime_ns, state.st_size)
 
 
-class ServedCollections(Mapping[str, ServedCollection]):
+class ServedCollections(dict[str, ServedCollection]):
     """Collections by name, which is that of the folder."""
 
     def __init__(self, folders: Iterable[Path]) -> None:
-        self._served: dict[str, ServedCollection] = {}
+        super().__init__()
         for folder in folders:
             name = folder.resolve().name
-            if name in self._served:
-                raise InputError(f"{folder} and {self._served[name].folder} have one name; rename one of the folders")
-            self._served[name] = ServedCollection(name, folder)
+            if name in self:
+                raise InputError(f"{folder} and {self[name].folder} have one name; rename one of the folders")
+            self[name] = ServedCollection(name, folder)
 
-    def __getitem__(self, name: str) -> ServedCollection:
-        if name in self._served:
-            return self._served[name]
+    def __missing__(self, name: str) -> ServedCollection:
         near = ", ".join(list(self)[place] for _, place in rank_similar(name, list(self), 3))
         raise UnknownNameError(f"no collection {name!r} is served; the nearest: {near or 'none'}")
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._served)
-
-    def __len__(self) -> int:
-        return len(self._served)
 
     def choose(self, name: str) -> ServedCollection:
         """Return the collection of a name; "" is the only one. Raises UnknownNameError for an unknown name."""

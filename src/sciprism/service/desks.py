@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import chain
 from json import dumps, loads
 from pathlib import Path
 from threading import Lock
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from urllib.parse import parse_qs, quote
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
 
 from sciprism.errors import InputError
 from sciprism.papers.bibliography_entries import format_ris
 from sciprism.service.collections import UnknownNameError
-from sciprism.service.library_pages import describe_library
+from sciprism.service.library_pages import Library
 from sciprism.service.pages import render
-from sciprism.service.responses import Refusal
+from sciprism.service.uploads import find_uploads
 from sciprism.service.workspace import Workspace, WorkspaceItem
 from sciprism.store import StoredCollection
 from sciprism.store.paper_lookup import iterate_papers
@@ -31,6 +30,7 @@ router = APIRouter(prefix="/library/{name}/screening", include_in_schema=False)
 KIND, REVIEW, DECISIONS = "screening", "review.json", "decisions.csv"
 MAX_RECORDS = 50_000
 OPEN = 8  # desks in memory
+MAX_REASON = 1_000  # characters
 LATEST = 8  # decisions that a desk shows
 TARGET, RISK = 0.95, 0.05  # of the advice on stopping, as `sciprism screen` has them
 Texts = dict[str, str]
@@ -80,7 +80,7 @@ class Desk:
                 return undone
             if decision not in (INCLUDE, EXCLUDE, UNSURE):
                 raise InputError(f"{decision!r} is no decision; state include, exclude, unsure or undo")
-            self.session.decide(id, decision, reason=form.get("reason", "") if decision == EXCLUDE else "")
+            self.session.decide(id, decision, reason=form.get("reason", "")[:MAX_REASON] if decision == EXCLUDE else "")
             self._decided += 1
             self._queue = [row for row in self._queue if row != self.session.by_id[id]]
             title = self.session.paper(self.session.by_id[id]).title
@@ -132,16 +132,13 @@ def _read_review(item: WorkspaceItem) -> Texts:
 
 
 def _find_desks(request: Request) -> Desks:
-    if request.app.state.desks is None:
-        raise Refusal(403, "nothing can be decided here: the service was started without --workspace")
+    find_uploads(request)
     desks: Desks = request.app.state.desks
     return desks
 
 
-async def _use(request: Request, name: str, id: str, work: Callable[[Desk], Any]) -> tuple[dict[str, Any], Any]:
-    """Return what the top of the page shows, and what a use of a desk returns."""
-    library, desks, owner = describe_library(request, name), _find_desks(request), request.state.identity.owner
-    return library, await request.app.state.service.run(lambda: work(desks.open(owner, id, library["stored"], name)))
+def _open_desk(request: Request, library: Library, name: str, id: str) -> Desk:
+    return _find_desks(request).open(request.state.identity.owner, id, library["stored"], name)
 
 
 async def _read_form(request: Request) -> Texts:
@@ -149,54 +146,50 @@ async def _read_form(request: Request) -> Texts:
     return {name: texts[0].strip() for name, texts in fields.items()}
 
 
+Form = Annotated[Texts, Depends(_read_form)]
+OpenedDesk = Annotated[Desk, Depends(_open_desk)]
+
+
 @router.get("")
-async def list_reviews(request: Request, name: str) -> Response:
+def list_reviews(request: Request, library: Library, name: str) -> Response:
     """List the reviews of a collection, and offer a new one."""
-    library, desks = describe_library(request, name), _find_desks(request)
-    reviews = await request.app.state.service.run(desks.list_reviews, request.state.identity.owner, name)
+    reviews = _find_desks(request).list_reviews(request.state.identity.owner, name)
     return render(request, "reviews.html", **library, reviews=reviews)
 
 
 @router.post("")
-async def start_review(request: Request, name: str) -> Response:
+def start_review(request: Request, library: Library, form: Form, name: str) -> Response:
     """Start a review of a collection."""
-    library, desks, form = describe_library(request, name), _find_desks(request), await _read_form(request)
+    uploads, owner = find_uploads(request)
     review = {"collection": name, "criteria": form.get("criteria", "")}
     files = {REVIEW: dumps(review).encode(), DECISIONS: b""}
-    title = form.get("title") or f"Review of {library['library']}"
-    create, owner = desks.workspace.create, request.state.identity.owner
-    item = await request.app.state.service.run(create, owner, KIND, title, files)
-    return RedirectResponse(f"{_address(name)}/{item.id}", 303)
+    item = uploads.workspace.create(owner, KIND, form.get("title") or f"Review of {library['library']}", files)
+    return RedirectResponse(f"{request.url.path}/{item.id}", 303)
 
 
 @router.get("/{id}")
-async def show_record(
-    request: Request, name: str, id: str, record: Annotated[str, Query(max_length=1000)] = ""
+def show_record(
+    request: Request, library: Library, desk: OpenedDesk, id: str, record: Annotated[str, Query(max_length=1000)] = ""
 ) -> Response:
     """Show the record to decide next, or a named one."""
-    library, shown = await _use(request, name, id, lambda desk: desk.show(record))
-    return render(request, "desk.html", **library, **shown, id=id)
+    return render(request, "desk.html", **library, **desk.show(record), id=id)
 
 
 @router.post("/{id}")
-async def decide_record(request: Request, name: str, id: str) -> Response:
-    """Store a decision, and lead to the next record."""
-    form = await _read_form(request)
-    _, undone = await _use(request, name, id, lambda desk: desk.decide(form))
-    return RedirectResponse(
-        f"{_address(name)}/{quote(id)}" + (f"?record={quote(undone, safe='')}" if undone else ""), 303
-    )
+def decide_record(request: Request, desk: OpenedDesk, form: Form) -> Response:
+    """Store a decision, and lead to the next record, or to the one whose decision is withdrawn."""
+    undone = desk.decide(form)
+    return RedirectResponse(request.url.path + (f"?record={quote(undone, safe='')}" if undone else ""), 303)
 
 
-@router.get("/{id}/{file}")
-async def download(request: Request, name: str, id: str, file: Literal["decisions.csv", "included.ris"]) -> Response:
-    """Return the table of decisions, or the included records."""
-    if file == DECISIONS:
-        _, table = await _use(request, name, id, lambda desk: desk.table)
-        return FileResponse(table, filename=file, media_type="text/csv")
-    _, text = await _use(request, name, id, Desk.write_included)
-    return PlainTextResponse(text, headers={"content-disposition": f'attachment; filename="{file}"'})
+@router.get("/{id}/decisions.csv")
+def download_decisions(desk: OpenedDesk) -> Response:
+    """Return the table of decisions."""
+    return FileResponse(desk.table, filename=DECISIONS, media_type="text/csv")
 
 
-def _address(name: str) -> str:
-    return f"/library/{quote(name, safe='')}/screening"
+@router.get("/{id}/included.ris")
+def download_included(desk: OpenedDesk) -> Response:
+    """Return the included records."""
+    headers = {"content-disposition": 'attachment; filename="included.ris"'}
+    return PlainTextResponse(desk.write_included(), headers=headers)

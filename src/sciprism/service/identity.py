@@ -53,7 +53,7 @@ class Gatekeeper:
         """Return the value of a new session's cookie."""
         facts = f"{int(time.time()) + SESSION_SECONDS} {secrets.token_hex(8)} {owner}"
         content = base64.urlsafe_b64encode(facts.encode()).decode()
-        return f"{content}.{self._sign(content)}"
+        return f"{content}.{self._sign(f'session {content}')}"
 
     def identify(self, authorization: str, cookie: str) -> Identity | None:
         """Return who a request is from, None where it may not pass. authorization: the header."""
@@ -62,7 +62,7 @@ class Gatekeeper:
             owner = self.find_owner(token.strip())
             return Identity(owner) if owner else None
         content, _, signature = cookie.rpartition(".")
-        if content and hmac.compare_digest(signature.encode("utf-8", "replace"), self._sign(content).encode()):
+        if content and self._is_signed(f"session {content}", signature):
             expiry, _, owner = base64.urlsafe_b64decode(content).decode().split(" ", 2)
             if int(expiry) > time.time():
                 return Identity(owner, cookie)
@@ -74,7 +74,10 @@ class Gatekeeper:
 
     def is_genuine(self, session: str, token: str) -> bool:
         """Return whether a token is that of a session."""
-        return hmac.compare_digest(self.csrf(session).encode(), token.encode("utf-8", "surrogateescape"))
+        return self._is_signed(f"csrf {session}", token)
+
+    def _is_signed(self, text: str, signature: str) -> bool:
+        return hmac.compare_digest(self._sign(text).encode(), signature.encode("utf-8", "replace"))
 
     def _sign(self, text: str) -> str:
         return hmac.new(self._secret, text.encode(), hashlib.sha256).hexdigest()

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from markupsafe import Markup, escape
 from pydantic import ValidationError
 from starlette.responses import Response
@@ -28,7 +28,6 @@ from sciprism.service.papers import (
     use_collection,
 )
 from sciprism.service.state import ServiceState
-from sciprism.service.uploads import KIND
 from sciprism.store import Filter, StoredCollection
 from sciprism.text.sentences import split_sentences
 from sciprism.uses.tagging.suggestions import TagChoice
@@ -57,23 +56,25 @@ environment.filters["mark_words"] = mark_words
 def describe_library(request: Request, name: str) -> dict[str, Any]:
     """Return what the pages of a collection show at their top: its title, its size, and how it can be searched."""
     state: ServiceState = request.app.state.service
-    owner = request.state.identity.owner
-    stored = state.find_collection(owner, name).open()
-    uploaded = state.uploads is not None and name.startswith(KIND)
-    title = state.uploads.workspace.find(owner, name).name if state.uploads and uploaded else name
+    served = state.find_collection(request.state.identity.owner, name)
+    stored = served.open()
     has_words = (stored.folder / "index" / "lexical").is_dir()
     modes = {mode: text for mode, text in MODES.items() if has_words or mode == "exact"}
     can_draw = all(map(find_spec, MAP_PACKAGES))
     offered = {"Search": ("", True), "Map": ("/map", can_draw), "Screen": ("/screening", state.uploads is not None)}
     tabs = [(tab, path) for tab, (path, is_there) in offered.items() if is_there]
-    facts = {"name": name, "library": title, "papers": len(stored), "stored": stored}
+    facts = {"name": name, "library": served.title, "papers": len(stored), "stored": stored}
     return facts | {"modes": modes, "tabs": tabs}
+
+
+Library = Annotated[dict[str, Any], Depends(describe_library)]
+"""What `describe_library` returns, looked up in a thread."""
 
 
 @router.get("")
 async def search_page(
     request: Request,
-    name: str,
+    library: Library,
     q: str = "",
     mode: str = "exact",
     year_from: str = "",
@@ -83,7 +84,6 @@ async def search_page(
     page: Annotated[int, Query(ge=1, le=MAX_K // PAGE)] = 1,
 ) -> Response:
     """Show the search of a collection and what a query finds."""
-    library = describe_library(request, name)
     filters = {"year_from": year_from.strip(), "year_to": year_to.strip(), "venue": venue.strip()}
     filters["field"] = field.strip()
     values = {"q": q, "mode": mode, "page": page, "filters": filters, "hits": None, "error": ""}
@@ -125,9 +125,9 @@ def _find_sentence(paper: Paper, query: str) -> str:
 
 
 @router.get("/papers/{id:path}")
-async def paper_page(request: Request, name: str, id: str) -> Response:
+async def paper_page(request: Request, library: Library, name: str, id: str) -> Response:
     """Show a paper, the papers nearest to it, and tags where a vocabulary is served."""
-    library, paper = describe_library(request, name), await find_paper(request, name, id)
+    paper = await find_paper(request, name, id)
     near = SimilarRequest(to=id, collection=name, k=MAX_SIMILAR)
     hits = (await rank_similar(request, near))[0].hits if library["papers"] > 1 else ()
     tags = await use_collection(request, name, lambda _, encoder: _suggest(request.app.state.service, paper, encoder))

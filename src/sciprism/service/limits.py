@@ -52,14 +52,14 @@ class RateLimit:
         self._rate, self._clock = rate, clock
         self._clients: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def take(self, client: str, cost: float = 1.0) -> float:
+    def take(self, client: str) -> float:
         """Take a request from a client's budget; return 0, or the seconds after which there is one again."""
         now = self._clock()
         size = max(1.0, self._rate * BURST)
         left, before = self._clients.pop(client, (size, now))
         left = min(size, left + (now - before) * self._rate)
-        wait = 0.0 if left >= cost or not cost else (cost - left) / self._rate
-        self._clients[client] = (left if wait else left - cost, now)
+        wait = max(0.0, 1.0 - left) / self._rate
+        self._clients[client] = (left if wait else left - 1.0, now)
         if len(self._clients) > MAX_CLIENTS:
             self._clients.popitem(last=False)
         return wait
@@ -127,7 +127,7 @@ class Guard:
             if scope["path"] not in OPEN_PATHS and not scope["path"].startswith(STATIC):
                 wait = self._failures.take(address) if authorization else 0.0
                 if wait:
-                    raise Refusal(429, "too many wrong tokens", {"retry-after": f"{wait:.0f}"})
+                    raise Refusal(429, "too many wrong tokens", {"retry-after": f"{max(1.0, wait):.0f}"})
                 message = "a token is required: send the header Authorization: Bearer TOKEN"
                 raise Refusal(401, message, {"www-authenticate": "Bearer"})
             identity = Identity("")
@@ -135,7 +135,7 @@ class Guard:
         client = address if identity.owner in ("", EVERYONE) else identity.owner
         if self._rates is not None and scope["path"] not in OPEN_PATHS and (wait := self._rates.take(client)):
             message = f"more than {self.settings.rate:g} requests a second of one client"
-            raise Refusal(429, message, {"retry-after": str(max(1, round(wait)))})
+            raise Refusal(429, message, {"retry-after": f"{max(1.0, wait):.0f}"})
         return identity
 
     def _check_origin(self, scope: Scope, headers: Headers) -> None:

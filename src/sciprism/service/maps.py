@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +14,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import FileResponse, Response
 
 from sciprism.errors import InputError
-from sciprism.service.library_pages import describe_library
+from sciprism.service.library_pages import Library
 from sciprism.service.pages import render
 from sciprism.store import StoredCollection
 from sciprism.store.manifest import MANIFEST_NAME
@@ -26,35 +25,29 @@ router = APIRouter(include_in_schema=False)
 LAYOUT = "layout.parquet"
 
 
-@dataclass(slots=True)
 class Maps:
     """The maps of a service, below a folder; without one, below a temporary folder. One is drawn at a time."""
 
-    folder: Path | None
-    progress: dict[Path, str] = field(default_factory=dict)
-    failures: dict[Path, str] = field(default_factory=dict)
-    _temporary: TemporaryDirectory[str] | None = None
-    _drawing: Lock = field(default_factory=Lock)
+    def __init__(self, folder: Path | None) -> None:
+        self._temporary = None if folder else TemporaryDirectory(prefix="sciprism-maps-")
+        self.folder = folder or Path(self._temporary.name if self._temporary else "")
+        self.progress: dict[Path, str] = {}
+        self._failures: dict[Path, str] = {}
+        self._drawing = Lock()
 
-    def find(self, stored: StoredCollection, name: str, title: str) -> Path | None:
-        """Return the page of a map, None while it is drawn. Raises InputError where it cannot be drawn."""
-        if self.folder is None:
-            self._temporary = TemporaryDirectory(prefix="sciprism-maps-")
-            self.folder = Path(self._temporary.name)
-        state = hashlib.sha256((stored.folder / MANIFEST_NAME).read_bytes()).hexdigest()[:16]
-        page = self.folder / quote(name, safe="") / f"{state}.html"
+    def find(self, folder: Path, stored: StoredCollection, title: str, address: str) -> Path | str:
+        """Return the page of a map, or how far its drawing is. Raises InputError where it cannot be drawn."""
+        page = folder / f"{hashlib.sha256((stored.folder / MANIFEST_NAME).read_bytes()).hexdigest()[:16]}.html"
         if page.is_file():
             return page
-        if page in self.failures:
-            raise InputError(self.failures[page])
+        if page in self._failures:
+            raise InputError(self._failures[page])
         if len(stored) > PAGE_PAPERS:
             raise InputError(f"more than {PAGE_PAPERS:,} papers are mapped with `sciprism map`")
         if page not in self.progress:
             self.progress[page] = "waiting"
-            Thread(
-                target=self._draw, args=(stored, page, title, f"/library/{quote(name, safe='')}"), daemon=True
-            ).start()
-        return None
+            Thread(target=self._draw, args=(stored, page, title, address), daemon=True).start()
+        return self.progress.get(page, "")
 
     def _draw(self, stored: StoredCollection, page: Path, title: str, address: str) -> None:
         def show(stage: str, unit: str, done: int, total: int | None) -> None:
@@ -77,22 +70,22 @@ class Maps:
                 for path in former:
                     path.unlink()
         except InputError as error:
-            self.failures[page] = str(error)
+            self._failures[page] = str(error)
         except Exception as error:  # noqa: BLE001 (the page says so)
-            self.failures[page] = f"the map could not be drawn ({type(error).__name__})"
+            self._failures[page] = f"the map could not be drawn ({type(error).__name__})"
         finally:
             self.progress.pop(page, None)
 
 
 @router.get("/library/{name}/map")
-async def map_page(request: Request, name: str) -> Response:
-    """Show the map of a collection, or how far its drawing is."""
-    library, maps = describe_library(request, name), request.app.state.maps
-    page = await request.app.state.service.run(maps.find, library["stored"], name, library["library"])
-    if page is not None:
-        return FileResponse(page, media_type="text/html")
-    progress = ", ".join(text for path, text in maps.progress.items() if path.parent.name == quote(name, safe=""))
-    return render(request, "map_wait.html", 202, **library, progress=progress)
+def map_page(request: Request, library: Library, name: str) -> Response:
+    """Show the map of a collection, or how far its drawing is; that of an upload lies in it, and ends with it."""
+    maps, stored, path = request.app.state.maps, library["stored"], quote(name, safe="")
+    folder = maps.folder / path if name in request.app.state.service.collections else stored.folder.with_name("map")
+    found = maps.find(folder, stored, library["library"], f"/library/{path}")
+    if isinstance(found, Path):
+        return FileResponse(found, media_type="text/html")
+    return render(request, "map_wait.html", 202, **library, progress=found)
 
 
 @router.get("/static/map.{suffix}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import parse_qs, quote
 
 from fastapi import APIRouter, Request
@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from sciprism.service.identity import EVERYONE, Identity
 from sciprism.service.limits import session_cookie
-from sciprism.service.responses import error_response
+from sciprism.service.responses import Refusal
 from sciprism.service.state import ServiceState
 from sciprism.service.uploads import KIND, SUFFIXES, find_uploads
 
@@ -42,7 +42,7 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
 
 
 @router.get("/")
-async def start(request: Request) -> Response:
+def start(request: Request) -> Response:
     """Lead to the collection, or list several."""
     served = request.app.state.service.collections
     if len(served) == 1:
@@ -51,23 +51,23 @@ async def start(request: Request) -> Response:
 
 
 @router.get("/uploads")
-async def uploads_page(request: Request) -> Response:
+def uploads_page(request: Request) -> Response:
     """Show the collections that the caller uploaded, how far each is, and a form for another file."""
     uploads, owner = find_uploads(request)
     described = [uploads.describe(item) for item in uploads.workspace.list_items(owner, KIND)]
     return render(request, "uploads.html", uploads=described, suffixes=SUFFIXES)
 
 
-@router.post("/uploads/{id}/delete")
-async def delete_upload(request: Request, id: str) -> Response:
-    """Delete a collection that the caller uploaded."""
+@router.post("/{page}/{id}/delete")
+def delete_item(request: Request, page: Literal["uploads", "matching"], id: str) -> Response:
+    """Delete an upload or a match of the caller, and lead to the page of the others."""
     uploads, owner = find_uploads(request)
-    await request.app.state.service.run(uploads.delete, owner, id)
-    return RedirectResponse("/uploads", 303)
+    uploads.workspace.delete(owner, id)
+    return RedirectResponse(f"/{page}", 303)
 
 
 @router.get("/docs")
-async def docs_page(request: Request) -> Response:
+def docs_page(request: Request) -> Response:
     """List the addresses for programs."""
     document = request.app.openapi()
     operations = [
@@ -97,7 +97,7 @@ async def sign_in(request: Request) -> Response:
     target, owner = _own_path(form.get("next", ["/"])[0]), gatekeeper.find_owner(form.get("token", [""])[0].strip())
     if not owner:
         if wait := request.app.state.service.sign_ins.take((request.client or ("unknown",))[0]):
-            return error_response(429, "too many wrong tokens", {"retry-after": f"{wait:.0f}"})
+            raise Refusal(429, "too many wrong tokens", {"retry-after": f"{max(1.0, wait):.0f}"})
         return render(request, "sign_in.html", 401, next=target, error="This token is not known.")
     response = RedirectResponse(target, 303)
     response.headers.append("set-cookie", session_cookie(request.scope, gatekeeper.start_session(owner)))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from sciprism.errors import DamagedFileError
@@ -53,30 +54,21 @@ class ServiceState:
         """Load the models, in another thread."""
         self._loop = asyncio.get_running_loop()
         encoders = await asyncio.to_thread(load_encoders, self.collections, self.model)
-        self.taggers = await asyncio.to_thread(self._load_taggers, encoders)
-        self.batchers = {fingerprint: self._build_batcher(encoder) for fingerprint, encoder in encoders.items()}
+        first = next(iter(encoders.values()))
+        self.taggers = [await asyncio.to_thread(ServedTagger, path, first) for path in self.settings.tagger]
+        options: dict[str, Any] = {"budget": self.settings.batch_tokens, "queue": self.settings.queue}
+        options["on_batch"] = self.metrics.count_batch
+        self.batchers = {fingerprint: TokenBatcher(encoder, **options) for fingerprint, encoder in encoders.items()}
+        self.metrics.queue.set_function(lambda: sum(item.waiting for item in self.batchers.values()))
         if self.uploads is not None:
             self.uploads.resume()
-
-    def _load_taggers(self, encoders: Mapping[str, Encoder]) -> list[ServedTagger]:
-        return [ServedTagger(path, next(iter(encoders.values()))) for path in self.settings.tagger]
 
     def _open_workspace(self) -> Uploads | None:
         settings = self.settings
         if settings.workspace is None:
             return None
         workspace = Workspace(settings.workspace, quota=settings.quota, expiry=settings.expiry)
-        return Uploads(workspace, lambda: self._share(next(iter(self.batchers.values())), patient=True))
-
-    def _build_batcher(self, encoder: Encoder) -> TokenBatcher:
-        batcher = TokenBatcher(
-            encoder,
-            budget=self.settings.batch_tokens,
-            queue=self.settings.queue,
-            on_batch=self.metrics.count_batch,
-        )
-        self.metrics.queue.set_function(lambda: sum(item.waiting for item in self.batchers.values()))
-        return batcher
+        return Uploads(workspace=workspace, encoder=partial(self.share_model, patient=True))
 
     def find_batcher(self, name: str) -> TokenBatcher:
         """Return the batches of a model by its name; "" is the first. Raises UnknownNameError."""
@@ -86,17 +78,11 @@ class ServiceState:
             return names[name or next(iter(names))]
         raise UnknownNameError(f"no model {name!r} is served; there is {', '.join(names)}")
 
-    def share_encoder(self, stored: StoredCollection) -> Encoder:
-        """Return the encoder of a collection, for uses in other threads."""
-        return self.share_model(stored.manifest.encoder.fingerprint)
-
-    def share_model(self, fingerprint: str) -> Encoder:
-        """Return the encoder of a fingerprint, for uses in other threads."""
+    def share_model(self, fingerprint: str = "", *, patient: bool = False) -> Encoder:
+        """Return the encoder of a fingerprint, the first by default, for uses in other threads."""
         self.check_ready()
-        return self._share(self.batchers[fingerprint])
-
-    def _share(self, batcher: TokenBatcher, *, patient: bool = False) -> Encoder:
         assert self._loop is not None
+        batcher = self.batchers[fingerprint or next(iter(self.batchers))]
         return cast("Encoder", SharedEncoder(batcher, self._loop, patient=patient))
 
     def check_ready(self) -> None:
@@ -110,7 +96,7 @@ class ServiceState:
 
     def find_collection(self, owner: str, name: str) -> ServedCollection:
         """Return a served collection, or an upload of an owner. Raises UnknownNameError for another name."""
-        if self.uploads is not None and name.startswith(KIND):
+        if self.uploads is not None and name.startswith(f"{KIND}-") and name not in self.collections:
             return self.uploads.open(owner, name)
         return self.collections.choose(name)
 
@@ -127,18 +113,18 @@ class ServiceState:
     async def use(self, owner: str, name: str, work: Callable[[StoredCollection, Encoder], Result]) -> Result:
         """Return what a use of a collection and its encoder returns; once more where its files were just replaced."""
         self.check_ready()
-        served = self.find_collection(owner, name)
-        return await self.run(self._use, served, work)
+        return await self.run(self._use, owner, name, work)
 
-    def _use(self, served: ServedCollection, work: Callable[[StoredCollection, Encoder], Result]) -> Result:
+    def _use(self, owner: str, name: str, work: Callable[[StoredCollection, Encoder], Result]) -> Result:
+        served = self.find_collection(owner, name)
         stored = served.open()
         try:
-            return work(stored, self.share_encoder(stored))
+            return work(stored, self.share_model(stored.manifest.encoder.fingerprint))
         except DamagedFileError:
             newer = served.open()
             if newer is stored:
                 raise
-            return work(newer, self.share_encoder(newer))
+            return work(newer, self.share_model(newer.manifest.encoder.fingerprint))
 
     def close(self) -> None:
         """Free the threads, after the last request."""

@@ -6,10 +6,12 @@ An item is there as a whole or not at all, whenever the service is killed.
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from json import JSONDecodeError, loads
@@ -26,6 +28,7 @@ RECORD = "item.json"
 DAY = 86_400.0
 _DRAFT, _GONE, _OWNER = ".draft-", ".gone-", "owner-"
 MAX_NAME = 200
+_ID = re.compile(r"[a-z]+-[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +73,11 @@ class Workspace:
 
     def find(self, owner: str, id: str) -> WorkspaceItem:
         """Return an item of an owner, and note that it is used. Raises UnknownNameError for another's or none."""
-        item = self._read(self._home(owner) / id) if "/" not in id and not id.startswith(".") else None
+        item = self._read(self._home(owner) / id) if _ID.fullmatch(id) else None
         if item is None:
             raise UnknownNameError(f"you have no item {id!r} in the workspace; it may have expired")
-        os.utime(item.folder / RECORD)
+        with suppress(FileNotFoundError):  # deleted meanwhile
+            os.utime(item.folder / RECORD)
         return item
 
     def list_items(self, owner: str, kind: str = "") -> list[WorkspaceItem]:
@@ -143,5 +147,6 @@ def _time_of(path: Path) -> float:
 
 def _remove(folder: Path) -> None:
     gone = folder.with_name(_GONE + folder.name)
-    folder.rename(gone)
+    with suppress(FileNotFoundError):  # by another request too
+        folder.rename(gone)
     shutil.rmtree(gone, ignore_errors=True)
