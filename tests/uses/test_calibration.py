@@ -107,8 +107,13 @@ def test_own_curves_are_fitted_stored_and_used(folder, monkeypatch):
 def test_too_few_relations_are_an_error(folder, tmp_path):
     with pytest.raises(InputError, match="0 of the 0 pairs of 0 papers of vecs with keywords"):
         fit_relations(StoredCollection.open(folder), ["keywords"])
-    with pytest.raises(InputError, match="'topic' is not one of fields, keywords, references"):
-        fit_relations(StoredCollection.open(folder), ["topic"])
+    for by, what in ((["fields", "topic"], "'topic'"), ([], "nothing")):
+        with pytest.raises(InputError, match=f"{what} is not one of fields, keywords, references"):
+            fit_relations(StoredCollection.open(folder), by)
+    embed(make_papers(2), FakeEncoder(), tmp_path / "two")
+    (tmp_path / "two" / "calibration.json").write_text('{"x')
+    with pytest.raises(InputError, match="is damaged; delete it"):
+        SimilarityScale(StoredCollection.open(tmp_path / "two"))
     embed(make_papers(1), FakeEncoder(), tmp_path / "one")
     with pytest.raises(InputError, match="one paper alone"):
         SimilarityScale(StoredCollection.open(tmp_path / "one"))

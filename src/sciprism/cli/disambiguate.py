@@ -47,13 +47,8 @@ def disambiguate(
         raise InputError(f"{', '.join(files)}: no paper has an author; nothing was written")
     others = write_authors(output, result.rows, given)
     if as_json:
-        names = {
-            "inputs": files,
-            "output": str(output),
-            "skipped": report.skipped_count,
-            "known_of_other_papers": others,
-        }
-        print_json("sciprism.disambiguate/1", names | result.to_json())
+        facts = {"inputs": files, "output": str(output), "skipped": report.skipped_count}
+        print_json("sciprism.disambiguate/1", facts | {"known_of_other_papers": others} | result.to_json())
     else:
         _print(result, output, others)
 
@@ -63,8 +58,8 @@ def _print(result: Disambiguation, output: Path, others: int) -> None:
     counts = {
         "names without letters, left out": result.unnamed,
         "papers of an id that was there before": result.repeated,
+        "known signatures of other papers or positions, which stay in the table": others,
     }
-    counts |= {"known signatures of other papers, which stay in the table": others}
     if any(counts.values()):
         print(join_counts(counts))
     for block in result.divided:

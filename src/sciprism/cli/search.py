@@ -207,7 +207,7 @@ def calibrate(
     """Fit, to a collection's papers, how probable a relation of two papers is by their similarity.
 
     A relation is a field or a keyword in common, or a citation. Pairs of at most 10,000 papers are counted; what is
-    fitted is stored in the collection, for `sciprism similar --calibrated`.
+    fitted is stored in the collection, for `sciprism similar --calibrated`, and replaces what was fitted before.
 
     Example: sciprism calibrate vecs/ --by fields,references
     """

@@ -253,27 +253,32 @@ def sample_rows(stored: StoredCollection, size: int, seed: int) -> Rows:
 def read_curves(stored: StoredCollection, space: str) -> tuple[list[RelationCurve], bool]:
     """Return the curves of a collection's model and space, and whether they are those that ship."""
     own = stored.folder / FILE
-    for path in (own, SHIPPED):
-        known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        if rows := known.get(stored.manifest.encoder.fingerprint, {}).get(space):
-            return [RelationCurve.from_json(row) for row in rows], path != own
+    for path in filter(Path.exists, (own, SHIPPED)):
+        try:
+            rows = json.loads(path.read_text(encoding="utf-8")).get(stored.manifest.encoder.fingerprint, {}).get(space)
+            if rows:
+                return [RelationCurve.from_json(row) for row in rows], path != own
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{path} is damaged; delete it, or fit again by `sciprism calibrate`") from error
     return [], True
 
 
 def fit_relations(stored: StoredCollection, by: Sequence[str], *, seed: int = 0) -> list[RelationCurve]:
     """Fit a curve to the papers of a collection for each of some `RELATIONS`, and write them into it.
 
-    Raises InputError where too few papers have such a relation; nothing is written then.
+    Raises InputError where too few papers have such a relation; nothing is written then. What was fitted before is
+    replaced.
     """
+    if not by or not {*by} <= {*RELATIONS}:
+        unknown = next((repr(name) for name in by if name not in RELATIONS), "nothing")
+        raise InputError(f"{unknown} is not one of {', '.join(RELATIONS)}")
     space, curves = choose_paper_space(stored), []
     rows = sample_rows(stored, FITTED, seed)
     papers = stored.papers(rows)
     for name in by:
-        if name not in RELATIONS:
-            raise InputError(f"{name!r} is not one of {', '.join(RELATIONS)}")
-        used = [place for place, paper in enumerate(papers) if name == "references" or getattr(paper, name)]
-        chosen = [papers[place] for place in used]
         by_keys = name != "references"
+        used = [place for place, paper in enumerate(papers) if getattr(paper, name) or not by_keys]
+        chosen = [papers[place] for place in used]
         related = relate_by_keys([getattr(p, name) for p in chosen]) if by_keys else relate_by_citation(chosen)
         vectors = stored.read_rows(space, rows[used]).block(0, len(used))
         words = f"pairs of {len(used):,} papers of {stored.folder.name} with {name}"

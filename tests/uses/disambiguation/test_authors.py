@@ -59,13 +59,14 @@ def test_each_signature_has_a_row_with_a_reason(command, tmp_path):
 
 
 def test_ids_given_before_stay_and_others_are_kept(command, tmp_path):
-    known = ("a1,1,Ann Lee,lee7", "b1,1,Anton Lee,a-lee-1", "gone,1,Ada Poe,poe", "b2,2,Z. Z,zz", "")
+    known = ("a1,1,Ann Lee,lee7", "b1,1,Anton Lee,a-lee-1", "gone,1,Ada Poe,poe", "b2,2,Z. Z,zz", "b2,3,Una Ray,ray")
     (tmp_path / "known.csv").write_text("\n".join(["paper_id,position,name,author_id", *known]))
     status, out, err = command("refs.bib", "--known", "known.csv", "-o", "known.csv")
     assert status == 0, err
     rows = read(tmp_path / "known.csv")
     assert [rows[paper, 1]["author_id"] for paper in ("a1", "a2", "b1", "b2")] == ["lee7", "lee7", "a-lee-1", "a-lee-1"]
-    assert rows["gone", 1]["author_id"] == "poe" and "1 known signatures of other papers" in out
+    assert rows["gone", 1]["author_id"] == "poe" and rows["b2", 3]["author_id"] == "ray"
+    assert "2 known signatures of other papers or positions" in out
     assert "b2, author 2: 'Eve Fox' now, not 'Z. Z'" in out
     assert rows["a1", 1]["reason"] == "id given before"
     before = (tmp_path / "known.csv").read_text()

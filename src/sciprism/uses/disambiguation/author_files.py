@@ -44,9 +44,9 @@ def read_authors(path: Path) -> dict[Place, KnownAuthor]:
 
 
 def write_authors(path: Path, rows: Sequence[AuthorRow], known: Mapping[Place, KnownAuthor]) -> int:
-    """Write a row for each signature, then those that are known of other papers; return how many the latter are."""
-    written = {row.paper_id for row in rows}
-    others = [(place, author) for place, author in known.items() if place[0] not in written]
+    """Write a row for each signature, then what is known of others; return how many the latter are."""
+    written = {(row.paper_id, row.position) for row in rows}
+    others = [(place, author) for place, author in known.items() if place not in written]
     lines = [join_cells("" if value is None else value for value in asdict(row).values()) for row in rows]
     lines += [join_cells([*place, author.name, author.author, author.orcid, "", ""]) for place, author in others]
     write_lines(path, [join_cells(COLUMNS), *lines], errors="replace")

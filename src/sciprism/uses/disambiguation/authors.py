@@ -113,21 +113,21 @@ def disambiguate(
     listed = list({paper.id: paper for paper in reversed(read)}.values())[::-1]
     signatures, model, result.repeated = list_signatures(listed), model or PairModel.load(), len(read) - len(listed)
     result.unnamed = sum(len(paper.authors) for paper in listed) - len(signatures)
-    given = _add_orcids(listed, signatures, _match_known(listed, signatures, known or {}, result.conflicts))
+    given = _match_known(listed, signatures, known or {}, result.conflicts)
     persons = _identify(given, result.conflicts)
     ids = _IdGiver(author.author for author in (known or {}).values())
     rows: dict[int, AuthorRow] = {}
     for batch in _batch(_list_blocks(signatures, result.divided)):
         for block in _compare_blocks(batch, listed, signatures, persons, model):
-            for group in block.groups():
-                author = next(filter(None, (persons[row] for row in group)), "") or ids.give(signatures[group[0]])
-                for row in group:
-                    paper, signature = listed[signatures[row].paper], signatures[row]
-                    probability, reason = block.explain(row, group)
+            for group in block.group(model.cut):
+                author = max(block.persons[place] for place in group) or ids.give(block.signatures[group[0]])
+                for place in group:
+                    row, signature = block.rows[place], block.signatures[place]
+                    why = block.explain(place, group)
                     if persons[row]:
-                        probability, reason = None, "id given before" if given[row].author else "ORCID"
-                    place = (paper.id, signature.position + 1, signature.name)
-                    rows[row] = AuthorRow(*place, author, given[row].orcid, probability, reason)
+                        why = None, "id given before" if given[row].author else "ORCID"
+                    name = (block.papers[place].id, signature.position + 1, signature.name)
+                    rows[row] = AuthorRow(*name, author, given[row].orcid, *why)
         progress("comparing", "signatures", len(rows), len(signatures))
     result.rows = [rows[row] for row in range(len(signatures))]
     return result
@@ -136,32 +136,26 @@ def disambiguate(
 def _match_known(
     papers: Sequence[Paper], signatures: Sequence[Signature], known: Mapping[Place, KnownAuthor], conflicts: list[str]
 ) -> list[KnownAuthor]:
-    """Return what is known of each signature; nothing where the name at the place is another now."""
-    given = []
-    for signature in signatures:
-        place = papers[signature.paper].id, signature.position + 1
-        author = known.get(place, KnownAuthor())
-        if author.name and normalize(author.name) != normalize(signature.name):
-            conflicts.append(f"{place[0]}, author {place[1]}: {signature.name!r} now, not {author.name!r}; a new id")
-            author = KnownAuthor()
-        given.append(author)
-    return given
+    """Return what is known of each signature, with the ORCIDs of the papers.
 
-
-def _add_orcids(
-    papers: Sequence[Paper], signatures: Sequence[Signature], given: Sequence[KnownAuthor]
-) -> list[KnownAuthor]:
-    """Add the ORCIDs that the papers have; none that a paper has of several authors."""
+    Nothing where the name at the place is another now; no ORCID that a paper has of several authors.
+    """
     orcids = [
         {normalize(name): found[0].upper() for name, text in paper.orcids.items() if (found := ORCID.search(text))}
         for paper in papers
     ]
-    counts = [Counter(of_paper.values()) for of_paper in orcids]
-    added = []
-    for signature, author in zip(signatures, given, strict=True):
-        orcid = author.orcid or orcids[signature.paper].get(normalize(signature.name), "")
-        added.append(author._replace(orcid=orcid if author.orcid or counts[signature.paper][orcid] == 1 else ""))
-    return added
+    counts, given = [Counter(of_paper.values()) for of_paper in orcids], list[KnownAuthor]()
+    for signature in signatures:
+        place, name = (papers[signature.paper].id, signature.position + 1), normalize(signature.name)
+        author = known.get(place, KnownAuthor())
+        if author.name and normalize(author.name) != name:
+            conflicts.append(f"{place[0]}, author {place[1]}: {signature.name!r} now, not {author.name!r}; a new id")
+            author = KnownAuthor()
+        orcid = orcids[signature.paper].get(name, "")
+        if not author.orcid and counts[signature.paper][orcid] == 1:
+            author = author._replace(orcid=orcid)
+        given.append(author)
+    return given
 
 
 def _identify(given: Sequence[KnownAuthor], conflicts: list[str]) -> list[str]:
@@ -227,56 +221,49 @@ def _batch(blocks: Iterable[list[int]]) -> Iterator[list[list[int]]]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _ComparedSignatures:
-    """Signatures that are compared: their rows, the place of each, distances (n, n), and persons by row."""
+class _ComparedBlock:
+    """Signatures that are compared: rows, papers and persons of each, and distances (n, n)."""
 
     rows: list[int]
-    places: dict[int, int]
-    signatures: Sequence[Signature]
-    papers: Sequence[Paper]
+    signatures: list[Signature]
+    papers: list[Paper]
+    persons: list[str]
     distances: Doubles
-    persons: Sequence[str]
-    cut: float
 
-    def groups(self) -> list[list[int]]:
-        """Return the rows of each author, by average linkage; rows of one person are always together."""
+    def group(self, cut: float) -> list[list[int]]:
+        """Return the places of each author's, by average linkage; those of one person are always together."""
         from scipy.cluster.hierarchy import fcluster, linkage
         from scipy.spatial.distance import squareform
 
         if len(self.rows) == 1:
-            return [self.rows]
-        distances, members = self.distances.copy(), defaultdict[str, list[int]](list)
-        for place, row in enumerate(self.rows):
-            members[self.persons[row] or f"row {row}"].append(place)
+            return [[0]]
+        distances, members = self.distances.copy(), defaultdict[str | int, list[int]](list)
+        for place, person in enumerate(self.persons):
+            members[person or place].append(place)
         for places in (places for places in members.values() if len(places) > 1):
             distances[places] = distances[places].mean(0)
             distances[:, places] = distances[:, places].mean(1, keepdims=True)
             distances[np.ix_(places, places)] = 0
-        numbers = fcluster(linkage(squareform(distances, checks=False), "average"), self.cut, "distance")
         groups = defaultdict[int, list[int]](list)
-        for row, number in zip(self.rows, numbers.tolist(), strict=True):
-            groups[number].append(row)
+        numbers = fcluster(linkage(squareform(distances, checks=False), "average"), cut, "distance")
+        for place, number in enumerate(numbers.tolist()):
+            groups[number].append(place)
         return list(groups.values())
 
-    def explain(self, row: int, group: Sequence[int]) -> tuple[float | None, str]:
+    def explain(self, place: int, group: Sequence[int]) -> tuple[float | None, str]:
         """Return the probability that a signature is of the author of the nearest in its group, and why."""
-        others = [other for other in (group if len(group) > 1 else self.rows) if other != row]
+        others = [other for other in (group if len(group) > 1 else range(len(self.rows))) if other != place]
         if not others:
             return None, "no other signature of this initial and surname"
-        nearest = min(others, key=lambda other: float(self.distances[self.places[row], self.places[other]]))
-        distance = float(self.distances[self.places[row], self.places[nearest]])
-        name = f"{self.signatures[nearest].name} of {self.papers[self.signatures[nearest].paper].id}"
-        if len(group) == 1:
-            found = (
-                "must be another, by the paper or a known id"
-                if distance > 1
-                else f"has the probability {1 - distance:.2f} to be the same"
-            )
-            return None, f"the nearest, {name}, {found}"
-        likeness = _describe_likeness(
-            *((self.signatures[n], self.papers[self.signatures[n].paper]) for n in (row, nearest))
-        )
-        return round(1 - distance, 3), f"as {name}: {likeness}"
+        nearest = min(others, key=lambda other: float(self.distances[place, other]))
+        distance = float(self.distances[place, nearest])
+        name = f"{self.signatures[nearest].name} of {self.papers[nearest].id}"
+        if len(group) > 1:
+            likeness = _describe_likeness(*((self.signatures[n], self.papers[n]) for n in (place, nearest)))
+            return round(1 - distance, 3), f"as {name}: {likeness}"
+        if distance > 1:
+            return None, f"the nearest, {name}, must be another, by the paper or a known id"
+        return None, f"the nearest, {name}, has the probability {1 - distance:.2f} to be the same"
 
 
 def _describe_likeness(one: tuple[Signature, Paper], other: tuple[Signature, Paper]) -> str:
@@ -306,14 +293,14 @@ def _compare_blocks(
     signatures: Sequence[Signature],
     persons: Sequence[str],
     model: PairModel,
-) -> Iterator[_ComparedSignatures]:
+) -> Iterator[_ComparedBlock]:
     """Yield each block with the distances of its signatures; features are computed of all blocks together."""
     rows = [row for block in blocks if len(block) > 1 for row in block]
     used = {paper: place for place, paper in enumerate(dict.fromkeys(signatures[row].paper for row in rows))}
     local = [replace(signatures[row], paper=used[signatures[row].paper]) for row in rows]
     features, start = PairFeatures([papers[paper] for paper in used], local), 0
     for block in blocks:
-        size = len(block)
+        size, members, who = len(block), [signatures[row] for row in block], [persons[row] for row in block]
         distances = np.zeros((size, size))
         if size > 1:
             left, right = all_pairs(np.arange(size))
@@ -322,21 +309,14 @@ def _compare_blocks(
                 distances[one, other] = model.distances(features.table(one + start, other + start))
             start += size
         distances += distances.T
-        places = {row: place for place, row in enumerate(block)}
-        yield _ComparedSignatures(
-            block, places, signatures, papers, _set_apart(block, distances, signatures, persons), persons, model.cut
-        )
+        _set_apart(distances, np.array([signature.paper for signature in members]), who)
+        yield _ComparedBlock(block, members, [papers[signature.paper] for signature in members], who, distances)
 
 
-def _set_apart(
-    block: Sequence[int], distances: Doubles, signatures: Sequence[Signature], persons: Sequence[str]
-) -> Doubles:
+def _set_apart(distances: Doubles, papers: Rows, persons: Sequence[str]) -> None:
     """Set the distances of signatures of one paper, or of two persons, so high that nothing merges them."""
-    papers: Rows = np.array([signatures[row].paper for row in block])
-    numbers = {person: number for number, person in enumerate(dict.fromkeys(persons[row] for row in block))}
-    who, known = np.array([numbers[persons[row]] for row in block]), np.array([bool(persons[row]) for row in block])
-    same = (who[:, None] == who) & known[:, None]
-    other = known[:, None] & known & ~same
-    distances[((papers[:, None] == papers) & ~same) | other] = APART
+    numbers, given = np.unique(persons, return_inverse=True)[1], np.array(persons) != ""
+    both = given[:, None] & given
+    same = both & (numbers[:, None] == numbers)
+    distances[((papers[:, None] == papers) | both) & ~same] = APART
     np.fill_diagonal(distances, 0)
-    return distances
