@@ -18,8 +18,6 @@ from starlette.staticfiles import StaticFiles
 from sciprism.errors import InputError
 from sciprism.service import desks, embeddings, library_pages, maps, matches, pages, papers, suggestions, uploads
 from sciprism.service.background import Background
-from sciprism.service.batching import QueueFullError, TextTooLongError
-from sciprism.service.collections import UnknownNameError
 from sciprism.service.limits import Guard
 from sciprism.service.observation import Observer
 from sciprism.service.responses import Refusal, error_response
@@ -34,7 +32,7 @@ def build_app(state: ServiceState) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        tasks = [asyncio.create_task(_load(state)), asyncio.create_task(_clean(state))]
+        tasks = [asyncio.create_task(state.load()), asyncio.create_task(_clean(state))]
         yield
         for task in tasks:
             task.cancel()
@@ -53,11 +51,7 @@ def build_app(state: ServiceState) -> FastAPI:
     app.state.maps = maps.Maps(state.settings.workspace and state.settings.workspace / "maps")
     app.state.desks = state.uploads and desks.Desks(state.uploads.workspace)
     app.state.matches = Background()
-    app.include_router(embeddings.router)
-    app.include_router(papers.router)
-    app.include_router(suggestions.router)
-    app.include_router(uploads.router)
-    for part in (pages, desks, maps, matches, library_pages):
+    for part in (embeddings, papers, suggestions, uploads, pages, desks, maps, matches, library_pages):
         app.include_router(part.router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
     _add_operations(app, state)
@@ -65,14 +59,6 @@ def build_app(state: ServiceState) -> FastAPI:
     app.add_middleware(Guard, settings=state.settings, gatekeeper=state.gatekeeper)
     app.add_middleware(Observer, metrics=state.metrics)
     return app
-
-
-async def _load(state: ServiceState) -> None:
-    try:
-        await state.load()
-        log.info("ready", extra={"models": [batcher.name for batcher in state.batchers.values()]})
-    except Exception as error:  # noqa: BLE001 (the server stops and shows it)
-        state.failure = error
 
 
 async def _clean(state: ServiceState) -> None:
@@ -112,16 +98,11 @@ def _add_errors(app: FastAPI, state: ServiceState) -> None:
 
     @app.exception_handler(InputError)
     async def wrong(request: Request, error: InputError) -> Response:
-        statuses = {UnknownNameError: 404, TextTooLongError: 413}
-        return answer(request, statuses.get(type(error), 400), str(error))
+        return answer(request, getattr(error, "status", 400), str(error))
 
     @app.exception_handler(Refusal)
     async def refused(request: Request, error: Refusal) -> Response:
         return answer(request, error.status, error.message, error.headers)
-
-    @app.exception_handler(QueueFullError)
-    async def full(request: Request, error: QueueFullError) -> Response:
-        return answer(request, 429, str(error), {"retry-after": f"{error.seconds:.0f}"})
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:

@@ -18,6 +18,7 @@ from sciprism.arrays import Floats
 from sciprism.encoders.streaming import CPU_BUDGET, CUDA_BUDGET, EncodingPass, Inputs, encode_sequences, read_inputs
 from sciprism.errors import InputError
 from sciprism.formats import Format, Role
+from sciprism.service.responses import Refusal
 from sciprism.text.template import FIELDS
 
 if TYPE_CHECKING:
@@ -32,16 +33,14 @@ OnBatch = Callable[[int, int, float], None]
 POLL = 1.0  # seconds between two looks at whether the service still runs, and whether a full queue has room
 
 
-class QueueFullError(RuntimeError):
-    """Report that too many texts wait for the model. seconds: after which to try again."""
-
-    def __init__(self, waiting: int, seconds: float) -> None:
-        super().__init__(f"{waiting:,} texts wait for the model; try again in {seconds:.0f} s")
-        self.seconds = seconds
+class QueueFullError(Refusal):
+    """Report that too many texts wait for the model."""
 
 
 class TextTooLongError(InputError):
     """Report a text of more tokens than the model reads, where it is not to be truncated."""
+
+    status = 413
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +120,7 @@ class TokenBatcher:
                 await asyncio.sleep(POLL)
                 continue
             tokens = sum(len(ids) for job in self._jobs for ids in job.sequences[job.next :])
-            raise QueueFullError(self.waiting, max(1.0, tokens / self._rate))
+            raise QueueFullError.wait(f"{self.waiting:,} texts wait for the model", tokens / self._rate)
         self.waiting += len(texts)
         job = None
         try:

@@ -23,6 +23,8 @@ DEMO_PAPERS = "landmarks.jsonl"
 class UnknownNameError(InputError):
     """Report a collection, a paper or a model that the service does not have."""
 
+    status = 404
+
 
 class ServedCollection:
     """A collection under a name and a title; `open` returns the newest finished state of its folder."""

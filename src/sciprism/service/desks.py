@@ -67,8 +67,8 @@ class Desk:
             p_value = session.p_value(TARGET)
             latest = [*reversed(self.latest)]
         advice = {"p_value": p_value, "stop": p_value is not None and p_value < RISK, "target": TARGET}
-        facts = {"title": self.title, "review": self.review, "latest": latest}
-        return {"paper": paper, "verdict": verdict, **facts, **counts, **advice}
+        facts = {"paper": paper, "verdict": verdict, "title": self.title, "review": self.review, "latest": latest}
+        return facts | counts | advice
 
     def decide(self, form: Texts) -> str:
         """Store what a form decides; return the id of a record whose decision it withdrew, "" otherwise."""

@@ -7,7 +7,6 @@ import base64
 from importlib.metadata import version
 from typing import Any, Literal
 
-import numpy as np
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
@@ -18,15 +17,12 @@ from sciprism.errors import InputError
 from sciprism.formats import Format, Role
 from sciprism.papers.cleaning import is_blank
 from sciprism.service.batching import EncodedTexts, TokenBatcher
-from sciprism.service.collections import UnknownNameError
 from sciprism.service.responses import Refusal, json_response
 from sciprism.service.state import ServiceState
 
 router = APIRouter(tags=["embeddings"])
-SUFFIXES: dict[str, Role] = {"-query": "query", "-passage": "paper", "-paper": "paper"}
-"""End of a model's name -> the role of its texts: requests of OpenAI have no field for it; two are NVIDIA's."""
 ROLES: dict[str, Role] = {"query": "query", "passage": "paper", "document": "paper", "paper": "paper"}
-"""Input type or name of a prompt -> the role."""
+"""Input type, name of a prompt, or end of a model's name (OpenAI's requests have no field for it) -> the role of texts."""
 InputType = Literal["query", "passage", "document", "paper"]
 
 
@@ -72,18 +68,13 @@ async def openai_embeddings(request: Request, body: OpenAIRequest) -> Response:
     role = ROLES[body.input_type] if body.input_type else role
     encoded = await _encode(request, batcher, _read_texts(body.input), role, body.truncate, body.format)
     vectors = _finish(batcher, encoded.vectors, body.dimensions, normalize=True)
-    return json_response(
-        {
-            "object": "list",
-            "model": body.model or batcher.name,
-            "data": [
-                {"object": "embedding", "index": number, "embedding": embedding}
-                for number, embedding in enumerate(_format(vectors, body.encoding_format))
-            ],
-            "usage": {"prompt_tokens": encoded.tokens, "total_tokens": encoded.tokens},
-        },
-        _count_truncated(encoded),
-    )
+    rows: list[Any] = vectors.tolist()
+    if body.encoding_format == "base64":
+        rows = [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in vectors]
+    data = [{"object": "embedding", "index": number, "embedding": row} for number, row in enumerate(rows)]
+    usage = {"prompt_tokens": encoded.tokens, "total_tokens": encoded.tokens}
+    document = {"object": "list", "model": body.model or batcher.name, "data": data, "usage": usage}
+    return json_response(document, _count_truncated(encoded))
 
 
 @router.get("/v1/models")
@@ -91,10 +82,9 @@ async def openai_models(request: Request) -> dict[str, Any]:
     """List the models."""
     state: ServiceState = request.app.state.service
     state.check_ready()
-    names = [batcher.name for batcher in state.batchers.values()]
     models = [
-        {"id": name + end, "object": "model", "created": 0, "owned_by": "sciprism"}
-        for name in names
+        {"id": batcher.name + end, "object": "model", "created": 0, "owned_by": "sciprism"}
+        for batcher in state.batchers.values()
         for end in ("", "-query", "-paper")
     ]
     return {"object": "list", "data": models}
@@ -149,26 +139,23 @@ async def info(request: Request) -> dict[str, Any]:
 
 
 def _find_model(state: ServiceState, name: str) -> tuple[TokenBatcher, Role]:
-    """Return the model of a name with or without a suffix, and the role that it says."""
-    try:
-        return state.find_batcher(name), "paper"
-    except UnknownNameError:
-        for suffix, role in SUFFIXES.items():
-            if name.endswith(suffix):
-                return state.find_batcher(name.removesuffix(suffix)), role
-        raise
+    """Return the model of a name with or without the role of texts at its end, and the role."""
+    model, _, end = name.rpartition("-")
+    if end in ROLES and name not in (batcher.name for batcher in state.batchers.values()):
+        return state.find_batcher(model), ROLES[end]
+    return state.find_batcher(name), "paper"
 
 
 def _read_texts(given: str | list[str] | list[int] | list[list[int]]) -> list[str]:
     if isinstance(given, str):
         return [given]
     texts = [text for text in given if isinstance(text, str)]
-    if len(texts) < len(given):
-        raise InputError(
-            "input holds numbers of tokens, which are of another model's vocabulary; send texts "
-            "(LangChain: OpenAIEmbeddings(check_embedding_ctx_length=False))"
-        )
-    return texts
+    if len(texts) == len(given):
+        return texts
+    raise InputError(
+        "input holds numbers of tokens, which are of another model's vocabulary; send texts "
+        "(LangChain: OpenAIEmbeddings(check_embedding_ctx_length=False))"
+    )
 
 
 async def _encode(
@@ -194,12 +181,6 @@ def _finish(batcher: TokenBatcher, vectors: Floats, dimensions: int | None, *, n
     if dimensions not in (None, encoder.dim):
         raise InputError(f"dimensions is {dimensions}; {batcher.name} has {encoder.dim}, which cannot be fewer")
     return normalize_rows(vectors) if normalize and encoder.distance == "cosine" else vectors
-
-
-def _format(vectors: Floats, encoding: str) -> list[Any]:
-    if encoding == "float":
-        return list(vectors.tolist())
-    return [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in np.ascontiguousarray(vectors)]
 
 
 def _count_truncated(encoded: EncodedTexts) -> dict[str, str]:

@@ -89,7 +89,11 @@ class Guard:
             nonlocal sent
             if message["type"] == "http.response.start":
                 sent = True
-                self._add_headers(scope, message)
+                added = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    added.setdefault(name, value)
+                if session := state.get("new_session"):
+                    added.append("set-cookie", session_cookie(scope, session))
             await send(message)
 
         try:
@@ -104,9 +108,7 @@ class Guard:
                 message = f"the answer took longer than {self.settings.deadline:g} s"
                 await error_response(504, message)(scope, receive, send_checked)
         except Refusal as refusal:
-            response = self._redirect(scope, headers) if refusal.status == 401 else None
-            response = response or error_response(refusal.status, refusal.message, refusal.headers)
-            await response(scope, receive, send_checked)
+            await _refuse(scope, headers, refusal)(scope, receive, send_checked)
         except Exception as error:  # noqa: BLE001 (the service goes on; messages may hold texts and are not logged)
             place = traceback.extract_tb(error.__traceback__)[-1]
             details = {"error": type(error).__name__, "place": f"{Path(place.filename).name}:{place.lineno}"}
@@ -116,7 +118,10 @@ class Guard:
 
     def _admit(self, scope: Scope, headers: Headers) -> Identity:
         """Return who may pass. Raises Refusal for all others."""
-        host = _host_name(headers.get("host", ""))
+        try:
+            host = (urlsplit(f"//{headers.get('host', '')}").hostname or "").lower()
+        except ValueError:
+            host = ""
         if host not in self._hosts and not _is_address(host):
             raise Refusal(400, f"the host {host!r} is not served here; start with --allow-host {host or 'NAME'}")
         address = (scope.get("client") or ("unknown",))[0]
@@ -125,17 +130,15 @@ class Guard:
         identity = self.gatekeeper.identify(authorization, cookie)
         if identity is None:
             if scope["path"] not in OPEN_PATHS and not scope["path"].startswith(STATIC):
-                wait = self._failures.take(address) if authorization else 0.0
-                if wait:
-                    raise Refusal(429, "too many wrong tokens", {"retry-after": f"{max(1.0, wait):.0f}"})
+                if authorization and (wait := self._failures.take(address)):
+                    raise Refusal.wait("too many wrong tokens", wait)
                 message = "a token is required: send the header Authorization: Bearer TOKEN"
                 raise Refusal(401, message, {"www-authenticate": "Bearer"})
             identity = Identity("")
         self._check_origin(scope, headers)
         client = address if identity.owner in ("", EVERYONE) else identity.owner
         if self._rates is not None and scope["path"] not in OPEN_PATHS and (wait := self._rates.take(client)):
-            message = f"more than {self.settings.rate:g} requests a second of one client"
-            raise Refusal(429, message, {"retry-after": f"{max(1.0, wait):.0f}"})
+            raise Refusal.wait(f"more than {self.settings.rate:g} requests a second of one client", wait)
         return identity
 
     def _check_origin(self, scope: Scope, headers: Headers) -> None:
@@ -206,20 +209,14 @@ class Guard:
                 task.cancel()
             await asyncio.gather(work, gone, return_exceptions=True)
 
-    def _redirect(self, scope: Scope, headers: Headers) -> Response | None:
-        """Return the way to the sign-in for a browser, None for a program."""
-        if scope["method"] != "GET" or "text/html" not in headers.get("accept", ""):
-            return None
-        query = scope["query_string"].decode("latin-1")
-        target = scope["path"] + (f"?{query}" if query else "")
-        return RedirectResponse(f"/sign-in?next={quote(target, safe='')}", 303)
 
-    def _add_headers(self, scope: Scope, message: Message) -> None:
-        headers = MutableHeaders(scope=message)
-        for name, value in HEADERS.items():
-            headers.setdefault(name, value)
-        if session := scope["state"].get("new_session"):
-            headers.append("set-cookie", session_cookie(scope, session))
+def _refuse(scope: Scope, headers: Headers, refusal: Refusal) -> Response:
+    """Return the way to the sign-in for a browser without a token, an error otherwise."""
+    if refusal.status != 401 or scope["method"] != "GET" or "text/html" not in headers.get("accept", ""):
+        return error_response(refusal.status, refusal.message, refusal.headers)
+    query = scope["query_string"].decode("latin-1")
+    target = scope["path"] + (f"?{query}" if query else "")
+    return RedirectResponse(f"/sign-in?next={quote(target, safe='')}", 303)
 
 
 def session_cookie(scope: Scope, session: str) -> str:
@@ -233,13 +230,6 @@ async def _wait_until_gone(receive: Receive) -> Message:
     while (message := await receive())["type"] != "http.disconnect":
         pass
     return message
-
-
-def _host_name(header: str) -> str:
-    try:
-        return (urlsplit(f"//{header}").hostname or "").lower()
-    except ValueError:
-        return ""
 
 
 def _is_address(host: str) -> bool:

@@ -22,24 +22,18 @@ class Metrics:
     """The measurements of one service."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
+        self.registry = registry = CollectorRegistry()
         labels = ("method", "path", "status")
-        self.seconds = Histogram(
-            "sciprism_request_seconds", "Seconds of a request", labels, registry=self.registry, buckets=SECONDS
-        )
-        self.errors = Counter("sciprism_errors_total", "Requests with status 500 or more", registry=self.registry)
-        self.active = Gauge("sciprism_requests_active", "Requests that are answered now", registry=self.registry)
-        self.queue = Gauge("sciprism_queue_texts", "Texts that wait for a model", registry=self.registry)
-        self.batch_texts = Counter("sciprism_encoded_texts_total", "Texts that were encoded", registry=self.registry)
-        self.truncated = Counter(
-            "sciprism_truncated_texts_total", "Texts longer than the model reads", registry=self.registry
-        )
-        self.batch_tokens = Histogram(
-            "sciprism_batch_tokens", "Tokens of a batch", registry=self.registry, buckets=TOKENS
-        )
-        self.batch_seconds = Histogram(
-            "sciprism_batch_seconds", "Seconds of a batch", registry=self.registry, buckets=SECONDS
-        )
+        seconds: dict[str, Any] = {"registry": registry, "buckets": SECONDS}
+        self.seconds = Histogram("sciprism_request_seconds", "Seconds of a request", labels, **seconds)
+        self.errors = Counter("sciprism_errors_total", "Requests with status 500 or more", registry=registry)
+        self.active = Gauge("sciprism_requests_active", "Requests that are answered now", registry=registry)
+        self.queue = Gauge("sciprism_queue_texts", "Texts that wait for a model", registry=registry)
+        self.batch_texts = Counter("sciprism_encoded_texts_total", "Texts that were encoded", registry=registry)
+        too_long = "Texts longer than the model reads"
+        self.truncated = Counter("sciprism_truncated_texts_total", too_long, registry=registry)
+        self.batch_tokens = Histogram("sciprism_batch_tokens", "Tokens of a batch", registry=registry, buckets=TOKENS)
+        self.batch_seconds = Histogram("sciprism_batch_seconds", "Seconds of a batch", **seconds)
 
     def count_batch(self, texts: int, tokens: int, seconds: float) -> None:
         """Count a batch of a model."""

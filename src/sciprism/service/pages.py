@@ -97,7 +97,7 @@ async def sign_in(request: Request) -> Response:
     target, owner = _own_path(form.get("next", ["/"])[0]), gatekeeper.find_owner(form.get("token", [""])[0].strip())
     if not owner:
         if wait := request.app.state.service.sign_ins.take((request.client or ("unknown",))[0]):
-            raise Refusal(429, "too many wrong tokens", {"retry-after": f"{max(1.0, wait):.0f}"})
+            raise Refusal.wait("too many wrong tokens", wait)
         return render(request, "sign_in.html", 401, next=target, error="This token is not known.")
     response = RedirectResponse(target, 303)
     response.headers.append("set-cookie", session_cookie(request.scope, gatekeeper.start_session(owner)))

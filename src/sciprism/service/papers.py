@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
@@ -65,9 +65,7 @@ class Conditions(RequestBody):
         """Return the filter. Raises InputError for a span of years that ends before it begins."""
         if self.year_from is not None and self.year_to is not None and self.year_from > self.year_to:
             raise InputError(f"the years {self.year_from} to {self.year_to} end before they begin")
-        return Filter(
-            year_from=self.year_from, year_to=self.year_to, venue=self.venue, field=self.field, author=self.author
-        )
+        return Filter(**self.model_dump(include={"year_from", "year_to", "venue", "field", "author"}))
 
 
 class SearchRequest(Conditions):
@@ -142,10 +140,11 @@ async def find_paper(request: Request, collection: str, id: str) -> Paper:
     return await use_collection(request, collection, work)
 
 
-def describe_rankings(request: Request, kind: str, body: Conditions, mode: str, ranked: Sequence[Ranking]) -> Any:
+def _answer(request: Request, kind: str, body: SearchRequest | SimilarRequest, ranked: Sequence[Ranking]) -> Response:
     """Return the document of rankings, as the command of that name prints it."""
-    names = {"collection": name_collection(request, body.collection), "mode": mode}
-    return {"schema": f"sciprism.{kind}/1", **names, "rankings": [ranking.to_json() for ranking in ranked]}
+    names = {"collection": name_collection(request, body.collection), "mode": body.mode}
+    rankings = [ranking.to_json() for ranking in ranked]
+    return json_response({"schema": f"sciprism.{kind}/1", **names, "rankings": rankings})
 
 
 def name_collection(request: Request, name: str) -> str:
@@ -162,7 +161,7 @@ async def get_search(request: Request, query: Annotated[SearchRequest, Query()])
 @router.post("/search")
 async def post_search(request: Request, body: SearchRequest) -> Response:
     """Rank the papers of a collection for each query."""
-    return json_response(describe_rankings(request, "search", body, body.mode, await rank_queries(request, body)))
+    return _answer(request, "search", body, await rank_queries(request, body))
 
 
 @router.get("/similar")
@@ -174,7 +173,7 @@ async def get_similar(request: Request, query: Annotated[SimilarTo, Query()]) ->
 @router.post("/similar")
 async def post_similar(request: Request, body: SimilarRequest) -> Response:
     """Rank the papers of a collection that are nearest to one of them, or to papers from elsewhere."""
-    return json_response(describe_rankings(request, "similar", body, body.mode, await rank_similar(request, body)))
+    return _answer(request, "similar", body, await rank_similar(request, body))
 
 
 @router.get("/papers/{id:path}")

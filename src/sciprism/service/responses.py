@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Self
 
 from pydantic_core import to_json
 from starlette.responses import Response
@@ -15,6 +15,13 @@ class Refusal(Exception):  # noqa: N818 (an answer, not a failure)
     def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(message)
         self.status, self.message, self.headers = status, message, headers or {}
+
+    @classmethod
+    def wait(cls, message: str, seconds: float) -> Self:
+        """Return the refusal of a request that may come again after some seconds."""
+        return cls(
+            429, f"{message}; try again in {max(1.0, seconds):.0f} s", {"retry-after": f"{max(1.0, seconds):.0f}"}
+        )
 
 
 def json_response(document: Any, headers: dict[str, str] | None = None, status: int = 200) -> Response:

@@ -10,6 +10,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 
 import uvicorn
 
@@ -20,7 +21,6 @@ from sciprism.service.observation import JsonLines
 from sciprism.service.state import ServiceState
 
 GRACE = 20  # seconds that requests in progress get after a stop
-STEP = 0.2  # seconds between two looks at whether the models could be loaded
 
 
 def serve(state: ServiceState, on_start: Callable[[str], None]) -> None:
@@ -40,10 +40,11 @@ def serve(state: ServiceState, on_start: Callable[[str], None]) -> None:
         timeout_graceful_shutdown=GRACE,
     )
     server = _Server(config)
+    state.stop = partial(setattr, server, "should_exit", True)
     host, port = listener.getsockname()[:2]
     on_start(f"http://{f'[{host}]' if ':' in host else host}:{port}")
     with lock_folder(settings.workspace) if settings.workspace else nullcontext():
-        asyncio.run(_run(server, listener, state))
+        asyncio.run(server.serve(sockets=[listener]))
     if state.failure is not None:
         raise state.failure
 
@@ -58,14 +59,6 @@ class _Server(uvicorn.Server):
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self.handle_exit, number, None)
         yield
-
-
-async def _run(server: uvicorn.Server, listener: socket.socket, state: ServiceState) -> None:
-    serving = asyncio.create_task(server.serve(sockets=[listener]))
-    while not serving.done() and not state.ready:
-        await asyncio.wait({serving}, timeout=STEP)
-        server.should_exit = server.should_exit or state.failure is not None
-    await serving
 
 
 def _listen(host: str, port: int) -> socket.socket:

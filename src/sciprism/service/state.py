@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
     from sciprism.store import StoredCollection
 
+log = logging.getLogger("sciprism.service")
 Result = TypeVar("Result")
 THREADS = 8  # uses that run at once; their encoding shares the batches
 
@@ -41,25 +43,27 @@ class ServiceState:
         self.taggers: list[ServedTagger] = []
         self.searches: CallGroups[str, Ranking] = CallGroups(QUERY_BATCH)
         self.failure: BaseException | None = None
+        self.stop: Callable[[], None] = lambda: None  # ends the server, where the models cannot be loaded
         self.uploads = self._open_workspace()
         self._threads = ThreadPoolExecutor(THREADS, "use")
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    @property
-    def ready(self) -> bool:
-        """Return whether the models are loaded."""
-        return bool(self.batchers)
-
     async def load(self) -> None:
-        """Load the models, in another thread."""
+        """Load the models, in another thread; where that fails, keep the failure and stop."""
         self._loop = asyncio.get_running_loop()
-        encoders = await asyncio.to_thread(load_encoders, self.collections, self.model)
-        first = next(iter(encoders.values()))
-        self.taggers = [await asyncio.to_thread(ServedTagger, path, first) for path in self.settings.tagger]
+        try:
+            encoders = await asyncio.to_thread(load_encoders, self.collections, self.model)
+            first = next(iter(encoders.values()))
+            self.taggers = [await asyncio.to_thread(ServedTagger, path, first) for path in self.settings.tagger]
+        except Exception as error:  # noqa: BLE001 (the server stops and shows it)
+            self.failure = error
+            self.stop()
+            return
         options: dict[str, Any] = {"budget": self.settings.batch_tokens, "queue": self.settings.queue}
         options["on_batch"] = self.metrics.count_batch
         self.batchers = {fingerprint: TokenBatcher(encoder, **options) for fingerprint, encoder in encoders.items()}
         self.metrics.queue.set_function(lambda: sum(item.waiting for item in self.batchers.values()))
+        log.info("ready", extra={"models": [batcher.name for batcher in self.batchers.values()]})
         if self.uploads is not None:
             self.uploads.resume()
 
@@ -87,7 +91,7 @@ class ServiceState:
 
     def check_ready(self) -> None:
         """Raise Refusal while the models are loaded."""
-        if not self.ready:
+        if not self.batchers:
             raise Refusal(503, "the model is being loaded; try again in a few seconds", {"retry-after": "2"})
 
     async def run(self, work: Callable[..., Result], *args: Any) -> Result:

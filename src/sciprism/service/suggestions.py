@@ -103,8 +103,7 @@ async def tag(request: Request, body: TagRequest) -> Response:
 @router.post("/recommend")
 async def post_recommend(request: Request, body: RecommendRequest) -> Response:
     """Rank the papers of a collection for someone by the papers that they have."""
-    options = {"k", "interests", "balance", "diversity", "half_life"}
-    settings = RecommendSettings(**body.model_dump(include=options))
+    settings = RecommendSettings(**body.model_dump(exclude={"library", "unwanted", "collection"}))
 
     def work(stored: StoredCollection, encoder: Encoder) -> dict[str, Any]:
         library, unwanted = collect(stored, body.library), collect(stored, body.unwanted)
