@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict, deque
 from dataclasses import dataclass, field
 from itertools import chain
-from json import dumps, loads
+from json import dumps
 from pathlib import Path
 from threading import Lock
 from typing import Annotated, Any
@@ -16,6 +16,7 @@ from starlette.responses import FileResponse, PlainTextResponse, RedirectRespons
 
 from sciprism.errors import InputError
 from sciprism.papers.bibliography_entries import format_ris
+from sciprism.service.background import read_document
 from sciprism.service.collections import UnknownNameError
 from sciprism.service.library_pages import Library
 from sciprism.service.pages import render
@@ -127,8 +128,7 @@ class Desks:
 def _read_review(item: WorkspaceItem) -> Texts:
     if item.kind != KIND:
         raise UnknownNameError(f"{item.id!r} is no review")
-    review: Texts = loads((item.folder / REVIEW).read_text(encoding="utf-8"))
-    return review
+    return read_document(item.folder / REVIEW)
 
 
 def _find_desks(request: Request) -> Desks:

@@ -22,7 +22,7 @@ from sciprism.service.state import ServiceState
 
 router = APIRouter(tags=["embeddings"])
 ROLES: dict[str, Role] = {"query": "query", "passage": "paper", "document": "paper", "paper": "paper"}
-"""Input type, name of a prompt, or end of a model's name (OpenAI's requests have no field for it) -> the role of texts."""
+"""Input type, name of a prompt, or end of a model's name, as OpenAI's requests have no field for it -> the role."""
 InputType = Literal["query", "passage", "document", "paper"]
 
 

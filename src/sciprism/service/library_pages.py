@@ -28,12 +28,12 @@ from sciprism.service.papers import (
     use_collection,
 )
 from sciprism.service.state import ServiceState
-from sciprism.store import Filter, StoredCollection
 from sciprism.text.sentences import split_sentences
 from sciprism.uses.tagging.suggestions import TagChoice
 
 router = APIRouter(prefix="/library/{name}", include_in_schema=False)
 MODES = {"exact": "Meaning", "lexical": "Words", "hybrid": "Both"}
+FILTERS = ("year_from", "year_to", "venue", "field")
 PAGE = 20  # papers of a page
 REASONED = 3  # pages whose reasons the model finds: it reads all papers before them again
 MAP_PACKAGES = ("umap", "fast_hdbscan")
@@ -77,15 +77,10 @@ async def search_page(
     library: Library,
     q: str = "",
     mode: str = "exact",
-    year_from: str = "",
-    year_to: str = "",
-    venue: str = "",
-    field: str = "",
     page: Annotated[int, Query(ge=1, le=MAX_K // PAGE)] = 1,
 ) -> Response:
     """Show the search of a collection and what a query finds."""
-    filters = {"year_from": year_from.strip(), "year_to": year_to.strip(), "venue": venue.strip()}
-    filters["field"] = field.strip()
+    filters = {name: request.query_params.get(name, "").strip() for name in FILTERS}
     values = {"q": q, "mode": mode, "page": page, "filters": filters, "hits": None, "error": ""}
     if q.strip():
         try:
@@ -105,17 +100,13 @@ async def _search(request: Request, library: dict[str, Any], values: dict[str, A
     conditions = {"collection": library["name"], "q": [query], "mode": mode, "k": depth}
     body = SearchRequest.model_validate(conditions | stated | {"why": mode != "lexical" and page <= REASONED})
     hits = (await rank_queries(request, body))[0].hits
-    total = len(hits) if mode == "lexical" else _count(library["stored"], body.build())
+    mask = library["stored"].mask(body.build())
+    total = len(hits) if mode == "lexical" else library["papers"] if mask is None else int(mask.sum())
     facts = {"q": query, "mode": mode, **stated}
     links = {number: "?" + urlencode(facts | {"page": number}) for number in (page - 1, page + 1)}
     shown = [(hit, hit.why or _find_sentence(hit.paper, query)) for hit in hits[(page - 1) * PAGE : page * PAGE]]
     more = page * PAGE < min(total, MAX_K)
     return {"hits": shown, "total": total, "first": (page - 1) * PAGE + 1, "links": links, "more": more, "top": MAX_K}
-
-
-def _count(stored: StoredCollection, chosen: Filter) -> int:
-    mask = stored.mask(chosen)
-    return len(stored) if mask is None else int(mask.sum())
 
 
 def _find_sentence(paper: Paper, query: str) -> str:

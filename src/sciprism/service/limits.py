@@ -165,8 +165,7 @@ class Guard:
     def _start_session(self, scope: Scope, headers: Headers, state: MutableMapping[str, Any]) -> None:
         """Give a browser without a session one where everyone is let in, so that its requests carry a token too."""
         identity: Identity = state["identity"]
-        wants_page = scope["method"] == "GET" and "text/html" in headers.get("accept", "")
-        if self.gatekeeper.open and wants_page and not identity.session:
+        if self.gatekeeper.open and not identity.session and _wants_page(scope, headers):
             state["new_session"] = self.gatekeeper.start_session(identity.owner)
             state["identity"] = Identity(identity.owner, state["new_session"])
 
@@ -210,9 +209,13 @@ class Guard:
             await asyncio.gather(work, gone, return_exceptions=True)
 
 
+def _wants_page(scope: Scope, headers: Headers) -> bool:
+    return scope["method"] == "GET" and "text/html" in headers.get("accept", "")
+
+
 def _refuse(scope: Scope, headers: Headers, refusal: Refusal) -> Response:
     """Return the way to the sign-in for a browser without a token, an error otherwise."""
-    if refusal.status != 401 or scope["method"] != "GET" or "text/html" not in headers.get("accept", ""):
+    if refusal.status != 401 or not _wants_page(scope, headers):
         return error_response(refusal.status, refusal.message, refusal.headers)
     query = scope["query_string"].decode("latin-1")
     target = scope["path"] + (f"?{query}" if query else "")

@@ -70,13 +70,9 @@ def delete_item(request: Request, page: Literal["uploads", "matching"], id: str)
 def docs_page(request: Request) -> Response:
     """List the addresses for programs."""
     document = request.app.openapi()
+    schemas = document["components"]["schemas"]
     operations = [
-        {
-            "method": method.upper(),
-            "path": path,
-            "summary": operation.get("description", ""),
-            "fields": list(_list_fields(operation, document["components"]["schemas"])),
-        }
+        (f"{method.upper()} {path}", operation.get("description", ""), [*_list_fields(operation, schemas)])
         for path, methods in document["paths"].items()
         for method, operation in methods.items()
     ]
@@ -117,15 +113,14 @@ def _own_path(target: str) -> str:
     return target if target.startswith("/") and not target.startswith(("//", "/\\")) else "/"
 
 
-def _list_fields(operation: dict[str, Any], schemas: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the parameters of an address, and the fields of its body."""
+def _list_fields(operation: dict[str, Any], schemas: dict[str, Any]) -> Iterator[tuple[str, bool, str]]:
+    """Yield the parameters of an address and the fields of its body: name, whether it is required, its kind."""
     for parameter in operation.get("parameters", ()):
-        kind = _describe_kind(parameter["schema"])
-        yield {"name": parameter["name"], "required": parameter.get("required", False), "kind": kind}
+        yield parameter["name"], parameter.get("required", False), _describe_kind(parameter["schema"])
     content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
     body = schemas.get(content.get("schema", {}).get("$ref", "").rpartition("/")[2], {})
     for name, schema in body.get("properties", {}).items():
-        yield {"name": name, "required": name in body.get("required", ()), "kind": _describe_kind(schema)}
+        yield name, name in body.get("required", ()), _describe_kind(schema)
 
 
 def _describe_kind(schema: dict[str, Any]) -> str:

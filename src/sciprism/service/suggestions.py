@@ -91,8 +91,7 @@ async def tag(request: Request, body: TagRequest) -> Response:
     if name not in taggers:
         raise UnknownNameError(f"no tagger {name!r} is served; there is {', '.join(taggers) or 'none (--tagger)'}")
     options = body.model_dump(include={"limit", "threshold", "branch", "parents"})
-    choice = TagChoice(excluded=body.exclude, **options)
-    encoder = state.share_model(taggers[name].fingerprint)
+    choice, encoder = TagChoice(excluded=body.exclude, **options), state.share_model(taggers[name].fingerprint)
     if any(isinstance(paper, str) for paper in body.papers):
         papers = await use_collection(request, body.collection, lambda stored, _: collect(stored, body.papers))
     else:
@@ -107,10 +106,10 @@ async def post_recommend(request: Request, body: RecommendRequest) -> Response:
 
     def work(stored: StoredCollection, encoder: Encoder) -> dict[str, Any]:
         library, unwanted = collect(stored, body.library), collect(stored, body.unwanted)
-        inputs = {"library": [paper.id for paper in library], "new": [name_collection(request, body.collection)]}
+        inputs = {"library": [paper.id for paper in library], "unwanted": [paper.id for paper in unwanted]}
         recommended = recommend(library, stored, unwanted=unwanted, settings=settings, model=encoder)
-        inputs["unwanted"] = [paper.id for paper in unwanted]
-        return {"schema": "sciprism.recommend/1", **inputs, "output": [], **recommended.to_json()}
+        names = {"schema": "sciprism.recommend/1", "new": [name_collection(request, body.collection)], "output": []}
+        return {**names, **inputs, **recommended.to_json()}
 
     return json_response(await use_collection(request, body.collection, work))
 

@@ -102,10 +102,8 @@ class Workspace:
         """Return the bytes of all files of an owner."""
         total = 0
         for path in self._home(owner).rglob("*"):
-            try:
+            with suppress(FileNotFoundError):  # a temporary file
                 total += path.stat().st_size if path.is_file() else 0
-            except FileNotFoundError:  # a temporary file
-                continue
         return total
 
     def clean(self) -> int:
