@@ -96,7 +96,6 @@ def test_own_curves_are_fitted_stored_and_used(folder, monkeypatch):
     rows = scale.describe(0.9)["relations"]
     assert [row["relation"] for row in rows] == ["they share a field", "one cites the other"]
     assert rows[0]["probability"] > 0.9 > rows[0]["base_rate"]
-    monkeypatch.setattr(calibration, "SHIPPED", folder / "calibration.json")
     (folder / "calibration.json").rename(folder.parent / "shipped.json")
     monkeypatch.setattr(calibration, "SHIPPED", folder.parent / "shipped.json")
     assert len(SimilarityScale(stored).curves) == 2

@@ -17,7 +17,7 @@ from sciprism.papers.languages import guess_language
 from sciprism.papers.records import Paper, Signature
 
 CHUNK = 20_000  # pairs at once: the n-gram rows of more would exceed the cache
-MAX_UNION = 5000  # cap of the union of long lists (coauthors, references)
+CAPS = {"coauthor-grams": 5000, "reference-authors": 5000}  # of the union of long lists
 MAX_DISTANCE = 50  # of years or positions
 CHARACTER_SIZES = (2, 3, 4)
 WORD_SIZES = (1, 2, 3)
@@ -28,6 +28,9 @@ under upon using via was we were which with within without
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 PREFIX_SCALE = 0.1  # Winkler's weight of each letter of the common prefix, four at most
 UNKNOWN_LANGUAGES = ("Latin script", "none")  # guesses that name no language
+
+
+Bag = Callable[[Paper], Iterable[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,7 @@ FEATURES: tuple[Feature, ...] = (
     *_group("journal", "0journal"),
     *_group("advanced", "0levenshtein 0prefix 0subsequence 0jaro-winkler"),
 )
+COLUMNS = {feature.name: number for number, feature in enumerate(FEATURES)}
 NAME_GROUPS = frozenset({"name", "counts", "advanced"})
 """Groups that the second, "nameless" model does not use."""
 
@@ -86,14 +90,13 @@ class PairFeatures:
         self._emails = [signature.email.casefold().partition("@")[::2] for signature in signatures]
         self._counts = _count_names(self._names, papers)
         coauthors = [[parse_name(name) for name in signature.coauthors] for signature in signatures]
-        self._affiliations = BagMatrix(
-            [gram for place in signature.affiliations for gram in character_ngrams(place)] for signature in signatures
-        )
-        self._coauthor_blocks = BagMatrix({name.block for name in names} for names in coauthors)
-        self._coauthor_names = BagMatrix({name.whole for name in names} for names in coauthors)
-        self._coauthor_grams = BagMatrix(
-            [gram for name in names for gram in character_ngrams(name.whole)] for names in coauthors
-        )
+        bags: dict[str, Iterator[Iterable[str]]] = {
+            "affiliation": ([gram for x in one.affiliations for gram in character_ngrams(x)] for one in signatures),
+            "coauthor-blocks": ({name.block for name in names} for names in coauthors),
+            "coauthor-names": ({name.whole for name in names} for names in coauthors),
+            "coauthor-grams": ([gram for x in names for gram in character_ngrams(x.whole)] for names in coauthors),
+        }
+        self._bags = {name: BagMatrix(texts) for name, texts in bags.items()}
         self._about = _PaperFeatures(papers, np.unique(self._papers))
 
     @property
@@ -118,16 +121,12 @@ class PairFeatures:
         counts = np.minimum(one, other), np.maximum(one, other)[:, :2]  # NaN where either side is
         table[:, find_columns(["counts"])] = np.concatenate(counts, axis=1)
         columns = {
-            "affiliation": self._affiliations.jaccard(left, right),
-            "coauthor-blocks": self._coauthor_blocks.jaccard(left, right),
-            "coauthor-grams": self._coauthor_grams.jaccard(left, right, MAX_UNION),
-            "coauthor-names": self._coauthor_names.jaccard(left, right),
+            **{name: bags.jaccard(left, right, CAPS.get(name, np.inf)) for name, bags in self._bags.items()},
             "position": np.minimum(np.abs(self._positions[left] - self._positions[right]), MAX_DISTANCE),
             **self._about.columns(self._papers[left], self._papers[right]),
         }
-        for number, feature in enumerate(FEATURES):
-            if feature.name in columns:
-                table[:, number] = columns[feature.name]
+        for name, values in columns.items():
+            table[:, COLUMNS[name]] = values
 
     def _name_features(self, left: Rows, right: Rows) -> Floats:
         """Compare names, each distinct pair once: a block has few."""
@@ -175,29 +174,22 @@ class _PaperFeatures:
         self._certain = np.array([guess not in UNKNOWN_LANGUAGES for guess in guesses])
         self.english = np.array([guess in ("English", *UNKNOWN_LANGUAGES) for guess in guesses])
 
-        def used_bags(bag: Callable[[Paper], Iterable[str]]) -> Iterator[Iterable[str]]:
-            return (bag(paper) if row in with_mentions else () for row, paper in enumerate(papers))
+        def cited(bag: Bag) -> Bag:
+            return lambda paper: [x for r in paper.references if r in by_id for x in bag(by_id[r])]
 
-        def cited_bags(bag: Callable[[Paper], Iterable[str]]) -> BagMatrix:
-            return BagMatrix(
-                used_bags(lambda paper: [x for r in paper.references if r in by_id for x in bag(by_id[r])])
-            )
-
+        bags: dict[str, Bag] = {
+            "venue": lambda paper: character_ngrams(paper.venue),
+            "title-words": lambda paper: word_ngrams(paper.title),
+            "title-characters": lambda paper: character_ngrams(paper.title),
+            "reference-authors": cited(lambda p: [gram for name in p.authors for gram in character_ngrams(name)]),
+            "reference-titles": cited(lambda paper: word_ngrams(paper.title)),
+            "reference-venues": cited(lambda paper: character_ngrams(paper.venue)),
+            "reference-blocks": cited(lambda paper: [parse_name(name).block for name in paper.authors]),
+            "references": lambda paper: set(paper.references),
+        }
         self._bags = {
-            "venue": (BagMatrix(used_bags(lambda paper: character_ngrams(paper.venue))), np.inf),
-            "title-words": (BagMatrix(used_bags(lambda paper: word_ngrams(paper.title))), np.inf),
-            "title-characters": (BagMatrix(used_bags(lambda paper: character_ngrams(paper.title))), np.inf),
-            "reference-authors": (
-                cited_bags(lambda p: [g for name in p.authors for g in character_ngrams(name)]),
-                MAX_UNION,
-            ),
-            "reference-titles": (cited_bags(lambda paper: word_ngrams(paper.title)), np.inf),
-            "reference-venues": (cited_bags(lambda paper: character_ngrams(paper.venue)), np.inf),
-            "reference-blocks": (
-                cited_bags(lambda p: [parse_name(name).block for name in p.authors]),
-                np.inf,
-            ),
-            "references": (BagMatrix(used_bags(lambda paper: set(paper.references))), np.inf),
+            name: BagMatrix(bag(paper) if row in with_mentions else () for row, paper in enumerate(papers))
+            for name, bag in bags.items()
         }
 
     def columns(self, left: Rows, right: Rows) -> dict[str, Floats]:
@@ -208,7 +200,7 @@ class _PaperFeatures:
             for i, j in zip(left.tolist(), right.tolist(), strict=True)
         ]
         return {
-            **{name: bags.jaccard(left, right, cap) for name, (bags, cap) in self._bags.items()},
+            **{name: bags.jaccard(left, right, CAPS.get(name, np.inf)) for name, bags in self._bags.items()},
             "year": np.minimum(np.abs(self._years[left] - self._years[right]), MAX_DISTANCE),
             "self-citation": np.array(cites, np.float32),
             "abstracts": self._abstracts[left] + self._abstracts[right],

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from sciprism.arrays import Doubles, Floats
-from sciprism.uses.disambiguation.features import FEATURES
+from sciprism.uses.disambiguation.features import COLUMNS, FEATURES
 
 DEFAULT = Path(__file__).with_name("same_author.json")
-COLUMNS = {feature.name: number for number, feature in enumerate(FEATURES)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from sciprism.arrays import Rows
 from sciprism.errors import InputError
 from sciprism.files import describe_wrong_path, join_cells, write_atomically, write_lines
 from sciprism.store import StoredCollection
@@ -108,24 +108,17 @@ def write_neighbours(drawn: PaperMap, stored: StoredCollection, path: Path) -> i
     """Write the graph of nearest papers, each pair once, as .csv or .graphml; return how many pairs."""
     if path.suffix.lower() not in GRAPHS:
         raise InputError(f"{path}: the name of a graph must end with {' or '.join(GRAPHS)}")
-    pairs, distances = list_pairs(drawn)
+    there = drawn.nearest.numbers >= 0
+    pairs = np.sort(np.stack([np.nonzero(there)[0], drawn.nearest.numbers[there]], axis=1), axis=1)
+    pairs, first = np.unique(pairs, axis=0, return_index=True)
+    distances = drawn.nearest.distances[there][first]
     similarities = 1 - distances if stored.manifest.encoder.distance != "euclidean" else 1 / (1 + distances)
     edges = zip(pairs.tolist(), similarities.tolist(), strict=True)
     named = ((drawn.ids[one], drawn.ids[other], f"{similarity:.6g}") for (one, other), similarity in edges)
-    if path.suffix.lower() == ".csv":
-        lines = map(join_cells, (("source", "target", "similarity"), *named))
-        write_lines(path, lines, errors="replace")
-    else:
-        write_lines(path, _write_graphml(drawn, stored, named), errors="replace")
+    is_table = path.suffix.lower() == ".csv"
+    table = map(join_cells, chain([("source", "target", "similarity")], named))
+    write_lines(path, table if is_table else _write_graphml(drawn, stored, named), errors="replace")
     return len(pairs)
-
-
-def list_pairs(drawn: PaperMap) -> tuple[Rows, Any]:
-    """Return the pairs of papers of which one is among the other's nearest (p, 2), and their distances (p,)."""
-    there = drawn.nearest.numbers >= 0
-    pairs = np.stack([np.nonzero(there)[0], drawn.nearest.numbers[there]], axis=1)
-    pairs, first = np.unique(np.sort(pairs, axis=1), axis=0, return_index=True)
-    return pairs, drawn.nearest.distances[there][first]
 
 
 def _write_graphml(drawn: PaperMap, stored: StoredCollection, edges: Iterator[tuple[str, str, str]]) -> Iterator[str]:
