@@ -90,6 +90,9 @@ def test_a_review_is_screened_by_forms_that_carry_their_token(client):
     table = client.get(f"{desk}/decisions.csv").text.splitlines()
     assert [line.split(",")[-4:-2] for line in table[1:]] == [["include", ""], ["exclude", "off"], ["undo", ""]]
     assert client.get(f"{desk}/included.ris").text.count("TY  -") == 1
+    long = {"csrf": csrf, "id": "halo", "decision": "exclude", "reason": "off " * 5000}
+    assert client.post(desk, data=long).status_code == 200
+    assert max(map(len, client.get(f"{desk}/decisions.csv").text.splitlines())) < 1200
     wrong = {"csrf": csrf, "id": "halo", "decision": "maybe"}
     assert client.post(desk, data=wrong).status_code == 400
     for path in (f"{desk}?record=none", "/library/six/screening/screening-1", f"{desk}/item.json"):

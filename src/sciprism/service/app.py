@@ -49,7 +49,6 @@ def build_app(state: ServiceState) -> FastAPI:
     )
     app.state.service = state
     app.state.maps = maps.Maps(state.settings.workspace and state.settings.workspace / "maps")
-    app.state.desks = state.uploads and desks.Desks(state.uploads.workspace)
     app.state.matches = Background()
     for part in (embeddings, papers, suggestions, uploads, pages, desks, maps, matches, library_pages):
         app.include_router(part.router)
@@ -64,8 +63,11 @@ def build_app(state: ServiceState) -> FastAPI:
 async def _clean(state: ServiceState) -> None:
     """Delete now and then what expired."""
     while state.uploads is not None:
-        if expired := await state.run(state.uploads.workspace.clean):
-            log.info("deleted expired items", extra={"items": expired})
+        try:
+            if expired := await state.run(state.uploads.workspace.clean):
+                log.info("deleted expired items", extra={"items": expired})
+        except OSError as error:  # of one item; it is tried again
+            log.warning("not deleted", extra={"error": type(error).__name__})
         await asyncio.sleep(CLEANING)
 
 

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
@@ -61,11 +61,8 @@ class _Job:
     rows: Floats
     done: asyncio.Future[None]
     number: int
+    unfinished: int
     next: int = 0
-    unfinished: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.unfinished = len(self.sequences)
 
     @property
     def remaining(self) -> int:
@@ -96,8 +93,10 @@ class TokenBatcher:
     def __init__(
         self, encoder: Encoder, *, budget: int | None = None, queue: int = 16_384, on_batch: OnBatch | None = None
     ) -> None:
+        from torch import get_num_threads
+
         self.encoder, self.queue = encoder, queue
-        self.budget = budget or _device_budget(encoder)
+        self.budget = budget or (CPU_BUDGET * get_num_threads() if encoder.device.type == "cpu" else CUDA_BUDGET)
         self.name = Path(encoder.name).name
         self.waiting = 0
         self._jobs: deque[_Job] = deque()
@@ -130,7 +129,8 @@ class TokenBatcher:
                 limit = self.encoder.max_seq_length
                 raise TextTooLongError(f"{long} of the texts have more tokens than the {limit} that the model reads")
             rows = np.empty((len(texts), self.encoder.dim), np.float32)
-            job = _Job(self.encoder.route(format, role), sequences, rows, loop.create_future(), next(self._numbers))
+            route, done = self.encoder.route(format, role), loop.create_future()
+            job = _Job(route, sequences, rows, done, next(self._numbers), len(sequences))
             if sequences:
                 self._jobs.append(job)
                 if self._runner is None or self._runner.done():
@@ -203,18 +203,13 @@ def _tokenize(encoder: Encoder, texts: Sequence[str]) -> tuple[list[list[int]], 
     return sequences, sum(bool(encoder.tokenizer.encode(text).overflowing) for text in full)
 
 
-def _settle(job: _Job, error: BaseException | None = None) -> None:
-    if not job.done.done():
-        if error is None:
-            job.done.set_result(None)
-        else:
-            job.done.set_exception(error)
-
-
-def _device_budget(encoder: Encoder) -> int:
-    import torch
-
-    return CUDA_BUDGET if encoder.device.type != "cpu" else CPU_BUDGET * torch.get_num_threads()
+def _settle(job: _Job, error: Exception | None = None) -> None:
+    if job.done.done():
+        return
+    if error is None:
+        job.done.set_result(None)
+    else:
+        job.done.set_exception(error)
 
 
 class SharedEncoder:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict, deque
-from dataclasses import dataclass, field
+from collections import Counter, deque
+from functools import lru_cache
 from itertools import chain
 from json import dumps
-from pathlib import Path
 from threading import Lock
 from typing import Annotated, Any
 from urllib.parse import parse_qs, quote
@@ -21,7 +20,7 @@ from sciprism.service.collections import UnknownNameError
 from sciprism.service.library_pages import Library
 from sciprism.service.pages import render
 from sciprism.service.uploads import find_uploads
-from sciprism.service.workspace import Workspace, WorkspaceItem
+from sciprism.service.workspace import WorkspaceItem
 from sciprism.store import StoredCollection
 from sciprism.store.paper_lookup import iterate_papers
 from sciprism.uses.screening.decisions import EXCLUDE, INCLUDE, UNDO, UNSURE, Decision, read_decisions
@@ -40,14 +39,13 @@ Texts = dict[str, str]
 class Desk:
     """A review of a collection by one owner: its session and the records that come next."""
 
-    def __init__(self, stored: StoredCollection, item: WorkspaceItem, review: Texts) -> None:
+    def __init__(self, stored: StoredCollection, item: WorkspaceItem) -> None:
         if len(stored) > MAX_RECORDS:
             raise InputError(f"a review has at most {MAX_RECORDS:,} records here; screen more with `sciprism screen`")
-        self.stored, self.review, self.table, self.lock = stored, review, item.folder / DECISIONS, Lock()
-        self.session = Screening(
-            [*chain.from_iterable(iterate_papers(stored))], [self.table], criteria=review["criteria"]
-        )
-        self.title = item.name
+        self.title, self.table, self.lock = item.name, item.folder / DECISIONS, Lock()
+        self.review = read_document(item.folder / REVIEW)
+        papers = [*chain.from_iterable(iterate_papers(stored))]
+        self.session = Screening(papers, [self.table], criteria=self.review["criteria"])
         self.latest = deque((made for made in read_decisions(self.table)[0] if made.decision != UNDO), LATEST)
         self._queue, self._decided = list[int](), 0
 
@@ -95,50 +93,18 @@ class Desk:
             return "\n".join(format_ris([(self.session.paper(row), "") for row in rows])) + "\n"
 
 
-@dataclass(slots=True)
-class Desks:
-    """The desks that were used last."""
-
-    workspace: Workspace
-    _opened: OrderedDict[Path, Desk] = field(default_factory=OrderedDict)
-    _lock: Lock = field(default_factory=Lock)
-
-    def open(self, owner: str, id: str, stored: StoredCollection, name: str) -> Desk:
-        """Return a desk. Raises UnknownNameError for one of another owner or collection."""
-        item = self.workspace.find(owner, id)
-        review = _read_review(item)
-        if review["collection"] != name:
-            raise UnknownNameError(f"{id!r} is a review of {review['collection']}")
-        with self._lock:
-            desk = self._opened.pop(item.folder, None)
-            if desk is None or desk.stored is not stored:
-                desk = Desk(stored, item, review)
-            self._opened[item.folder] = desk
-            if len(self._opened) > OPEN:
-                self._opened.popitem(last=False)
-            return desk
-
-    def list_reviews(self, owner: str, name: str) -> list[dict[str, str]]:
-        """Return an owner's reviews of a collection."""
-        items = self.workspace.list_items(owner, KIND)
-        expiries = ((item, {"expires": self.workspace.expires(item)[:10]}) for item in items)
-        return [item.to_json() | more for item, more in expiries if _read_review(item)["collection"] == name]
-
-
-def _read_review(item: WorkspaceItem) -> Texts:
-    if item.kind != KIND:
-        raise UnknownNameError(f"{item.id!r} is no review")
-    return read_document(item.folder / REVIEW)
-
-
-def _find_desks(request: Request) -> Desks:
-    find_uploads(request)
-    desks: Desks = request.app.state.desks
-    return desks
+_opening = Lock()  # one desk of a table
+_load_desk = lru_cache(OPEN)(Desk)
 
 
 def _open_desk(request: Request, library: Library, name: str, id: str) -> Desk:
-    return _find_desks(request).open(request.state.identity.owner, id, library["stored"], name)
+    """Return a desk. Raises UnknownNameError for one of another owner or collection."""
+    uploads, owner = find_uploads(request)
+    item = uploads.workspace.find(owner, id)
+    if item.kind != KIND or read_document(item.folder / REVIEW).get("collection") != name:
+        raise UnknownNameError(f"{id!r} is no review of {name}")
+    with _opening:
+        return _load_desk(library["stored"], item)
 
 
 async def _read_form(request: Request) -> Texts:
@@ -153,7 +119,13 @@ OpenedDesk = Annotated[Desk, Depends(_open_desk)]
 @router.get("")
 def list_reviews(request: Request, library: Library, name: str) -> Response:
     """List the reviews of a collection, and offer a new one."""
-    reviews = _find_desks(request).list_reviews(request.state.identity.owner, name)
+    uploads, owner = find_uploads(request)
+    workspace = uploads.workspace
+    reviews = [
+        item.to_json() | {"expires": workspace.expires(item)[:10]}
+        for item in workspace.list_items(owner, KIND)
+        if read_document(item.folder / REVIEW).get("collection") == name
+    ]
     return render(request, "reviews.html", **library, reviews=reviews)
 
 

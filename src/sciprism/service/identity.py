@@ -43,11 +43,9 @@ class Gatekeeper:
 
     def find_owner(self, token: str) -> str:
         """Return whose token it is; "" for an unknown one."""
-        digest, owner = hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest(), ""
-        for known, name in self._digests.items():
-            if hmac.compare_digest(known, digest):
-                owner = name
-        return owner
+        digest = hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
+        owners = [owner for known, owner in self._digests.items() if hmac.compare_digest(known, digest)]
+        return owners[0] if owners else ""
 
     def start_session(self, owner: str) -> str:
         """Return the value of a new session's cookie."""

@@ -95,17 +95,14 @@ async def sign_in(request: Request) -> Response:
         if wait := request.app.state.service.sign_ins.take((request.client or ("unknown",))[0]):
             raise Refusal.wait("too many wrong tokens", wait)
         return render(request, "sign_in.html", 401, next=target, error="This token is not known.")
-    response = RedirectResponse(target, 303)
-    response.headers.append("set-cookie", session_cookie(request.scope, gatekeeper.start_session(owner)))
-    return response
+    cookie = session_cookie(request.scope, gatekeeper.start_session(owner))
+    return RedirectResponse(target, 303, {"set-cookie": cookie})
 
 
 @router.post("/sign-out")
-async def sign_out(request: Request) -> Response:
+def sign_out(request: Request) -> Response:
     """End the session of this browser."""
-    response = RedirectResponse("/sign-in", 303)
-    response.headers.append("set-cookie", session_cookie(request.scope, ""))
-    return response
+    return RedirectResponse("/sign-in", 303, {"set-cookie": session_cookie(request.scope, "")})
 
 
 def _own_path(target: str) -> str:

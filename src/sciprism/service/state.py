@@ -44,7 +44,10 @@ class ServiceState:
         self.searches: CallGroups[str, Ranking] = CallGroups(QUERY_BATCH)
         self.failure: BaseException | None = None
         self.stop: Callable[[], None] = lambda: None  # ends the server, where the models cannot be loaded
-        self.uploads = self._open_workspace()
+        self.uploads: Uploads | None = None
+        if settings.workspace is not None:
+            workspace = Workspace(settings.workspace, quota=settings.quota, expiry=settings.expiry)
+            self.uploads = Uploads(workspace=workspace, encoder=partial(self.share_model, patient=True))
         self._threads = ThreadPoolExecutor(THREADS, "use")
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -66,13 +69,6 @@ class ServiceState:
         log.info("ready", extra={"models": [batcher.name for batcher in self.batchers.values()]})
         if self.uploads is not None:
             self.uploads.resume()
-
-    def _open_workspace(self) -> Uploads | None:
-        settings = self.settings
-        if settings.workspace is None:
-            return None
-        workspace = Workspace(settings.workspace, quota=settings.quota, expiry=settings.expiry)
-        return Uploads(workspace=workspace, encoder=partial(self.share_model, patient=True))
 
     def find_batcher(self, name: str) -> TokenBatcher:
         """Return the batches of a model by its name; "" is the first. Raises UnknownNameError."""
