@@ -69,7 +69,8 @@ def map(collection: CollectionFolder, output: Output, settings: MapOptions, as_j
     settings.check(collection, output, table)
     # All are read, also one that is only replaced: no file of another kind is lost.
     layouts = {path: read_layout(path) for path in (settings.layout, table) if path and path.is_file()}
-    layout, former = next(iter(layouts.items()), (None, None)) if not settings.new_layout else (None, None)
+    layout = None if settings.new_layout else next(iter(layouts), None)
+    former = layouts[layout] if layout else None
     stored = StoredCollection.open(collection)
     with ProgressDisplay("reading") as display:
         drawn = draw_map(stored, former=former, seed=settings.seed, sample=settings.sample, progress=display.show)

@@ -89,7 +89,7 @@ class JointStep:
         total = torch.stack([w * loss for w, loss in zip(weights, losses, strict=True)]).sum()
         (total * scale).backward()  # type: ignore[no-untyped-call]
         encoder_pass.backward()
-        return sums or [float(loss) for loss in values.tolist()]  # now: the host would wait for the device before
+        return sums or values.tolist()  # now: the host would wait for the device before
 
     def prepare(self, batches: Sequence[tuple[int, Batch]]) -> PreparedTexts:
         """Tokenize the texts of a step, which needs no device."""

@@ -73,9 +73,8 @@ class Disambiguation:
 
     def to_json(self) -> dict[str, Any]:
         """Return counts and rows as JSON values."""
-        facts = {"divided_blocks": self.divided, "conflicts": self.conflicts, "unnamed": self.unnamed}
-        facts |= {"repeated": self.repeated}
-        return {"counts": self.count()} | facts | {"signatures": [asdict(row) for row in self.rows]}
+        facts = {"counts": self.count(), "divided_blocks": self.divided, "conflicts": self.conflicts}
+        return facts | {"unnamed": self.unnamed, "repeated": self.repeated, "signatures": [*map(asdict, self.rows)]}
 
 
 def list_signatures(papers: Sequence[Paper]) -> list[Signature]:
@@ -165,16 +164,12 @@ def _identify(given: Sequence[KnownAuthor], conflicts: list[str]) -> list[str]:
         if author.author and author.orcid:
             authors[author.orcid].add(author.author)
             orcids[author.author].add(author.orcid)
-    conflicts += [
-        f"ORCID {orcid} has the ids {', '.join(sorted(ids))}, which stay; its other signatures count as without ORCID"
-        for orcid, ids in authors.items()
-        if len(ids) > 1
-    ]
-    conflicts += [
-        f"id {author} has the ORCIDs {', '.join(sorted(ids))}; it stays one author"
-        for author, ids in orcids.items()
-        if len(ids) > 1
-    ]
+    for kind, owned, ending in (
+        ("ORCID {} has the ids", authors, ", which stay; its other signatures count as without ORCID"),
+        ("id {} has the ORCIDs", orcids, "; it stays one author"),
+    ):
+        several = {name: sorted(ids) for name, ids in owned.items() if len(ids) > 1}
+        conflicts += [f"{kind.format(name)} {', '.join(ids)}{ending}" for name, ids in several.items()]
 
     def find(author: KnownAuthor) -> str:
         owners = authors.get(author.orcid, {author.orcid})
