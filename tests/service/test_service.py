@@ -201,7 +201,8 @@ def test_a_session_changes_nothing_without_the_token_of_its_page(guarded):
 def test_foreign_hosts_origins_and_large_bodies_are_refused(client, guarded):
     assert client.get("/health", headers={"host": "evil.example"}).status_code == 400
     assert client.get("/health", headers={"host": "192.0.2.7:8000"}).status_code == 200
-    assert client.post("/search", json={"q": ["a"]}, headers={"origin": "https://evil.example"}).status_code == 403
+    for origin in ("https://evil.example", "http://[", "null"):
+        assert client.post("/search", json={"q": ["a"]}, headers={"origin": origin}).status_code == 403
     bearer = {"authorization": f"Bearer {TOKEN}"}
     answer = guarded.post("/search", json={"q": ["a" * 2000]}, headers=bearer)
     assert answer.status_code == 413 and "larger than 0.001 MB" in answer.text
@@ -370,6 +371,12 @@ def test_a_full_queue_and_a_passed_deadline_have_their_status(client, monkeypatc
         monkeypatch.setattr(slow.app.state.service.searches, "run", lambda *_: asyncio.sleep(1))
         late = slow.get("/search?q=a")
         assert late.status_code == 504 and "longer than 0.05 s" in late.text
+
+
+def test_a_collection_of_a_model_that_is_gone_says_so(client, monkeypatch):
+    monkeypatch.setattr(client.app.state.service, "batchers", {"other": client.app.state.service.find_batcher("")})
+    answer = client.get("/search?q=dna")
+    assert answer.status_code == 400 and "a model that is not served" in answer.text
 
 
 def test_a_failure_says_nothing_of_texts(client, monkeypatch, caplog):

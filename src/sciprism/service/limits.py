@@ -7,10 +7,9 @@ import logging
 import time
 import traceback
 from collections import OrderedDict
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -97,9 +96,11 @@ class Guard:
             await send(message)
 
         try:
-            state["identity"] = self._admit(scope, headers)
-            if not scope["path"].startswith(STATIC):
-                self._start_session(scope, headers, state)
+            identity = state["identity"] = self._admit(scope, headers)
+            is_page = _wants_page(scope, headers) and not scope["path"].startswith(STATIC)
+            if self.gatekeeper.open and is_page and not identity.session:  # so that its requests carry a token too
+                state["new_session"] = self.gatekeeper.start_session(identity.owner)
+                state["identity"] = Identity(identity.owner, state["new_session"])
             body = await asyncio.wait_for(self._read_body(scope, headers, receive), self.settings.deadline)
             self._check_token(scope, headers, body)
             await self._answer(scope, body, receive, send_checked)
@@ -146,7 +147,7 @@ class Guard:
         if scope["method"] in SAFE:
             return
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+        if origin is not None and origin.partition("://")[2].lower() != headers.get("host", "").lower():
             raise Refusal(403, f"requests from pages of {origin} are not accepted")
         if headers.get("sec-fetch-site") == "cross-site":
             raise Refusal(403, "requests from pages of other sites are not accepted")
@@ -162,18 +163,11 @@ class Guard:
         if not self.gatekeeper.is_genuine(identity.session, token):
             raise Refusal(403, f"the page is old: its {CSRF_HEADER} is missing or wrong; load it again")
 
-    def _start_session(self, scope: Scope, headers: Headers, state: MutableMapping[str, Any]) -> None:
-        """Give a browser without a session one where everyone is let in, so that its requests carry a token too."""
-        identity: Identity = state["identity"]
-        if self.gatekeeper.open and not identity.session and _wants_page(scope, headers):
-            state["new_session"] = self.gatekeeper.start_session(identity.owner)
-            state["identity"] = Identity(identity.owner, state["new_session"])
-
     async def _read_body(self, scope: Scope, headers: Headers, receive: Receive) -> bytes:
         limit = self.settings.max_upload if scope["path"].startswith(UPLOADS) else self.settings.max_body
         too_large = Refusal(413, f"the request is larger than {limit:g} MB")
         length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > limit * MEGABYTE:
+        if not length.isdecimal() or int(length) > limit * MEGABYTE:
             raise too_large
         body = bytearray()
         while True:

@@ -42,8 +42,8 @@ def serve(state: ServiceState, on_start: Callable[[str], None]) -> None:
     server = _Server(config)
     state.stop = partial(setattr, server, "should_exit", True)
     host, port = listener.getsockname()[:2]
-    on_start(f"http://{f'[{host}]' if ':' in host else host}:{port}")
     with lock_folder(settings.workspace) if settings.workspace else nullcontext():
+        on_start(f"http://{f'[{host}]' if ':' in host else host}:{port}")
         asyncio.run(server.serve(sockets=[listener]))
     if state.failure is not None:
         raise state.failure

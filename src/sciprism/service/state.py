@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from sciprism.errors import DamagedFileError
+from sciprism.errors import DamagedFileError, InputError
 from sciprism.service.batching import CallGroups, SharedEncoder, TokenBatcher
 from sciprism.service.collections import ServedCollection, ServedCollections, UnknownNameError, load_encoders
 from sciprism.service.identity import Gatekeeper
@@ -79,10 +79,15 @@ class ServiceState:
         raise UnknownNameError(f"no model {name!r} is served; there is {', '.join(names)}")
 
     def share_model(self, fingerprint: str = "", *, patient: bool = False) -> Encoder:
-        """Return the encoder of a fingerprint, the first by default, for uses in other threads."""
+        """Return the encoder of a fingerprint, the first by default, for uses in other threads.
+
+        Raises InputError for a model that is not served any more.
+        """
         self.check_ready()
         assert self._loop is not None
-        batcher = self.batchers[fingerprint or next(iter(self.batchers))]
+        batcher = self.batchers.get(fingerprint or next(iter(self.batchers)))
+        if batcher is None:
+            raise InputError("this collection was embedded with a model that is not served; serve it with --model")
         return cast("Encoder", SharedEncoder(batcher, self._loop, patient=patient))
 
     def check_ready(self) -> None:
