@@ -8,7 +8,7 @@ from itertools import chain
 from json import dumps
 from threading import Lock
 from typing import Annotated, Any
-from urllib.parse import parse_qs, quote
+from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
@@ -18,7 +18,7 @@ from sciprism.papers.bibliography_entries import format_ris
 from sciprism.service.background import read_document
 from sciprism.service.collections import UnknownNameError
 from sciprism.service.library_pages import Library
-from sciprism.service.pages import render
+from sciprism.service.pages import Form, render
 from sciprism.service.uploads import find_uploads
 from sciprism.service.workspace import WorkspaceItem
 from sciprism.store import StoredCollection
@@ -33,7 +33,6 @@ OPEN = 8  # desks in memory
 MAX_REASON = 1_000  # characters
 LATEST = 8  # decisions that a desk shows
 TARGET, RISK = 0.95, 0.05  # of the advice on stopping, as `sciprism screen` has them
-Texts = dict[str, str]
 
 
 class Desk:
@@ -69,7 +68,7 @@ class Desk:
         facts = {"paper": paper, "verdict": verdict, "title": self.title, "review": self.review, "latest": latest}
         return facts | counts | advice
 
-    def decide(self, form: Texts) -> str:
+    def decide(self, form: dict[str, str]) -> str:
         """Store what a form decides; return the id of a record whose decision it withdrew, "" otherwise."""
         decision, id = form.get("decision", ""), form.get("id", "")
         with self.lock:
@@ -107,12 +106,6 @@ def _open_desk(request: Request, library: Library, name: str, id: str) -> Desk:
         return _load_desk(library["stored"], item)
 
 
-async def _read_form(request: Request) -> Texts:
-    fields = parse_qs((await request.body()).decode("utf-8", "replace"))
-    return {name: texts[0].strip() for name, texts in fields.items()}
-
-
-Form = Annotated[Texts, Depends(_read_form)]
 OpenedDesk = Annotated[Desk, Depends(_open_desk)]
 
 

@@ -68,9 +68,8 @@ async def openai_embeddings(request: Request, body: OpenAIRequest) -> Response:
     role = ROLES[body.input_type] if body.input_type else role
     encoded = await _encode(request, batcher, _read_texts(body.input), role, body.truncate, body.format)
     vectors = _finish(batcher, encoded.vectors, body.dimensions, normalize=True)
-    rows: list[Any] = vectors.tolist()
-    if body.encoding_format == "base64":
-        rows = [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in vectors]
+    packed = body.encoding_format == "base64"
+    rows = [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in vectors] if packed else vectors.tolist()
     data = [{"object": "embedding", "index": number, "embedding": row} for number, row in enumerate(rows)]
     usage = {"prompt_tokens": encoded.tokens, "total_tokens": encoded.tokens}
     document = {"object": "list", "model": body.model or batcher.name, "data": data, "usage": usage}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs, quote
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
@@ -39,6 +39,15 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
         "error": "",
     }
     return HTMLResponse(environment.get_template(template).render(shared | values), status)
+
+
+async def read_form(request: Request) -> dict[str, str]:
+    """Return the fields of a form."""
+    fields = parse_qs((await request.body()).decode("utf-8", "replace"))
+    return {name: texts[0].strip() for name, texts in fields.items()}
+
+
+Form = Annotated[dict[str, str], Depends(read_form)]
 
 
 @router.get("/")
@@ -86,11 +95,10 @@ async def sign_in_page(request: Request, next: str = "/") -> Response:
 
 
 @router.post("/sign-in")
-async def sign_in(request: Request) -> Response:
+def sign_in(request: Request, form: Form) -> Response:
     """Start a session for a token."""
     gatekeeper = request.app.state.service.gatekeeper
-    form = parse_qs((await request.body()).decode("utf-8", "replace"))
-    target, owner = _own_path(form.get("next", ["/"])[0]), gatekeeper.find_owner(form.get("token", [""])[0].strip())
+    target, owner = _own_path(form.get("next", "/")), gatekeeper.find_owner(form.get("token", ""))
     if not owner:
         if wait := request.app.state.service.sign_ins.take((request.client or ("unknown",))[0]):
             raise Refusal.wait("too many wrong tokens", wait)
