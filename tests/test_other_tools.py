@@ -31,6 +31,7 @@ ELSEWHERE = {  # section: its tool, what its block prints
     "LlamaIndex": ("llama-index-core==0.14.25", "['watson1953molecular', "),
     "txtai": ("txtai==9.14.0", "[('watson1953molecular', "),
     "usearch": ("usearch==2.26.6", "[('watson1953molecular', 0.5"),
+    "PyTerrier": ("python-terrier==1.0", "sciprism         1.0"),
     "DuckDB": ("duckdb==2.0.1", "[('watson1953molecular', 0.5"),
     "Annif": ("annif==1.4.3", "286 {'en': 'continental drift'}"),
 }

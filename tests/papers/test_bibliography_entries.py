@@ -2,7 +2,8 @@
 
 import pytest
 
-from sciprism.papers.bibliography_entries import find_doi, find_url
+from sciprism.papers import read_papers
+from sciprism.papers.bibliography_entries import find_doi, find_url, format_bibtex, format_ris
 from sciprism.papers.records import Paper
 
 
@@ -18,3 +19,27 @@ from sciprism.papers.records import Paper
 )
 def test_the_address_is_that_of_the_doi_else_of_another_system(paper, doi, url):
     assert (find_doi(paper), find_url(paper)) == (doi, url)
+
+
+@pytest.mark.parametrize("form", ["ris", "bib"])
+def test_keys_and_tags_come_back(tmp_path, form):
+    papers = [
+        Paper(
+            id="keller2020tides",
+            title="Tides & {DNA}: 5 % of {\\'E}tudes",
+            abstract="A first line.\nCosts $3 and 10_3.",
+            authors=("Keller, Ada", "Ørsted, Åse"),
+            year=2020,
+            venue="Journal of Tides",
+            ids={"doi": "10.1000/a_b"},
+            keywords=("to read", "tides/spring", "C++"),
+        ),
+        Paper(id="Smith_99", title="On $k$-means", year=1999, keywords=("methods",)),
+    ]
+    write = format_ris if form == "ris" else format_bibtex
+    (tmp_path / f"a.{form}").write_text("\n".join(write((paper, "") for paper in papers)), encoding="utf-8")
+    back = list(read_papers(tmp_path / f"a.{form}"))
+    for part in ("id", "title", "year", "venue", "keywords"):
+        assert [getattr(paper, part) for paper in back] == [getattr(paper, part) for paper in papers], part
+    assert back[0].abstract == "A first line. Costs $3 and 10_3." and find_doi(back[0]) == "10.1000/a_b"
+    assert back[0].authors == ("Ada Keller", "Åse Ørsted")
