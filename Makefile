@@ -1,5 +1,6 @@
 # make run: install if needed, then the main job on the example collection.  make demo: a page that searches it.
 # make test: format, lint, types, default tests.  make test-slow: the tests that take long.  CI runs both.
+# make test-tools: documents' blocks in other tools, and clients of the service.
 # make test-lowest: default tests, but those that need peers, with the lowest versions that pyproject.toml allows.
 PYTHON ?= python3
 BIN = .venv/bin
@@ -7,7 +8,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constr
 
 PYTEST = $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: install run demo test test-slow test-lowest bench bench-data small small-card style reference evidence studies clean
+.PHONY: install run demo test test-slow test-tools test-lowest bench bench-data small small-card style reference evidence studies clean
 
 install: .venv/dev
 
@@ -37,6 +38,9 @@ test-slow: .venv/dev
 demo: .venv/base  # the example collection on a page of this computer
 	$(PIP) -e ".[serve]"
 	$(BIN)/sciprism serve --demo
+
+test-tools: .venv/dev  # other tools and clients, each in an environment of its own in out/tools
+	SCIPRISM_TOOLS=$(CURDIR)/out/tools $(PYTEST) -m slow tests/test_other_tools.py tests/service/test_clients.py
 
 LOWEST = .venv-lowest/bin/python
 PEERS = ^(import|from) (transformers|sentence_transformers|pytrec_eval|build_models|build_servers)

@@ -49,9 +49,11 @@ def run(command: list[str | Path], folder: Path) -> str:
     return done.stdout
 
 
-def open_environment(folder: Path, tool: str, *, alone: bool) -> Path:
+def open_environment(tool: str, *, alone: bool) -> Path:
     """Return the interpreter of an environment with a tool, and with the packages of this one unless it is alone."""
-    environment = Path(os.environ.get("SCIPRISM_TOOLS", folder)) / tool.partition("==")[0]
+    if "SCIPRISM_TOOLS" not in os.environ:
+        pytest.skip("environments of other tools are made where SCIPRISM_TOOLS names a folder: make test-tools")
+    environment = Path(os.environ["SCIPRISM_TOOLS"]) / tool.partition("==")[0]
     python = environment / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", environment], check=True)
@@ -89,7 +91,7 @@ def test_tools_of_this_environment(section: str, work_folder: Path) -> None:
 @pytest.mark.parametrize("section", ELSEWHERE)
 def test_tools_in_environments_of_their_own(section: str, work_folder: Path) -> None:
     tool, printed = ELSEWHERE[section]
-    python = open_environment(work_folder, tool, alone=section in ALONE)
+    python = open_environment(tool, alone=section in ALONE)
     if commands := list_blocks(SECTIONS[section], "bash"):
         run(["bash", "-ec", f'sciprism() {{ "{sys.executable}" -m sciprism "$@"; }}\n{commands}'], work_folder)
     code = list_blocks(SECTIONS[section], "python")

@@ -75,7 +75,7 @@ def find_block(name: str) -> str:
 def test_the_clients_of_the_guide(tmp_path):
     with serve("--demo", log=tmp_path / "log") as (address, _):
         for name, (package, printed) in CLIENTS.items():
-            python = open_environment(tmp_path, package, alone=False) if package else sys.executable
+            python = open_environment(package, alone=False) if package else sys.executable
             code = "import os\nos.environ.pop('HF_HUB_OFFLINE')\n"  # which forbids huggingface_hub any address
             code += find_block(name).replace("http://127.0.0.1:8123", address)
             assert run([python, "-c", code], tmp_path).strip() == printed
@@ -83,7 +83,7 @@ def test_the_clients_of_the_guide(tmp_path):
 
 @pytest.mark.slow
 def test_no_request_of_the_openapi_is_a_failure_of_the_service(tmp_path):
-    python = open_environment(tmp_path, SCHEMATHESIS, alone=False)
+    python = open_environment(SCHEMATHESIS, alone=False)
     with serve("--demo", "--workspace", tmp_path / "work", log=tmp_path / "log") as (address, _):
         options = ["--checks", "not_a_server_error", "--max-examples", "25", "--seed", "1", "--no-color"]
         run([python, "-m", "schemathesis.cli", "run", f"{address}/openapi.json", *options], tmp_path)
