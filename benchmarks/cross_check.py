@@ -22,7 +22,6 @@ from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.encoder import Encoder
 from sciprism.evaluation.stored_results import find_result
 from sciprism.evaluation.systems import DenseSystem, EncodingInput
-from sciprism.files import cache_folder
 
 SETS = {"scifact": ("ir_scifact", "dev"), "cranfield": ("ir_cranfield", "test")}
 SETS |= {"cacm": ("ir_cacm", "test"), "npl": ("ir_npl", "test")}
@@ -70,7 +69,7 @@ def main() -> None:
     parser.add_argument("--vectors-of-ours", nargs="*", default=[], help="sets encoded by our encoder")
     args = parser.parse_args()
     theirs = SentenceTransformer(str(resolve(args.model)[1]), device="cpu")
-    ours = DenseSystem(Encoder.load(args.model), cache_folder() / "vectors")
+    ours = DenseSystem(Encoder.load(args.model))
     found = {}
     for name, (folder, split) in SETS.items():
         own = name in args.vectors_of_ours

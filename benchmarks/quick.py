@@ -104,7 +104,7 @@ def _untrained(base: Encoder, settings: EncoderSettings) -> DenseSystem:
     torch.manual_seed(0)
     model = Transformer(replace(base.model.config, layers=1))
     encoder = Encoder.from_parts(model, base.tokenizer, settings, name="untrained, 1 layer")
-    return DenseSystem(encoder, cache_folder() / "vectors")
+    return DenseSystem(encoder)
 
 
 def mean_score(results: Sequence[TaskResult], names: set[str]) -> float:

@@ -41,7 +41,6 @@ from sciprism.arrays import normalize_rows
 from sciprism.encoders.cached_encoder import CachedEncoder
 from sciprism.evaluation.intervals import bootstrap_interval, estimate, paired_difference
 from sciprism.evaluation.item_scores import ItemScores
-from sciprism.files import cache_folder
 from sciprism.seeding import random_bits, random_fraction
 from sciprism.uses.recommending.candidates import RETAINED
 from sciprism.uses.recommending.interests import find_interests
@@ -464,7 +463,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=os.environ.get("SCIPRISM_DATA"), help="folder of the open data")
     args: argparse.Namespace = parser.parse_args()
     model = Encoder.load()
-    encoder = CachedEncoder(model, cache_folder() / "vectors")
+    encoder = CachedEncoder(model)
     settings = {name: getattr(LISTED, name) for name in RecommendSettings.__slots__}
     facts = {"model": model.name, "fingerprint": model.fingerprint, "seed": "hashes of ids", "settings": settings}
     for data in args.sets:

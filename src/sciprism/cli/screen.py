@@ -70,9 +70,8 @@ class StoppingTest(Reading):
         """Return the vectors of records, of which those seen before are in the cache."""
         from sciprism.encoders.cached_encoder import CachedEncoder
         from sciprism.encoders.encoder import Encoder
-        from sciprism.files import cache_folder
 
-        cached = CachedEncoder(Encoder.load(self.model or None), cache_folder() / "vectors")
+        cached = CachedEncoder(Encoder.load(self.model or None))
         with ProgressDisplay("encoding", "records", len(papers)) as display:
             cached.watch(lambda done, _: display.update(done))
             return cached.encode(papers, format="proximity", role="paper")

@@ -26,7 +26,7 @@ from sciprism.checksums import hash_number
 from sciprism.encoders.ensemble import Ensemble
 from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.errors import DamagedCacheWarning, InputError
-from sciprism.files import write_json
+from sciprism.files import cache_folder, write_json
 from sciprism.formats import Format, Role
 from sciprism.text.template import FIELDS, Item
 
@@ -41,11 +41,12 @@ TextProgress = Callable[[int, int], None]
 class CachedEncoder:
     """An encoder with its vectors in one folder per fingerprint, precision and encoding path.
 
-    Of an ensemble, the vectors of its members are cached, which the members alone use too.
+    Of an ensemble, the vectors of its members are cached, which the members alone use too. folder: by default the one
+    that all commands share.
     """
 
-    def __init__(self, encoder: EncoderProtocol, folder: Path) -> None:
-        self.encoder = encoder
+    def __init__(self, encoder: EncoderProtocol, folder: Path | None = None) -> None:
+        self.encoder, folder = encoder, folder or cache_folder() / "vectors"
         members = encoder.members if isinstance(encoder, Ensemble) else ()
         self._members = [CachedEncoder(member, folder) for member in members]
         self._folder = folder

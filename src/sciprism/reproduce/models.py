@@ -17,7 +17,6 @@ from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.errors import InputError
 from sciprism.evaluation.systems import DenseSystem, System, display_name
 from sciprism.evaluation.systems.loading import SystemOptions, load_system
-from sciprism.files import cache_folder
 from sciprism.formats import Format, Role
 from sciprism.reproduce.table import AlternativeInstruction, ModelRow, Reproduction, TableModel
 from sciprism.text.template import FIELDS, Item
@@ -204,5 +203,5 @@ def _load_system(name: str, options: SystemOptions, instruction: AlternativeInst
     if shown:
         system.encoder.name = system.name = shown
     if instruction:
-        return DenseSystem(InstructedEncoder(system.encoder, instruction), cache_folder() / "vectors")
+        return DenseSystem(InstructedEncoder(system.encoder, instruction))
     return system

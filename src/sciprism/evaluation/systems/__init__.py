@@ -275,7 +275,7 @@ class DenseSystem(VectorSystem):
     timed where no vector came from the cache.
     """
 
-    def __init__(self, encoder: EncoderProtocol, cache: Path) -> None:
+    def __init__(self, encoder: EncoderProtocol, cache: Path | None = None) -> None:
         self.encoder = encoder
         self.name = display_name(encoder)
         self.distance = encoder.distance

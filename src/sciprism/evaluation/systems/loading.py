@@ -28,7 +28,6 @@ from sciprism.evaluation.systems.aspire import AspireSystem
 from sciprism.evaluation.systems.bm25 import BM25System
 from sciprism.evaluation.systems.bridge import BridgeEncoder
 from sciprism.evaluation.systems.static import StaticEncoder
-from sciprism.files import cache_folder
 from sciprism.formats import Format, Role
 from sciprism.text.template import FIELDS, Item, Template
 
@@ -145,7 +144,7 @@ def load_system(name: str, options: SystemOptions, cache: Path | None = None) ->
         encoder = Ensemble(members, join=kind, name=f"{kind}:{'+'.join(map(display_name, members))}")
     else:
         encoder = load_encoder(name, options)
-    return DenseSystem(encoder, cache or cache_folder() / "vectors")
+    return DenseSystem(encoder, cache)
 
 
 def load_encoder(name: str, options: SystemOptions) -> RandomEncoder | BridgeEncoder | StaticEncoder | Encoder:

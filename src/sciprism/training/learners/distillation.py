@@ -13,7 +13,6 @@ from torch import Tensor
 from sciprism.encoders.cached_encoder import CachedEncoder
 from sciprism.encoders.packing import copy_tensor
 from sciprism.errors import InputError
-from sciprism.files import cache_folder
 from sciprism.formats import Format, Role
 from sciprism.objectives.distillation import similarity_distillation, vector_distillation
 from sciprism.text.template import FIELDS, Item
@@ -43,7 +42,7 @@ class DistillationLearner(PairLearner):
         teacher = context.load_model(objective.teacher, objective.teacher_max_length, objective.teacher_precision)
         self.teacher_dim = teacher.dim
         cached = objective.cache_teacher
-        self.teacher = CachedEncoder(teacher, cache_folder() / "vectors") if cached else teacher
+        self.teacher = CachedEncoder(teacher) if cached else teacher
         self.prefetches = cached
 
     def prefetch(self, batches: Sequence[Batch]) -> None:

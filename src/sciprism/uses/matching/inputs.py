@@ -12,7 +12,6 @@ import numpy as np
 from sciprism.arrays import Floats, Rows
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.files import cache_folder
 from sciprism.papers.read import ReadReport
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
@@ -282,7 +281,7 @@ def encode_papers(
     """
     from sciprism.encoders.cached_encoder import CachedEncoder
 
-    cached = CachedEncoder(encoder, cache_folder() / "vectors")
+    cached = CachedEncoder(encoder)
     vectors_by_part = {}
     for name, papers in parts.items():
         progress.begin(f"encoding {name}", "papers", len(papers))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, cast
 
 from sciprism.arrays import Floats
 from sciprism.errors import InputError
-from sciprism.files import cache_folder
 from sciprism.papers.cleaning import is_blank
 from sciprism.papers.input_file import ReadOptions
 from sciprism.papers.input_paths import Paths
@@ -217,7 +216,7 @@ class SharedSpace:
         if self._format not in encoder.formats:
             raise InputError(f"{encoder.name} has no format {self._format!r}; it has {', '.join(encoder.formats)}")
         self.model = encoder.name
-        return CachedEncoder(encoder, cache_folder() / "vectors") if isinstance(encoder, Encoder) else encoder
+        return CachedEncoder(encoder) if isinstance(encoder, Encoder) else encoder
 
 
 def _check_same_space(one: StoredCollection, other: StoredCollection) -> None:

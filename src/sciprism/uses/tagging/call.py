@@ -12,7 +12,6 @@ import numpy as np
 from sciprism.arrays import Floats
 from sciprism.encoders.cached_encoder import CachedEncoder, TextProgress
 from sciprism.errors import InputError
-from sciprism.files import cache_folder
 from sciprism.formats import Format
 from sciprism.papers import read_labels, read_papers
 from sciprism.papers.records import Label, Paper
@@ -100,7 +99,7 @@ class TagVectors:
 
     def __init__(self, encoder: Encoder, cache: Path | None = None) -> None:
         self.encoder = encoder
-        self._cached = CachedEncoder(encoder, cache or cache_folder() / "vectors")
+        self._cached = CachedEncoder(encoder, cache)
         shared = [
             format
             for format in FORMATS
