@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from importlib.util import find_spec
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -29,6 +28,7 @@ from sciprism.service.papers import (
 )
 from sciprism.service.state import ServiceState
 from sciprism.text.sentences import split_sentences
+from sciprism.uses.mapping.layout import has_packages
 from sciprism.uses.tagging.suggestions import TagChoice
 
 router = APIRouter(prefix="/library/{name}", include_in_schema=False)
@@ -36,7 +36,6 @@ MODES = {"exact": "Meaning", "lexical": "Words", "hybrid": "Both"}
 FILTERS = ("year_from", "year_to", "venue", "field")
 PAGE = 20  # papers of a page
 REASONED = 3  # pages whose reasons the model finds: it reads all papers before them again
-MAP_PACKAGES = ("umap", "fast_hdbscan")
 MAX_SIMILAR = 8
 COMMON = 3  # letters of a word at most that is not marked
 
@@ -60,8 +59,11 @@ def describe_library(request: Request, name: str) -> dict[str, Any]:
     stored = served.open()
     has_words = (stored.folder / "index" / "lexical").is_dir()
     modes = {mode: text for mode, text in MODES.items() if has_words or mode == "exact"}
-    can_draw = all(map(find_spec, MAP_PACKAGES))
-    offered = {"Search": ("", True), "Map": ("/map", can_draw), "Screen": ("/screening", state.uploads is not None)}
+    offered = {
+        "Search": ("", True),
+        "Map": ("/map", has_packages()),
+        "Screen": ("/screening", state.uploads is not None),
+    }
     tabs = [(tab, path) for tab, (path, is_there) in offered.items() if is_there]
     facts = {"name": name, "library": served.title, "papers": len(stored), "stored": stored}
     return facts | {"modes": modes, "tabs": tabs}

@@ -41,9 +41,14 @@ class Nearest:
         return Nearest(self.numbers[rows], self.distances[rows])
 
 
+def has_packages() -> bool:
+    """Return whether the packages that maps need are there."""
+    return bool(find_spec("umap") and find_spec("fast_hdbscan"))
+
+
 def check_packages() -> None:
     """Raise MissingExtraError where a package that maps need is not there, before any work is done."""
-    if not (find_spec("umap") and find_spec("fast_hdbscan")):
+    if not has_packages():
         raise MissingExtraError("map", "a map")
 
 
