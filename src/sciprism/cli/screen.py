@@ -262,10 +262,10 @@ def replay(
 
     if output is not None and output.suffix.lower() not in (".png", ".svg"):
         raise InputError(f"{output}: its name must end with .png or .svg")
-    session = Screening(reading.read(records), column=reading.labels, encode=reading.encoder)
+    session = Screening(reading.read(records), column=reading.labels)
     rows = [row for row in session.records if session.labels.get(row) in ("include", "exclude")]
     labels = [session.labels[row] == "include" for row in rows]
-    vectors = session.encode([*map(session.paper, rows)])
+    vectors = None if reading.encoder is None else reading.encoder([*map(session.paper, rows)])
     replays = simulate([*map(session.text, rows)], labels, vectors=vectors, seeds=seeds)
     if output is not None:
         _draw(replays, output)

@@ -25,6 +25,7 @@ from sciprism.store import StoredCollection
 from sciprism.store.paper_lookup import iterate_papers
 from sciprism.uses.screening.decisions import EXCLUDE, INCLUDE, UNDO, UNSURE, Decision, read_decisions
 from sciprism.uses.screening.session import Screening
+from sciprism.uses.screening.stopping import RISK, TARGET
 
 router = APIRouter(prefix="/library/{name}/screening", include_in_schema=False)
 KIND, REVIEW, DECISIONS = "screening", "review.json", "decisions.csv"
@@ -32,7 +33,6 @@ MAX_RECORDS = 50_000
 OPEN = 8  # desks in memory
 MAX_REASON = 1_000  # characters
 LATEST = 8  # decisions that a desk shows
-TARGET, RISK = 0.95, 0.05  # of the advice on stopping, as `sciprism screen` has them
 
 
 class Desk:

@@ -89,10 +89,6 @@ class Screening:
         paper = self.paper(record)
         return f"{paper.title} {paper.abstract}"
 
-    def encode(self, papers: list[Paper]) -> Floats | None:
-        """Return the vectors of papers, None where words alone rank."""
-        return None if self._encode is None else self._encode(papers)
-
     def decide(self, id: str, decision: str, *, reason: str = "", screener: str = "") -> None:
         """Store a decision, on the disk when this returns. Raises InputError for an unknown id."""
         if id not in self.by_id:
@@ -138,7 +134,8 @@ class Screening:
             return order
         if self._ranker is None:
             papers = [*map(self.paper, range(len(self._papers))), Paper(id="criteria", title=self.criteria)]
-            self._ranker = RecordRanker([*map(self.text, range(len(self._papers))), self.criteria], self.encode(papers))
+            vectors = None if self._encode is None else self._encode(papers)
+            self._ranker = RecordRanker([*map(self.text, range(len(self._papers))), self.criteria], vectors)
         latest = {self.by_id[decision.id]: place for place, decision in enumerate(self._log)}
         excluded = [row for row in self.records if self.verdict(row) == EXCLUDE]
         excluded.sort(key=lambda row: latest.get(row, -1))

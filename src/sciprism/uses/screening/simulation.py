@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
 from sciprism.uses.screening.ranking import RecordRanker
-from sciprism.uses.screening.stopping import recall_p_value
+from sciprism.uses.screening.stopping import RISK, TARGET, recall_p_value
 
 BATCH = 0.05  # records between two trainings, as a share of those screened: one at a time up to 40, then more
 CHECKS = 100  # how often the test on recall is made in a replay
@@ -57,7 +57,7 @@ def measure_work(found: ArrayLike, recall: float = 0.95) -> dict[str, Any]:
     return {"needed": needed, "wss": recall - needed / records, "atd": float(ranks.mean()) / records}
 
 
-def find_stop(found: Sequence[bool], target: float = 0.95, risk: float = 0.05) -> dict[str, Any]:
+def find_stop(found: Sequence[bool], target: float = TARGET, risk: float = RISK) -> dict[str, Any]:
     """Return after how many records of a replay the test on recall first advised to stop, and the recall there."""
     checks = range(1, len(found), max(1, len(found) // CHECKS))
     stop = next((done for done in checks if recall_p_value(found[:done], len(found), target, known=1) < risk), None)

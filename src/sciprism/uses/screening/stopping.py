@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from math import exp, floor, lgamma
 
+TARGET, RISK = 0.95, 0.05  # the recall that is aimed at, and the p-value below which the test advises to stop
+
 
 def recall_p_value(found: Sequence[bool], records: int, target: float, known: int = 0) -> float:
     """Return the p-value of "recall is below the target" (Callaghan and Müller-Hansen 2020, Systematic Reviews 9:273).
