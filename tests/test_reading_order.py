@@ -21,7 +21,7 @@ CEILINGS = {  # command: (files, returns); returns vary with threads and progres
     "evaluate": (60, 208),
     "tag": (50, 138),
     "match": (58, 165),
-    "recommend": (50, 110),
+    "recommend": (50, 122),
     "prepare": (28, 76),
 }
 OPTIONS = {
