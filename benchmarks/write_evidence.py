@@ -30,7 +30,7 @@ def main() -> None:
         folder = args.results / claim.paper
         if claim.paper in reproductions and claim.questions:
             paper = reproductions[claim.paper]
-            found = decide_claim(claim, paper, paper.suites[claim.data], folder)
+            found = decide_claim(claim, paper, paper.suites[claim.data], args.results / (claim.study or claim.paper))
             if found:
                 write_record(folder, found)
             elif not claim.measured:

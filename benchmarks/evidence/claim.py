@@ -97,7 +97,7 @@ class Claim:
     figure: of the paper, in words. tables: the tables of `sciprism reproduce` with the scores for the
     questions. data: name of the `GroupedSuite` whose results decide. command: measures something else, and
     writes its findings to the record. measured: findings of that command that are decisive too. remarks: what
-    a reader must know of the test.
+    a reader must know of the test. study: folder in results/ with the scores, by default the paper's.
     """
 
     id: str
@@ -111,6 +111,7 @@ class Claim:
     command: str = ""
     measured: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    study: str = ""
 
     def find_level_against(self, question: ClaimQuestion) -> float:
         """Return the confidence level of an answer that contradicts the claim, which any of m answers can.
