@@ -2,7 +2,7 @@
 
 Speeds need no trained weights: models of the shapes of MiniLM-L6 and BERT-base are random, with the vocabulary of
 sciprism-small, and both sides open the same folder. Each row is written when it is measured, so a run that is cut
-off retains the others. All are sized for some minutes on a large GPU; so far they have run with `--tiny` on a CPU only.
+off retains the others. All take three minutes on an H200 (results/cuda.json).
 Run from the repository root:
 
     python benchmarks/cuda.py PAPERS.jsonl.gz --run before -o results/cuda.json
