@@ -10,6 +10,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +25,10 @@ from five_papers import PAPERS
 from sciprism.errors import InputError
 from sciprism.service.app import build_app
 from sciprism.service.collections import ServedCollections, UnknownNameError
-from sciprism.service.limits import RateLimit
+from sciprism.service.identity import Gatekeeper
+from sciprism.service.limits import Guard, RateLimit
 from sciprism.service.observation import JsonLines
+from sciprism.service.responses import Refusal
 from sciprism.service.settings import ServeSettings
 from sciprism.service.state import ServiceState
 from sciprism.service.workspace import Workspace
@@ -223,6 +226,9 @@ def test_settings_and_tokens_are_checked(tmp_path):
     with pytest.raises(InputError, match="--token-file, or state --no-auth"):
         ServeSettings(host="0.0.0.0")
     (tmp_path / "weak").write_text("secret\n")
+    for odd in ({"rate": -1.0}, {"batch_tokens": -1}, {"quota": float("nan")}):
+        with pytest.raises(InputError, match="give a positive number"):
+            ServeSettings(**odd)
     with pytest.raises(InputError, match="line 1: write a token of at least 16"):
         ServiceState(ServeSettings(token_file=tmp_path / "weak"), ServedCollections([]))
 
@@ -325,6 +331,20 @@ def test_an_upload_without_papers_says_so(work_client):
     assert upload["state"] == "failed" and upload["name"] == "mine" and "the file holds no paper" in upload["error"]
 
 
+def test_simultaneous_uploads_stay_within_the_quota(tmp_path):
+    workspace = Workspace(tmp_path, quota=0.01, expiry=3)
+
+    def create(number):
+        try:
+            return workspace.create("ada", "notes", str(number), {"a.txt": b"a" * 4_000})
+        except Refusal:
+            return None
+
+    with ThreadPoolExecutor(8) as threads:
+        created = [*filter(None, threads.map(create, range(8)))]
+    assert len(created) == 2 and workspace.count_bytes("ada") <= 10_000
+
+
 def test_the_workspace_forgets_what_expired_and_what_a_kill_left(tmp_path, monkeypatch):
     workspace = Workspace(tmp_path, quota=1, expiry=3)
     item, other = (workspace.create("ada", "notes", name, {"a.txt": b"a"}) for name in ("old", "new"))
@@ -371,6 +391,20 @@ def test_a_full_queue_and_a_passed_deadline_have_their_status(client, monkeypatc
         monkeypatch.setattr(slow.app.state.service.searches, "run", lambda *_: asyncio.sleep(1))
         late = slow.get("/search?q=a")
         assert late.status_code == 504 and "longer than 0.05 s" in late.text
+
+
+@pytest.mark.parametrize(("pause", "chunks"), [(0.02, 8), (0.2, 2)])
+def test_a_long_answer_is_sent_to_its_end_unless_it_stalls(pause, chunks):
+    async def send_slowly(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for _ in range(chunks):
+            await asyncio.sleep(pause)
+            await send({"type": "http.response.body", "body": b"x", "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    settings = ServeSettings(deadline=0.08)
+    client = TestClient(Guard(send_slowly, settings, Gatekeeper(None)), base_url="http://localhost:8000")
+    assert client.get("/file").content == (b"x" * chunks if pause < 0.08 else b"")
 
 
 def test_a_collection_of_a_model_that_is_gone_says_so(client, monkeypatch):

@@ -181,7 +181,7 @@ class Guard:
                 return bytes(body)
 
     async def _answer(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
-        """Run the application, until the client goes away or the deadline passes."""
+        """Run the application, until the client goes away, or nothing is sent until the deadline."""
         gone = asyncio.ensure_future(_wait_until_gone(receive))
         unread = [body]
 
@@ -190,9 +190,18 @@ class Guard:
                 return {"type": "http.request", "body": unread.pop(), "more_body": False}
             return await asyncio.shield(gone)
 
-        work = asyncio.ensure_future(self.app(scope, replay, send))
+        sent = 0
+
+        async def count(message: Message) -> None:
+            nonlocal sent
+            await send(message)
+            sent += 1
+
+        work, before = asyncio.ensure_future(self.app(scope, replay, count)), -1
         try:
-            await asyncio.wait({work, gone}, timeout=self.settings.deadline, return_when=asyncio.FIRST_COMPLETED)
+            while before < sent and not (work.done() or gone.done()):  # a long answer goes on while it is read
+                before = sent
+                await asyncio.wait({work, gone}, timeout=self.settings.deadline, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
                 work.result()
             elif not gone.done():

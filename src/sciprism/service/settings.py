@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from ipaddress import ip_address
+from math import inf
 from pathlib import Path
 from typing import Annotated
 
@@ -39,8 +40,11 @@ class ServeSettings:
 
     def __post_init__(self) -> None:
         for name in ("quota", "expiry", "queue", "deadline", "max_texts", "max_body", "max_upload"):
-            if getattr(self, name) <= 0:
+            if not 0 < getattr(self, name) < inf:
                 raise InputError(f"--{name.replace('_', '-')} is {getattr(self, name)}; give a positive number")
+        for name in ("rate", "batch_tokens"):
+            if not 0 <= (getattr(self, name) or 0) < inf:
+                raise InputError(f"--{name.replace('_', '-')} is {getattr(self, name)}; give a positive number, or 0")
         if self.token_file is None and not self.no_auth and not is_loopback(self.host):
             raise InputError(
                 f"--host {self.host} lets other computers in: name tokens with --token-file, or state --no-auth"

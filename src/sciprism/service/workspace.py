@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from json import JSONDecodeError, loads
 from operator import methodcaller
 from pathlib import Path
+from threading import Lock
 from urllib.parse import quote
 
 from sciprism.files import sync_folder, write_atomically, write_json
@@ -51,21 +52,22 @@ class Workspace:
 
     def __init__(self, folder: Path, *, quota: float, expiry: float) -> None:
         self.folder = folder
-        self._quota, self._expiry = quota, expiry
+        self._quota, self._expiry, self._creating = quota, expiry, Lock()
 
     def create(self, owner: str, kind: str, name: str, files: Mapping[str, bytes]) -> WorkspaceItem:
         """Store an item with some files. Raises Refusal for more than the quota."""
-        size, used = sum(map(len, files.values())), self.count_bytes(owner)
-        if used + size > self._quota * MEGABYTE:
-            free = max(0.0, self._quota - used / MEGABYTE)
-            raise Refusal(507, f"{free:.1f} of your {self._quota:g} MB are free; delete an item first")
         id = f"{kind}-{secrets.token_hex(8)}"
         home = self._home(owner)
         draft = home / f"{_DRAFT}{id}"
         record = {"name": name[:MAX_NAME], "created": datetime.now(UTC).isoformat(timespec="seconds")}
-        draft.mkdir(parents=True)
-        for path, content in files.items():
-            write_atomically(draft / path, methodcaller("write", content))
+        with self._creating:  # one at a time, so that two together cannot exceed the quota
+            size, used = sum(map(len, files.values())), self.count_bytes(owner)
+            if used + size > self._quota * MEGABYTE:
+                free = max(0.0, self._quota - used / MEGABYTE)
+                raise Refusal(507, f"{free:.1f} of your {self._quota:g} MB are free; delete an item first")
+            draft.mkdir(parents=True)
+            for path, content in files.items():
+                write_atomically(draft / path, methodcaller("write", content))
         write_json(draft / RECORD, record)
         draft.rename(home / id)
         sync_folder(home)
@@ -85,9 +87,10 @@ class Workspace:
         items = [item for item in self._list_all(self._home(owner)) if item.kind == kind or not kind]
         return sorted(items, key=lambda item: item.created, reverse=True)
 
-    def list_all(self) -> list[WorkspaceItem]:
-        """Return the items of all owners."""
-        return [item for home in self.folder.glob(f"{_OWNER}*") for item in self._list_all(home)]
+    def list_all(self, kind: str = "") -> list[WorkspaceItem]:
+        """Return the items of all owners, of one kind where it is stated."""
+        items = (item for home in self.folder.glob(f"{_OWNER}*") for item in self._list_all(home))
+        return [item for item in items if item.kind == kind or not kind]
 
     def delete(self, owner: str, id: str) -> None:
         """Delete an item."""
