@@ -35,6 +35,7 @@ PAGES = {  # address: what the page says once its scripts ran
     "/library/landmarks?q=how+the+continents+moved+apart": "Die Entstehung der Kontinente",
     "/library/landmarks/papers/watson1953molecular": "Similar papers",
     "/library/landmarks/screening": "the likeliest to be included first",
+    "/library/landmarks/tags": "Review suggested tags",
     "/library/landmarks/map": "landmarks",
     "/uploads": "Your collections",
     "/matching": "Reviewer matching",

@@ -22,11 +22,14 @@ from sciprism.index import lexical
 from sciprism.papers.records import Paper
 from sciprism.service import maps
 from sciprism.service.app import build_app
+from sciprism.service.batching import SharedEncoder
 from sciprism.service.collections import ServedCollections
 from sciprism.service.limits import POLICY
 from sciprism.service.settings import ServeSettings
 from sciprism.service.state import ServiceState
 from sciprism.store import StoredCollection, embed
+from sciprism.uses.tagging.review import TagReview
+from sciprism.uses.tagging.tag_files import Judgement, read_judgements
 
 PAGE = {"accept": "text/html"}
 MADE = [*PAPERS, Paper(id="a/b?", title="<b>Bold</b> & matter", abstract="Dark <i>matter</i> halos.", year=2001)]
@@ -99,6 +102,18 @@ def test_a_review_is_screened_by_forms_that_carry_their_token(client):
         assert client.get(path, headers=PAGE).status_code in (404, 422)
 
 
+def test_a_desk_encodes_the_criteria_alone(client, monkeypatch):
+    encoded = []
+    encode = SharedEncoder.encode
+    monkeypatch.setattr(
+        SharedEncoder, "encode", lambda self, items, **kind: encoded.extend(items) or encode(self, items, **kind)
+    )
+    csrf = re.search('name="csrf" value="(.*?)"', read(client, "/library/six/screening"))[1]
+    form = {"criteria": "genes that a desk looks for", "csrf": csrf}
+    assert "0 of 6 decided" in client.post("/library/six/screening", data=form, headers=PAGE).text
+    assert [item.title for item in encoded] == ["genes that a desk looks for"]
+
+
 def test_uploads_are_shown_with_what_became_of_them(client):
     csrf = re.search('name="csrf" content="(.*?)"', read(client, "/uploads"))[1]
     for name, content in (("<i>refs", "@misc{a, title={Dark matter}, year={2001}}"), ("empty", "nothing")):
@@ -108,27 +123,119 @@ def test_uploads_are_shown_with_what_became_of_them(client):
         time.sleep(0.01)
     assert "1 papers" not in page and "1 paper ·" in page and "&lt;i&gt;refs" in page
     assert "the file holds no paper" in page and 'class="error"' in page
-    for path in re.findall('action="(/uploads/.*?)"', page):
+    for path in re.findall('action="(/items/.*?)"', page):
         assert client.post(path).status_code == 403
-        assert client.post(path, data={"csrf": csrf}).url.path == "/uploads"
+        assert client.post(path, data={"csrf": csrf, "next": "/uploads"}).url.path == "/uploads"
     assert "<li>" not in read(client, "/uploads")
 
 
-def test_reviewers_are_matched_in_the_background(client):
-    csrf = {"x-csrf-token": re.search('name="csrf" content="(.*?)"', read(client, "/matching"))[1]}
+def wait_for_items(client: TestClient, path: str) -> str:
+    while "data-pending" in (page := read(client, path)):
+        time.sleep(0.01)
+    return page
+
+
+def test_reviewers_are_matched_in_the_background_and_again_with_locks(client):
+    csrf = re.search('name="csrf" content="(.*?)"', read(client, "/matching"))[1]
+    header = {"x-csrf-token": csrf}
     entry = "@misc{%s, title={Dark matter of %s}, year={2001}}"
     people = [{"name": f"{name}.bib", "text": entry % (name, name)} for name in ("ann", "bob", "cy")]
-    body = {"title": "<i>", "per_paper": 2, "submissions": people[2:], "reviewers": people[:2]}
+    constraints = {"name": "c.csv", "text": "cy,ann,-1\n"}
+    body = {"title": "<i>", "per_paper": 1, "submissions": people[2:], "reviewers": people[:2]}
     for odd in ([{"name": "../x.bib", "text": ""}], people[:1] * 2):
-        assert client.post("/workspace/matches", json=body | {"reviewers": odd}, headers=csrf).status_code == 400
-    for sent in (body, body | {"per_paper": 3}):
-        assert client.post("/workspace/matches", json=sent, headers=csrf).status_code == 202
-    while "data-pending" in (page := read(client, "/matching")):
-        time.sleep(0.01)
+        assert client.post("/workspace/matches", json=body | {"reviewers": odd}, headers=header).status_code == 400
+    for sent in (
+        body | {"constraints": constraints, "bids": {"name": "b.csv", "text": "cy,bob,0.5\n"}},
+        body | {"per_paper": 3},
+    ):
+        assert client.post("/workspace/matches", json=sent, headers=header).status_code == 202
+    page = wait_for_items(client, "/matching")
     assert page.count('class="error">') == 2  # without JavaScript; more reviewers than there are
-    (address,) = re.findall('href="(/matching/.*?zip)"', page)
-    names = ZipFile(BytesIO(client.get(address).content)).namelist()
+    (address,) = re.findall('<h2><a href="(/matching/match-.*?)">', page)
+
+    def assigned() -> str:
+        lines = ZipFile(BytesIO(client.get(f"{address}/report.zip").content)).read("assignments.csv").decode()
+        return lines.splitlines()[1].split(",")[1]
+
+    assert assigned() == "bob"
+    one = f"{address}?submission=cy"
+    assert "forbidden: constraints.csv, line 1" in read(client, one) and "bid 0.5" in read(client, one)
+
+    def state(reviewer: str, constraint: str, status: int = 200) -> None:
+        form = {"csrf": csrf, "submission": "cy", "reviewer": reviewer, "constraint": constraint}
+        assert client.post(address, data=form, headers=PAGE).status_code == status
+
+    state("ann", "withdraw")
+    state("bob", "forbid")
+    assert "1 locked or forbidden pair is not in this assignment yet" in read(client, address)
+    assert client.get(f"{address}/constraints.csv").text.splitlines() == ["paper,reviewer,constraint", "cy,bob,-1"]
+    client.post(f"{address}/solve", data={"csrf": csrf, "stay": "yes"})
+    page = wait_for_items(client, address)
+    assert assigned() == "ann" and "not in this assignment" not in page
+    state("bob", "lock")
+    state("ann", "lock")
+    client.post(f"{address}/solve", data={"csrf": csrf})
+    assert 'class="error"' in wait_for_items(client, address) and assigned() == "ann"  # two locks on one place
+    state("zoe", "lock", 400)
+    state("ann", "marry", 400)
+    names = ZipFile(BytesIO(client.get(f"{address}/report.zip").content)).namelist()
     assert {"assignments.csv", "assignments.audit.json", "report/index.html", "report/reviewers/ann.html"} <= {*names}
+    folder = client.app.state.service.uploads.workspace.folder
+    assert not [path for path in folder.rglob("result/*.*") if str(folder).encode() in path.read_bytes()]
+
+
+def test_suggested_tags_are_decided_and_become_files(client, tmp_path):
+    csrf = re.search('name="csrf" content="(.*?)"', read(client, "/library/six/tags"))[1]
+    header, text = {"x-csrf-token": csrf}, "id,name\nsky,dark matter\nlife,<b>enzyme\nsky,other\nlost,\n"
+    body = {
+        "collection": "six",
+        "k": 2,
+        "threshold": 0,
+        "vocabulary": {"name": "v.csv", "text": text.replace("sky,other\n", "")},
+    }
+    for odd, status in (({"name": "v.exe", "text": ""}, 400), (None, 404)):
+        assert (
+            client.post("/workspace/tag-reviews", json=body | {"vocabulary": odd}, headers=header).status_code == status
+        )
+    for sent in (body, body | {"vocabulary": {"name": "w.csv", "text": f"{text}sky,other"}}):
+        assert client.post("/workspace/tag-reviews", json=sent, headers=header).status_code == 202
+    page = wait_for_items(client, "/library/six/tags")
+    assert "two labels have the id sky" in page
+    (address,) = re.findall('<h2><a href="(/library/six/tags/tagging-.*?)">', page)
+    page = read(client, address)
+    total = int(re.search(r"0 of (\d+) tags decided", page)[1])
+    assert "1 record of the vocabulary skipped" in page and "found in " in page and "&lt;b&gt;enzyme" in page
+
+    def decide(paper: str, decision: str, status: int = 200) -> str:
+        form = {"csrf": csrf, "paper": paper, "decision": decision}
+        answer = client.post(address, data=form, headers=PAGE)
+        assert answer.status_code == status
+        return answer.text
+
+    assert f"1 of {total} tags decided, 1 accepted" in decide("halo", "yes sky")
+    assert f"1 of {total} tags decided, 0 accepted" in decide("halo", "no sky")
+    assert f"0 of {total} tags decided" in decide("halo", "undo")
+    decide("halo", "yes sky")
+    decide("crispr", "rest")
+    for paper, decision in (("halo", "maybe sky"), ("halo", "yes sea"), ("zoe", "rest")):
+        decide(paper, decision, 400)
+    with (tmp_path / "tags.csv").open("w") as file:
+        file.write(client.get(f"{address}/tags.csv").text)
+    judged = read_judgements(tmp_path / "tags.csv")
+    assert Judgement("halo", "sky", accepted=True) in judged
+    assert {item.accepted for item in judged if item.paper == "crispr"} == {False}
+    assert '{"id": "halo"' in client.get(f"{address}/tags.jsonl").text
+    assert "\t<sky>\n" in client.get(f"{address}/tags.tsv").text
+    assert client.get(f"{address}/tags.json").json()[0]["results"][0]["uri"] == "sky"
+    folder = client.app.state.service.uploads.workspace.find("everyone", address.rpartition("/")[2]).folder
+    with (folder / "decisions.jsonl").open("a") as file:
+        file.write('\n["halo", "sk')  # a kill in the midst of a line
+    again = TagReview(folder / "suggestions.jsonl", folder / "decisions.jsonl")
+    again.undo()
+    assert again.verdicts["halo", "sky"] == "yes" and again.counts()["tags"] == total
+    assert TagReview(folder / "suggestions.jsonl", folder / "decisions.jsonl").verdicts == again.verdicts
+    for path in (f"{address}?paper=none", "/library/six/tags/tagging-1", f"{address}/tags.exe"):
+        assert client.get(path, headers=PAGE).status_code in (404, 422)
 
 
 def test_a_map_is_drawn_once_in_the_background_and_stored(client, monkeypatch):

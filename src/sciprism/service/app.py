@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -16,8 +17,18 @@ from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from sciprism.errors import InputError
-from sciprism.service import desks, embeddings, library_pages, maps, matches, pages, papers, suggestions, uploads
-from sciprism.service.background import Background
+from sciprism.service import (
+    desks,
+    embeddings,
+    library_pages,
+    maps,
+    matches,
+    pages,
+    papers,
+    suggestions,
+    tag_reviews,
+    uploads,
+)
 from sciprism.service.limits import Guard
 from sciprism.service.observation import Observer
 from sciprism.service.responses import Refusal, error_response
@@ -36,7 +47,6 @@ def build_app(state: ServiceState) -> FastAPI:
         yield
         for task in tasks:
             task.cancel()
-        app.state.matches.close()
         state.close()
 
     app = FastAPI(
@@ -49,10 +59,11 @@ def build_app(state: ServiceState) -> FastAPI:
     )
     app.state.service = state
     app.state.maps = maps.Maps(state.settings.workspace and state.settings.workspace / "maps")
-    app.state.matches = Background()
-    for part in (embeddings, papers, suggestions, uploads, pages, desks, maps, matches, library_pages):
+    for part in (embeddings, papers, suggestions, uploads, pages, desks, maps, matches, tag_reviews, library_pages):
         app.include_router(part.router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
+    if state.uploads is not None:
+        state.on_ready += [partial(part.resume, state) for part in (matches, tag_reviews)]
     _add_operations(app, state)
     _add_errors(app, state)
     app.add_middleware(Guard, settings=state.settings, gatekeeper=state.gatekeeper)

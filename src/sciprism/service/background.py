@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from json import loads
@@ -30,8 +30,23 @@ class Background:
 
     def start(self, item: WorkspaceItem, work: Callable[[WorkspaceItem], None], **progress: Any) -> None:
         """Work on an item when those before it are done."""
-        self.progress[item.id] = progress
+        (item.folder / FAILURE).unlink(missing_ok=True)
+        self.progress[item.id] = progress or {"doing": "waiting"}
         self._thread.submit(self._run, item, work)
+
+    def continue_work(
+        self, items: Iterable[WorkspaceItem], result: str, work: Callable[[WorkspaceItem], None], **progress: Any
+    ) -> None:
+        """Work on the items that have neither a result nor a failure: a stop interrupted them."""
+        for item in items:
+            if not any((item.folder / name).exists() for name in (result, FAILURE)):
+                self.start(item, work, **progress)
+
+    def describe(self, item: WorkspaceItem, result: str) -> dict[str, Any]:
+        """Return an item with what is done on it now, "" for nothing; whether its result is there; why it failed."""
+        doing = self.progress.get(item.id, {}).get("doing", "")  # looked up before the files that end it
+        facts = {"doing": doing, "ready": (item.folder / result).exists(), "error": ""}
+        return item.to_json() | facts | read_document(item.folder / FAILURE)
 
     def check(self, item: WorkspaceItem) -> None:
         """Raise StoppedError where the work on an item is to end."""
@@ -54,6 +69,25 @@ class Background:
                 write_json(item.folder / FAILURE, {"error": reason})
         finally:
             self.progress.pop(item.id, None)
+
+
+@dataclass(slots=True)
+class ItemProgress:
+    """Shows the pieces of work on an item as they begin, and how much of each is done; ends the work after a stop."""
+
+    background: Background
+    item: WorkspaceItem
+    _text: str = ""
+
+    def begin(self, work: str, unit: str = "", total: int | None = None) -> None:
+        """Begin a piece of work of `total` units."""
+        self._text = f"{work}: {{:,}} of {total:,} {unit}" if total else work
+        self.update(0)
+
+    def update(self, done: int) -> None:
+        """Show how many units are done."""
+        self.background.check(self.item)
+        self.background.progress[self.item.id]["doing"] = self._text.format(done)
 
 
 def read_document(path: Path) -> dict[str, Any]:

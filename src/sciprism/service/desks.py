@@ -13,22 +13,26 @@ from urllib.parse import quote
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
 
+from sciprism.arrays import Floats
 from sciprism.errors import InputError
 from sciprism.papers.bibliography_entries import format_ris
+from sciprism.papers.records import Paper
 from sciprism.service.background import read_document
 from sciprism.service.collections import UnknownNameError
 from sciprism.service.library_pages import Library
 from sciprism.service.pages import Form, render
-from sciprism.service.uploads import find_uploads
+from sciprism.service.state import ServiceState
+from sciprism.service.uploads import REVIEW, describe_items, find_item, find_uploads
 from sciprism.service.workspace import WorkspaceItem
 from sciprism.store import StoredCollection
 from sciprism.store.paper_lookup import iterate_papers
+from sciprism.uses.matching.inputs import NoProgress, encode_papers, open_vectors
 from sciprism.uses.screening.decisions import EXCLUDE, INCLUDE, UNDO, UNSURE, Decision, read_decisions
 from sciprism.uses.screening.session import Screening
 from sciprism.uses.screening.stopping import RISK, TARGET
 
 router = APIRouter(prefix="/library/{name}/screening", include_in_schema=False)
-KIND, REVIEW, DECISIONS = "screening", "review.json", "decisions.csv"
+KIND, DECISIONS = "screening", "decisions.csv"
 MAX_RECORDS = 50_000
 OPEN = 8  # desks in memory
 MAX_REASON = 1_000  # characters
@@ -36,15 +40,23 @@ LATEST = 8  # decisions that a desk shows
 
 
 class Desk:
-    """A review of a collection by one owner: its session and the records that come next."""
+    """A review of a collection by one owner: its session and the records that come next.
 
-    def __init__(self, stored: StoredCollection, item: WorkspaceItem) -> None:
+    The vectors that count beside words are those of the collection; the model encodes the criteria alone.
+    """
+
+    def __init__(self, stored: StoredCollection, item: WorkspaceItem, state: ServiceState) -> None:
         if len(stored) > MAX_RECORDS:
             raise InputError(f"a review has at most {MAX_RECORDS:,} records here; screen more with `sciprism screen`")
         self.title, self.table, self.lock = item.name, item.folder / DECISIONS, Lock()
         self.review = read_document(item.folder / REVIEW)
+
+        def encode(papers: list[Paper]) -> Floats:
+            encoder, vectors = state.share_model(stored.manifest.encoder.fingerprint), open_vectors([stored.folder])
+            return encode_papers(encoder, {"records": papers}, NoProgress(), vectors)["records"]
+
         papers = [*chain.from_iterable(iterate_papers(stored))]
-        self.session = Screening(papers, [self.table], criteria=self.review["criteria"])
+        self.session = Screening(papers, [self.table], criteria=self.review["criteria"], encode=encode)
         self.latest = deque((made for made in read_decisions(self.table)[0] if made.decision != UNDO), LATEST)
         self._queue, self._decided = list[int](), 0
 
@@ -98,12 +110,9 @@ _load_desk = lru_cache(OPEN)(Desk)
 
 def _open_desk(request: Request, library: Library, name: str, id: str) -> Desk:
     """Return a desk. Raises UnknownNameError for one of another owner or collection."""
-    uploads, owner = find_uploads(request)
-    item = uploads.workspace.find(owner, id)
-    if item.kind != KIND or read_document(item.folder / REVIEW).get("collection") != name:
-        raise UnknownNameError(f"{id!r} is no review of {name}")
+    item = find_item(request, id, KIND, name)
     with _opening:
-        return _load_desk(library["stored"], item)
+        return _load_desk(library["stored"], item, request.app.state.service)
 
 
 OpenedDesk = Annotated[Desk, Depends(_open_desk)]
@@ -112,14 +121,7 @@ OpenedDesk = Annotated[Desk, Depends(_open_desk)]
 @router.get("")
 def list_reviews(request: Request, library: Library, name: str) -> Response:
     """List the reviews of a collection, and offer a new one."""
-    uploads, owner = find_uploads(request)
-    workspace = uploads.workspace
-    reviews = [
-        item.to_json() | {"expires": workspace.expires(item)[:10]}
-        for item in workspace.list_items(owner, KIND)
-        if read_document(item.folder / REVIEW).get("collection") == name
-    ]
-    return render(request, "reviews.html", **library, reviews=reviews)
+    return render(request, "reviews.html", **library, items=describe_items(request, KIND, DECISIONS, name))
 
 
 @router.post("")

@@ -63,6 +63,7 @@ def describe_library(request: Request, name: str) -> dict[str, Any]:
         "Search": ("", True),
         "Map": ("/map", has_packages()),
         "Screen": ("/screening", state.uploads is not None),
+        "Tag": ("/tags", state.uploads is not None),
     }
     tabs = [(tab, path) for tab, (path, is_there) in offered.items() if is_there]
     facts = {"name": name, "library": served.title, "papers": len(stored), "stored": stored}

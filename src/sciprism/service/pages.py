@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from urllib.parse import parse_qs, quote
 
 from fastapi import APIRouter, Depends, Request
@@ -67,12 +67,12 @@ def uploads_page(request: Request) -> Response:
     return render(request, "uploads.html", uploads=described, suffixes=SUFFIXES)
 
 
-@router.post("/{page}/{id}/delete")
-def delete_item(request: Request, page: Literal["uploads", "matching"], id: str) -> Response:
-    """Delete an upload or a match of the caller, and lead to the page of the others."""
+@router.post("/items/{id}/delete")
+def delete_item(request: Request, form: Form, id: str) -> Response:
+    """Delete what the caller has in the workspace, and lead to the page that the form names."""
     uploads, owner = find_uploads(request)
     uploads.workspace.delete(owner, id)
-    return RedirectResponse(f"/{page}", 303)
+    return RedirectResponse(_own_path(form.get("next", "/")), 303)
 
 
 @router.get("/docs")

@@ -33,6 +33,18 @@ class RequestBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class TextFile(RequestBody):
+    """A file as text. name: says the format, and whose papers they are."""
+
+    name: str = Field(max_length=200)
+    text: str
+
+    @property
+    def content(self) -> bytes:
+        """Return the bytes to store."""
+        return self.text.encode("utf-8", "replace")
+
+
 class PaperText(RequestBody):
     """A paper that the collection need not have."""
 

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from sciprism.errors import DamagedFileError, InputError
+from sciprism.service.background import Background
 from sciprism.service.batching import CallGroups, SharedEncoder, TokenBatcher
 from sciprism.service.collections import ServedCollection, ServedCollections, UnknownNameError, load_encoders
 from sciprism.service.identity import Gatekeeper
@@ -45,9 +46,11 @@ class ServiceState:
         self.failure: BaseException | None = None
         self.stop: Callable[[], None] = lambda: None  # ends the server, where the models cannot be loaded
         self.uploads: Uploads | None = None
+        self.background, self.on_ready = Background(), list[Callable[[], None]]()
         if settings.workspace is not None:
             workspace = Workspace(settings.workspace, quota=settings.quota, expiry=settings.expiry)
             self.uploads = Uploads(workspace=workspace, encoder=partial(self.share_model, patient=True))
+            self.on_ready.append(self.uploads.resume)
         self._threads = ThreadPoolExecutor(THREADS, "use")
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -67,8 +70,8 @@ class ServiceState:
         self.batchers = {fingerprint: TokenBatcher(encoder, **options) for fingerprint, encoder in encoders.items()}
         self.metrics.queue.set_function(lambda: sum(item.waiting for item in self.batchers.values()))
         log.info("ready", extra={"models": [batcher.name for batcher in self.batchers.values()]})
-        if self.uploads is not None:
-            self.uploads.resume()
+        for resume in self.on_ready:
+            resume()
 
     def find_batcher(self, name: str) -> TokenBatcher:
         """Return the batches of a model by its name; "" is the first. Raises UnknownNameError."""
@@ -90,6 +93,14 @@ class ServiceState:
             raise InputError("this collection was embedded with a model that is not served; serve it with --model")
         return cast("Encoder", SharedEncoder(batcher, self._loop, patient=patient))
 
+    def find_tagger(self, name: str) -> ServedTagger:
+        """Return a tagger by its name; "" is the only one. Raises UnknownNameError."""
+        taggers = {tagger.name: tagger for tagger in self.taggers}
+        name = name or (next(iter(taggers)) if len(taggers) == 1 else "")
+        if name not in taggers:
+            raise UnknownNameError(f"no tagger {name!r} is served; there is {', '.join(taggers) or 'none (--tagger)'}")
+        return taggers[name]
+
     def check_ready(self) -> None:
         """Raise Refusal while the models are loaded."""
         if not self.batchers:
@@ -110,7 +121,9 @@ class ServiceState:
         folders = [(served.folder, served.name) for served in self.collections.values()]
         if self.uploads is not None and str(self.uploads.workspace.folder) in message:
             items = self.uploads.workspace.list_all()
-            folders += [(item.folder / COLLECTION, item.id) for item in items if item.id in message]
+            folders += [
+                (item.folder / end, item.id) for item in items if item.id in message for end in (COLLECTION, "")
+            ]
         for folder, name in folders:
             message = message.replace(str(folder), name)
         return message
@@ -133,6 +146,6 @@ class ServiceState:
 
     def close(self) -> None:
         """Free the threads, after the last request."""
-        if self.uploads is not None:
-            self.uploads.close()
+        for background in filter(None, (self.uploads, self.background)):
+            background.close()
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -14,7 +14,6 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
 from sciprism.papers import read_labels
 from sciprism.papers.records import Paper
-from sciprism.service.collections import UnknownNameError
 from sciprism.service.papers import MAX_K, PaperText, RequestBody, name_collection, use_collection
 from sciprism.service.responses import json_response
 from sciprism.store import StoredCollection
@@ -86,17 +85,14 @@ async def tag(request: Request, body: TagRequest) -> Response:
     """Suggest labels of a vocabulary for papers, each with a probability and a reason."""
     state = request.app.state.service
     state.check_ready()
-    taggers: dict[str, ServedTagger] = {tagger.name: tagger for tagger in state.taggers}
-    name = body.tagger or (next(iter(taggers)) if len(taggers) == 1 else "")
-    if name not in taggers:
-        raise UnknownNameError(f"no tagger {name!r} is served; there is {', '.join(taggers) or 'none (--tagger)'}")
+    tagger: ServedTagger = state.find_tagger(body.tagger)
     options = body.model_dump(include={"limit", "threshold", "branch", "parents"})
-    choice, encoder = TagChoice(excluded=body.exclude, **options), state.share_model(taggers[name].fingerprint)
+    choice, encoder = TagChoice(excluded=body.exclude, **options), state.share_model(tagger.fingerprint)
     if any(isinstance(paper, str) for paper in body.papers):
         papers = await use_collection(request, body.collection, lambda stored, _: collect(stored, body.papers))
     else:
         papers = [paper.build() for paper in body.papers if isinstance(paper, PaperText)]
-    return json_response(await state.run(taggers[name].suggest, papers, encoder, choice))
+    return json_response(await state.run(tagger.suggest, papers, encoder, choice))
 
 
 @router.post("/recommend")

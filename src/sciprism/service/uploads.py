@@ -17,7 +17,7 @@ from sciprism.files import write_json
 from sciprism.index import lexical
 from sciprism.papers import ReadReport, read_papers
 from sciprism.service.background import FAILURE, Background, read_document
-from sciprism.service.collections import ServedCollection
+from sciprism.service.collections import ServedCollection, UnknownNameError
 from sciprism.service.responses import Refusal, json_response
 from sciprism.service.workspace import Workspace, WorkspaceItem
 from sciprism.store import CollectionLayout, EmbedReport, StoredCollection, embed
@@ -31,7 +31,7 @@ MAX_PAPERS = 100_000
 SUFFIXES = (".bib", ".ris", ".nbib", ".enw", ".csv", ".tsv", ".xlsx", ".ods", ".json", ".jsonl", ".xml", ".txt")
 PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"SQLite format 3", b"PAR1")
 """First bytes of files that may grow when they are read, or that are databases."""
-COLLECTION, REPORT = "collection", "report.json"
+COLLECTION, REPORT, REVIEW = "collection", "report.json", "review.json"
 WAITING: dict[str, Any] = {"state": "waiting", "papers": 0, "done": 0}
 OPEN = 64  # uploads that are held open
 SHARD = 512  # papers that an interruption loses at most
@@ -47,9 +47,7 @@ class Uploads(Background):
 
     def resume(self) -> None:
         """Continue the uploads that are neither finished nor failed."""
-        for item in self.workspace.list_all():
-            if item.kind == KIND and not (item.folder / REPORT).exists() and not (item.folder / FAILURE).exists():
-                self.embed(item)
+        self.continue_work(self.workspace.list_all(KIND), REPORT, self._fill, **WAITING)
 
     def embed(self, item: WorkspaceItem) -> None:
         """Embed an upload when those before it are done."""
@@ -109,6 +107,25 @@ def find_uploads(request: Request) -> tuple[Uploads, str]:
     if state.uploads is None:
         raise Refusal(403, "nothing can be stored here: the service was started without --workspace")
     return state.uploads, request.state.identity.owner
+
+
+def find_item(request: Request, id: str, kind: str, collection: str = "") -> WorkspaceItem:
+    """Return an item of the caller, of a kind, and of a collection where one is named. Raises UnknownNameError."""
+    uploads, owner = find_uploads(request)
+    item = uploads.workspace.find(owner, id)
+    if item.kind != kind or read_document(item.folder / REVIEW).get("collection", "") != collection:
+        raise UnknownNameError(f"{id!r} is no {kind} of {collection or 'yours'}")
+    return item
+
+
+def describe_items(request: Request, kind: str, result: str, collection: str = "") -> list[dict[str, Any]]:
+    """Return the items of the caller, as `find_item`, each with its state and the day of its expiry."""
+    (uploads, owner), background = find_uploads(request), request.app.state.service.background
+    return [
+        background.describe(item, result) | {"expires": uploads.workspace.expires(item)[:10]}
+        for item in uploads.workspace.list_items(owner, kind)
+        if read_document(item.folder / REVIEW).get("collection", "") == collection
+    ]
 
 
 @router.post("", status_code=202)

@@ -1,10 +1,10 @@
-// Keys of the screening desk: each presses the button that names it, or goes to the field.
+// Keys of the desks: each presses the button or link that names it, or goes to the field.
 document.addEventListener("keydown", event => {
   const typing = event.target.closest("input, textarea, select");
   if (event.key === "Escape" && typing) typing.blur();
   if (typing || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-  const control = document.querySelector(`[data-key="${CSS.escape(event.key.toLowerCase())}"]:enabled`);
+  const control = document.querySelector(`[data-key="${CSS.escape(event.key.toLowerCase())}"]:not(:disabled)`);
   if (!control) return;
   event.preventDefault();
-  if (control.matches("button")) control.click(); else control.focus();
+  if (control.matches("button, a")) control.click(); else control.focus();
 });

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sciprism.errors import InputError
-from sciprism.uses.matching.pair_files import Finder, read_pair_rows
+from sciprism.uses.matching.pair_files import CONSTRAINTS, Finder, PairReader, read_pair_rows
 from sciprism.uses.matching.pair_scores import ReviewerPaper
 from sciprism.uses.matching.persons import IdIndex
 from sciprism.uses.matching.result import NEXT, AssignedPair, list_companions
@@ -111,6 +111,11 @@ class FinishedAssignment:
     def find_reviewer(self, text: str) -> int:
         """Return the number of a reviewer, by id, address or name. Raises InputError for none or several."""
         return _find(self._index, text, "reviewer", str(self.path))
+
+    def read_constraints(self, path: Path) -> dict[tuple[int, int], float]:
+        """Return what a file states of submissions and reviewers, by number: 1 locked, -1 forbidden, 0 no conflict."""
+        read = PairReader(self._papers, self._index).read(path, "constraint", CONSTRAINTS)
+        return {pair: value for (pair, _), value in zip(read.places_by_pair(), read.values.tolist(), strict=True)}
 
     def title(self, row: int) -> str:
         """Return the title of a submission."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sciprism.arrays import Floats
+from sciprism.arrays import Floats, Rows
 from sciprism.encoders.cached_encoder import CachedEncoder, TextProgress
 from sciprism.errors import InputError
 from sciprism.formats import Format
@@ -129,11 +129,17 @@ class TagVectors:
         self._cached.watch(progress)
         return self._cached.encode(list(papers), format=self.format, role="paper")
 
-    def iterate_collection(self, stored: StoredCollection) -> Iterator[tuple[list[Paper], Floats]]:
-        """Yield the papers of a collection and their stored vectors in blocks; InputError as `read_collection`."""
+    def iterate_collection(
+        self, stored: StoredCollection, chosen: Rows | None = None
+    ) -> Iterator[tuple[list[Paper], Floats]]:
+        """Yield the papers of a collection, all or those of some rows, and their stored vectors in blocks.
+
+        Raises InputError as `read_collection` does.
+        """
         stored.check_encoder(self.encoder)
-        for start in range(0, len(stored.live), PAPER_BLOCK):
-            rows = stored.live[start : start + PAPER_BLOCK]
+        chosen = stored.live if chosen is None else chosen
+        for start in range(0, len(chosen), PAPER_BLOCK):
+            rows = chosen[start : start + PAPER_BLOCK]
             yield stored.papers(rows), stored.read_rows(self._space, rows).block(0, len(rows))
 
     def read_collection(self, stored: StoredCollection) -> tuple[list[Paper], Floats]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -142,6 +142,7 @@ COLUMNS = ("paper", "title", "rank", "uri", "notation", "label", "probability", 
 """Of the CSV; verdict is empty, for yes or no of the person who reviews it."""
 SUFFIXES = {".csv": "csv", ".tsv": "annif-tsv", ".jsonl": "jsonl", ".json": "annif-json"}
 FORMATS = ("csv", "jsonl", "annif-tsv", "annif-json")
+NO_VERDICTS: Mapping[tuple[str, str], str] = {}
 
 
 def choose_format(output: Path, format: str) -> str:
@@ -178,7 +179,7 @@ def write_tags(output: Path, format: str, tagged: Iterable[tuple[Paper, PaperTag
             counts.append(len(tags.tags))
             yield paper, tags
 
-    write_lines(output, _format_lines(format, count()), errors="replace")
+    write_lines(output, format_tags(format, count()), errors="replace")
     return counts
 
 
@@ -191,13 +192,16 @@ def to_annif_results(paper: PaperTags) -> dict[str, Any]:
     return {"document_id": paper.id, "results": results}
 
 
-def _format_lines(format: str, tagged: Iterable[tuple[Paper, PaperTags]]) -> Iterator[str]:
+def format_tags(
+    format: str, tagged: Iterable[tuple[Paper, PaperTags]], verdicts: Mapping[tuple[str, str], str] = NO_VERDICTS
+) -> Iterator[str]:
+    """Yield the lines of a file of tags. verdicts: of the CSV, by paper and uri."""
     if format == "csv":
         yield _csv_line(COLUMNS)
         for _, suggested in tagged:
             for tag in suggested.tags:
                 facts = (tag.rank, tag.uri, tag.notation, tag.label, f"{tag.probability:.4f}", tag.why)
-                yield _csv_line([suggested.id, suggested.title, *facts, ""])
+                yield _csv_line([suggested.id, suggested.title, *facts, verdicts.get((suggested.id, tag.uri), "")])
     elif format == "jsonl":
         for _, suggested in tagged:
             yield json.dumps(suggested.to_json(), ensure_ascii=False)

@@ -1,0 +1,207 @@
+"""Tag reviews: a vocabulary tags papers of a collection in the background; a person accepts or rejects each tag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache, partial
+from itertools import chain, islice
+from json import dumps
+from pathlib import Path
+from threading import Lock
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+
+import numpy as np
+from fastapi import APIRouter, Depends, Query, Request
+from pydantic import Field
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+
+from sciprism.errors import InputError
+from sciprism.files import write_json
+from sciprism.papers import ReadReport, read_labels
+from sciprism.papers.records import Paper
+from sciprism.service.background import ItemProgress, read_document
+from sciprism.service.collections import UnknownNameError
+from sciprism.service.library_pages import Library
+from sciprism.service.pages import Form, render
+from sciprism.service.papers import Conditions, TextFile
+from sciprism.service.responses import json_response
+from sciprism.service.state import ServiceState
+from sciprism.service.uploads import MAX_REASONS, REPORT, REVIEW, describe_items, find_item, find_uploads
+from sciprism.service.workspace import WorkspaceItem
+from sciprism.store import StoredCollection
+from sciprism.store.paper_lookup import check_filter, iterate_papers
+from sciprism.uses.tagging.call import TagVectors
+from sciprism.uses.tagging.review import TagReview
+from sciprism.uses.tagging.suggestions import PaperTags, TagChoice
+from sciprism.uses.tagging.tag_files import choose_format, format_tags, write_tags
+from sciprism.uses.tagging.tagger import build_zero_shot
+from sciprism.uses.tagging.vocabulary import Vocabulary
+
+router = APIRouter(include_in_schema=False)
+KIND, VOCABULARY, SUGGESTIONS, DECISIONS = "tagging", "vocabulary", "suggestions.jsonl", "decisions.jsonl"
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".ttl", ".rdf", ".nt", ".trig", ".nq", ".jsonld", ".xml")
+MAX_PAPERS = 10_000
+OPEN = 8  # reviews in memory
+LATEST = 8  # decisions that a page shows
+REST, UNDO = "rest", "undo"
+_reviewing = Lock()  # one decision at a time
+_load_review = lru_cache(OPEN)(TagReview)
+
+
+class TagReviewRequest(Conditions):
+    """Papers of a collection, and the vocabulary to tag them with: a file, or the name of a tagger that is served."""
+
+    k: int = Field(10, ge=1, le=100)
+    threshold: float | None = Field(None, ge=0, le=1)
+    title: str = Field("", max_length=200)
+    vocabulary: TextFile | None = None
+    tagger: str = ""
+
+
+def _suggest(item: WorkspaceItem, *, state: ServiceState) -> None:
+    """Write the suggestions of a review."""
+    review, progress = read_document(item.folder / REVIEW), ItemProgress(state.background, item)
+    body = TagReviewRequest(**review["request"])
+    stored = state.find_collection(review["owner"], body.collection).open()
+    vectors = TagVectors(state.share_model(stored.manifest.encoder.fingerprint, patient=True))
+    mask = stored.mask(body.build())
+    rows = stored.live if mask is None else np.flatnonzero(mask)
+    if len(rows) > MAX_PAPERS:
+        raise InputError(f"{len(rows):,} papers are to be tagged, at most {MAX_PAPERS:,} here; state years or a venue")
+    files, report = [*item.folder.glob(f"{VOCABULARY}.*")], ReadReport()
+    if files:
+        vocabulary = Vocabulary(read_labels(files, skip_bad=True, report=report))
+        progress.begin("encoding", "labels", len(vocabulary))
+        labels = vectors.encode_labels(vocabulary.labels, lambda done, _: progress.update(done))
+        tagger, notes = build_zero_shot(vocabulary, labels), vocabulary.notes
+    else:
+        tagger, notes = state.find_tagger(body.tagger).tagger, []
+    progress.begin("tagging", "papers", len(rows))
+    blocks = vectors.iterate_collection(stored, rows)
+    choice = TagChoice(limit=body.k, threshold=body.threshold)
+    parts = (part for papers, values in blocks for part in tagger.suggest(papers, values, choice))
+    counts = write_tags(item.folder / SUGGESTIONS, "jsonl", _count(chain.from_iterable(parts), progress))
+    facts = {"papers": len(counts), "untagged": counts.count(0), "skipped": report.skipped_count}
+    notes = [*(str(record).replace(f"{item.folder}/", "") for record in report.skipped), *notes]
+    write_json(item.folder / REPORT, facts | {"labels": len(tagger.vocabulary), "notes": notes[:MAX_REASONS]})
+
+
+def _count(suggested: Iterable[PaperTags], progress: ItemProgress) -> Iterator[tuple[Paper, PaperTags]]:
+    """Yield suggestions with their papers, of which that format needs the ids alone, and show how many there are."""
+    for done, tags in enumerate(suggested):
+        progress.update(done)
+        yield Paper(id=tags.id), tags
+
+
+def resume(state: ServiceState) -> None:
+    """Continue the suggestions that a stop interrupted."""
+    if state.uploads is not None:
+        items = state.uploads.workspace.list_all(KIND)
+        state.background.continue_work(items, REPORT, partial(_suggest, state=state))
+
+
+def _open_review(request: Request, name: str, id: str) -> TagReview:
+    """Return a review. Raises UnknownNameError for one of another owner or collection."""
+    folder = find_item(request, id, KIND, name).folder
+    if not (folder / REPORT).is_file():
+        raise InputError("the tags are not suggested yet")
+    with _reviewing:
+        return _load_review(folder / SUGGESTIONS, folder / DECISIONS)
+
+
+OpenedReview = Annotated[TagReview, Depends(_open_review)]
+
+
+@router.get("/library/{name}/tags")
+def list_reviews(request: Request, library: Library, name: str) -> Response:
+    """List the tag reviews of a collection, and offer a new one."""
+    state: ServiceState = request.app.state.service
+    facts = {"taggers": [tagger.name for tagger in state.taggers], "suffixes": SUFFIXES}
+    return render(request, "tags.html", **library, **facts, items=describe_items(request, KIND, REPORT, name))
+
+
+@router.post("/workspace/tag-reviews")
+def start_review(request: Request, body: TagReviewRequest) -> Response:
+    """Store a vocabulary and start to tag papers of a collection with it."""
+    (uploads, owner), state = find_uploads(request), request.app.state.service
+    state.check_ready()
+    served = state.find_collection(owner, body.collection)
+    check_filter(served.open(), body.build())
+    files, title = {}, body.title
+    if body.vocabulary is not None:
+        suffix = Path(body.vocabulary.name).suffix.lower()
+        if suffix not in SUFFIXES:
+            raise InputError(f"{body.vocabulary.name!r} is no vocabulary that can be uploaded: {', '.join(SUFFIXES)}")
+        files[VOCABULARY + suffix] = body.vocabulary.content
+        title = title or body.vocabulary.name
+    else:
+        title = title or state.find_tagger(body.tagger).name
+    request_facts = body.model_dump(mode="json", exclude={"vocabulary"}) | {"collection": served.name}
+    review = {"collection": served.name, "owner": owner, "request": request_facts}
+    item = uploads.workspace.create(owner, KIND, title, files | {REVIEW: dumps(review).encode()})
+    state.background.start(item, partial(_suggest, state=state))
+    return json_response({"id": item.id}, status=202)
+
+
+@router.get("/library/{name}/tags/{id}")
+def show_paper(
+    request: Request,
+    library: Library,
+    review: OpenedReview,
+    id: str,
+    paper: Annotated[str, Query(max_length=1000)] = "",
+) -> Response:
+    """Show a paper with its suggested tags, the next one to decide by default."""
+    stored: StoredCollection = library["stored"]
+    with _reviewing:
+        shown = paper or review.next_paper()
+        if shown and shown not in review.papers:
+            raise UnknownNameError(f"no tags are suggested for {paper!r}")
+        suggested = review.papers.get(shown)
+        rows = [] if suggested is None else [(tag, review.verdicts.get((shown, tag.uri), "")) for tag in suggested.tags]
+        facts: dict[str, Any] = {
+            "rows": rows,
+            "current": shown and review.find_open(shown),
+            "counts": review.counts(),
+            "following": review.next_paper(shown),
+            "latest": [
+                (id, review.papers[id].title, review.tags[id, uri], review.verdicts[id, uri])
+                for id, uri in islice(reversed(review.verdicts), LATEST)
+            ],
+        }
+    row = stored.find_row(shown) if shown else None
+    known = stored.papers([row])[0] if row is not None else suggested and Paper(id=shown, title=suggested.title)
+    item = find_item(request, id, KIND, library["name"])
+    report = read_document(item.folder / REPORT)
+    return render(request, "tag_desk.html", **library, **facts, id=id, paper=known, title=item.name, report=report)
+
+
+@router.post("/library/{name}/tags/{id}")
+def decide_tag(request: Request, review: OpenedReview, form: Form) -> Response:
+    """Store what a form decides of a paper's tags, and lead to the next tag, or to the one that is open again."""
+    paper, (verdict, _, uri) = form.get("paper", ""), form.get("decision", "").partition(" ")
+    with _reviewing:
+        if verdict == UNDO:
+            following = review.undo() or paper
+        elif verdict == REST:
+            review.reject_rest(paper)
+            following = review.next_paper(paper)
+        else:
+            was_open = review.find_open(paper)
+            review.decide(paper, uri, verdict)
+            following = review.next_paper(paper) if was_open and not review.find_open(paper) else paper
+    return RedirectResponse(request.url.path + (f"?paper={quote(following, safe='')}" if following else ""), 303)
+
+
+@router.get("/library/{name}/tags/{id}/tags.{suffix}")
+def download_tags(library: Library, review: OpenedReview, suffix: Literal["csv", "jsonl", "tsv", "json"]) -> Response:
+    """Return the decisions as `sciprism tag` writes files: CSV with verdicts, the others with the accepted tags."""
+    name = f"tags.{suffix}"
+    papers = {paper.id: paper for paper in chain.from_iterable(iterate_papers(library["stored"]))}
+    with _reviewing:
+        suggested = review.papers.values() if suffix == "csv" else review.accepted()
+        tagged = ((papers.get(tags.id) or Paper(id=tags.id, title=tags.title), tags) for tags in suggested)
+        lines = [*format_tags(choose_format(Path(name), ""), tagged, review.verdicts)]
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    return PlainTextResponse("".join(f"{line}\n" for line in lines), headers=headers)
