@@ -1,7 +1,8 @@
 """Exact search against faiss IndexFlatIP: the same vectors, the same queries, in rounds of one run.
 
-Ours reads the vectors as a collection has them, from memory-mapped shards; faiss holds its own copy in
-memory. Run from the repository root:
+Ours reads the vectors as a collection has them, from memory-mapped shards, or with an int8 copy of float32 vectors
+in memory, as from the second search of a collection on; faiss holds its own copy in memory. `share_of_read` is the time
+to read as many bytes as the int8 copy has, in the same rounds, in that of a search. Run from the repository root:
 
     python benchmarks/search.py -o results/search.json
 """
@@ -22,10 +23,12 @@ import torch
 from measurement import build_parser, format_ratio, interleave, provenance, ratio, write_result
 from sciprism.checksums import BlockChecks
 from sciprism.index import topk
+from sciprism.index.int8_copy import Int8Copy, int8_products_work
 from sciprism.store.collection import DEFAULT_SHARD_SIZE
 from sciprism.store.shard_files import DTYPES, Dtype, Matrix, open_matrix, quantize
 
 PEER = "faiss IndexFlatIP"
+COPY, READ = "sciprism float32, int8 copy", "read of the int8 copy"
 
 
 def unit_vectors(rows: int, dim: int, numbers: np.random.Generator) -> np.ndarray:
@@ -58,13 +61,20 @@ def overlap(ours: np.ndarray, reference: np.ndarray) -> float:
 
 
 def compare(
-    peer: faiss.Index, shards: dict[Dtype, list[Matrix]], queries: np.ndarray, args: argparse.Namespace
+    peer: faiss.Index,
+    shards: dict[Dtype, list[Matrix]],
+    copy: Int8Copy | None,
+    queries: np.ndarray,
+    args: argparse.Namespace,
 ) -> dict[str, Any]:
     """Time one batch of queries in every way, and compare what was found."""
     contenders: dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]] = {PEER: lambda: peer.search(queries, args.k)}
     for dtype, matrices in shards.items():
         contenders[f"sciprism {dtype}"] = lambda matrices=matrices: topk(queries, matrices, args.k, distance="dot")
-    seconds = interleave(contenders, args.rounds)
+    if copy:
+        contenders[COPY] = lambda: topk(queries, shards["float32"], args.k, distance="dot", copy=copy)
+    content = torch.ones(args.rows * args.dim // 8, dtype=torch.int64)
+    seconds = interleave(contenders | {READ: content.sum}, args.rounds)
     reference = contenders[PEER]()[1]
     facts: dict[str, Any] = {}
     for name, run in contenders.items():
@@ -75,6 +85,8 @@ def compare(
             "identical": bool((rows == reference).all()),
             "overlap": round(overlap(rows, reference), 5),
         }
+        if name == COPY:
+            facts[name]["share_of_read"] = round(median(seconds[READ]) / median(seconds[name]), 3)
     return facts
 
 
@@ -84,9 +96,10 @@ def print_comparison(threads: int, batch: int, facts: dict[str, Any]) -> None:
     for name, fact in facts.items():
         faster = fact["times_faster"]
         print(
-            f"  {name:<18} {median(fact['milliseconds']):8.1f} ms   {format_ratio(faster)}"
+            f"  {name:<28} {median(fact['milliseconds']):8.1f} ms   {format_ratio(faster)}"
             f"   same rows {fact['overlap']:.4f}"
             f"{', identical' if fact['identical'] else ''}"
+            f"{f', {share:.0%} of reading the copy' if (share := fact.get('share_of_read')) else ''}"
         )
 
 
@@ -94,7 +107,7 @@ def main() -> None:
     parser = build_parser(__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--dim", type=int, default=384)
-    parser.add_argument("--batches", type=int, nargs="+", default=[100, 1], help="queries at once")
+    parser.add_argument("--batches", type=int, nargs="+", default=[100, 8, 1], help="queries at once")
     parser.add_argument("-k", type=int, default=10)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=9)
@@ -111,8 +124,9 @@ def main() -> None:
         for threads in args.threads:
             torch.set_num_threads(threads)
             faiss.omp_set_num_threads(threads)
+            copy = Int8Copy(shards["float32"], "dot") if int8_products_work() else None
             for batch in args.batches:
-                facts = compare(peer, shards, queries[:batch], args)
+                facts = compare(peer, shards, copy, queries[:batch], args)
                 print_comparison(threads, batch, facts)
                 measured.append({"threads": threads, "queries": batch, "contenders": facts})
     if args.output:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sciprism import arrays
 from sciprism.index import exact, topk
+from sciprism.index.int8_copy import Int8Copy, int8_products_work
 from sciprism.store.shard_files import Matrix, quantize
 
 DISTANCES: tuple[exact.Distance, ...] = ("cosine", "dot", "euclidean")
@@ -176,3 +177,39 @@ def test_threads_are_as_many_afterwards() -> None:
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
+
+
+needs_int8 = pytest.mark.skipif(not int8_products_work(), reason="this processor has no lossless int8 products")
+
+
+@needs_int8
+@pytest.mark.parametrize("distance", DISTANCES)
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("outliers", [False, True])
+def test_an_int8_copy_changes_no_result(distance: exact.Distance, dtype: str, outliers: bool) -> None:
+    """Near and equal rows, rows and dimensions of other sizes, zeros; odd numbers of rows, queries and dimensions."""
+    numbers = np.random.default_rng(3)
+    vectors = numbers.normal(size=(5003, 37)).astype(np.float32)
+    vectors[100:112] = vectors[4000] + 1e-5 * numbers.normal(size=(12, 37))
+    vectors[200:240], vectors[250] = vectors[4001], 0
+    if outliers:
+        vectors[:, 5] *= 40
+        vectors[::50] *= 1000
+    queries = np.concatenate([vectors[[4000, 4001]], numbers.normal(size=(17, 37)).astype(np.float32)])
+    shards = cut(vectors, [1000, 1000, 1700], dtype)
+    copy = Int8Copy(shards, distance)
+    mask = numbers.random(5003) < 0.7
+    for k, allowed in ((1, None), (30, None), (30, mask), (300, None), (5003, mask)):
+        expected = topk(queries, shards, k, mask=allowed, distance=distance)
+        got = topk(queries, shards, k, mask=allowed, distance=distance, copy=copy)
+        np.testing.assert_array_equal(got, expected)
+
+
+@needs_int8
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_an_int8_copy_leaves_few_candidates_or_none_where_rows_are_too_alike() -> None:
+    vectors = np.random.default_rng(4).normal(size=(30_000, 64)).astype(np.float32)
+    rows = Int8Copy([Matrix(vectors)], "dot").candidates(vectors[:3], 10, None)
+    assert rows is not None and rows.shape[1] < 100 and (rows[:, :1] >= -1).all()
+    assert Int8Copy([Matrix(vectors)], "dot").candidates(np.zeros((1, 64), np.float32), 10, None) is None
+    assert Int8Copy([Matrix(vectors * np.float32(1e30))], "dot").candidates(vectors[:1], 10, None) is None

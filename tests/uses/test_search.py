@@ -11,7 +11,8 @@ import pytest
 from fake_encoder import FakeEncoder
 from five_papers import PAPERS
 from sciprism.errors import InputError
-from sciprism.index import approximate, lexical
+from sciprism.index import approximate, exact, lexical
+from sciprism.index.int8_copy import Int8Copy, int8_products_work
 from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, Filter, StoredCollection, embed
 from sciprism.uses.search import search, similar, similar_to_papers
@@ -50,6 +51,22 @@ def test_many_queries_give_what_each_gives_alone(collection: StoredCollection, m
 def test_a_paper_without_abstract_has_no_reason(collection: StoredCollection) -> None:
     [ranking] = search(collection, ENCODER, "andromeda rotation", 1)
     assert (ranking.hits[0].id, ranking.hits[0].why) == ("rotation", "")
+
+
+def test_later_searches_use_one_int8_copy_and_find_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    papers = [Paper(id=f"p{i}", title=f"Word{i % 97} word{i % 89} word{i % 7}") for i in range(300)]
+    embed(papers, ENCODER, tmp_path, layout=CollectionLayout(shard_size=70))
+    collection, copies = StoredCollection.open(tmp_path), []
+    monkeypatch.setattr(exact, "int8_products_work", lambda: True)
+    monkeypatch.setattr(exact, "Int8Copy", lambda *given: copies.append(given))
+    before = search(collection, ENCODER, "word5 word6", 3, why=False)
+    search(collection, ENCODER, "word5 word6", 3, why=False)
+    assert not copies, "a small collection has none"
+    monkeypatch.setattr(exact, "MIN_ROWS", 300)
+    if int8_products_work():
+        monkeypatch.setattr(exact, "Int8Copy", lambda *given: copies.append(given) or Int8Copy(*given))
+    assert [search(collection, ENCODER, "word5 word6", 3, why=False) for _ in range(3)] == [before] * 3
+    assert len(copies) == (1 if int8_products_work() else 3)
 
 
 def test_filters(collection: StoredCollection) -> None:

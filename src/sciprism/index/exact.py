@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Lock
 from typing import Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows, inner_products
+from sciprism.index.int8_copy import MAX_BYTES, MIN_ROWS, QUERIES, Int8Copy, int8_products_work
 from sciprism.index.search_modes import vector_searches
 from sciprism.parallel import map_threads
 from sciprism.store import Matrix, StoredCollection
@@ -21,14 +24,24 @@ BLOCK = 2048  # rows per matrix product: more would exceed the cache, fewer woul
 QUERY_BLOCK = 512  # queries per matrix product: with BLOCK this bounds the scores of one core to 4 MiB
 EXTRA_CANDIDATES = 16  # candidates beyond k, which are scored again in double precision
 MAX_GATHERED = 1 << 16  # rows that `rescore` holds in memory at once
+_copies: WeakKeyDictionary[StoredCollection, dict[str, Int8Copy | None]] = WeakKeyDictionary()  # by space
+_copying = Lock()
 
 
 @vector_searches.register("exact")
 def search(
     collection: StoredCollection, space: str, queries: Floats, k: int, mask: NDArray[np.bool_] | None
 ) -> tuple[Floats, Rows]:
-    """Return the k best rows of a space for each query, as `topk`."""
-    return topk(queries, collection.vectors(space), k, mask=mask, distance=collection.manifest.encoder.distance)
+    """Return the k best rows of a space for each query, as `topk`, from the second search on with an int8 copy."""
+    distance, shards = collection.manifest.encoder.distance, collection.vectors(space)
+    with _copying:
+        copies = _copies.setdefault(collection, {})
+        small = MIN_ROWS <= collection.rows <= MAX_BYTES // collection.manifest.spaces[space].dim
+        if space not in copies:
+            copies[space] = None
+        elif copies[space] is None and small and int8_products_work():
+            copies[space] = Int8Copy(shards, distance)
+    return topk(queries, shards, k, mask=mask, distance=distance, copy=copies[space])
 
 
 def topk(
@@ -38,19 +51,22 @@ def topk(
     *,
     mask: NDArray[np.bool_] | None = None,
     distance: Distance = "cosine",
+    copy: Int8Copy | None = None,
 ) -> tuple[Floats, Rows]:
     """Return the k best rows of each query (m, d): scores (m, k), best first, and rows (m, k).
 
     Rows are numbered through all shards; mask (rows,) is False for excluded rows. Ties go to the lower row.
     With fewer than k rows the rest is -inf and row -1. Scores are cosines, inner products or negative
-    distances, so more is always better.
+    distances, so more is always better. copy: of the same shards and distance; the result is the same, sooner.
     """
     if k < 1:
         raise ValueError(f"k is {k}, not a positive number")
-    parts = [
-        rescore(part, shards, _candidates(part, shards, k + EXTRA_CANDIDATES, mask, distance), k, distance)
-        for part in np.split(queries, range(QUERY_BLOCK, len(queries), QUERY_BLOCK))
-    ]
+    parts, step = [], QUERIES if copy else QUERY_BLOCK
+    for part in np.split(queries, range(step, len(queries), step)):
+        rows = copy.candidates(normalize_for(part, distance), k, mask) if copy else None
+        if rows is None:
+            rows = _candidates(part, shards, k + EXTRA_CANDIDATES, mask, distance)
+        parts.append(rescore(part, shards, rows, k, distance))
     return np.concatenate([scores for scores, _ in parts]), np.concatenate([rows for _, rows in parts])
 
 
