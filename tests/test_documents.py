@@ -82,7 +82,7 @@ GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 
 @pytest.mark.parametrize(
     "page",
-    [README, API, *(pytest.param(page, marks=pytest.mark.slow) for page in GUIDES)],
+    [README, *(pytest.param(page, marks=pytest.mark.slow) for page in (API, *GUIDES))],
     ids=lambda page: page.stem,
 )
 def test_the_blocks_of_readme_guides_and_api_run_one_after_the_other(page, work_folder):

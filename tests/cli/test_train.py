@@ -1,11 +1,11 @@
 """`sciprism train` from the command line: a model, progress, one line for an error."""
 
 import json
-import os
+from types import SimpleNamespace
 
 import pytest
 
-from build_commands import sciprism
+from build_commands import run
 from build_sources import write_recipe
 from sciprism import Encoder
 
@@ -15,13 +15,19 @@ def recipe(tmp_path_factory, tiny_model):
     return write_recipe(tmp_path_factory.mktemp("recipe"), tiny_model, steps=3)
 
 
-def train(*words):
-    """Run the command where the data of the suites are unknown."""
-    environment = {key: value for key, value in os.environ.items() if key != "SCIPRISM_DATA"}
-    return sciprism("train", *words, env=environment)
+@pytest.fixture
+def train(monkeypatch, capsys):
+    """Runs the command where the data of the suites are unknown."""
+    monkeypatch.delenv("SCIPRISM_DATA", raising=False)
+
+    def run_train(*words):
+        status, printed, said = run(monkeypatch, capsys, "train", *words)
+        return SimpleNamespace(returncode=status, stdout=printed, stderr=said)
+
+    return run_train
 
 
-def test_a_model_comes_out(recipe, tmp_path):
+def test_a_model_comes_out(train, recipe, tmp_path):
     done = train(recipe, "-o", tmp_path / "run", "--set", "seed=3", "--device", "cpu")
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == str(tmp_path / "run" / "contrast" / "model")
@@ -40,7 +46,7 @@ def test_a_model_comes_out(recipe, tmp_path):
         (["--set", "model.backbone=nobody/nothing"], "nobody/nothing"),
     ],
 )
-def test_what_is_wrong_is_one_message_and_status_2(recipe, tmp_path, words, message):
+def test_what_is_wrong_is_one_message_and_status_2(train, recipe, tmp_path, words, message):
     done = train(recipe, "-o", tmp_path / "run", "--device", "cpu", *words)
     assert done.returncode == 2
     assert message in done.stderr
@@ -49,7 +55,7 @@ def test_what_is_wrong_is_one_message_and_status_2(recipe, tmp_path, words, mess
     assert not (tmp_path / "run").exists()
 
 
-def test_a_stage_that_kept_its_start_is_a_line_at_the_end(recipe, tmp_path):
+def test_a_stage_that_kept_its_start_is_a_line_at_the_end(train, recipe, tmp_path):
     dev = recipe.parent / "search.jsonl"
     changes = ("stages.0.evaluation.every=3", f'stages.0.sources.search.dev="{dev}"', "stages.0.optimizer.lr=1e-12")
     words = (word for change in changes for word in ("--set", change))
@@ -63,12 +69,12 @@ def test_a_stage_that_kept_its_start_is_a_line_at_the_end(recipe, tmp_path):
     assert "no step improved it" in done.stderr and "Warning" not in done.stderr
 
 
-def test_a_missing_recipe(tmp_path):
+def test_a_missing_recipe(train, tmp_path):
     done = train(tmp_path / "none.toml", "-o", tmp_path / "run")
     assert (done.returncode, "none.toml" in done.stderr) == (2, True)
 
 
-def test_the_plan_is_printed_and_nothing_is_written(recipe, tmp_path):
+def test_the_plan_is_printed_and_nothing_is_written(train, recipe, tmp_path):
     done = train(recipe, "-o", tmp_path / "run", "--device", "cpu", "--plan", "--set", "stages.0.steps=100")
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "run").exists()
@@ -80,7 +86,7 @@ def test_the_plan_is_printed_and_nothing_is_written(recipe, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_plan_counts_the_hard_negatives_that_a_source_has(recipe, tmp_path):
+def test_a_plan_counts_the_hard_negatives_that_a_source_has(train, recipe, tmp_path):
     tokens = []
     for changes in ((), ("--set", "stages.contrast.sources.topics.hard_negatives=0")):
         done = train(recipe, "-o", tmp_path / "run", "--device", "cpu", "--plan", *changes)
@@ -91,7 +97,7 @@ def test_a_plan_counts_the_hard_negatives_that_a_source_has(recipe, tmp_path):
     assert with_all["search"] == without["search"] and with_all["topics"] > without["topics"]
 
 
-def test_all_that_is_wrong_is_in_one_message(recipe, tmp_path):
+def test_all_that_is_wrong_is_in_one_message(train, recipe, tmp_path):
     words = ("model.backbone=nobody/nothing", "stages.0.sources.0.file=lost.jsonl")
     done = train(
         recipe, "-o", tmp_path / "run", "--device", "cpu", *(part for word in words for part in ("--set", word))

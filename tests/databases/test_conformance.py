@@ -113,6 +113,7 @@ def test_searches_are_the_local_ones(folder: Path, address: str) -> None:
     assert_all_modes_equal(stored, address, Filter(venue="NATURE", year_from=1960, field="physics"))
 
 
+@pytest.mark.slow
 def test_filters_agree_on_random_papers(folder: Path, address: str) -> None:
     push(folder, address)
     stored = StoredCollection.open(folder)
@@ -142,6 +143,7 @@ def test_filters_agree_on_random_papers(folder: Path, address: str) -> None:
     assert empty < 50
 
 
+@pytest.mark.slow
 def test_an_update_sends_what_is_new_changed_or_gone(folder: Path, address: str) -> None:
     push(folder, address)
     again = push(folder, address)

@@ -96,7 +96,11 @@ def test_a_model_goes_on_as_it_is(method, tiny_model, tmp_path):
 
 @pytest.mark.parametrize(
     "method, asked",
-    [(a, b) for a, b in product(OTHERS, sorted(methods)) if a not in (b, methods[b].starts_from)],
+    [
+        pytest.param(a, b, marks=[pytest.mark.slow] * (a != OTHERS[0] and b != OTHERS[0]))
+        for a, b in product(OTHERS, sorted(methods))
+        if a not in (b, methods[b].starts_from)
+    ],
 )
 def test_one_method_does_not_become_another(method, asked, tiny_model, tmp_path):
     build_encoder(tiny_model, method).save(tmp_path / "m")

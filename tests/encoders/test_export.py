@@ -66,6 +66,7 @@ def test_every_method_opens_with_the_same_vectors(encoder, tmp_path):
     assert not list(tmp_path.glob(".*")), "nothing unfinished is left"
 
 
+@pytest.mark.slow
 def test_every_format_of_every_method(encoder, name, tmp_path):
     """With one format the experts are dense modules; the rest gets a folder that begins with it."""
     plain = {"single", *EXPERTS}

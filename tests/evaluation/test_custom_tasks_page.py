@@ -22,6 +22,7 @@ def words(line):
     return sorted(re.findall(r"[^\s:,]+", re.sub(r"\(.*\)", "", line)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", CUSTOM_LAYOUTS)
 def test_the_example_of_each_protocol_runs(protocol, tmp_path, monkeypatch, capsys):
     section = SECTIONS[protocol]

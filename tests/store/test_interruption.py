@@ -48,6 +48,7 @@ def finish(folder: Path, count: int) -> None:
     assert writer.returncode == 0
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path: Path) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     finish(whole, 300)

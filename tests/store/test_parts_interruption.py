@@ -94,7 +94,7 @@ def test_workers_that_run_together_and_are_killed_end_as_one_process(
     assert describe(folder) == whole
 
 
-@pytest.mark.parametrize("changes", [0, 1, 2, 5, 13, 34])
+@pytest.mark.parametrize("changes", [5, *(pytest.param(n, marks=pytest.mark.slow) for n in (0, 1, 2, 13, 34))])
 def test_a_worker_killed_at_a_change_of_the_disk(
     files: list[Path], whole: dict[str, Any], tmp_path: Path, changes: int
 ) -> None:
@@ -112,9 +112,8 @@ def count_changes(folder: Path) -> int:
     return len(made)
 
 
-@pytest.mark.parametrize(
-    "links", [pytest.param(True, id="links"), pytest.param(False, id="renames", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("links", [pytest.param(True, id="links"), pytest.param(False, id="renames")])
 def test_a_merge_killed_at_any_change_of_the_disk(
     unmerged: Path, whole: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
 ) -> None:

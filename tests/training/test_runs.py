@@ -81,7 +81,8 @@ def test_training_lowers_the_loss(tmp_path, tiny_model):
     assert np.mean(of_search[-10:]) < 0.8 * np.mean(of_search[:10])
 
 
-@pytest.mark.parametrize("after", [6, *(pytest.param(after, marks=pytest.mark.slow) for after in (1, 11))])
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [1, 6, 11])
 def test_killed_and_run_again_it_ends_the_same(after, finished, recipe, tmp_path):
     """SIGKILL once `after` steps are logged; losses and weights are then equal bit for bit."""
     run = tmp_path / "run"
@@ -507,14 +508,15 @@ def test_accumulated_batches_are_one_step(tmp_path, tiny_model):
     assert [row["examples"] for row in metrics(tmp_path / "run")] == [16] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("clip", "gradient", "method"),
     [
         (0.0, "sum", "single"),
-        pytest.param(0.5, "sum", "single", marks=pytest.mark.slow),
-        pytest.param(0.0, "mean", "single", marks=pytest.mark.slow),
-        pytest.param(0.5, "sum", "attention-experts", marks=pytest.mark.slow),
-        pytest.param(0.5, "sum", "feedforward-experts", marks=pytest.mark.slow),
+        (0.5, "sum", "single"),
+        (0.0, "mean", "single"),
+        (0.5, "sum", "attention-experts"),
+        (0.5, "sum", "feedforward-experts"),
     ],
 )
 def test_two_processes_equal_one_with_the_batch_of_both(clip, gradient, method, tmp_path, tiny_model):

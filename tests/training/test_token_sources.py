@@ -113,6 +113,7 @@ def rows(run, stage):
     return [json.loads(line) for line in (run / stage / "metrics.jsonl").read_text("utf-8").splitlines()]
 
 
+@pytest.mark.slow
 def test_the_chain_runs_and_goes_on_where_it_was_stopped(folder):
     recipe = read_recipe(folder / "recipe.toml")
     run = folder / "run"

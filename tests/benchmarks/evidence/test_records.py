@@ -308,6 +308,7 @@ def test_the_script_draws_records_and_page_from_a_folder_of_results(tmp_path):
     assert shown.count("Not tested: no results.") > len(claims) - 3
 
 
+@pytest.mark.slow
 def test_a_claim_is_decided_on_the_data_that_it_names(tmp_path):
     folder = tmp_path / "results" / "multi2spe"
     pairs = {

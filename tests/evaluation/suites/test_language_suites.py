@@ -193,6 +193,7 @@ MENTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("task", OPEN.tasks, ids=lambda task: task.name)
 def test_the_open_data_have_the_rows_that_they_should(task):
@@ -211,6 +212,7 @@ def test_the_open_data_have_the_rows_that_they_should(task):
     print(task.name, len(data.train), len(data.dev), len(data.test), odd)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_what_of_the_open_data_does_not_fit_is_known():
     home = DataRoot(os.environ["SCIPRISM_DATA"])
