@@ -73,18 +73,6 @@ def load_product(name: str) -> Callable[[], object]:
     return lambda: [torch.ops.mkldnn._linear_pointwise(left, packed, None, "none", [], "") for _ in range(PRODUCTS)]
 
 
-def count_operations(texts: list[str]) -> float:
-    """Return the floating-point operations of the products that encode the texts, without padding."""
-    from sciprism import Encoder
-
-    encoder = Encoder.load(MODEL, max_length=MAX_LENGTH, device="cpu")
-    config = encoder.model.config
-    weights = config.layers * (4 * config.hidden**2 + 2 * config.hidden * config.intermediate)
-    lengths = [len(tokens) for tokens in encoder.tokenize(texts)]
-    attention = config.layers * 4 * config.hidden * sum(length**2 for length in lengths)
-    return float(2 * weights * sum(lengths) + attention)
-
-
 def agreement(ours: np.ndarray, reference: np.ndarray) -> dict[str, float]:
     """Return the smallest cosine to the reference and the mean overlap of the ten nearest papers."""
     ours, reference = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (ours, reference))
@@ -116,6 +104,9 @@ def peak_memory(name: str, args: argparse.Namespace) -> float:
 
 def measure(texts: list[str], threads: int, rounds: int) -> dict[str, Any]:
     """Time all contenders with so many threads; report rates, ratios and agreement."""
+    from sciprism import Encoder
+    from sciprism.encoders.speed import count_operations
+
     torch.set_num_threads(threads)
     runs = {name: load_contender(name) for name in (*PEERS, *OURS)}
     vectors: dict[str, np.ndarray] = {}
@@ -125,7 +116,7 @@ def measure(texts: list[str], threads: int, rounds: int) -> dict[str, Any]:
 
     products = {f"product of {name}": load_product(name) for name in OURS}
     seconds = interleave({name: keep(name) for name in runs} | products, rounds)
-    operations, rows = count_operations(texts), {}
+    operations, rows = count_operations(Encoder.load(MODEL, max_length=MAX_LENGTH, device="cpu"), texts), {}
     for name in runs:
         times = seconds[name]
         rows[name] = {

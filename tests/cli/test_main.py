@@ -12,6 +12,7 @@ import pytest
 
 from build_commands import run, sciprism
 from sciprism.cli import main as main_module
+from sciprism.encoders import settings, speed
 from sciprism.errors import InputError
 from sciprism.parallel import DEVICE
 
@@ -102,6 +103,23 @@ def test_describe_says_what_is_active(tiny_model):
         "search",
     ]
     assert facts["fingerprint"] in shown
+
+
+def test_describe_measures_the_speed_of_each_precision_that_has_instructions(monkeypatch, capsys, tiny_model):
+    for name, value in {"SIDE": 64, "PRODUCTS": 1, "ROUNDS": 1, "SAMPLE": speed.SAMPLE[:2]}.items():
+        monkeypatch.setattr(speed, name, value)
+    monkeypatch.setattr(settings, "cpu_features", lambda: {"avx2", "avx512_vnni", "avx512_bf16"})
+    monkeypatch.setattr(speed, "cpu_features", settings.cpu_features)
+    words = ["describe", tiny_model, "--pooling", "mean", "--speed"]
+    _, printed, _ = run(monkeypatch, capsys, *words, "--json")
+    measured = json.loads(printed)["speed"]
+    assert measured["instructions"] == ["avx2", "avx512bf16", "avx512vnni"]
+    assert measured["precisions"].pop("float16") == {"path": "no instructions"}
+    for figures in measured["precisions"].values():
+        assert figures["papers_per_second"] > 0 and figures["product_gflops"] > 0
+        assert figures["share_of_product_rate"] >= 0
+    _, printed, _ = run(monkeypatch, capsys, *words)
+    assert "float16: no instructions" in printed and " papers/s, " in printed
 
 
 def test_ctrl_c_says_what_was_stored(tmp_path, tiny_model):

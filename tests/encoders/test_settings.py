@@ -23,7 +23,7 @@ NEW = OLD | {"avx512_bf16"}
 @pytest.fixture
 def processor(monkeypatch):
     """Simulate a processor with these features."""
-    return lambda features: monkeypatch.setattr(settings, "_cpu_features", lambda: features)
+    return lambda features: monkeypatch.setattr(settings, "cpu_features", lambda: features)
 
 
 @pytest.fixture
@@ -92,10 +92,10 @@ def test_an_unknown_precision_names_the_known_ones(model):
 
 
 def test_features_are_found_without_torch_too(monkeypatch):
-    found = settings._cpu_features()
+    found = settings.cpu_features()
     monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
     names = {name for each in settings.CPU_FEATURES.values() for name in each}
-    assert settings._cpu_features() & names == found & names
+    assert settings.cpu_features() & names == found & names
 
 
 @pytest.mark.parametrize(("features", "recorded"), [(OLD, None), (NEW, "bfloat16")])

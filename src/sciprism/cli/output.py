@@ -47,7 +47,10 @@ SCHEMAS: dict[str, tuple[str, str]] = {
     "sciprism.match-explain/1": ("match explain", "submission, assigned, next, forbidden; or of one pair why, why not"),
     "sciprism.match-report/1": ("match report", "output, submissions, reviewers: how many pages"),
     "sciprism.delete/1": ("delete", "collection, deleted, unknown ids, papers left"),
-    "sciprism.describe/1": ("describe", "what a model is: method, formats, spaces, pooling, template, fingerprint"),
+    "sciprism.describe/1": (
+        "describe",
+        "what a model is: method, formats, spaces, pooling, template, fingerprint; speed",
+    ),
     "sciprism.models/1": ("models", "models: of each name, method, formats, size, whether it is here"),
     "sciprism.export/1": ("export", "output, kind"),
     "sciprism.verify/1": ("verify", "path, kind, files: of each its state"),

@@ -92,7 +92,7 @@ def has_instructions(precision: str, device: torch.device) -> bool:
     if precision == "float32":
         return True
     if device.type == "cpu":
-        return not set(CPU_FEATURES[precision]).isdisjoint(_cpu_features())
+        return not set(CPU_FEATURES[precision]).isdisjoint(cpu_features())
     if device.type == "cuda" and precision == "bfloat16":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     return True
@@ -132,7 +132,7 @@ def describe_slowness(precision: str, device: torch.device) -> str:
     return f"{where} has no instructions for {precision}: it takes {TIMES_SLOWER[precision]} times as long as float32"
 
 
-def _cpu_features() -> set[str]:
+def cpu_features() -> set[str]:
     """Return the names of the processor's features: as torch states them, else as Linux does."""
     try:
         return {name for name, value in torch.cpu.get_capabilities().items() if value is True}

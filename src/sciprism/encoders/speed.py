@@ -1,0 +1,96 @@
+"""How fast a model encodes on this machine in each precision, and what share that is of what the machine multiplies."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import Any
+
+import torch
+
+from sciprism.encoders.checkpoints.folder import TEXT
+from sciprism.encoders.encoder import Encoder
+from sciprism.encoders.layers import PackedLinear
+from sciprism.encoders.settings import PRECISIONS, cpu_features, has_instructions
+
+SAMPLE = [" ".join([TEXT] * (3 + 5 * i % 8)) for i in range(64)]  # of some 70 to 256 tokens
+FEATURES = {
+    "float32": ("avx512f", "avx2", "asimd"),
+    "bfloat16": ("amxbf16", "avx512bf16", "bf16"),
+    "float16": ("amxfp16", "avx512fp16", "asimdhp"),
+}
+"""Instructions of a processor for products in each precision, the fastest first, without underscores."""
+INT8 = ("amxint8", "avx512vnni", "avxvnni", "i8mm")
+SIDE, PRODUCTS, ROUNDS = 1536, 8, 3
+"""Rows and columns of the large product, how many of them a round has, and rounds."""
+
+
+def measure_speed(encoder: Encoder) -> dict[str, Any]:
+    """Return the instructions of the processor and, of each precision, path, papers a second and share of products.
+
+    Every round runs each precision in turn, on the device and the number of threads in use. A precision without
+    instructions is not measured. The encoder has its precision afterwards.
+    """
+    named = {name.replace("_", "") for name in cpu_features()}
+    wanted = (*(name for names in FEATURES.values() for name in names), *INT8)
+    paths = {precision: _describe_path(precision, encoder.device, named) for precision in PRECISIONS}
+    before, operations = encoder.precision, count_operations(encoder, SAMPLE)
+    seconds: dict[str, list[tuple[float, float]]] = {name: [] for name, path in paths.items() if path}
+    try:
+        for _ in range(ROUNDS):
+            for precision, times in seconds.items():
+                encoder.precision = precision
+                encoder.prepare()
+                encoder.encode(SAMPLE[:1], show_progress_bar=False)  # packs the weights
+                spent = _time(lambda: encoder.encode(SAMPLE, show_progress_bar=False))
+                times.append((spent, _time(_build_product(encoder.device, precision))))
+    finally:
+        encoder.precision = before
+        encoder.prepare()
+    speeds: dict[str, Any] = {name: {"path": path or "no instructions"} for name, path in paths.items()}
+    for precision, times in seconds.items():
+        rate = median(2 * SIDE**3 * PRODUCTS / product for _, product in times)
+        speeds[precision] |= {
+            "papers_per_second": round(len(SAMPLE) / median(spent for spent, _ in times), 1),
+            "product_gflops": round(rate / 1e9, 1),
+            "share_of_product_rate": round(median(operations / spent for spent, _ in times) / rate, 3),
+        }
+    return {
+        "instructions": [name for name in dict.fromkeys(wanted) if name in named],
+        "threads": torch.get_num_threads(),
+        "precisions": speeds,
+    }
+
+
+def count_operations(encoder: Encoder, texts: Sequence[str]) -> float:
+    """Return the floating-point operations of the products of a plain backbone for the texts, without padding."""
+    config = encoder.model.config
+    weights = config.layers * (4 * config.hidden**2 + 2 * config.hidden * config.intermediate)
+    lengths = [len(tokens) for tokens in encoder.tokenize(texts)]
+    attention = config.layers * 4 * config.hidden * sum(length**2 for length in lengths)
+    return float(2 * weights * sum(lengths) + attention)
+
+
+def _describe_path(precision: str, device: torch.device, features: set[str]) -> str:
+    """Name the library and the instructions of a precision's products; "" where there are none."""
+    if not has_instructions(precision, device):
+        return ""
+    if device.type != "cpu":
+        return f"torch on {torch.cuda.get_device_name(device) if device.type == 'cuda' else device}"
+    packed = PackedLinear(torch.eye(4), None, "none", PRECISIONS[precision]).packed
+    best = [name for name in FEATURES[precision] if name in features][:1]
+    return ", ".join(["oneDNN, weights packed" if packed else "torch", *best])
+
+
+def _build_product(device: torch.device, precision: str) -> Callable[[], object]:
+    """Return a function that multiplies two large matrices some times, as the encoder's layers do."""
+    layer = PackedLinear(torch.ones(SIDE, SIDE, device=device), None, "none", PRECISIONS[precision])
+    left = torch.ones(SIDE, SIDE, dtype=PRECISIONS[precision], device=device)
+    return lambda: float(sum(layer(left)[0, 0] for _ in range(PRODUCTS)))
+
+
+def _time(run: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
