@@ -149,6 +149,11 @@ def test_an_id_that_is_the_address_of_the_doi_is_the_doi(read) -> None:
     assert (paper.id, paper.ids) == ("doi:10.5555/tide.1", {"doi": "10.5555/tide.1"})
 
 
+@pytest.mark.parametrize(("more", "key"), [({}, "ABCD2345"), ({"citation-key": "keller2020tides"}, "keller2020tides")])
+def test_an_item_of_zotero_has_its_citation_key_else_its_key(read, more, key) -> None:
+    assert one(read, id="http://zotero.org/users/7/items/ABCD2345", **more).id == key
+
+
 def test_items_that_are_no_objects_are_skipped_and_counted(read) -> None:
     papers, report = read("mixed.json", json.dumps([ITEM, 3, "x", ITEM | {"id": "b"}]), skip_bad=True)
     assert [paper.id for paper in papers] == ["a", "b"]

@@ -22,6 +22,7 @@ _MARK = re.compile(
     r'|"message-type"\s*:\s*"work'
 )
 _ZOTERO = without(r'"itemType"\s*:')  # whose replies may hold CSL too
+_ITEM = re.compile(r"https?://zotero\.org/.*/items/")  # Zotero's own export: the address of the item
 _RESOLVED = re.compile(r"https?://(?:dx\.)?doi\.org/10\.")
 _ACRONYM = re.compile(r"(?=(?:.*[A-Z]){2})\S{2,20}")
 _WORD = re.compile(r"[^\W_]+")
@@ -50,6 +51,8 @@ def _build_paper(row: JsonObject) -> Paper:
     people = people if isinstance(people, list) else [people]
     cited = row.get("reference")
     number = first_text(get_first(row, "id", "citation-key"))
+    if _ITEM.match(number):
+        number = first_text(row.get("citation-key")) or number.rpartition("/")[2]
     return Paper(
         id="" if _RESOLVED.match(number) else number,  # DataCite: the address of the DOI
         title=_join_titles(row),
