@@ -45,6 +45,7 @@ TABLE: list[tuple[str, int, tuple[str, ...]]] = [
     # inputs are checked before a model is loaded: this one does not exist
     ("embed gone.bib -o new --model nosuch", 2, ("gone.bib: no such file or folder",)),
     ("embed refs.bib -o file.txt --model nosuch", 2, ("file.txt is a file; name a folder",)),
+    ("embed refs.bib -o v.parquet --model nosuch", 2, ("then: sciprism export FOLDER -o v.parquet",)),
     # files that are not what they should be
     ("inspect lfs.bib", 2, ("lfs.bib: a Git-LFS pointer, not the file of 90,868,376 bytes", "git lfs pull")),
     ("inspect page.bib", 2, ("page.bib: an HTML page (404 Not Found), not the file itself", "fetch it again")),

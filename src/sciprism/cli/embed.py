@@ -152,6 +152,8 @@ def embed(
 
     Example: sciprism embed refs.bib more.ris -o vecs/
     """
+    if output.suffix in (".parquet", ".npy", ".csv") and not output.is_dir():
+        raise InputError(f"{output}: embed makes a folder; name one, then: sciprism export FOLDER -o {output}")
     _use_threads(0 if cluster.ray else cluster.threads)
     source = reading.describe(files)
     if cluster.is_requested() or cluster.part:
