@@ -26,6 +26,7 @@ CLIENTS = {  # what the block imports: the packages, what it prints
     "openai": ("openai==3.57.0", "2 384"),
     "langchain_openai": ("langchain-openai==1.7.3", "384"),
     "llama_index": ("llama-index-embeddings-openai==0.7.0", "384"),
+    "haystack": ("haystack-ai==3.4.1", "384"),
     "huggingface_hub": ("", "(1, 384)"),
 }
 SCHEMATHESIS = "schemathesis==4.32.5"
