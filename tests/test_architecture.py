@@ -244,6 +244,49 @@ def test_the_base_packages_alone_run_the_main_job(tmp_path, tiny_model):
     assert 'the "scale" extra' in done.stderr
 
 
+WRITERS = {
+    # appended, each record with its checksum or flushed at once
+    "encoders.cached_encoder": 3,
+    "training.run_folder": 1,
+    "uses.screening.decisions": 1,
+    "uses.tagging.review": 1,
+    # a file in a draft, which `place_folder` or `replace_folder` flushes and renames
+    "encoders.checkpoints.converters.scirepeval": 1,
+    "encoders.checkpoints.folder": 1,
+    "encoders.checkpoints.sentence_transformers": 1,
+    "encoders.export": 2,
+    "service.matches": 1,
+    # flushed and renamed in a way of their own: FAISS writes by name, a file map, a link that one process wins
+    "index.faiss_indexes": 1,
+    "index.lexical": 2,
+    "store.parts.plan": 1,
+    # read and removed in the same run
+    "papers.input_file": 1,
+    "prepare.patients": 1,
+    "prepare.scimult.pretraining": 1,
+    "prepare.text": 1,
+}
+"""Module -> how often it opens a file for writing itself."""
+
+
+def opens_for_writing(call):
+    """Return whether a call writes to a file by its path."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    modes = [a.value for a in call.args[:2] if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    opened = name == "open" and any(set(mode) <= set("wabxrt+") and set(mode) & set("wax+") for mode in modes)
+    return opened or name in ("write_text", "write_bytes")
+
+
+def test_files_are_written_by_the_functions_that_flush_and_rename():
+    counts = {}
+    for path in SOURCES:
+        calls = (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call))
+        if count := sum(map(opens_for_writing, calls)):
+            counts[".".join(path.relative_to(PACKAGE).with_suffix("").parts)] = count
+    del counts["files"]
+    assert counts == WRITERS
+
+
 def test_the_lowest_versions_are_the_bounds():
     """What `make test-lowest` installs is what pyproject.toml allows at least."""
     root = PACKAGE.parents[1]

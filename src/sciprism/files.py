@@ -167,13 +167,34 @@ def create_draft(folder: Path) -> Path:
     return draft
 
 
+def sync_tree(folder: Path) -> None:
+    """Wait until a folder's files, which others' functions wrote, are on the disk."""
+    for path in folder.rglob("*"):
+        if path.is_dir():
+            sync_folder(path)
+        else:
+            with path.open("rb+") as file:
+                os.fsync(file.fileno())
+    sync_folder(folder)
+
+
+def place_folder(draft: Path, folder: Path) -> None:
+    """Flush a draft to the disk, and rename it to a folder that is not there."""
+    with explain_write_errors(folder):
+        sync_tree(draft)
+        draft.rename(folder)
+        sync_folder(folder.parent)
+
+
 def replace_folder(folder: Path, draft: Path) -> None:
     """Replace a folder by a finished draft; at every moment one whole version exists."""
     old = folder.with_name(f".{folder.name}.old")
     shutil.rmtree(old, ignore_errors=True)
+    sync_tree(draft)
     if folder.exists():
         folder.rename(old)
     draft.rename(folder)
+    sync_folder(folder.parent)
     shutil.rmtree(old, ignore_errors=True)
 
 

@@ -10,6 +10,7 @@ import typer
 from sciprism.cli.options import AsJson, check_outputs
 from sciprism.cli.output import print_json
 from sciprism.errors import InputError
+from sciprism.files import write_atomically
 
 if TYPE_CHECKING:
     from sciprism.evaluation.report.model import Report
@@ -76,7 +77,8 @@ def _write(report: Report, output_format: str, output: Path | None) -> None:
     from sciprism.evaluation.report.text_tables import show
 
     if output is not None:
-        output.write_text(outputs[output_format](report), encoding="utf-8")
+        content = outputs[output_format](report).encode()
+        write_atomically(output, lambda file: file.write(content))
         print(f"wrote {output}")
     elif output_format == "terminal":
         show(report)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,7 @@ from sciprism.cli.evaluate import ScoringProgress, command_line
 from sciprism.cli.options import AsJson, ScorePrecision, exact_precision
 from sciprism.cli.output import print_json, table_width
 from sciprism.errors import InputError
+from sciprism.files import write_atomically
 
 if TYPE_CHECKING:
     from sciprism.reproduce.run import FilledTable, TablePlan
@@ -184,9 +186,8 @@ def _write(output: Path | None, page: str, values: dict[str, Any], as_json: bool
         print(page, end="")
     if output is None:
         return
-    output.parent.mkdir(parents=True, exist_ok=True)
     content = json.dumps(values, indent=1, ensure_ascii=False) + "\n" if output.suffix == ".json" else page
-    output.write_text(content, encoding="utf-8")
+    write_atomically(output, methodcaller("write", content.encode()))
 
 
 def _print_list(paper: Reproduction, as_json: bool) -> None:

@@ -14,8 +14,9 @@ import warnings
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
 from pathlib import Path
 from zipfile import BadZipFile
@@ -25,8 +26,8 @@ import numpy as np
 from sciprism.datasets import open_data
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.open_data import DOI, OPEN_DATA_BY_NAME, OPEN_DATA_SETS, PARTS, UNNAMED, Part, Record
-from sciprism.errors import DamagedCacheWarning
-from sciprism.files import cache_folder
+from sciprism.errors import DamagedCacheWarning, InputError
+from sciprism.files import cache_folder, write_atomically
 from sciprism.papers import identity
 from sciprism.papers.identity import GENERIC_TITLES, MIN_TITLE_WORDS, normalise_words
 from sciprism.papers.records import Paper
@@ -181,13 +182,9 @@ def _write_cache(table: SplitTable, path: Path) -> None:
     """Write a table for the next run, if the cache folder is writable."""
     facts = {"counts": table.counts, "missing": table.missing, "tests": table.tests}
     hashes, codes = (np.array(list(part), np.uint64) for part in (table.codes.keys(), table.codes.values()))
-    partial = path.with_name(f".{path.stem}.{os.getpid()}.npz")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        np.savez(partial, facts=np.array(json.dumps(facts)), names=hashes, codes=codes)
-        partial.replace(path)
-    except OSError:
-        return
+    write = partial(np.savez, facts=np.array(json.dumps(facts)), names=hashes, codes=codes)
+    with suppress(OSError, InputError):
+        write_atomically(path, write, str(os.getpid()))
 
 
 def _hash_files(folder: Path | None) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
 from sciprism.errors import DamagedFileError, InputError
-from sciprism.files import PARTIAL_SUFFIX, explain_write_errors
+from sciprism.files import PARTIAL_SUFFIX, explain_write_errors, sync_tree
 from sciprism.index.build_record import RECORD_NAME, IndexChecks, delete_record, write_record
 from sciprism.papers.cleaning import fold_text
 from sciprism.store import StoredCollection
@@ -175,6 +175,7 @@ def _save(index: Any, builder: PostingsBuilder, vocabulary: dict[str, int], fold
         index.save(folder, show_progress=False)
         for path, name in zip(written, POSTINGS, strict=True):
             path.replace(folder / name)
+        sync_tree(folder)
     finally:
         for path in written:
             path.unlink(missing_ok=True)

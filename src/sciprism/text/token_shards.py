@@ -20,7 +20,7 @@ from tokenizers import Tokenizer
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.files import PARTIAL_SUFFIX, explain_write_errors, sha256, write_atomically, write_json
+from sciprism.files import PARTIAL_SUFFIX, explain_write_errors, place_folder, sha256, write_atomically, write_json
 from sciprism.text.tokenizer import fingerprint_tokenizer, read_json
 
 MANIFEST = "tokens.json"
@@ -97,7 +97,7 @@ class TokenShardWriter:
         with explain_write_errors(self._folder):
             if self._folder.exists():
                 shutil.rmtree(self._folder)
-            self._draft.rename(self._folder)
+            place_folder(self._draft, self._folder)
 
     def add(self, block: NDArray[np.uint32], source: str) -> None:
         """Append one block, special tokens included."""

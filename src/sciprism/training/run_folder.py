@@ -16,7 +16,6 @@ from its end on.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -32,7 +31,7 @@ from torch import Tensor
 from sciprism.checksums import CHECKSUMS_NAME, check_folder, hash_bytes, hash_file, write_checksums
 from sciprism.encoders.provenance import describe_unpaid, untrained_stage
 from sciprism.errors import InputError
-from sciprism.files import PARTIAL_SUFFIX, create_draft, recover_folder, sync_folder, write_atomically, write_json
+from sciprism.files import PARTIAL_SUFFIX, create_draft, place_folder, recover_folder, write_atomically, write_json
 from sciprism.text.tokenizer import read_json
 from sciprism.training.recipe import Recipe
 
@@ -132,16 +131,11 @@ class StageFolder:
         save_file({k: v.contiguous() for k, v in checkpoint.weights.items()}, draft / WEIGHTS)
         torch.save(checkpoint.optimizer, draft / OPTIMIZER)
         state = {"step": checkpoint.step, **checkpoint.state, "metrics": metrics}
-        (draft / STATE).write_text(json.dumps(state), encoding="utf-8")
+        write_json(draft / STATE, state)
         write_checksums(draft)
-        for path in draft.iterdir():
-            with path.open("rb+") as file:
-                os.fsync(file.fileno())
-        sync_folder(draft)
         if self.checkpoint.exists():
             self.checkpoint.rename(self.previous_checkpoint)
-        draft.rename(self.checkpoint)
-        sync_folder(self.folder)
+        place_folder(draft, self.checkpoint)
 
     def check_best(self, checksum: str = "") -> None:
         """Raise InputError where the best model is damaged, or is another one than the checksum is of."""

@@ -36,7 +36,7 @@ from sciprism.encoders.methods.registry import PLAIN, build_method, methods
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import DamagedCacheWarning, DamagedFileError, InputError
-from sciprism.files import cache_folder, replace_folder
+from sciprism.files import cache_folder, place_folder, replace_folder, sync_folder, sync_tree
 from sciprism.formats import Format
 from sciprism.text.template import Template
 from sciprism.text.tokenizer import read_json, read_tokenizer
@@ -174,8 +174,9 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
     try:
         yield draft
         if not folder.exists():
-            draft.rename(folder)
+            place_folder(draft, folder)
             return
+        sync_tree(draft)
         for name in REPLACED:
             if not (draft / name).exists():
                 (folder / name).unlink(missing_ok=True)
@@ -183,6 +184,7 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
             target = folder / path.relative_to(draft)
             target.parent.mkdir(exist_ok=True)
             path.replace(target)
+        sync_folder(folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 

@@ -8,10 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from html import escape
 from importlib.resources import files
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
 from sciprism.errors import InputError
+from sciprism.files import write_atomically
 from sciprism.uses.matching.explanation import ExplainedPair, ExplainedSubmission, FinishedAssignment
 from sciprism.uses.matching.result import describe_unchecked, list_companions
 
@@ -58,7 +60,7 @@ def _name_files(ids: Sequence[str]) -> list[str]:
 
 
 def _write(path: Path, page: str) -> None:
-    path.write_text(page, encoding="utf-8", errors="replace")
+    write_atomically(path, methodcaller("write", page.encode("utf-8", "replace")))
 
 
 def _render_page(title: str, parts: Iterable[str], *, script: bool = False) -> str:
