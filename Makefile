@@ -72,6 +72,7 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/formats.py -o results/formats.json
 	$(BIN)/python benchmarks/recommending_scale.py -o results/recommending_scale.json
 	$(BIN)/python benchmarks/graph.py --size 1000000 --edges 10000000 --max-citations 3000 -o results/graph.json
+	$(BIN)/python benchmarks/speed_table.py
 
 bench-data: .venv/dev  # what needs the real data sets (SCIPRISM_DATA)
 	$(BIN)/sciprism evaluate all-MiniLM-L6-v2 bm25 random --suite open -o out/benchmarks

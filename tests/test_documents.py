@@ -1,5 +1,6 @@
 """Documents: the blocks of README, guides and API run, the reference is the help of the commands, links exist."""
 
+import json
 import os
 import re
 import subprocess
@@ -12,6 +13,8 @@ import pytest
 import torch
 from sybil import Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
+
+import speed_table
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
@@ -130,3 +133,9 @@ def test_links_between_documents_exist():
             assert "://" in link or target.exists(), f"{page.name}: {link}"
             if anchor and "://" not in link and target.suffix == ".md":
                 assert anchor in list_anchors(target), f"{page.name}: {link}"
+
+
+def test_the_table_of_speeds_is_what_the_result_files_say():
+    table = speed_table.collect()
+    assert json.loads(speed_table.TABLE.read_text(encoding="utf-8")) == table, "run benchmarks/speed_table.py"
+    assert speed_table.build_readme(table) == README.read_text(encoding="utf-8")
