@@ -29,13 +29,17 @@ from sciprism.store.manifest import (
 )
 from sciprism.store.shard_files import (
     DTYPES,
+    ROW_GROUP,
+    ROW_GROUPS,
     Dtype,
     Filter,
     Mask,
     Matrix,
     open_matrix,
+    paper_at,
     papers_file,
     read_column,
+    read_group,
     read_papers_at,
     scales_file,
     values_file,
@@ -70,6 +74,7 @@ class StoredCollection:
         self._files |= {record.file: record.checksum for record in manifest.row_files}
         self._checks: dict[str, BlockChecks] = {}
         self.open_matrix = lru_cache(maxsize=OPEN_MATRICES)(partial(_open_shard, self))
+        self._read_group = lru_cache(ROW_GROUPS)(lambda path, group: read_group(path, self._checks_of(path), group))
 
     @classmethod
     def open(cls, folder: Path | str) -> StoredCollection:
@@ -121,7 +126,10 @@ class StoredCollection:
         papers_at: list[Paper | None] = [None] * len(rows)
         for shard, positions, here in self._split_by_shard(rows):
             path = self.folder / papers_file(shard)
-            papers = read_papers_at(path, self._checks_of(path), here)
+            if len(rows) > ROW_GROUPS:
+                papers = read_papers_at(path, self._checks_of(path), here)
+            else:
+                papers = [paper_at(self._read_group(path, row // ROW_GROUP), row) for row in here.tolist()]
             for position, paper in zip(positions, papers, strict=True):
                 papers_at[position] = paper
         return [paper for paper in papers_at if paper is not None]

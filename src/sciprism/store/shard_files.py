@@ -30,6 +30,7 @@ HEADER = 128  # bytes of a .npy file before its rows
 Checks = Callable[[Path], BlockChecks]  # maps a file to its checksums
 DTYPES: tuple[Dtype, ...] = ("float32", "float16", "int8")
 ROW_GROUP = 256  # papers that are decompressed together: few, so that ten results of ten shards are read quickly
+ROW_GROUPS = 128  # in memory, of papers that are looked up, at most so many at once: some 50 MB
 FIELDS = ("id", "title", "abstract", "authors", "venue", "year", "fields", "keywords", "references", "ids")
 PLACE = {"file": "string", "record": "int64", "line": "int64"}  # columns of the place where a paper was read
 MERGED = "merged"  # column of the places of further records of the paper
@@ -213,6 +214,17 @@ def read_papers_at(path: Path, checks: BlockChecks, rows: NDArray[np.integer]) -
         # every row group but a file's last is full, so a row's position follows from its group's rank
         positions = group_of_row * ROW_GROUP + rows % ROW_GROUP
         return [_build_paper(row) for row in table.take(positions).to_pylist()]
+
+
+def read_group(path: Path, checks: BlockChecks, group: int) -> pa.Table:
+    """Read the papers of one row group of a file."""
+    with _open_table(path, checks) as file:
+        return file.read_row_group(group, columns=[*FIELDS, *PLACE, MERGED])
+
+
+def paper_at(group: pa.Table, row: int) -> Paper:
+    """Return one paper of a row group."""
+    return _build_paper(group.slice(row % ROW_GROUP, 1).to_pylist()[0])
 
 
 def _build_paper(row: dict[str, Any]) -> Paper:
