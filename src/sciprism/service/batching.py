@@ -96,7 +96,8 @@ class TokenBatcher:
         from torch import get_num_threads
 
         self.encoder, self.queue = encoder, queue
-        self.budget = budget or (CPU_BUDGET * get_num_threads() if encoder.device.type == "cpu" else CUDA_BUDGET)
+        self._workers = get_num_threads()
+        self.budget = budget or (CPU_BUDGET * self._workers if encoder.device.type == "cpu" else CUDA_BUDGET)
         self.name = Path(encoder.name).name
         self.waiting = 0
         self._jobs: deque[_Job] = deque()
@@ -188,7 +189,7 @@ class TokenBatcher:
             rows = np.empty((len(places), self.encoder.dim), np.float32)
             sequences = [job.sequences[i] for job, i in places]
             step = EncodingPass(self.encoder.vectors, route, (self.encoder.dim,))
-            encode_sequences(step, sequences, rows, device=self.encoder.device)
+            encode_sequences(step, sequences, rows, device=self.encoder.device, workers=self._workers)
             for (job, i), row in zip(places, rows, strict=True):
                 job.rows[i] = row
 
