@@ -140,3 +140,18 @@ def test_pages_say_what_they_are_and_ask_no_other_host(tmp_path):
             asked |= urls
     assert f"{address}/static/style.css" in {url.partition("?")[0] for url in asked}
     assert not [url for url in asked if not url.startswith((f"{address}/", "data:", "blob:"))]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="neither chromium nor google-chrome is installed")
+def test_the_main_path_of_each_page_in_a_browser(tmp_path):
+    python = open_environment("playwright==1.65.2 axe-core-python==0.1.0", alone=True)
+    papers = (ROOT / "examples" / "landmarks" / "landmarks.jsonl").read_text("utf-8").splitlines(keepends=True)
+    (tmp_path / "submissions.jsonl").write_text("".join(papers[:20]))
+    (tmp_path / "reviewers").mkdir()
+    for number in range(1, 5):
+        (tmp_path / "reviewers" / f"reviewer{number}@example.org.jsonl").write_text("".join(papers[number * 20 :][:20]))
+    (tmp_path / "subjects.csv").write_text("id,name\nsky,astronomy\nlife,genes\nearth,geology\n")
+    with serve("--demo", "--workspace", tmp_path / "work", log=tmp_path / "log") as (address, _):
+        printed = run([python, Path(__file__).with_name("browser.py"), address, BROWSER], tmp_path)
+    assert printed.strip() == "12 pages; no problem"

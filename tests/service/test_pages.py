@@ -20,7 +20,7 @@ import sciprism.service
 from five_papers import PAPERS
 from sciprism.index import lexical
 from sciprism.papers.records import Paper
-from sciprism.service import maps
+from sciprism.service import maps, tag_reviews
 from sciprism.service.app import build_app
 from sciprism.service.batching import SharedEncoder
 from sciprism.service.collections import ServedCollections
@@ -184,7 +184,7 @@ def test_reviewers_are_matched_in_the_background_and_again_with_locks(client):
     assert not [path for path in folder.rglob("result/*.*") if str(folder).encode() in path.read_bytes()]
 
 
-def test_suggested_tags_are_decided_and_become_files(client, tmp_path):
+def test_suggested_tags_are_decided_and_become_files(client, tmp_path, monkeypatch):
     csrf = re.search('name="csrf" content="(.*?)"', read(client, "/library/six/tags"))[1]
     header, text = {"x-csrf-token": csrf}, "id,name\nsky,dark matter\nlife,<b>enzyme\nsky,other\nlost,\n"
     body = {
@@ -197,10 +197,11 @@ def test_suggested_tags_are_decided_and_become_files(client, tmp_path):
         assert (
             client.post("/workspace/tag-reviews", json=body | {"vocabulary": odd}, headers=header).status_code == status
         )
-    for sent in (body, body | {"vocabulary": {"name": "w.csv", "text": f"{text}sky,other"}}):
+    monkeypatch.setattr(tag_reviews, "MAX_TAGS", 12)
+    for sent in (body, body | {"k": 3}, body | {"vocabulary": {"name": "w.csv", "text": f"{text}sky,other"}}):
         assert client.post("/workspace/tag-reviews", json=sent, headers=header).status_code == 202
     page = wait_for_items(client, "/library/six/tags")
-    assert "two labels have the id sky" in page
+    assert "two labels have the id sky" in page and "at most 12 tags" in page
     (address,) = re.findall('<h2><a href="(/library/six/tags/tagging-.*?)">', page)
     page = read(client, address)
     total = int(re.search(r"0 of (\d+) tags decided", page)[1])

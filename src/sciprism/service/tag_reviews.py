@@ -41,8 +41,8 @@ from sciprism.uses.tagging.vocabulary import Vocabulary
 router = APIRouter(include_in_schema=False)
 KIND, VOCABULARY, SUGGESTIONS, DECISIONS = "tagging", "vocabulary", "suggestions.jsonl", "decisions.jsonl"
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ttl", ".rdf", ".nt", ".trig", ".nq", ".jsonld", ".xml")
-MAX_PAPERS = 10_000
-OPEN = 8  # reviews in memory
+MAX_TAGS = 50_000  # of a review: some 50 MB in memory
+OPEN = 4  # reviews in memory
 LATEST = 8  # decisions that a page shows
 REST, UNDO = "rest", "undo"
 _reviewing = Lock()  # one decision at a time
@@ -67,8 +67,9 @@ def _suggest(item: WorkspaceItem, *, state: ServiceState) -> None:
     vectors = TagVectors(state.share_model(stored.manifest.encoder.fingerprint, patient=True))
     mask = stored.mask(body.build())
     rows = stored.live if mask is None else np.flatnonzero(mask)
-    if len(rows) > MAX_PAPERS:
-        raise InputError(f"{len(rows):,} papers are to be tagged, at most {MAX_PAPERS:,} here; state years or a venue")
+    if len(rows) * body.k > MAX_TAGS:
+        most = f"at most {MAX_TAGS:,} tags are suggested here"
+        raise InputError(f"{len(rows):,} papers may have {body.k} tags each, {most}; state fewer, or years or a venue")
     files, report = [*item.folder.glob(f"{VOCABULARY}.*")], ReadReport()
     if files:
         vocabulary = Vocabulary(read_labels(files, skip_bad=True, report=report))
