@@ -8,7 +8,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constr
 
 PYTEST = $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: install run demo test test-slow test-tools test-lowest bench bench-data small small-card style reference evidence studies clean
+.PHONY: install run demo test test-slow test-tools test-lowest bench bench-data torture small small-card style reference evidence studies clean
 
 install: .venv/dev
 
@@ -64,7 +64,6 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/encode.py -o results/encode.json
 	$(BIN)/python benchmarks/search.py -o results/search.json
 	$(BIN)/python benchmarks/first_search.py -o results/first_search.json
-	$(BIN)/python benchmarks/reliability.py -o results/reliability.json
 	$(BIN)/python benchmarks/landmarks.py -o results/landmarks.json
 	$(BIN)/python benchmarks/landmarks.py --model all-MiniLM-L6-v2 -o results/landmarks-minilm.json
 	$(BIN)/python benchmarks/probe.py -o results/probe.json
@@ -73,6 +72,9 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/recommending_scale.py -o results/recommending_scale.json
 	$(BIN)/python benchmarks/graph.py --size 1000000 --edges 10000000 --max-citations 3000 -o results/graph.json
 	$(BIN)/python benchmarks/speed_table.py
+
+torture: .venv/dev  # kills, damages, full disks, fuzzed records: hours
+	$(BIN)/python -W ignore benchmarks/torture.py -o results/reliability.json
 
 bench-data: .venv/dev  # what needs the real data sets (SCIPRISM_DATA)
 	$(BIN)/sciprism evaluate all-MiniLM-L6-v2 bm25 random --suite open -o out/benchmarks

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +12,7 @@ import pytest
 from damage_trials import KINDS, run_trials
 
 TRIALS = 25
-"""Trials of each kind; `benchmarks/reliability.py` makes thousands."""
+"""Trials of each kind; `make torture` makes thousands."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -21,3 +24,15 @@ def test_no_damage_is_silent(tmp_path: Path, kind: str) -> None:
 
 def test_enough_is_damaged() -> None:
     assert TRIALS * len(KINDS) >= 300
+
+
+@pytest.mark.slow
+def test_a_small_torture_finds_no_fault(tmp_path: Path) -> None:
+    """Kills, fuzzed records and damages; full disks too where a file system may be mounted."""
+    script = Path(__file__).parents[1] / "benchmarks" / "torture.py"
+    counts = ["--kills", "20", "--damages", "20", "--records", "2000", "--disks", "9", "--seed", "1"]
+    command = [sys.executable, "-W", "ignore", script, *counts, "-o", tmp_path / "outcome.json"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    parts = json.loads((tmp_path / "outcome.json").read_text())
+    assert [parts[name]["faults"] for name in ("kills", "disks", "records", "damages")] == [0] * 4, done.stdout

@@ -125,6 +125,15 @@ def test_an_index_of_an_earlier_version_is_refused(tmp_path: Path, monkeypatch: 
     assert lexical.search(collection, ["topic"], 2, None)[1][0, 0] >= 0
 
 
+def test_what_a_killed_build_left_is_no_part_of_the_next(tmp_path: Path) -> None:
+    collection = build_collection(tmp_path, some_papers(3))
+    lexical.build(collection)
+    record = (tmp_path / "index" / "lexical" / "built_from.json").read_bytes()
+    (tmp_path / "index" / "lexical" / "built_from.json.part").write_bytes(record[:9])
+    lexical.build(collection)
+    assert (tmp_path / "index" / "lexical" / "built_from.json").read_bytes() == record
+
+
 def test_superseded_words_are_not_found(tmp_path: Path) -> None:
     papers = some_papers(5)
     build_collection(tmp_path, papers)

@@ -54,7 +54,9 @@ EXIT_STATUSES = {
 """Exit status -> meaning."""
 OUTPUTS = ("output", "out", "collection", "folder")  # parameters of commands that name what is written
 _FULL_TEXT = {
-    errno.ENOSPC: re.compile(r"no space left on device|os error 28\b|errno[:= ]+28\b", re.IGNORECASE),
+    errno.ENOSPC: re.compile(  # the last are torch.save's (2.13)
+        r"no space left on device|os error 28\b|errno[:= ]+28\b|inline_container.*unexpected pos", re.IGNORECASE
+    ),
     errno.EDQUOT: re.compile(r"disk quota exceeded|os error 122\b", re.IGNORECASE),
 }
 """What libraries that write files themselves say of a full disk, in errors that are no OSError."""

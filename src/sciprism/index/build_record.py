@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from sciprism.checksums import BlockChecks, FileState, find_state, hash_blocks, lost_checksum, read_sealed
 from sciprism.errors import DamagedFileError, InputError
+from sciprism.files import PARTIAL_SUFFIX
 from sciprism.store import StoredCollection
 from sciprism.store.manifest import StoredRecord
 
@@ -41,8 +42,9 @@ def hash_contents(collection: StoredCollection) -> str:
 
 
 def delete_record(folder: Path) -> None:
-    """Delete the record: the index is being built and does not count."""
-    (folder / RECORD_NAME).unlink(missing_ok=True)
+    """Delete the record, and what a killed build left: the index is being built and does not count."""
+    for path in (folder / RECORD_NAME, *folder.glob(f"*{PARTIAL_SUFFIX}")):
+        path.unlink(missing_ok=True)
 
 
 def write_record(
