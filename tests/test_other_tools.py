@@ -13,6 +13,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 ROOT = Path(__file__).parent.parent
 START, *PARTS = (ROOT / "docs" / "other-tools.md").read_text(encoding="utf-8").split("\n## ")
@@ -111,15 +112,16 @@ def open_environment(tool: str, *, alone: bool) -> Path:
         pytest.skip("environments of other tools are made where SCIPRISM_TOOLS names a folder: make test-tools")
     environment = Path(os.environ["SCIPRISM_TOOLS"]) / tool.partition("==")[0]
     python = environment / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", environment], check=True)
-        install = [python, "-m", "pip", "install", "-q", "--only-binary", ":all:", *tool.split()]
-        if not alone:
-            (path,) = environment.glob("lib/*/site-packages")
-            (path / "packages_of_the_tests.pth").write_text(sysconfig.get_path("purelib"))
-        done = subprocess.run(install, capture_output=True, text=True)
-        if done.returncode:
-            pytest.skip(f"{tool} does not install: {done.stderr.strip().splitlines()[-1]}")
+    with FileLock(f"{environment}.lock"):  # several workers of pytest may want it
+        if not python.exists():
+            subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+            install = [python, "-m", "pip", "install", "-q", "--only-binary", ":all:", *tool.split()]
+            if not alone:
+                (path,) = environment.glob("lib/*/site-packages")
+                (path / "packages_of_the_tests.pth").write_text(sysconfig.get_path("purelib"))
+            done = subprocess.run(install, capture_output=True, text=True)
+            if done.returncode:
+                pytest.skip(f"{tool} does not install: {done.stderr.strip().splitlines()[-1]}")
     return python
 
 
