@@ -53,6 +53,15 @@ def test_fast_and_plain_agree(activation, dtype, tensors, monkeypatch):
     assert fast(x[:1]).shape == (1, 40)
 
 
+def test_half_precision_compiles_for_few_numbers_of_rows(monkeypatch):
+    layer, run, rows = PackedLinear(torch.eye(8), None, "none", torch.bfloat16), torch.ops.mkldnn._linear_pointwise, []
+    monkeypatch.setattr(torch.ops.mkldnn, "_linear_pointwise", lambda x, *more: rows.append(len(x)) or run(x, *more))
+    for count in range(1, 200, 9):
+        x = torch.arange(8.0 * count).view(count, 8) % 100
+        assert torch.equal(layer(x).float(), x)
+    assert set(rows) == {64, 128, 192, 256}
+
+
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_the_trainable_layer(activation, tensors):
     x, weight, bias = tensors
