@@ -23,10 +23,13 @@ def map_threads(work: Callable[[T], R], pieces: Iterable[T]) -> list[R]:
     """
     import torch
 
-    threads = torch.get_num_threads()
+    threads, jobs = torch.get_num_threads(), list(pieces)
     try:
+        if len(jobs) == 1:  # to start and end a thread takes some milliseconds
+            torch.set_num_threads(1)
+            return [work(jobs[0])]
         with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            return list(pool.map(work, pieces))
+            return list(pool.map(work, jobs))
     finally:
         torch.set_num_threads(threads)
 
