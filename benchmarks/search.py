@@ -1,7 +1,7 @@
 """Exact search against faiss IndexFlatIP: the same vectors, the same queries, in rounds of one run.
 
 Ours reads the vectors as a collection has them, from memory-mapped shards, or with an int8 copy of float32 vectors
-in memory, as from the second search of a collection on; faiss holds its own copy in memory. `share_of_read` is the time
+in memory, as after some searches of a collection; faiss holds its own copy in memory. `share_of_read` is the time
 to read as many bytes as the int8 copy has, in the same rounds, in that of a search. Run from the repository root:
 
     python benchmarks/search.py -o results/search.json

@@ -55,7 +55,7 @@ ROWS: tuple[tuple[str, str, Mapping[str, Reader]], ...] = (
     ("encoding, float32", PEER, dict.fromkeys(("encode.json", "encode-avx2.json"), _encoding("float32"))),
     ("encoding, bfloat16, on processors that have it", f"{PEER}, float32", {"encode.json": _encoding("bfloat16")}),
     ("the same on others", f"{PEER}, float32", {"encode-avx2.json": _encoding("bfloat16")}),
-    ("exact search of 100,000 vectors, 1 query, the first", "faiss", {"search.json": _search(1, "float32")}),
+    ("exact search of 100,000 vectors, 1 query, the first ones", "faiss", {"search.json": _search(1, "float32")}),
     ("the same, 1 query, later ones", "faiss", {"search.json": _search(1, "float32, int8 copy")}),
     ("the same, 8 queries", "faiss", {"search.json": _search(8, "float32, int8 copy")}),
     ("the same, 100 queries", "faiss", {"search.json": _search(100, "float32, int8 copy")}),

@@ -24,7 +24,8 @@ BLOCK = 2048  # rows per matrix product: more would exceed the cache, fewer woul
 QUERY_BLOCK = 512  # queries per matrix product: with BLOCK this bounds the scores of one core to 4 MiB
 EXTRA_CANDIDATES = 16  # candidates beyond k, which are scored again in double precision
 MAX_GATHERED = 1 << 16  # rows that `rescore` holds in memory at once
-_copies: WeakKeyDictionary[StoredCollection, dict[str, Int8Copy | None]] = WeakKeyDictionary()  # by space
+SEARCHES = 8  # of a space before it is copied: a copy takes the time that some 16 searches save
+_copies: WeakKeyDictionary[StoredCollection, dict[str, Int8Copy | int]] = WeakKeyDictionary()  # or searches, by space
 _copying = Lock()
 
 
@@ -32,16 +33,17 @@ _copying = Lock()
 def search(
     collection: StoredCollection, space: str, queries: Floats, k: int, mask: NDArray[np.bool_] | None
 ) -> tuple[Floats, Rows]:
-    """Return the k best rows of a space for each query, as `topk`, from the second search on with an int8 copy."""
+    """Return the k best rows of a space for each query, as `topk`; after `SEARCHES` from an int8 copy."""
     distance, shards = collection.manifest.encoder.distance, collection.vectors(space)
     with _copying:
         copies = _copies.setdefault(collection, {})
-        small = MIN_ROWS <= collection.rows <= MAX_BYTES // collection.manifest.spaces[space].dim
-        if space not in copies:
-            copies[space] = None
-        elif copies[space] is None and small and int8_products_work():
-            copies[space] = Int8Copy(shards, distance)
-    return topk(queries, shards, k, mask=mask, distance=distance, copy=copies[space])
+        copy = copies.get(space, 0)
+        if isinstance(copy, int):
+            small = MIN_ROWS <= collection.rows <= MAX_BYTES // collection.manifest.spaces[space].dim
+            due = copy >= SEARCHES and small and int8_products_work()
+            copies[space] = copy = Int8Copy(shards, distance) if due else copy + 1
+    copied = copy if isinstance(copy, Int8Copy) else None
+    return topk(queries, shards, k, mask=mask, distance=distance, copy=copied)
 
 
 def topk(

@@ -68,6 +68,11 @@ def _pack(
     return _Run(first, len(values), packed, torch.from_numpy(scales), torch.from_numpy(offsets), *largest)
 
 
+def _norms(rows: Floats) -> Floats:
+    norms: Floats = torch.linalg.vector_norm(torch.from_numpy(rows), dim=1).numpy()  # several times faster than numpy
+    return norms
+
+
 @cache
 def int8_products_work() -> bool:
     """Return whether this build of torch and this processor multiply int8 numbers without loss."""
@@ -96,8 +101,7 @@ class Int8Copy:
             rows = slice(starts[shard] + start, starts[shard] + start + len(block))
             near = quantize(block, "int8")
             values[rows], scales[rows] = near.values, near.scales
-            lengths[rows] = np.linalg.norm(block, axis=1)
-            residuals[rows] = np.linalg.norm(block - near.block(0, len(block)), axis=1)
+            lengths[rows], residuals[rows] = _norms(block), _norms(block - near.block(0, len(block)))
 
         map_threads(fill, [(i, start) for i, shard in enumerate(shards) for start in range(0, len(shard), BLOCK)])
         if distance == "cosine":
@@ -118,7 +122,7 @@ class Int8Copy:
         """
         scale = np.abs(queries).max(initial=0) / np.float32(127) or np.float32(1)
         numbers = np.rint(queries / scale)
-        errors, sizes = (np.linalg.norm(x, axis=1)[:, None] for x in (queries - numbers * scale, queries))
+        errors, sizes = (_norms(x)[:, None] for x in (queries - numbers * scale, queries))
         packed = torch.from_numpy((numbers + 128).astype(np.uint8))
 
         def scan(run: _Run) -> tuple[Floats, Floats, Floats]:
