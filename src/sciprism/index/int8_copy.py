@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
@@ -46,7 +47,7 @@ class _Run:
     def multiply(self, queries: Tensor, scale: float) -> Tensor:
         """Return (queries - 128) * scale times the rows, (m, n) in float32; uint8 is the fastest type of queries."""
         zeros = torch.zeros(len(self.scales), dtype=torch.int32)
-        settings = (self.offsets, 1.0, 0, torch.float32, "none", [], "")
+        settings: tuple[Any, ...] = (self.offsets, 1.0, 0, torch.float32, "none", [], "")
         out: Tensor = torch.ops.onednn.qlinear_pointwise(
             queries, scale, 128, self.packed, self.scales, zeros, *settings
         )
@@ -105,15 +106,16 @@ class Int8Copy:
 
         map_threads(fill, [(i, start) for i, shard in enumerate(shards) for start in range(0, len(shard), BLOCK)])
         if distance == "cosine":
-            divisors = np.where(lengths > 0, lengths, np.float32(1))
+            divisors: Floats = np.where(lengths > 0, lengths, np.float32(1)).astype(np.float32)
             scales, lengths, residuals = scales / divisors, lengths / divisors, residuals / divisors
         self._euclidean = distance == "euclidean"
-        offsets = -np.square(lengths) / 2 if self._euclidean else np.zeros_like(lengths)
+        offsets: Floats = np.square(lengths) * np.float32(-0.5 if self._euclidean else 0)
         self._finite = all(np.isfinite(numbers).all() for numbers in (scales, residuals, offsets))
         runs = max(torch.get_num_threads(), -(-len(values) // MAX_RUN))
         cuts = np.linspace(0, len(values), runs + 1).astype(int).tolist()
-        parts = ([x[a:b] for x in (values, scales, offsets, lengths, residuals)] for a, b in pairwise(cuts))
-        self._runs = [_pack(first, *part) for first, part in zip(cuts, parts, strict=False)]
+        self._runs = [
+            _pack(a, values[a:b], scales[a:b], offsets[a:b], lengths[a:b], residuals[a:b]) for a, b in pairwise(cuts)
+        ]
 
     def candidates(self, queries: Floats, k: int, mask: NDArray[np.bool_] | None) -> Rows | None:
         """Return rows (m, c) that have the k best of each query, -1 for none; None where the bounds do not separate.

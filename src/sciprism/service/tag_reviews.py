@@ -118,7 +118,7 @@ OpenedReview = Annotated[TagReview, Depends(_open_review)]
 def list_reviews(request: Request, library: Library, name: str) -> Response:
     """List the tag reviews of a collection, and offer a new one."""
     state: ServiceState = request.app.state.service
-    facts = {"taggers": [tagger.name for tagger in state.taggers], "suffixes": SUFFIXES}
+    facts: dict[str, Any] = {"taggers": [tagger.name for tagger in state.taggers], "suffixes": SUFFIXES}
     return render(request, "tags.html", **library, **facts, items=describe_items(request, KIND, REPORT, name))
 
 

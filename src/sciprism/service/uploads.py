@@ -60,11 +60,11 @@ class Uploads(Background):
             raise InputError(f"the upload {id} is not embedded yet; /workspace/collections/{id} says how far it is")
         return _open(item)
 
-    def describe(self, item: WorkspaceItem) -> dict[str, Any]:
+    def describe(self, item: WorkspaceItem, result: str = REPORT) -> dict[str, Any]:
         """Return an upload's state: waiting, embedding, ready or failed, its counts, and when it expires."""
         facts = item.to_json() | {"expires": self.workspace.expires(item)}
         progress = self.progress.get(item.id, WAITING)  # looked up before the files that end it
-        for file, state in ((REPORT, "ready"), (FAILURE, "failed")):
+        for file, state in ((result, "ready"), (FAILURE, "failed")):
             if document := read_document(item.folder / file):
                 return facts | {"state": state} | document
         return facts | progress
