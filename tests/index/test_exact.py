@@ -206,6 +206,7 @@ def test_an_int8_copy_changes_no_result(distance: exact.Distance, dtype: str, ou
 
 
 @needs_int8
+@pytest.mark.filterwarnings("ignore:invalid value")
 def test_an_int8_copy_leaves_few_candidates_or_none_where_rows_are_too_alike() -> None:
     vectors = np.random.default_rng(4).normal(size=(30_000, 64)).astype(np.float32)
     rows = Int8Copy([Matrix(vectors)], "dot").candidates(vectors[:3], 10, None)
