@@ -19,6 +19,7 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("httpx2")  # of the test client
 
+from starlette.responses import Response
 from starlette.testclient import TestClient
 
 from five_papers import PAPERS
@@ -405,6 +406,28 @@ def test_a_long_answer_is_sent_to_its_end_unless_it_stalls(pause, chunks):
     settings = ServeSettings(deadline=0.08)
     client = TestClient(Guard(send_slowly, settings, Gatekeeper(None)), base_url="http://localhost:8000")
     assert client.get("/file").content == (b"x" * chunks if pause < 0.08 else b"")
+
+
+def test_a_long_upload_is_read_to_its_end_unless_it_stalls():
+    async def answer(scope, receive, send):
+        await Response((await receive())["body"])(scope, receive, send)
+
+    async def post(pause):
+        sent, left = [], iter([True] * 5 + [False])
+
+        async def receive():
+            await asyncio.sleep(pause)
+            return {"type": "http.request", "body": b"x", "more_body": next(left)}
+
+        async def send(message):
+            sent.append(message)
+
+        headers = [(b"host", b"localhost")]
+        scope = {"type": "http", "method": "POST", "path": "/", "headers": headers, "query_string": b""}
+        await Guard(answer, ServeSettings(deadline=0.08), Gatekeeper(None))(scope, receive, send)
+        return sent[0]["status"], sent[1]["body"]
+
+    assert asyncio.run(post(0.02)) == (200, b"xxxxxx") and asyncio.run(post(0.2))[0] == 504
 
 
 def test_a_collection_of_a_model_that_is_gone_says_so(client, monkeypatch):

@@ -34,7 +34,7 @@ from sciprism.uses.screening.stopping import RISK, TARGET
 router = APIRouter(prefix="/library/{name}/screening", include_in_schema=False)
 KIND, DECISIONS = "screening", "decisions.csv"
 MAX_RECORDS = 50_000
-OPEN = 8  # desks in memory
+OPEN = 4  # desks in memory
 MAX_REASON = 1_000  # characters
 LATEST = 8  # decisions that a desk shows
 

@@ -101,12 +101,12 @@ class Guard:
             if self.gatekeeper.open and is_page and not identity.session:  # so that its requests carry a token too
                 state["new_session"] = self.gatekeeper.start_session(identity.owner)
                 state["identity"] = Identity(identity.owner, state["new_session"])
-            body = await asyncio.wait_for(self._read_body(scope, headers, receive), self.settings.deadline)
+            body = await self._read_body(scope, headers, receive)
             self._check_token(scope, headers, body)
             await self._answer(scope, body, receive, send_checked)
         except TimeoutError:
             if not sent:
-                message = f"the answer took longer than {self.settings.deadline:g} s"
+                message = f"nothing more was received or answered for longer than {self.settings.deadline:g} s"
                 await error_response(504, message)(scope, receive, send_checked)
         except Refusal as refusal:
             await _refuse(scope, headers, refusal)(scope, receive, send_checked)
@@ -171,7 +171,7 @@ class Guard:
             raise too_large
         body = bytearray()
         while True:
-            message = await receive()
+            message = await asyncio.wait_for(receive(), self.settings.deadline)  # a long upload goes on while it comes
             if message["type"] == "http.disconnect":
                 raise Refusal(400, "the client went away")
             body += message.get("body", b"")

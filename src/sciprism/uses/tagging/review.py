@@ -25,9 +25,12 @@ class TagReview:
     """
 
     def __init__(self, suggestions: Path, decisions: Path) -> None:
-        read = map(json.loads, suggestions.read_text(encoding="utf-8").splitlines())
-        tagged = (PaperTags(row["id"], row["title"], tuple(Tag(**tag) for tag in row["tags"])) for row in read)
-        self.papers = {paper.id: paper for paper in tagged if paper.tags}
+        with suggestions.open(encoding="utf-8", newline="\n") as file:  # texts may hold other ends of lines
+            read = [
+                PaperTags(row["id"], row["title"], tuple(Tag(**tag) for tag in row["tags"]))
+                for row in map(json.loads, file)
+            ]
+        self.papers = {paper.id: paper for paper in read if paper.tags}
         self.tags = {(paper.id, tag.uri): tag for paper in self.papers.values() for tag in paper.tags}
         self.verdicts: dict[tuple[str, str], str] = {}
         self._decisions = decisions
