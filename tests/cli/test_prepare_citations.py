@@ -175,10 +175,11 @@ def test_what_is_held_out(tmp_path, monkeypatch, capsys):
 def test_files_of_an_earlier_call_are_replaced(tmp_path, monkeypatch, capsys):
     words = ("prepare", "citations", corpus(tmp_path / "all.jsonl"), "-o", tmp_path / "out")
     assert run(monkeypatch, capsys, *words, "--dev", 0.2)[0] == 0
+    (tmp_path / "out" / ".triplets-killed").mkdir()
     assert run(monkeypatch, capsys, *words, "--dev", 0)[0] == 0
     assert not (tmp_path / "out" / "dev.jsonl").exists()
     made = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
-    assert {*made} == {"citations.json", "papers.jsonl", "train.jsonl"}
+    assert {*made} == {".lock", "citations.json", "papers.jsonl", "train.jsonl"}
     band = ("--sampler", "scincl", "--set", "far=4000")
     assert run(monkeypatch, capsys, *words, *band)[0] == 2
     assert made == {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}, "nothing is lost"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +18,7 @@ from sciprism.datasets.rows import as_id
 from sciprism.datasets.split import list_paper_keys
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.files import explain_write_errors, write_json
+from sciprism.files import lock_folder, write_json
 from sciprism.papers.read import read_papers
 from sciprism.papers.records import Paper
 from sciprism.prepare.example_folder import ExampleFolder
@@ -82,6 +83,10 @@ class CitationSettings:
             raise InputError(f"hold out {self.hold_out!r}; known: {', '.join(get_args(HoldOut))}")
 
 
+DRAFT = ".triplets-"
+"""Beginning of the name of the folder that a run writes its files to before they are put in place."""
+
+
 @dataclass(frozen=True, slots=True)
 class TripletPart:
     """Train or dev: the papers of its triplets, the rows that may be queries; the report, the counts by field."""
@@ -101,9 +106,10 @@ def prepare_citations(out: Path, sources: CitationSources, settings: CitationSet
     """
     began, dropped = time.monotonic(), sources.reader.dropped
     sampler = samplers[settings.sampler](seed=settings.seed, **settings.options)
-    with explain_write_errors(out):
-        out.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".triplets-", dir=out) as name:
+    with lock_folder(out), TemporaryDirectory(prefix=DRAFT, dir=out) as name:
+        for path in out.glob(f"{DRAFT}*"):
+            if path.name != Path(name).name:
+                shutil.rmtree(path, ignore_errors=True)  # of a run that was killed
         draft = ExampleFolder(Path(name))
         whole = _build_corpus(draft.path / PAPERS_FILE, sources, settings)
         parts = dict(_split(whole, settings, dropped))
