@@ -23,13 +23,10 @@ def map_threads(work: Callable[[T], R], pieces: Iterable[T]) -> list[R]:
     """
     import torch
 
-    threads, jobs = torch.get_num_threads(), list(pieces)
+    threads = torch.get_num_threads()
     try:
-        if len(jobs) == 1:  # to start and end a thread takes some milliseconds
-            torch.set_num_threads(1)
-            return [work(jobs[0])]
         with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            return list(pool.map(work, jobs))
+            return list(pool.map(work, pieces))
     finally:
         torch.set_num_threads(threads)
 

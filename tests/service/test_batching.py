@@ -104,7 +104,7 @@ def test_a_full_queue_and_long_texts_are_refused(tiny_encoder, monkeypatch):
 def test_a_failed_batch_fails_its_requests_alone(tiny_encoder, monkeypatch):
     async def run():
         batcher = TokenBatcher(tiny_encoder)
-        monkeypatch.setattr(batcher, "_encode", lambda batch: 1 / 0)
+        monkeypatch.setattr(batcher, "_encode", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             await encode(batcher, ["dna"])
         monkeypatch.undo()

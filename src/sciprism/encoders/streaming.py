@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from sciprism.arrays import Floats
-from sciprism.encoders.packing import PackedBatch, balanced_batches, pack, token_batches
+from sciprism.encoders.packing import PackedBatch, pack, token_batches
 from sciprism.errors import EmptyTextWarning, InputError
 from sciprism.formats import Role
 from sciprism.papers.cleaning import is_blank
@@ -287,13 +287,11 @@ def encode_sequences(
     on_batch: OnBatch | None = None,
     max_texts: int | None = None,
     late: LateVectors | None = None,
-    workers: int = 0,
 ) -> None:
     """Write the vector of sequences[i] to rows[i]; FloatingPointError for vectors that are not finite.
 
     Batches depend on the lengths only; on a CPU each runs on one core, several in parallel. max_texts: of a batch;
-    None for no limit but the tokens. late: writes an accelerator's last vectors. workers: of a CPU, among which the
-    tokens are shared evenly in large batches, which cost less: vectors then depend on their number, in the last bits.
+    None for no limit but the tokens. late: writes an accelerator's last vectors.
     """
     lengths = [len(sequence) for sequence in sequences]
 
@@ -312,11 +310,7 @@ def encode_sequences(
             else:
                 late.add(vectors, partial(write, batch))
 
-    if workers and device.type == "cpu":
-        batches: Iterable[list[int]] = balanced_batches(lengths, CPU_BUDGET, workers)
-    else:
-        batches = token_batches(lengths, token_budget(sum(lengths), device), max_texts)
-    run_batches(run, batches, device)
+    run_batches(run, token_batches(lengths, token_budget(sum(lengths), device), max_texts), device)
 
 
 def run_batches(run: Callable[[list[int]], None], batches: Iterable[list[int]], device: torch.device) -> None:

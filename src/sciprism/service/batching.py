@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from threading import Barrier
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import numpy as np
+import torch
 
 from sciprism.arrays import Floats
-from sciprism.encoders.streaming import CPU_BUDGET, CUDA_BUDGET, EncodingPass, Inputs, encode_sequences, read_inputs
+from sciprism.encoders.packing import balanced_batches, pack
+from sciprism.encoders.streaming import CPU_BUDGET, CUDA_BUDGET, Inputs, read_inputs
 from sciprism.errors import InputError
 from sciprism.formats import Format, Role
 from sciprism.service.responses import Refusal
@@ -93,17 +96,16 @@ class TokenBatcher:
     def __init__(
         self, encoder: Encoder, *, budget: int | None = None, queue: int = 16_384, on_batch: OnBatch | None = None
     ) -> None:
-        from torch import get_num_threads
-
         self.encoder, self.queue = encoder, queue
-        self._workers = get_num_threads()
-        self.budget = budget or (CPU_BUDGET * self._workers if encoder.device.type == "cpu" else CUDA_BUDGET)
+        self._workers = torch.get_num_threads() if encoder.device.type == "cpu" else 1
+        self._part = CPU_BUDGET if encoder.device.type == "cpu" else CUDA_BUDGET  # tokens of a worker's part
+        self.budget = budget or self._part * self._workers
         self.name = Path(encoder.name).name
         self.waiting = 0
         self._jobs: deque[_Job] = deque()
         self._numbers = count()
         self._on_batch = on_batch or (lambda *_: None)
-        self._compute = ThreadPoolExecutor(1, "encode")  # one batch at a time, on all cores
+        self._compute = _start_workers(self._workers)  # one batch at a time, on all cores
         self._tokenize = ThreadPoolExecutor(1, "tokenize")
         self._runner: asyncio.Task[None] | None = None
         self._rate = 5_000.0  # tokens a second, measured from the first batch on
@@ -148,7 +150,8 @@ class TokenBatcher:
         while batch := self._next_batch():
             start = time.perf_counter()
             try:
-                await loop.run_in_executor(self._compute, self._encode, batch)
+                parts = [loop.run_in_executor(self._compute, self._encode, *part) for part in self._divide(batch)]
+                await asyncio.gather(*parts)
             except Exception as error:  # noqa: BLE001 (each request gets it, and the queue goes on)
                 for job, _ in batch:
                     _settle(job, error)
@@ -182,16 +185,38 @@ class TokenBatcher:
                 self._jobs.append(job)
         return batch
 
-    def _encode(self, batch: Sequence[tuple[_Job, int]]) -> None:
-        """Write the rows of a batch; texts of one route are computed together."""
+    def _divide(self, batch: Sequence[tuple[_Job, int]]) -> Iterator[tuple[str, list[tuple[_Job, int]]]]:
+        """Yield the parts of a batch: texts of one route, the tokens shared evenly among the workers."""
         for route in dict.fromkeys(job.route for job, _ in batch):
             places = [(job, i) for job, i in batch if job.route == route]
-            rows = np.empty((len(places), self.encoder.dim), np.float32)
-            sequences = [job.sequences[i] for job, i in places]
-            step = EncodingPass(self.encoder.vectors, route, (self.encoder.dim,))
-            encode_sequences(step, sequences, rows, device=self.encoder.device, workers=self._workers)
-            for (job, i), row in zip(places, rows, strict=True):
-                job.rows[i] = row
+            lengths = [len(job.sequences[i]) for job, i in places]
+            for rows in balanced_batches(lengths, self._part, self._workers):
+                yield route, [places[row] for row in rows]
+
+    def _encode(self, route: str, part: Sequence[tuple[_Job, int]]) -> None:
+        """Write the rows of a part. Raises FloatingPointError for vectors that are not finite."""
+        with torch.inference_mode():
+            texts = pack([job.sequences[i] for job, i in part], route, device=self.encoder.device)
+            rows = self.encoder.vectors(texts).cpu().numpy()
+        if not np.isfinite(rows).all():
+            raise FloatingPointError("a vector is not finite")
+        for (job, i), row in zip(part, rows, strict=True):
+            job.rows[i] = row
+
+
+def _start_workers(count: int) -> ThreadPoolExecutor:
+    """Return threads in each of which torch uses one core; they remain, since to start one takes some milliseconds."""
+    threads, started = torch.get_num_threads(), Barrier(count)
+
+    def begin() -> None:
+        torch.set_num_threads(1)
+        torch.get_num_threads()  # at its first look torch takes up what was set last, in any thread
+        started.wait()
+
+    workers = ThreadPoolExecutor(count, "encode", begin)
+    wait([workers.submit(int) for _ in range(count)])
+    torch.set_num_threads(threads)  # what threads to come begin with
+    return workers
 
 
 def _tokenize(encoder: Encoder, texts: Sequence[str]) -> tuple[list[list[int]], int]:
