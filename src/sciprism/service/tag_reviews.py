@@ -129,7 +129,8 @@ def start_review(request: Request, body: TagReviewRequest) -> Response:
     state.check_ready()
     served = state.find_collection(owner, body.collection)
     check_filter(served.open(), body.build())
-    files, title = {}, body.title
+    files: dict[str, bytes] = {}
+    title = body.title
     if body.vocabulary is not None:
         suffix = Path(body.vocabulary.name).suffix.lower()
         if suffix not in SUFFIXES:
@@ -201,7 +202,7 @@ def download_tags(library: Library, review: OpenedReview, suffix: Literal["csv",
     name = f"tags.{suffix}"
     papers = {paper.id: paper for paper in chain.from_iterable(iterate_papers(library["stored"]))}
     with _reviewing:
-        suggested = review.papers.values() if suffix == "csv" else review.accepted()
+        suggested: Iterable[PaperTags] = review.papers.values() if suffix == "csv" else review.accepted()
         tagged = ((papers.get(tags.id) or Paper(id=tags.id, title=tags.title), tags) for tags in suggested)
         lines = [*format_tags(choose_format(Path(name), ""), tagged, review.verdicts)]
     headers = {"content-disposition": f'attachment; filename="{name}"'}
