@@ -40,6 +40,7 @@ GROUND = {
     "files",
     "formats",
     "hub",
+    "limits",
     "parallel",
     "registry",
     "seeding",

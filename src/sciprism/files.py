@@ -279,7 +279,7 @@ _SIGNATURES = {
     b"\x80\x02": "a Python pickle",
     b"\x7fELF": "a program",
 }
-_HTML = re.compile(rb"\s*(<!--.*?-->\s*)*(<!doctype html|<html|<head|<body)", re.IGNORECASE | re.DOTALL)
+_HTML = re.compile(rb"\s*(?:(?><!--.*?-->)\s*)*(<!doctype html|<html|<head|<body)", re.IGNORECASE | re.DOTALL)
 _TITLE = re.compile(rb"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _LFS_SIZE = re.compile(rb"^size (\d+)$", re.MULTILINE)
 _BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -312,6 +312,8 @@ def describe_wrong_file(head: bytes, *, binary: bool = False) -> str:
 
 def describe_wrong_path(path: Path, *, binary: bool = False) -> str:
     """Return what a file is that is not what it should be, "" where nothing is wrong or it cannot be read."""
+    if not path.is_file():  # to open a pipe may take forever
+        return ""
     try:
         with path.open("rb") as file:
             return describe_wrong_file(file.read(HEAD), binary=binary)

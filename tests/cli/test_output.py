@@ -8,8 +8,8 @@ import pytest
 import typer
 
 from build_commands import run
-from sciprism.cli.main import app
-from sciprism.cli.output import SCHEMAS, print_table
+from sciprism.cli.main import app, stop
+from sciprism.cli.output import SCHEMAS, print_entries, print_facts, print_skipped, print_table
 
 MODEL = "sciprism-small"
 PAPERS = [
@@ -165,3 +165,16 @@ def test_progress_on_a_terminal_is_a_bar(command, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     err = command("embed", "papers.jsonl", "-o", "vecs")[2]
     assert "embedding" in err and "papers/s" in err
+
+
+def test_no_text_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """Names of weights, provenance and groups are written by others, and may hold escape sequences."""
+    text = "a\x1b]0;b\x07\x9b2J\r\u202ec"
+    print_table(["name"], [], [[text]])
+    print_facts({"name": text})
+    print_entries({text: [text]})
+    print_skipped([text], 1)
+    with pytest.raises(SystemExit):
+        stop(text, 2)
+    printed = "".join(capsys.readouterr())
+    assert "\\x1b]0;b\\x07\\x9b2J\\r\\u202ec" in printed and not set("\x1b\x07\x9b\r\u202e") & set(printed)

@@ -145,9 +145,12 @@ WRONG_CONFIGS = [
     ({"num_attention_heads": 0}, "0"),
     ({"num_hidden_layers": 1}, "weights of the encoder are unknown here, the first is encoder.layer.1"),
     ({"num_hidden_layers": 3}, "weights are missing, the first is encoder.layer.2"),
-    ({"vocab_size": 10**13}, "has the shape"),
+    ({"vocab_size": 10**13}, "SCIPRISM_LIMITS=tokens="),
     ({"max_position_embeddings": 256}, "has the shape (512, 32), config.json says (256, 32)"),
     ({"type_vocab_size": 0}, "0"),
+    ({"num_hidden_layers": 10**6}, "SCIPRISM_LIMITS=layers="),
+    ({"num_hidden_layers": 900}, "states 900 layers"),
+    ({"hidden_size": 10**9, "num_attention_heads": 1}, "SCIPRISM_LIMITS=width="),
     ({"pad_token_id": 10**6}, "padding id 1000000"),
     ({"pad_token_id": "0"}, "config.json"),
     ({"layer_norm_eps": "small"}, "config.json"),
@@ -219,3 +222,49 @@ def test_a_tokenizer_that_leaves_an_empty_text_without_tokens(pooling, copy):
 
 def test_the_template_of_a_plain_folder_uses_its_own_separator(copy):
     assert Encoder.load(copy, pooling="cls", device="cpu").settings.template.separator == "[SEP]"
+
+
+def test_a_token_that_the_post_processor_adds_beyond_the_embeddings(copy):
+    def change(row):
+        row["post_processor"]["special_tokens"]["[CLS]"]["ids"] = [60_000]
+
+    retokenized(copy, change)
+    with pytest.raises(InputError, match="the tokenizer adds the token 60000 of 313"):
+        Encoder.load(copy, pooling="mean")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "vocab.txt", "model.safetensors", "sciprism.json"])
+def test_a_pipe_or_a_folder_in_the_place_of_a_file(name, copy):
+    """To read a pipe would take forever."""
+    for make in (os.mkfifo, os.mkdir):
+        (copy / name).unlink(missing_ok=True)
+        make(copy / name)
+        with pytest.raises(InputError, match=f"{name} is no regular file"):
+            Encoder.load(copy, pooling="mean")
+
+
+@pytest.mark.parametrize("name", ["config.json", "vocab.txt"])
+def test_files_of_settings_have_a_limit(name, copy, monkeypatch):
+    monkeypatch.setenv("SCIPRISM_LIMITS", "settings=100")
+    with pytest.raises(InputError, match=f"{name} holds more than 100 bytes"):
+        (read_tokenizer if name == "vocab.txt" else read_config)(copy)
+
+
+@pytest.mark.parametrize("value, message", [(float("nan"), "not finite"), (float("inf"), "not finite"), (0.0, "zeros")])
+def test_weights_that_hold_no_model(value, message, copy):
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(copy / "model.safetensors")
+    (name,) = (name for name in weights if name.endswith("word_embeddings.weight"))
+    weights[name][:] = value
+    save_file(weights, copy / "model.safetensors")
+    with pytest.raises(InputError, match=rf"{name} holds .*{message}"):
+        Encoder.load(copy, pooling="mean")
+
+
+def test_a_module_outside_the_folder(copy):
+    modules = [{"idx": 0, "type": "sentence_transformers.models.Transformer", "path": "../other"}]
+    (copy / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
+    with pytest.raises(InputError, match=r"names '../other', which is not in the folder"):
+        Encoder.load(copy)

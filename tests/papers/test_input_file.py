@@ -176,9 +176,8 @@ def test_utf8_comes_back_whole(tmp_path_factory: pytest.TempPathFactory, text: s
 
 
 def test_memory_is_flat(tmp_path: Path) -> None:
-    file = input_file_of(
-        tmp_path, gzip.compress(b"a line of sixty characters, no more and no less, I believe.\n" * 300_000)
-    )
+    lines = (f"line {number} of some fifty characters, no more I believe\n" for number in range(300_000))
+    file = input_file_of(tmp_path, gzip.compress("".join(lines).encode()))
     tracemalloc.start()
     assert sum(1 for _ in file.lines()) == 300_000
     _, peak = tracemalloc.get_traced_memory()

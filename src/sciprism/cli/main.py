@@ -28,7 +28,7 @@ from sciprism.cli.inspect import inspect
 from sciprism.cli.map import map
 from sciprism.cli.match import match
 from sciprism.cli.models import describe, export, models
-from sciprism.cli.output import is_json_requested, print_json, show_work
+from sciprism.cli.output import escape_controls, is_json_requested, print_json, show_work
 from sciprism.cli.overlap import overlap
 from sciprism.cli.parts import merge, status
 from sciprism.cli.prepare import prepare
@@ -118,7 +118,7 @@ def stop(message: str, status: int) -> NoReturn:
     if is_json_requested():
         print_json("sciprism.error/1", {"error": message, "exit": status}, error=True)
     else:
-        print(f"sciprism: {message}", file=sys.stderr)
+        print(escape_controls(f"sciprism: {message}"), file=sys.stderr)
     sys.exit(status)
 
 
@@ -285,7 +285,7 @@ def _shorten_warnings() -> None:
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if issubclass(category, ShownWarning):
-            print(f"sciprism: {message}", file=sys.stderr)
+            print(escape_controls(f"sciprism: {message}"), file=sys.stderr)
         else:
             default(message, category, *place, **more)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 import time
@@ -76,11 +77,15 @@ SCHEMAS: dict[str, tuple[str, str]] = {
     "sciprism.error/1": ("every command that fails, on standard error", "error, exit"),
 }
 """Schema -> the command that prints it, and its keys. A key may be added; a changed or removed one is a new version."""
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 PIPED_WIDTH = 80  # columns of a table in a file or pipe
-GAP = 2  # columns between those of a table
-SHOWN_AUTHORS = 3  # authors in the terminal; JSON has all of them
-MAX_SHOWN = 10  # skipped records that are named; all are counted
-PLAIN_INTERVAL = 30.0  # seconds between lines of progress where standard error is no terminal
+GAP, SHOWN_AUTHORS = 2, 3  # columns between those of a table; authors in the terminal, while JSON has all of them
+MAX_SHOWN, PLAIN_INTERVAL = 10, 30.0  # skipped records that are named; seconds between lines of progress in a file
+
+
+def escape_controls(text: str) -> str:
+    """Return a text in which characters that would steer a terminal, or reorder its text, are visible escapes."""
+    return _STEERING.sub(lambda character: character[0].encode("unicode_escape").decode(), text)
 
 
 def print_json(schema: str, document: Mapping[str, Any], *, error: bool = False) -> None:
@@ -115,7 +120,7 @@ def print_table(words: Sequence[str], numbers: Sequence[str], rows: Iterable[Ite
     """
     from rich.table import Table
 
-    console, cells = plain_console(), [list(row) for row in rows]
+    console, cells = plain_console(), [list(map(escape_controls, row)) for row in rows]
     columns = [[row[column] for row in cells if column < len(row)] for column in range(len(words) + len(numbers))]
     least = _find_least_widths([*words, *numbers], columns, len(words), console.width)
     parts = _split_columns([*words, *numbers], columns, least, console.width)
@@ -164,10 +169,10 @@ def _split_columns(
 def print_entries(entries: Mapping[str, Iterable[str]]) -> None:
     """Print names, and below each its texts, indented; long words stay whole."""
     for name, texts in entries.items():
-        print(name)
+        print(escape_controls(name))
         for text in filter(None, texts):
             for line in wrap(text, table_width() - 4, break_long_words=False, break_on_hyphens=False):
-                print(f"    {line}")
+                print(f"    {escape_controls(line)}")
 
 
 def print_facts(facts: Mapping[str, str]) -> None:
@@ -176,7 +181,7 @@ def print_facts(facts: Mapping[str, str]) -> None:
     for name, value in facts.items():
         lines = [
             line
-            for part in value.splitlines() or [""]
+            for part in escape_controls(value).splitlines() or [""]
             for line in wrap(part, max(table_width() - indent, 20), break_long_words=False, break_on_hyphens=False)
         ]
         print(f"{name:<{indent}}" + f"\n{' ' * indent}".join(lines))
@@ -228,7 +233,7 @@ def print_skip_counts(files: Iterable[FileReport], *, error: bool = False) -> No
 def print_skipped(records: Sequence[object], count: int) -> None:
     """Name the first of `count` skipped records on standard error, and count the others."""
     for record in records[:MAX_SHOWN]:
-        print(f"skipped: {record}", file=sys.stderr)
+        print(escape_controls(f"skipped: {record}"), file=sys.stderr)
     if more := count - len(records[:MAX_SHOWN]):
         print(f"skipped: {more:,} more", file=sys.stderr)
 

@@ -126,7 +126,7 @@ class DataFile:
             with parquet.ParquetFile(self.path) as table:
                 for batch in table.iter_batches(batch_size=BATCH_ROWS):
                     yield from batch.to_pylist()
-        except pyarrow.lib.ArrowException as error:
+        except (pyarrow.lib.ArrowException, OSError) as error:
             raise InputError(f"{self.path}: not a whole Parquet file ({error}); download it again") from error
 
 

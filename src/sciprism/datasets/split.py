@@ -11,6 +11,7 @@ import json
 import os
 import re
 import warnings
+import zlib
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -173,7 +174,7 @@ def _read_cache(path: Path) -> SplitTable | None:
             facts = json.loads(str(stored["facts"]))
             codes = dict(zip(stored["names"].tolist(), stored["codes"].tolist(), strict=True))
         return SplitTable(facts["counts"], tuple(facts["missing"]), tuple(facts["tests"]), codes)
-    except (OSError, ValueError, KeyError, TypeError, EOFError, NotImplementedError, BadZipFile):
+    except (OSError, ValueError, KeyError, TypeError, EOFError, NotImplementedError, BadZipFile, zlib.error):
         warnings.warn(DamagedCacheWarning(f"{path} is damaged; it is made again"), stacklevel=2)
         return None
 

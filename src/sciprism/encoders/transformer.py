@@ -44,6 +44,7 @@ from sciprism.encoders.layers import (
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.pooling import LexicalFeatures
 from sciprism.errors import InputError
+from sciprism.limits import describe_excess, limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +75,11 @@ class TransformerConfig:
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
                 raise InputError(f"{name} is {value!r}, not a whole number above 0")
+        for name, most in {"layers": "layers", "vocabulary": "tokens"}.items():
+            if getattr(self, name) > limit(most):
+                raise InputError(f"{name} is {getattr(self, name)}, {describe_excess(most)}")
+        if max(self.hidden, self.intermediate, self.positions, self.types) > limit("width"):
+            raise InputError(f"a matrix of the model has {describe_excess('width')}")
         if self.hidden % self.heads:
             raise InputError(f"{self.heads} heads do not divide a width of {self.hidden}")
         if not isinstance(self.lexical, int) or not 0 <= self.lexical < self.hidden:

@@ -121,6 +121,8 @@ def _fill_in(path: Path, document: Mapping[str, Any], row: Mapping[str, Any]) ->
         return dict(row)
     suite, _, name = str(model).rpartition("/")
     if suite:
+        if Path(suite).name != suite:
+            raise InputError(f"{path}: like = {model!r} names a file of another folder; copy it next to this one")
         other = path.with_name(f"{suite}.toml")
         document = _read_toml(other)
         tasks = {task["name"]: task for task in document.get("task", ())}

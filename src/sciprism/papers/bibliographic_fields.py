@@ -15,9 +15,9 @@ _INITIALS = r"(?:[^\W\d_a-z]\.?-?\s?){1,4}"
 _INITIALS_FIRST = re.compile(rf"{_INITIALS}(?<=[\s.])\S*[^\W\d_]{{2}}.*")
 _INITIALS_LAST = re.compile(rf"(.*[^\W\d_]{{2}}\.?)\s({_INITIALS})")
 # Notes of Zotero hold variables without a field of their own as "PMID: 123".
-_NOTED = re.compile(r"^\s*(DOI|PMID|PMCID|arXiv|ISBN)\s*:\s*(\S*\d\S*)", re.IGNORECASE | re.MULTILINE)
-_BRACKETED = re.compile(r"\[([^\[\]\"]*,[^\[\]\"]*)\]|\{([^{}\"]*,[^{}\"]*)\}")
-_AND = re.compile(r",?\s+(?:and|AND|&)\s+(?![^{]*\})")
+_NOTED = re.compile(r"^[^\S\n]*(DOI|PMID|PMCID|arXiv|ISBN)\s*:\s*(\S*\d\S*)", re.IGNORECASE | re.MULTILINE)
+_BRACKETED = re.compile(r"\[(?=[^,]*,)([^\[\]\"]*)\]|\{(?=[^,]*,)([^{}\"]*)\}")
+_AND = re.compile(r",? (?:and|AND|&) ")
 _OTHERS = re.compile(r",?\s*(?:\s(?:and others|et al\.?)|…|\.\.\.)$")
 _SUFFIX = re.compile(r"(?:[JS]r\.?|I{1,3}|IV)")
 _ORGANISATION = re.compile(r"\b(?:of|for|the|on|in)\b")  # in lower case as in The Office of ...
@@ -71,6 +71,20 @@ def split_all(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item for text in texts for item in split_list(text)))
 
 
+def split_outside_braces(separator: re.Pattern[str], text: str) -> list[str]:
+    """Split a text at the matches of a pattern that are not inside braces."""
+    if "{" not in text:
+        return separator.split(text)
+    parts, start, seen, depth = [], 0, 0, 0
+    for match in separator.finditer(text):
+        depth += text.count("{", seen, match.start()) - text.count("}", seen, match.start())
+        seen = match.start()
+        if depth == 0:
+            parts.append(text[start : match.start()])
+            start = match.end()
+    return [*parts, text[start:]]
+
+
 def _strip_all(items: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, (item.strip() for item in items))))
 
@@ -95,7 +109,7 @@ def split_names(text: str, joined_by: str = "") -> tuple[str, ...]:
     text = printed[0] if printed else text
     bare = text.strip().strip("[]")
     listed = _strip_all(re.split(r"[;|\n]", bare))
-    items = _strip_all(_OTHERS.sub("", item.removeprefix("and ")) for item in listed)
+    items = _strip_all(_OTHERS.sub("", " ".join(item.split()).removeprefix("and ")) for item in listed)
     split = partial(_split_joined_names, alone=len(items) == 1, at_commas=joined_by == "," or bare != text.strip())
     items = _strip_all(name for item in items for name in split(item))
     if all(_INITIALS_LAST.fullmatch(item) for item in items):
@@ -119,7 +133,7 @@ def find_keyword_joint(cells: Sequence[str]) -> str:
 
 def _split_joined_names(text: str, *, alone: bool, at_commas: bool) -> list[str]:
     """Split names that "and" or commas join. alone: whether nothing else separates the names of the list."""
-    chunks = list(filter(None, map(str.strip, _AND.split(text))))
+    chunks = list(filter(None, map(str.strip, split_outside_braces(_AND, text))))
     if not alone:
         return chunks if all("," in chunk for chunk in chunks) else [text]
     if len(chunks) > 1 and not any("," in chunk for chunk in chunks):

@@ -7,8 +7,10 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from hashlib import sha1
+from itertools import groupby, islice
+from typing import Literal
 from urllib.parse import unquote
 
 from sciprism.papers.records import Label, Paper
@@ -28,13 +30,15 @@ _INLINE_NAMES = frozenset(_INLINES.split())
 # `a <b and c> d` stays. Attributes must look like attributes for the same reason.
 _TAG = re.compile(
     r"</?(?:(?P<space>jats|mml|m|xhtml|html|ns\d):)?(?P<name>[a-z][a-z0-9-]*)"
-    r"(?:\s+[\w:-]+\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'<>]+))*\s*/?>",
+    r"(?:\s+[\w:-]+\s*=\s*(?:\"[^\"<]*\"|'[^'<]*'|[^\s\"'<>]+))*\s*/?>",
     re.IGNORECASE,
 )
-# Formulas often come twice, once as TeX or annotation. No match extends past the next opening tag of its
-# kind, so that thousands of unclosed ones cost little.
+_CLOSING = re.compile("</[A-Za-z]")
+# Formulas often come twice, once as TeX or annotation. No match extends past the next opening tag of these,
+# so that thousands of unclosed ones cost little.
+_HIDDEN_TAG = r"(?:\w{1,32}:)?(?:annotation|tex-math|script|style)\b"
 _HIDDEN = re.compile(
-    r"<(?P<tag>(?:\w+:)?(?:annotation|tex-math|script|style))\b[^<>]*>(?:(?!<(?P=tag)\b).)*?</(?P=tag)\s*>"
+    rf"<(?P<tag>{_HIDDEN_TAG})[^<>]*>(?:(?!<{_HIDDEN_TAG}).)*?</(?P=tag)\s*>"
     r"|<!--(?:(?!<!--).)*?-->|<!\[CDATA\[|\]\]>",
     re.IGNORECASE | re.DOTALL,
 )
@@ -45,6 +49,8 @@ _INVISIBLE = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u200b\u2060\u
 _UNSEEN = ("Cc", "Cf", "Cs", "Mn")  # a mark that combines with nothing is no text
 _FILLERS = "\u115f\u1160\u2800\u3164\uffa0"  # letters and braille without ink
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+_MAX_MARKS = 30  # on one letter: Unicode's limit of text that is safe to process, as sorting marks takes quadratic time
+_MARK_RUN = re.compile(rf"[^\w\s\x00-\x7f]{{{_MAX_MARKS + 1},}}")
 # Left out of words: soft hyphens, joiners, direction marks, variation selectors, signs that Unicode spells as letters.
 _NOT_IN_WORDS = re.compile(
     "[\xad\u034f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff\u2120\u2122]"
@@ -76,10 +82,10 @@ unknown missing tba tbc tbd doi pmid pmcid arxiv url httpsdoiorg httpdxdoiorg ht
 _PLACEHOLDERS = frozenset(["", *_MISSING_WORDS.split()])  # compared without case, spaces and punctuation
 _FLOAT = re.compile(r"(\d+)\.0+")  # pandas, of numbers in a column where some are missing
 _ARXIV_FLOAT = re.compile(r"(\d{3,4})\.(\d{1,5})")  # 704.0001 and 1512.0338 were 0704.0001 and 1512.03380
-_ROUNDED = re.compile(r"\d[.,]?\d*e\+?\d+", re.IGNORECASE)  # Excel: 3.1E+07
+_ROUNDED = re.compile(r"\d[.,]?\d{0,20}e\+?\d", re.IGNORECASE)  # Excel: 3.1E+07
 _TEMPLATE_DOI = re.compile(r"10\.[\d.]+/[xn0.*-]{4,}")  # as in 10.1145/nnnnnnn.nnnnnnn
 
-_DOI = re.compile(r"10\.\d{3,9}(?:\.\d+)*/[^\s?]+")
+_DOI = re.compile(r"10\.\d{3,9}(?:\.\d{1,9}){0,4}/[^\s?]{1,2000}")  # of any length it would take quadratic time
 _OTHER_DOI = re.compile(r"10(?:\.\d+)?/[^\s?]+")  # a short one such as 10/abc, or of an unusual registrant
 _NUMBERED = frozenset(["doi", "pmid", "pmcid", "arxiv", "openalex", "isbn", "mag"])
 _DIGIT, _NOT_ZERO = re.compile("[1-9]"), re.compile(r"[^\W0_]")
@@ -101,13 +107,13 @@ _ESCAPED = re.compile(r"\\([&%$#_{}])")
 # Private characters protect literal braces and dollars while the others are removed.
 _PROTECTED = {"{": "\ue000", "}": "\ue001", "$": "\ue002", "~": "\ue003"}
 _RESTORED = {ord(private): character for character, private in _PROTECTED.items()}
-_LINE_BREAK = re.compile(r"\\\\\*?(?:\[[^\]]*\])?|\\(?=\s)|\\[,;:>]")
+_LINE_BREAK = re.compile(r"\\\\\*?(?:\[[^\[\]]*\])?|\\(?=\s)|\\[,;:>]")
 _NO_WIDTH = re.compile(r"\\[-/!@]")
 _FRACTION = re.compile(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
 _SECOND_ARGUMENT = re.compile(r"\\(?:href|textcolor|colorbox)\s*\{[^{}]*\}")
 _NOT_TEXT = re.compile(
     r"\\(?:cite[a-z]*|ref|eqref|label|includegraphics|[hv]space|color|noopsort|begin|end|usepackage|vskip)\*?"
-    r"\s*(?:\[[^\]]*\]\s*)*\{[^{}]*\}"
+    r"\s*(?:\[[^\[\]]*\]\s*)*\{[^{}]*\}"
 )
 # As in pandoc: a dollar sign before or after a space is money.
 _MATHS = re.compile(r"\$\$?(?=\S)([^$]*[^$\s])\$\$?(?!\d)|\\[()\[\]]")
@@ -134,7 +140,8 @@ def clean_text(text: str) -> str:
     for _ in range(_PASSES):
         before = text
         if "<" in text:
-            text = _TAG.sub(_replace_tag, _HIDDEN.sub("", text))
+            closed = frozenset(_CLOSING.findall(text := _HIDDEN.sub("", text)))
+            text = _TAG.sub(partial(_replace_tag, closed=closed), text)
         if "&" in text:
             text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
         if text == before:
@@ -147,8 +154,18 @@ def clean_name(text: str) -> str:
     if not text.isprintable():
         text = _INVISIBLE.sub("", text)
     if not text.isascii():
-        text = unicodedata.normalize("NFC", text)
+        text = normalise_unicode("NFC", text)
     return "" if is_blank(text) else " ".join(text.split())
+
+
+def normalise_unicode(form: Literal["NFC", "NFKC", "NFKD"], text: str) -> str:
+    """Return a text in a normal form of Unicode; of more than 30 marks on one letter the first 30 stay."""
+    return unicodedata.normalize(form, _MARK_RUN.sub(_limit_marks, text))
+
+
+def _limit_marks(run: re.Match[str]) -> str:
+    groups = groupby(run[0], key=lambda character: unicodedata.combining(character) > 0)
+    return "".join("".join(islice(group, _MAX_MARKS if marks else None)) for marks, group in groups)
 
 
 def is_blank(text: str) -> bool:
@@ -168,7 +185,7 @@ def fold_text(text: str) -> str:
 
 def _fold_characters(characters: re.Match[str]) -> str:
     plain = _FRACTIONS.sub(" ", _NOT_IN_WORDS.sub("", characters[0]))
-    letters = "".join(c for c in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(c))
+    letters = "".join(c for c in normalise_unicode("NFKD", plain) if not unicodedata.combining(c))
     return letters.casefold().translate(_BASE_LETTERS)
 
 
@@ -246,10 +263,10 @@ def clean_label(label: Label) -> Label:
     )
 
 
-def _replace_tag(tag: re.Match[str]) -> str:
+def _replace_tag(tag: re.Match[str], closed: frozenset[str]) -> str:
     """Return a space for a block tag, nothing for an inline tag, and the text itself if it is no tag."""
     name = tag["name"].lower()
-    if len(name) == 1 and not tag["space"] and f"</{tag['name']}" not in tag.string:
+    if len(name) == 1 and not tag["space"] and f"</{tag['name']}" not in closed:
         return tag[0]  # in physics <p> is a mean
     if name in _BLOCK_NAMES:
         return " "
@@ -297,7 +314,7 @@ def _derive_id(paper: Paper) -> str:
             return f"{system}:{paper.ids[system]}"
     # A year has many papers titled "Editorial": hash all fields that may distinguish them.
     text = " ".join((paper.title, *paper.authors, paper.venue, paper.abstract))
-    words = re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold())
+    words = re.findall(r"\w+", normalise_unicode("NFKC", text).casefold())
     return "sha1:" + sha1(f"{' '.join(words)} {paper.year or ''}".encode()).hexdigest()[:12]
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sciprism.papers.cleaning import normalise_arxiv, normalise_doi
+from sciprism.papers.cleaning import normalise_arxiv, normalise_doi, normalise_unicode
 from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper
 from sciprism.seeding import random_bits
 
@@ -54,7 +54,7 @@ _CARDINALS = "one two three four five six seven eight nine ten eleven twelve"
 _COUNTS = frozenset(_CARDINALS.split())  # words that count something, unless they follow a part word
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
 _NUMBER_WORDS = {word: str(number) for words in (_CARDINALS, _ORDINALS) for number, word in enumerate(words.split(), 1)}
-_NUMBER = re.compile(r"0*(\d+)(?:st|nd|rd|th)?")
+_NUMBER = re.compile(r"(\d+)(?:st|nd|rd|th)?")
 _ROMAN = re.compile(r"(?!l?$)(xl|l?x{0,3})(ix|iv|v?i{0,3})")
 _ROMAN_DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50}
 _NAME_WITH_NUMBER = re.compile(r"(?<=[^\W\d_])(?<!part)(?<!phase)(?<!study)[-\u2010\u2011](?=\d)", re.IGNORECASE)
@@ -236,7 +236,7 @@ def normalise_words(text: str) -> list[str]:
 @lru_cache(maxsize=1 << 14)
 def _fold_letters(text: str) -> str:
     """Return what `normalise_words` compares of letters that are not ASCII, a space for each sign."""
-    letters = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)).casefold()
+    letters = "".join(c for c in normalise_unicode("NFKD", text) if not unicodedata.combining(c)).casefold()
     return "".join(c if WORD_PATTERN.match(c) else " " for c in letters)
 
 
@@ -295,7 +295,7 @@ def _find_numbers(title: str, words: list[str]) -> tuple[str, str]:
 def _read_number(word: str) -> str:
     """Return the number that a word is, in digits: 12, 12th, XII, twelve; else ""."""
     if match := _NUMBER.fullmatch(word):
-        return match[1]
+        return match[1].lstrip("0") or "0"
     if not _ROMAN.fullmatch(word):
         return _NUMBER_WORDS.get(word, "")
     digits = [_ROMAN_DIGITS[letter] for letter in word]

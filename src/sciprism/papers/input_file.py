@@ -21,6 +21,7 @@ from urllib.parse import unquote
 
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import HEAD, describe_wrong_file
+from sciprism.limits import describe_excess, limit
 from sciprism.papers.cleaning import clean_name
 from sciprism.papers.encodings import (
     check_encoding,
@@ -37,6 +38,7 @@ FilePath = Path | RemoteObject
 
 HEAD_BYTES = 1 << 16  # bytes of a file that readers see before one is chosen
 _COPY_ATTEMPTS = 3
+_RATIO_BYTES = 1 << 24  # bytes of which the ratio of unpacked to packed ones is limited
 _LOOK_AHEAD = 1 << 18
 _UTF16_SAMPLE = 1 << 10
 _BYTE_ORDER_MARKS = (
@@ -176,8 +178,11 @@ class InputFile:
         """
         with self.binary() as stream:
             text = self._text(stream)
-            lines = self._decode(text, lambda: text.readlines(_LOOK_AHEAD))
+            most = limit("line")
+            lines = self._decode(iter(lambda: text.readline(most), ""), lambda: text.readlines(_LOOK_AHEAD))
             for number, line in enumerate(lines, 1):
+                if len(line) == most:
+                    raise InputError(f"{self.path}, line {number}: {describe_excess('line')}")
                 yield number, line.removesuffix("\n")
 
     def chunks(self, size: int = 1 << 20) -> Generator[str, None, None]:
@@ -188,16 +193,17 @@ class InputFile:
 
     def _open(self) -> BinaryIO:
         if str(self.path) == "-":
-            plain = io.BufferedReader(_CheckedStream("standard input", sys.stdin.buffer))
+            packed = _CheckedStream("standard input", sys.stdin.buffer)
         else:
             try:
                 file: io.RawIOBase = self.path.open("rb", buffering=0)  # raw: closing the stream around it closes it
             except OSError as error:
                 raise InputError(f"{self.path}: cannot be opened: {error.strerror}") from error
-            plain = io.BufferedReader(_CheckedStream(str(self.path), file, md5=self.md5), HEAD_BYTES)
+            packed = _CheckedStream(str(self.path), file, md5=self.md5)
+        plain = io.BufferedReader(packed, HEAD_BYTES)
         if plain.peek(2)[:2] != b"\x1f\x8b":
             return plain
-        unpacked = _CheckedStream(str(self.path), gzip.GzipFile(fileobj=plain), below=plain)
+        unpacked = _CheckedStream(str(self.path), gzip.GzipFile(fileobj=plain), below=plain, packed=packed)
         return io.BufferedReader(unpacked, HEAD_BYTES)
 
     def _text(self, stream: BinaryIO) -> io.TextIOWrapper:
@@ -249,13 +255,22 @@ class InputFile:
 class _CheckedStream(io.RawIOBase):
     """The bytes of `start`, then of `stream`; a read or decompression error is an InputError.
 
-    below: is closed with the stream. md5: that the bytes must have, "" for any.
+    below: is closed with the stream. md5: that the bytes must have, "" for any. packed: the bytes that the stream
+    unpacks, which may not be far fewer.
     """
 
     def __init__(
-        self, name: str, stream: Any, *, start: bytes = b"", below: BinaryIO | None = None, md5: str = ""
+        self,
+        name: str,
+        stream: Any,
+        *,
+        start: bytes = b"",
+        below: BinaryIO | None = None,
+        md5: str = "",
+        packed: _CheckedStream | None = None,
     ) -> None:
         super().__init__()
+        self._packed, self._checked, self._count = packed, (0, 0), 0
         self._name, self._stream, self._start, self._below, self._md5 = name, stream, start, below, md5
         self._hash = hashlib.md5(usedforsecurity=False)
 
@@ -276,6 +291,11 @@ class _CheckedStream(io.RawIOBase):
             ) from error
         except OSError as error:
             raise InputError(f"{self._name}: cannot be read: {error.strerror or error}") from error
+        self._count += count
+        if self._packed is not None and self._count - self._checked[0] > _RATIO_BYTES:
+            before, self._checked = self._checked, (self._count, self._packed._count)
+            if self._count - before[0] > limit("ratio") * (self._packed._count - before[1]):
+                raise InputError(f"{self._name}: it unpacks to {describe_excess('ratio')}")
         if self._md5:
             self._hash.update(memoryview(buffer)[:count])
             if not count and len(buffer) and self._hash.hexdigest() != self._md5:

@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any, Protocol
 
 from sciprism.drop_report import DropReport
+from sciprism.limits import describe_excess, limit
 from sciprism.papers.bibliographic_fields import find_year
 from sciprism.papers.input_file import InputFile
 
@@ -19,12 +20,12 @@ JsonValue = tuple[int, int | None, Any | None, str]
 
 NOT_READ = "record that cannot be read"
 MAX_REASON_CHARS = 300  # characters of a reason: it quotes the value, which may be a whole book
-_MAX_RECORD_CHARS = 1 << 28  # more is an unclosed quotation mark
 # Exporters leave tabs and line ends in strings, and pandas writes NaN for what is missing.
 _DECODER = json.JSONDecoder(strict=False, parse_constant={"NaN": None}.get)
 _RECORD_KEYS = frozenset(("id", "_id", "title"))  # of what is a record, whatever lists it has
 _SPACE = re.compile(r"[ \t\n\r]*")
 _OBJECTS = re.compile(r"[ \t\n\r]*\[[ \t\n\r]*[{\]]")
+_WINDOW = 1 << 16  # characters in which a value is decoded first: an error counts the lines of the whole text
 _NEAR = 1 << 8  # characters in which a list begins, with the space before its first element
 _NEXT_OBJECT = re.compile(r",[ \t\n\r]*(?P<start>(?=\{))")
 _NEXT_MEMBER = re.compile(r',[ \t\n\r]*(?P<start>"(?:[^"\\]|\\.)*"[ \t\n\r]*:[ \t\n\r]*(?=\{))')
@@ -170,10 +171,8 @@ class _JsonStream:
 
     def __init__(self, chunks: Iterator[str], layout: JsonLayout, *, has_list: bool) -> None:
         self._chunks, self._layout, self._has_list = chunks, layout, has_list
-        self._number = count(1)
-        self._text = ""
-        self._position = 0
-        self._line = 1
+        self._number, self._most = count(1), limit("record")
+        self._text, self._position, self._line = "", 0, 1
 
     def records(self) -> Iterator[JsonValue]:
         """Yield all records of the file."""
@@ -305,21 +304,26 @@ class _JsonStream:
             if 2 * len(keys & value.keys()) >= len(keys) if keys else len(value) > 2:
                 return True
 
-    def _decode(self, offset: int = 0) -> tuple[Any, int]:
+    def _decode(self, offset: int = 0, *, near: bool = True) -> tuple[Any, int]:
         while True:
+            start = self._position + offset
+            text, first = (self._text[start : start + _WINDOW], start) if near else (self._text, 0)
             try:
-                value, end = _DECODER.raw_decode(self._text, self._position + offset)
+                value, end = _DECODER.raw_decode(text, start - first)
             except json.JSONDecodeError as error:
-                cut_off = error.msg.startswith("Unterminated") or error.pos > len(self._text) - 16
-                too_long = len(self._text) - self._position > _MAX_RECORD_CHARS
-                if cut_off and not too_long and self._read_more():
+                cut_off = error.msg.startswith("Unterminated") or error.pos > len(text) - 16
+                too_long = len(self._text) - self._position > self._most
+                if cut_off and (near or (not too_long and self._read_more())):
+                    near = False
                     continue
-                line = self._line + self._text.count("\n", self._position, error.pos)
-                raise _BrokenValueError(f"{error.msg} (line {line})", error.pos) from None
+                line = self._line + self._text.count("\n", self._position, first + error.pos)
+                reason = describe_excess("record") if cut_off and too_long else error.msg
+                raise _BrokenValueError(f"{reason} (line {line})", first + error.pos) from None
             except (ValueError, RecursionError) as error:  # thousands of digits, endless nesting
                 raise _BrokenValueError(str(error), self._position) from None
-            if end < len(self._text) or not self._read_more():  # a number at the end may go on
-                return value, end
+            if end < len(text) or not (near or self._read_more()):  # a number at the end may go on
+                return value, first + end
+            near = False
 
     def _peek(self) -> str:
         """Skip white space and return the next character, or an empty text at the end."""

@@ -9,9 +9,11 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
+# Without their last mark too, up to the end: to look for it again and again would take quadratic time.
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*+'?|\"(?:[^\"\\]|\\.)*+\"?", re.DOTALL)
 _PRINTED = re.compile(r"[\[({].*[\])}]|(?:c|list|set|array|Index|Series)\(.*\)|character\(0\)", re.DOTALL)
-_ONLY_QUOTED = re.compile(r"(?:[\w.]+\(|\0|[\s,\[\](){}]|nan\b|None\b|NA\b|\w+=\w+|\.\.\.|0)*")  # and what is around it
+# Quoted texts, and what is around them:
+_ONLY_QUOTED = re.compile(r"(?:[\w.]{1,32}\(|\0|[\s,\[\](){}]|nan\b|None\b|NA\b|\w{1,32}=\w{1,32}|\.\.\.|0)*+")
 _ARRAY_TYPE = re.compile(r",\s*(?:dtype|length|name)=[^\[]*\)$")
 _NAMES = "display_name name full_name fullname literal author raw_author_name keyword term"
 _NAME_KEYS = tuple(_NAMES.split())
@@ -33,9 +35,9 @@ def parse_printed_list(text: str) -> list[str] | None:
     if isinstance(values, str | int | float):
         return None  # it was in brackets
     if values is None:
-        if not _ONLY_QUOTED.fullmatch(bare):
+        values = list(map(_parse_literal, _QUOTED.findall(text)))
+        if None in values or not _ONLY_QUOTED.fullmatch(bare):
             return None
-        values = [ast.literal_eval(item) for item in _QUOTED.findall(text)]
     items = [values] if isinstance(values, Mapping) else values
     try:
         return list(dict.fromkeys(filter(None, map(_name_item, items))))

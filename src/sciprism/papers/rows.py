@@ -12,10 +12,11 @@ from difflib import SequenceMatcher
 from itertools import islice
 
 from sciprism.errors import InputError
+from sciprism.limits import LINE_SIZE, describe_excess, limit
 from sciprism.papers.input_file import FilePath, InputFile
 
 _DELIMITERS = ("\t", ",", ";", "|")  # a table of one column is read as if between tabs
-_MAX_CELL_CHARS = 1 << 24  # fifty times the longest abstract; more is an unclosed quotation mark
+_MAX_READ_AGAIN = 16  # times the lines of a table, where its quotation marks are not closed
 _MAX_HEADER_ROW = 3
 _MIN_SIMILARITY = 0.7
 _EXCEL = re.compile(r"sep=(.)\s*")
@@ -35,7 +36,7 @@ def detect_layout(head: str, find_known: Callable[[Sequence[str]], Collection[st
 
     find_known: returns the fields that headers name.
     """
-    csv.field_size_limit(_MAX_CELL_CHARS)
+    csv.field_size_limit(limit("field"))  # fifty times the longest abstract; more is an unclosed quotation mark
     lines = head.split("\n")
     declared = _EXCEL.fullmatch(lines[0])  # Excel's own first line
     filled = (n for n, line in enumerate(lines) if line.strip() and (n > 0 or not declared))
@@ -86,12 +87,15 @@ def read_rows(file: InputFile, layout: TableLayout) -> Iterator[tuple[list[str],
     read: list[tuple[int, str]] = []  # the lines of the current row
 
     def feed() -> Iterator[str]:
+        size = 0
         while (item := again.pop() if again else next(lines, None)) is not None:
             read.append(item)
+            if (size := size + len(item[1]) + LINE_SIZE if len(read) > 1 else 0) > 2 * limit("field"):
+                raise csv.Error(f"a row with {describe_excess('field')}")
             yield item[1] + "\n"
 
     reader = csv.reader(feed(), delimiter=layout.delimiter, strict=True)
-    width = len(layout.headers) or _MAX_CELL_CHARS
+    width, read_again = len(layout.headers) or limit("field"), 0
     while True:
         read.clear()
         fault = ""
@@ -104,6 +108,9 @@ def read_rows(file: InputFile, layout: TableLayout) -> Iterator[tuple[list[str],
             if layout.delimiter != "\t" or len(cells) != width:
                 fault = f"not a row of a table: {error}; check its quotation marks"
             again.extend(reversed(read[1:]))
+            if (read_again := read_again + len(read)) > _MAX_READ_AGAIN * (read[-1][0] + 10_000):
+                where = f"{file.path}, line {read[0][0]}"
+                raise InputError(f"{where}: its quotation marks and those below are not closed") from error
             reader = csv.reader(feed(), delimiter=layout.delimiter, strict=True)
         if any(cells):
             if not fault and any(cells[width:]):

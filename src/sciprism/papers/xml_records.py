@@ -9,9 +9,11 @@ from typing import BinaryIO, Self
 from xml.etree.ElementTree import Element, ParseError
 
 from sciprism.errors import InputError
+from sciprism.limits import describe_excess, limit
 from sciprism.papers.encodings import check_encoding
 from sciprism.papers.input_file import BadRecord, InputFile
 
+_PIECE = 1 << 16
 _DECLARED = re.compile(r"\s*<\?xml\b[^>]*?\bencoding\s*=\s*[\"']([\w.:-]+)")
 
 
@@ -26,13 +28,13 @@ def read_xml_records(
     constant. as_text: the text is decoded and cleaned as that of other formats, a little slower; control
     characters and wrong bytes are then no fault. A chosen encoding implies it.
     """
-    number = inside = 0
+    number, inside, most = 0, 0, limit("nesting")
     path: list[Element] = []
 
     def is_record(element: Element) -> bool:
         return len(path) == 1 if tags is None else element.tag in tags
 
-    with _TextStream(file) if as_text or file.chosen_encoding else file.binary() as stream:
+    with _Stream(_TextStream(file) if as_text or file.chosen_encoding else file.binary()) as stream:
         for event in _parse_events(stream):
             if not isinstance(event, tuple):
                 yield BadRecord(number + 1, event.line, event.reason)
@@ -41,6 +43,9 @@ def read_xml_records(
             if kind == "start":
                 inside += is_record(element)
                 path.append(element)
+                if len(path) > most:
+                    yield BadRecord(number + 1, None, describe_excess("nesting"))
+                    return
                 continue
             path.pop()
             if is_record(element):
@@ -50,6 +55,29 @@ def read_xml_records(
                     yield element
             if not inside and path:
                 path[-1].clear()
+                stream.count = 0
+
+
+class _Stream:
+    """The bytes or the text of a file for a parser, in large pieces; OverflowError where a record is too long."""
+
+    def __init__(self, stream: BinaryIO | _TextStream) -> None:
+        self._stream, self._most = stream, limit("record")
+        self.count = 0  # of bytes or characters since the last record
+
+    def read(self, size: int = -1) -> bytes | str:  # noqa: ARG002 - the parser's signature
+        """Return the next piece, of a long record a large one: in small ones the parser would take quadratic time."""
+        piece = self._stream.read(max(_PIECE, self.count))
+        self.count += len(piece)
+        if self.count > 2 * self._most:
+            raise OverflowError(describe_excess("record"))
+        return piece
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._stream.__exit__(None, None, None)
 
 
 class _TextStream:
@@ -84,7 +112,7 @@ def texts_of(element: Element, path: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for match in element.iterfind(path) if (text := text_of(match))))
 
 
-def _parse_events(stream: BinaryIO | _TextStream) -> Iterator[tuple[str, Element] | BadRecord]:
+def _parse_events(stream: _Stream) -> Iterator[tuple[str, Element] | BadRecord]:
     """Yield the parser's events, then a BadRecord (its number is meaningless) where parsing failed."""
     from defusedxml import ElementTree
     from defusedxml.common import EntitiesForbidden
@@ -99,5 +127,7 @@ def _parse_events(stream: BinaryIO | _TextStream) -> Iterator[tuple[str, Element
     except EntitiesForbidden as error:
         reason = "entities are refused, as they can fill the memory or read other files"
         yield BadRecord(0, None, f"the file defines the entity {error.name!r}; {reason}")
+    except OverflowError as error:
+        yield BadRecord(0, None, f"nothing after this can be read: {error}")
     except (LookupError, ValueError) as error:
         yield BadRecord(0, None, f"the XML cannot be decoded: {error}; convert the file to UTF-8")

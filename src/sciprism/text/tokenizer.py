@@ -16,6 +16,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre
 from sciprism.checksums import check_folder
 from sciprism.errors import InputError, TokenizerFilesWarning
 from sciprism.files import describe_wrong_path
+from sciprism.limits import describe_excess, limit
 
 _ROLES = ["unk_token", "sep_token", "pad_token", "cls_token", "mask_token"]
 BERT_TOKENS = dict(zip(_ROLES, ["[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"], strict=True))
@@ -43,6 +44,7 @@ def read_tokenizer(folder: Path) -> tuple[Tokenizer, dict[str, str]]:
     unk_token, mask_token.
     """
     check_folder(folder, TOKENIZER_FILES)
+    check_settings_files(*(folder / name for name in TOKENIZER_FILES))
     config = read_json(folder / "tokenizer_config.json", missing={})
     byte_level = (folder / "merges.txt").exists()
     special = dict(ROBERTA_TOKENS if byte_level else BERT_TOKENS)
@@ -80,6 +82,7 @@ def open_tokenizer(path: Path) -> Tokenizer:
         return read_tokenizer(path)[0]
     if not path.is_file():
         raise InputError(f"{path}: no such file; name a model folder, a tokenizer.json or a .tiktoken file")
+    check_settings_files(path)
     if path.suffix == ".tiktoken":
         return _read_tiktoken(path)
     try:
@@ -94,6 +97,7 @@ def read_json(path: Path, missing: Any = None, kind: type = dict) -> Any:
         if missing is None:
             raise InputError(f"{path.parent}: there is no {path.name}")
         return missing
+    check_settings_files(path)
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -102,6 +106,20 @@ def read_json(path: Path, missing: Any = None, kind: type = dict) -> Any:
     if not isinstance(value, kind):
         raise InputError(f"{path}: holds a {type(value).__name__}, expected a {kind.__name__}")
     return value
+
+
+def check_regular(path: Path) -> None:
+    """Raise InputError for a pipe, a device or a folder in the place of a model's file: it may never end."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is no regular file; a model's files are read from the disk alone")
+
+
+def check_settings_files(*paths: Path) -> None:
+    """Raise InputError for what is no regular file, and may never end, or is too large to be settings."""
+    for path in paths:
+        check_regular(path)
+        if path.exists() and path.stat().st_size > limit("settings"):
+            raise InputError(f"{path} holds {describe_excess('settings')}")
 
 
 def _find_special(tokenizer: Tokenizer, special: dict[str, str]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import warnings
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ from sciprism.encoders.methods.registry import Method
 from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import DamagedCacheWarning, InputError
 from sciprism.files import cache_folder, describe_wrong_path
-from sciprism.text.tokenizer import read_json
+from sciprism.text.tokenizer import check_regular, read_json
 
 # supported model types; all but BERT leave the position rows up to the padding id unused
 FAMILIES = ("bert", "roberta", "xlm-roberta", "camembert")
@@ -69,6 +70,7 @@ OTHER_WEIGHTS |= {".ot": "Rust", ".onnx": "ONNX", ".gguf": "llama.cpp", ".index"
 OTHER_WEIGHTS |= {".tflite": "TensorFlow Lite", **dict.fromkeys((".bin", ".pt", ".pth"), "PyTorch")}
 """Suffix of files with weights -> whose."""
 MAX_LISTED = 8
+WORDS = "embeddings.word.weight"
 ANCHOR = "embeddings.word_embeddings.weight"
 LEXICAL = "sciprism_lexical"
 
@@ -116,7 +118,6 @@ def load_transformer(
 
     method: one whose modules are among the weights. method_names: our names of those -> the published ones.
     """
-    model = build_on_meta(config, method)
     tensors = {  # the first BERT releases had gamma and beta
         n.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias"): tensor
         for n, tensor in weights.items()
@@ -126,6 +127,8 @@ def load_transformer(
         raise InputError(
             f"{where}: expected one {ANCHOR} in the weights, found {len(prefixes)}; is this a text encoder?"
         )
+    _check_layers(where, config, weights)
+    model = build_on_meta(config, method)
     prefix = prefixes[0]
     published = published_names(config) | dict(method_names or {})
     load_tensors(where, model, tensors, {ours: prefix + theirs for ours, theirs in published.items()})
@@ -139,8 +142,9 @@ def read_filled(folder: Path, method: Method) -> Transformer:
 
     A tensor that is missing, of another shape, or unknown is an error.
     """
-    model = build_on_meta(read_config(folder), method)
-    tensors = read_weights(folder)
+    config, tensors = read_config(folder), read_weights(folder)
+    _check_layers(folder, config, tensors)
+    model = build_on_meta(config, method)
     load_tensors(folder, model, tensors, {name: name for name in model.state_dict()})
     _refuse_unknown(folder, list(tensors))
     return model
@@ -158,7 +162,8 @@ def build_on_meta(config: TransformerConfig, method: Method | None = None) -> Tr
 def load_tensors(where: Path, model: Transformer, tensors: dict[str, Tensor], names: Mapping[str, str]) -> None:
     """Move `tensors` into the model, as float32; names: the model's name -> the one in `tensors`.
 
-    A tensor that is missing, of another shape, or not floating point is an InputError.
+    A tensor that is missing, of another shape, not floating point or not finite is an InputError, and so are token
+    vectors of zeros alone.
     """
     state = model.state_dict()
     if missing := [name for name in names.values() if name not in tensors]:
@@ -171,7 +176,17 @@ def load_tensors(where: Path, model: Transformer, tensors: dict[str, Tensor], na
         if not tensor.is_floating_point():
             raise InputError(f"{where}: {theirs} holds {tensor.dtype}, not floating point")
         state[ours] = tensor.float()
+        if not math.isfinite(state[ours].sum().item()):
+            raise InputError(f"{where}: {theirs} holds numbers that are not finite; damaged")
+        if ours == WORDS and not state[ours].any():
+            raise InputError(f"{where}: {theirs} holds zeros alone: the model was never trained, or is damaged")
     model.load_state_dict(state, assign=True)
+
+
+def _check_layers(where: Path, config: TransformerConfig, weights: Mapping[str, Tensor]) -> None:
+    """Raise InputError where the weights are too few for the layers, before so many are built."""
+    if config.layers * len(LAYER) > len(weights):
+        raise InputError(f"{where}: config.json states {config.layers} layers, the weights are {len(weights)} tensors")
 
 
 def _refuse_unknown(folder: Path, unknown: list[str]) -> None:
@@ -248,6 +263,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def _read_safetensors(path: Path) -> dict[str, Tensor]:
+    check_regular(path)
     try:
         return load_file(path)
     except (SafetensorError, OSError) as error:

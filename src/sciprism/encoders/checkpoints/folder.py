@@ -87,8 +87,10 @@ class ModelFolder:
         size = 1 + max(self.tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
         if size > config.vocabulary:
             raise InputError(f"{folder}: the tokenizer knows {size} tokens, the weights {config.vocabulary}")
-        if not self.tokenizer.encode("").ids:
+        if not (added := self.tokenizer.encode("").ids):
             raise InputError(f"{folder}: the tokenizer adds no special tokens: an empty text has no vector")
+        if max(added) >= config.vocabulary:
+            raise InputError(f"{folder}: the tokenizer adds the token {max(added)} of {config.vocabulary}")
         self.model, self.ignored = self._read_model(folder, inner, stored)
         about = read_json(folder / "sciprism.json", missing={})
         self.provenance: dict[str, Any] = about.get("provenance") or {}

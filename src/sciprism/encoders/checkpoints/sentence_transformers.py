@@ -102,6 +102,8 @@ def _read_modules(folder: Path) -> list[tuple[str, str]]:
         raise InputError(f"{folder}/modules.json: every module needs idx, type and path") from error
     if not modules:
         raise InputError(f"{folder}/modules.json: names no modules")
+    if outside := [path for _, path in modules if Path(path).is_absolute() or ".." in Path(path).parts]:
+        raise InputError(f"{folder}/modules.json: names {outside[0]!r}, which is not in the folder")
     return modules
 
 

@@ -14,6 +14,7 @@ import torch
 
 from sciprism.errors import InputError
 from sciprism.files import describe_wrong_path
+from sciprism.text.tokenizer import check_regular
 
 
 class StandIn:
@@ -72,6 +73,7 @@ def read_torch_file(path: Path) -> Any:
     Tensors are on the CPU, those of the zip layout mapped to the file, which must not change. InputError for a
     file that is damaged, or names anything but tensors, plain values and `STAND_INS`.
     """
+    check_regular(path)
     try:
         zipped = zipfile.is_zipfile(path)
         if zipped:

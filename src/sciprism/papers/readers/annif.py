@@ -32,7 +32,7 @@ def is_annif_object(text: str) -> bool:
     """Tell whether the first object of a text has keys of Annif's documents, and no others; it may be cut."""
     try:
         value, _ = json.JSONDecoder().raw_decode(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return '"subjects"' in text or '"document_id"' in text
     return isinstance(value, dict) and value.keys() <= _KEYS and bool(value.keys() & {"text", "metadata"})
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from sciprism.papers.bibliographic_fields import find_year, split_keywords
+from sciprism.errors import InputError
+from sciprism.limits import LINE_SIZE, describe_excess, limit
+from sciprism.papers.bibliographic_fields import find_year, split_keywords, split_outside_braces
 from sciprism.papers.cleaning import decode_latex, normalise_arxiv
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import paper_readers
@@ -31,11 +32,12 @@ _BRACE = re.compile(r"(?<!\\)[{}]")
 _IN_PARENTHESES = re.compile(r"(?<!\\)[{})\"]")
 # At the start of a line this opens an entry even if the one before it is not closed.
 _NEXT_ENTRY = re.compile(r"\s*@\s*[A-Za-z][\w-]*\s*\{[^{}=\",]*,\s*(?:$|[\w-]+\s*=)")
-_RECOGNISED = re.compile(r"^\s*@\s*[A-Za-z]+\s*[{(][^{}\"]*[,=]", re.MULTILINE)
+_RECOGNISED = re.compile(r"^[^\S\n]*@\s*[A-Za-z]+\s*[{(][^{}\"]*[,=]", re.MULTILINE)
 _NO_PAPERS = ("comment", "preamble", "string", "xdata", "set", "control", "bstctl", "ieeetranbstctl")
 _VENUES = ("journal", "journaltitle", "booktitle", "eventtitle", "school", "institution", "series", "publisher")
 _ARXIV_NOTE = re.compile(r"arxiv:\s*(\S+)", re.IGNORECASE)
-_AND = re.compile(r"\s+and\s+", re.IGNORECASE)
+_AND = re.compile(" and ", re.IGNORECASE)
+_SPACE = re.compile(r"\s*")
 _COMMA = re.compile(r",")
 _BRACE_OR_QUOTE = re.compile(r"(?<!\\)[{}\"]")
 _ESCAPE = re.compile(r"\\([_%&#$~])")
@@ -52,13 +54,19 @@ def read_bibtex(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRe
     # The parser logs what it cannot read; here that is a BadRecord.
     logging.getLogger("bibtexparser").addHandler(logging.NullHandler())
     macros: dict[str, str] = {}
-    number = 0
+    number = size = 0
     for block in _split_blocks(file):
         if block.type == "string" and block.closed:
             # `@string{name = value}`; the name of a malformed macro stays in the values.
             name, _, value = block.text[block.text.index(block.bracket) + 1 : -1].partition("=")
-            with suppress(ValueError):
-                macros[name.strip().lower()] = _evaluate(name, value, macros)
+            try:
+                macros[name.strip().lower()] = text = _evaluate(name, value, macros)
+            except OverflowError as error:
+                raise InputError(f"{file.path}, line {block.line}: {error}") from None
+            except ValueError:
+                continue
+            if (size := size + len(text)) > limit("record"):
+                raise InputError(f"{file.path}, line {block.line}: all macros hold {describe_excess('record')}")
         if block.type in _NO_PAPERS and block.closed:
             continue
         number += 1
@@ -66,7 +74,7 @@ def read_bibtex(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRe
         try:
             fields = _fields(block, macros)
             paper = _build_paper(fields)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             yield BadRecord(number, block.line, str(error))
             continue
         if fields.get("crossref") and not (paper.venue and paper.year):
@@ -82,6 +90,7 @@ class _Block:
     type: str
     bracket: str
     lines: list[str] = field(default_factory=list)
+    size: int = 0
     depth: int = 1
     quoted: bool = False
     closed: bool = False
@@ -90,14 +99,14 @@ class _Block:
     def text(self) -> str:
         return f"@{self.type}{self.bracket}" + "\n".join(self.lines)
 
-    def add(self, text: str) -> str | None:
-        """Add the part of a line that belongs to the block; return the rest, None while the block is open."""
-        closing = text.count("}")
-        if self.bracket == "{" and closing < self.depth and "\\" not in text:
+    def add(self, text: str, start: int) -> int | None:
+        """Add the part of a line from `start` that belongs to the block; return its end, None while it is open."""
+        self.size += len(text) - start + LINE_SIZE
+        if not start and self.bracket == "{" and (closing := text.count("}")) < self.depth and "\\" not in text:
             self.depth += text.count("{") - closing
             self.lines.append(text)
             return None
-        for match in (_BRACE if self.bracket == "{" else _IN_PARENTHESES).finditer(text):
+        for match in (_BRACE if self.bracket == "{" else _IN_PARENTHESES).finditer(text, start):
             if match[0] == "{":
                 self.depth += 1
             elif match[0] == '"':
@@ -106,9 +115,9 @@ class _Block:
                 self.depth -= 1
             if not self.depth:
                 self.closed = True
-                self.lines.append(text[: match.end()])
-                return text[match.end() :]
-        self.lines.append(text)
+                self.lines.append(text[start : match.end()])
+                return match.end()
+        self.lines.append(text[start:])
         return None
 
 
@@ -116,29 +125,31 @@ def _split_blocks(file: InputFile) -> Iterator[_Block]:
     """Split the file at the braces; a new entry at the start of a line also ends an open one."""
     block: _Block | None = None
     waiting = ""  # a type whose brace may be in the next line
-    began = 0
+    began, most = 0, limit("record")
     for line, text in file.lines():
         if block is not None and block.type != "comment" and _NEXT_ENTRY.match(text):
             yield block
             block = None
-        rest: str | None = waiting + text
-        if block is None and _UNOPENED.match(waiting + text):
+        joined = waiting + text
+        if block is None and _UNOPENED.match(joined):
             yield _Block(began if waiting else line, "", "")
-            rest = text
+            joined = text
         waiting = ""
-        while rest is not None:
+        start: int | None = 0
+        while start is not None:
             if block is None:
-                opening = _OPENING.search(rest)
+                opening = _OPENING.search(joined, start)
                 if opening is None:
-                    waiting = alone[0] if (alone := _TYPE_ALONE.search(rest)) else ""
+                    waiting = "".join(alone[0].split()) if (alone := _TYPE_ALONE.search(joined, start)) else ""
                     began = line if text.strip() else began
                     break
-                block = _Block(line, opening[1].lower(), opening[2])
-                rest = rest[opening.end() :]
-            rest = block.add(rest)
-            if rest is not None:
+                block, start = _Block(line, opening[1].lower(), opening[2]), opening.end()
+            start = block.add(joined, start)
+            if start is not None:
                 yield block
                 block = None
+            elif block.size > most:
+                raise InputError(f"{file.path}, line {block.line}: {describe_excess('record')}")
     if block is not None or waiting.strip():
         yield block or _Block(began, "", "")
 
@@ -160,9 +171,11 @@ def _fields(block: _Block, macros: Mapping[str, str]) -> dict[str, str]:
             raise ValueError(f"not BibTeX: {' '.join(reason.split())}")
     if entry is None:
         raise ValueError(f"not BibTeX: {block.text[:60]!r}")
-    fields = {"@": entry.key}
+    fields, room = {"@": entry.key}, block.size + limit("macros")
     for item in entry.fields:
-        fields.setdefault(item.key.lower(), _evaluate(item.key, item.value, macros))
+        fields.setdefault(item.key.lower(), text := _evaluate(item.key, item.value, macros))
+        if (room := room - len(text)) < 0:
+            raise ValueError(f"the entry has {describe_excess('macros')}")
     return fields
 
 
@@ -172,29 +185,36 @@ def _evaluate(name: str, raw: str, macros: Mapping[str, str]) -> str:
     inner = raw[1:-1]
     if raw.startswith("{") and raw.endswith("}") and "{" not in inner and "}" not in inner:
         return inner
-    pieces = []
+    pieces, start, room = list[str](), 0, max(limit("macros"), len(raw))
     while True:
-        piece, raw = _first_piece(raw, macros)
+        piece, start = _read_piece(raw, start, macros)
         pieces.append(piece)
-        raw = raw.lstrip()
-        if not raw:
+        if (room := room - len(piece)) < 0:
+            raise OverflowError(f"field {name}: {describe_excess('macros')}")
+        start = _after_space(raw, start)
+        if start == len(raw):
             return "".join(pieces)
-        if not raw.startswith("#"):
-            raise ValueError(f"field {name}: {raw[:40]!r} follows its value; is a comma missing?")
-        raw = raw[1:].lstrip()
+        if raw[start] != "#":
+            raise ValueError(f"field {name}: {raw[start : start + 40]!r} follows its value; is a comma missing?")
+        start = _after_space(raw, start + 1)
 
 
-def _first_piece(raw: str, macros: Mapping[str, str]) -> tuple[str, str]:
-    if raw[:1] not in ("{", '"'):
-        word, hash_sign, rest = raw.partition("#")
-        word = word.strip()
-        return macros.get(word.lower(), word), hash_sign + rest
+def _after_space(text: str, start: int) -> int:
+    return space.end() if (space := _SPACE.match(text, start)) else start
+
+
+def _read_piece(raw: str, start: int, macros: Mapping[str, str]) -> tuple[str, int]:
+    """Return the text of the first piece of a value from `start`, and its end."""
+    if raw[start : start + 1] not in ("{", '"'):
+        end = raw.find("#", start) % (len(raw) + 1)
+        word = raw[start:end].strip()
+        return macros.get(word.lower(), word), end
     depth = 0
-    for match in _BRACE_OR_QUOTE.finditer(raw):
+    for match in _BRACE_OR_QUOTE.finditer(raw, start):
         depth += {"{": 1, "}": -1}.get(match[0], 0)
-        if depth == 0 and match.start() > 0 and (match[0] == "}") == (raw[0] == "{"):
-            return raw[1 : match.start()], raw[match.end() :]
-    return raw[1:], ""
+        if depth == 0 and match.start() > start and (match[0] == "}") == (raw[start] == "{"):
+            return raw[start + 1 : match.start()], match.end()
+    return raw[start + 1 :], len(raw)
 
 
 def _build_paper(fields: Mapping[str, str]) -> Paper:
@@ -202,7 +222,7 @@ def _build_paper(fields: Mapping[str, str]) -> Paper:
         return next((decode_latex(fields[name]) for name in names if fields.get(name)), "")
 
     ids = _collect_ids(fields)
-    people = _split_outside_braces(_AND, (fields.get("author") or fields.get("editor") or "").strip())
+    people = split_outside_braces(_AND, " ".join((fields.get("author") or fields.get("editor") or "").split()))
     title, subtitle = text("title", "maintitle"), text("subtitle")
     return Paper(
         id=fields["@"],
@@ -221,24 +241,11 @@ def _build_paper(fields: Mapping[str, str]) -> Paper:
 
 def _join_name(name: str) -> str:
     """Return `First von Last Junior` of `von Last, Junior, First`."""
-    parts = [decode_latex(part).strip() for part in _split_outside_braces(_COMMA, name)]
+    parts = [decode_latex(part).strip() for part in split_outside_braces(_COMMA, name)]
     if len(parts) > 2:
         parts = [parts[0], " ".join(parts[2:]), parts[1]]
     last, given, *junior = [*parts, ""]
     return " ".join(filter(None, (given, last, *junior)))
-
-
-def _split_outside_braces(separator: re.Pattern[str], text: str) -> list[str]:
-    if "{" not in text:
-        return separator.split(text)
-    parts, start, seen, depth = [], 0, 0, 0
-    for match in separator.finditer(text):
-        depth += text.count("{", seen, match.start()) - text.count("}", seen, match.start())
-        seen = match.start()
-        if depth == 0:
-            parts.append(text[start : match.start()])
-            start = match.end()
-    return [*parts, text[start:]]
 
 
 def _collect_ids(fields: Mapping[str, str]) -> dict[str, str]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
+from sciprism.limits import describe_excess, limit
 from sciprism.papers.bibliographic_fields import join_pages
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.json_rows import JsonObject, find_text, get_first, get_path, list_texts, parse_year
@@ -72,7 +74,11 @@ def _build_abstract(index: Any) -> str:
     if index is None:
         return ""
     try:
-        words = [(int(position), word) for word, positions in index.items() for position in positions]
+        most = limit("words")
+        listed = ((int(position), word) for word, positions in index.items() for position in positions)
+        words = list(islice(listed, most + 1))
+        if len(words) > most or sum(len(word) for _, word in words) > limit("field"):
+            raise ValueError(describe_excess("words" if len(words) > most else "field"))
     except (AttributeError, TypeError) as error:
         raise ValueError(f"abstract_inverted_index does not map words to positions: {error}") from None
     return " ".join(word for _, word in sorted(words))

@@ -114,7 +114,11 @@ def read_objects(
     """Yield a record for every object of a file; the arguments are those of `FormatRegistry.json_objects`."""
     number = 0
     for _, line, value, reason in read_json_values(file, layout):
-        for item in unfold(value, layout):
+        try:
+            items = unfold(value, layout)
+        except RecursionError:
+            items, reason = [None], "its objects are nested too deeply"
+        for item in items:
             if find_omission and not reason and (omission := find_omission(item)):
                 file.omitted[omission] += 1
                 continue
@@ -137,5 +141,7 @@ def build_record(
     """Return the record that `build` makes of the row of this number, or the reason where it raises ValueError."""
     try:
         return build(row)
+    except RecursionError:
+        return BadRecord(number, file.record_line, "its lists or objects are nested too deeply")
     except ValueError as error:
         return BadRecord(number, file.record_line, str(error)[:MAX_REASON_CHARS])

@@ -31,7 +31,7 @@ from sciprism.papers.records import Label
 if TYPE_CHECKING:
     from rdflib import Graph
 
-_RDF = re.compile(r"<rdf:RDF\b|w3\.org/2004/02/skos/core#|^\s*@?prefix\s+skos:", re.IGNORECASE | re.MULTILINE)
+_RDF = re.compile(r"<rdf:RDF\b|w3\.org/2004/02/skos/core#|^[^\S\n]*@?prefix\s+skos:", re.IGNORECASE | re.MULTILINE)
 _XML = re.compile(r"\s*<(\?xml|!DOCTYPE|!--|([\w.-]+:)?RDF\b)")
 _BASE = "http://relative.invalid/"  # rdflib would put the working folder before relative IRIs
 _JSON = re.compile(r"\s*(\{|\[\s*[{\]])")

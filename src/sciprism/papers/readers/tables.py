@@ -15,9 +15,10 @@ from datetime import date, datetime
 from difflib import get_close_matches
 from functools import reduce
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from sciprism.errors import InputError
+from sciprism.limits import describe_excess, limit
 from sciprism.papers.bibliographic_fields import (
     find_keyword_joint,
     find_name_joint,
@@ -107,17 +108,18 @@ FLATTENED = {
 }
 """JSON formats that tables flatten: what marks their columns, and which of these are read."""
 _SAMPLE_ROWS = 200  # rows that show how a column joins its names and keywords
-_AUTHOR_NUMBER = re.compile(r"\s*\(\d+\)")  # Scopus: "Smith, John (57000000000); ..."
+_AUTHOR_NUMBER = re.compile(r"\(\d+\)")  # Scopus: "Smith, John (57000000000); ..."
 # Springer Link writes "Ann AlderBo Birch", and has McBeth and LeRoy too.
 _GLUED = re.compile(r"(?<=[^\W\d_A-ZÀ-Þ])(?<!\bMc)(?<!\bMac)(?<!\b[DL][aeiu])(?=[A-ZÀ-Þ])")
 _SPRINGER = frozenset(["itemtitle", "itemdoi"])
 _NO_AUTHOR = re.compile(r"\[no author name available\]", re.IGNORECASE)  # Scopus
 _ZIP = b"PK\x03\x04"
 _WORKBOOK = re.compile(r"\A(?:\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1|PK\x03\x04[\s\S]*?(?:xl/|opendocument\.spreadsheet))")
-_SIZE = re.compile(rb'<dimension ref="(?:[A-Z]+\d+:)?([A-Z]{1,3})(\d+)"')
+_PLACE = rb"""\b(?:r|(?<=dimension )ref)=["'](?:[A-Z]+\d+:)?"""
+_COLUMN, _ROW = re.compile(_PLACE + rb"([A-Z]{1,3})\d"), re.compile(_PLACE + rb"[A-Z]{0,3}(\d{1,7})")
+_MAX_REFERENCE = 32  # bytes of the name of a cell
 _MAX_HEADER_ROW = 10
-_MAX_CELLS = 100_000_000  # each takes a place in memory, even if it is empty
-_MAX_BYTES = 1 << 32
+_MIN_BYTES, _MAX_BYTES = 1 << 24, 1 << 32
 _ANNIF = re.compile(r".*\bsubject_uris\b")  # the header of a corpus of Annif, which has a reader
 
 
@@ -267,19 +269,33 @@ def _check_size(content: io.BytesIO) -> None:
     if content.getbuffer()[:4] != _ZIP:
         return
     with zipfile.ZipFile(content) as archive:
-        if sum(member.file_size for member in archive.infolist()) > _MAX_BYTES:
+        unpacked = sum(member.file_size for member in archive.infolist())
+        if unpacked > max(_MIN_BYTES, limit("ratio") * len(content.getbuffer())):
+            raise InputError(f"the workbook unpacks to {describe_excess('ratio')}")
+        if unpacked > _MAX_BYTES:
             raise InputError("the workbook is too large to be read; save the sheet as CSV")
         for name in archive.namelist():
-            if name.startswith("xl/worksheets/"):
-                with archive.open(name) as sheet:
-                    size = _SIZE.search(sheet.read(1 << 12))
-                columns = reduce(lambda number, letter: 26 * number + letter - 64, size[1], 0) if size else 0
-                if size and columns * int(size[2]) > _MAX_CELLS:
-                    where = f"{size[1].decode()}{size[2].decode()}"
+            if name.startswith("xl/"):  # all are read: of one that states a wrong size the checksum is wrong
+                with archive.open(name) as part:
+                    column, row = _find_last_cell(part)
+                if column * row > limit("cells"):
                     raise InputError(
-                        f"{name} extends to cell {where}; delete the cells beyond the table, or save it as CSV"
+                        f"{name} extends to row {row:,} and column {column:,}, {describe_excess('cells')}; else delete "
+                        "the cells beyond the table, or save it as CSV"
                     )
     content.seek(0)
+
+
+def _find_last_cell(part: IO[bytes]) -> tuple[int, int]:
+    """Return the last column and the last row that a sheet names, as far as they matter."""
+    columns, rows, rest = {b""}, 0, b""
+    while piece := part.read(1 << 20):
+        piece = rest + piece
+        columns.update(_COLUMN.findall(piece))
+        rows = max(rows, *map(int, _ROW.findall(piece)), 0)
+        rest = piece[-_MAX_REFERENCE:]
+    last = max(columns, key=lambda letters: (len(letters), letters))
+    return reduce(lambda number, letter: 26 * number + letter - 64, last, 0) or 1, rows
 
 
 def _find_table(workbook: CalamineWorkbook, file: InputFile, options: ReadOptions) -> tuple[list[list[Any]], int]:

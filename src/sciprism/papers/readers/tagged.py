@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from sciprism.errors import InputError
+from sciprism.limits import LINE_SIZE, describe_excess, limit
 from sciprism.papers.bibliographic_fields import find_year, is_medline, join_pages, reorder_name, split_all, split_list
 from sciprism.papers.cleaning import normalise_doi
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
@@ -13,9 +15,9 @@ from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 
 Fields = dict[str, list[str]]  # tag -> its values
+Lines = list[list[str]]  # the lines of each value of a tag
 Match = Callable[[str], re.Match[str] | None]  # finds `tag` and `value` of a line; None of a text
-_INDENTED = re.compile(r"^ {2,}\S", re.MULTILINE)
-_OTHER_LINE = "other line"  # of no record: a search strategy, the number of a record
+_INDENTED, _OTHER_LINE = re.compile(r"^ {2,}\S", re.MULTILINE), "other line"  # one of no record: a search strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class _Syntax:
     """
 
     match: Match
-    extend: Callable[[str, list[str], str], bool]
+    extend: Callable[[str, Lines, str], bool]
     first: str
     titles: tuple[str, ...]
     outside: tuple[str, ...] = ()
@@ -37,19 +39,23 @@ class _Syntax:
 
 def _read_fields(file: InputFile, syntax: _Syntax) -> Iterator[Fields]:
     """Yield the fields of each record; lines of no record are counted."""
-    for fields in _read_blocks(file, syntax):
+    for block in _read_blocks(file, syntax):
+        fields = {tag: [" ".join(lines).strip() for lines in values] for tag, values in block.items()}
         if syntax.first in fields or not fields.keys().isdisjoint(syntax.titles):
             yield fields
         else:
             file.omitted[_OTHER_LINE] += sum(map(len, fields.values()))
 
 
-def _read_blocks(file: InputFile, syntax: _Syntax) -> Iterator[Fields]:
+def _read_blocks(file: InputFile, syntax: _Syntax) -> Iterator[dict[str, Lines]]:
     """Yield the fields from the first tag of a record to the next one, or to a tag outside of records."""
-    fields: Fields = {}
-    last, is_after_empty_line = "", False
+    fields: dict[str, Lines] = {}
+    last, is_after_empty_line, size, most = "", False, 0, limit("record")
     for line, text in file.lines():
         tagged = syntax.match(text)
+        size += len(text) + LINE_SIZE
+        if fields and size > most:
+            raise InputError(f"{file.path}, line {file.record_line}: {describe_excess('record')}")
         if tagged is None:
             is_after_empty_line |= not text.strip()
             if not last and text.strip():
@@ -66,8 +72,8 @@ def _read_blocks(file: InputFile, syntax: _Syntax) -> Iterator[Fields]:
             last = ""
             continue
         if not fields:
-            file.record_line = line
-        fields.setdefault(last, []).append((tagged["value"] or "").strip())
+            file.record_line, size = line, len(text)
+        fields.setdefault(last, []).append([(tagged["value"] or "").strip()])
     if fields:
         yield fields
 
@@ -95,10 +101,9 @@ U3 U4 U5 VL VO
 """
 _RIS_TAGS = frozenset(_SPACED_TAGS.split())
 _RIS_LINE = re.compile(r"(?P<indent>\s*)(?P<tag>[A-Z][A-Z0-9])(?P<gap>\s{0,3})-(?P<space>\s*)(?P<value>.*)")
-_RIS_CODE = re.compile(r"[A-Z]{3,}")  # of a type: JOUR, CONF
-_RIS_END = ("ER", "EF")
+_RIS_CODE, _RIS_END = re.compile(r"[A-Z]{3,}"), ("ER", "EF")  # the code of a type: JOUR, CONF
 _ONE_LINE = frozenset(("TY", "ID", "PY", "Y1", "Y2", "DA", "DO", "VL", "IS", "SP", "EP", "SN", "LA"))  # never text
-_RIS_TYPE = re.compile(r"^\s*TY\s{0,3}-\s*[A-Z]", re.MULTILINE)
+_RIS_TYPE = re.compile(r"^[^\S\n]*TY\s{0,3}-\s*[A-Z]", re.MULTILINE)
 _RIS_FIELD = re.compile(r"^(?:TI|T1|AU|A1|AB|N2|PY|Y1|JO|JF|ER)  - ", re.MULTILINE)
 _MEDLINE = re.compile(r"^PMID\s*- ", re.MULTILINE)
 _VENUES = ("JF", "T2", "JO", "BT", "JA", "J1", "J2", "C3", "PB")
@@ -152,14 +157,14 @@ class _RisTags:
         return tagged
 
 
-def _extend_ris(tag: str, values: list[str], line: str) -> bool:
+def _extend_ris(tag: str, values: Lines, line: str) -> bool:
     text = line.strip()
     if not text and tag not in _PARAGRAPHS:
         return False  # only texts of several paragraphs continue after an empty line
     if tag == "KW":
-        values.append(text)  # EndNote writes one keyword a line under one tag
+        values.append([text])  # EndNote writes one keyword a line under one tag
     else:
-        values[-1] = f"{values[-1]} {text}"
+        values[-1].append(text)
     return True
 
 
@@ -205,8 +210,7 @@ def _collect_ris_ids(fields: Fields) -> dict[str, str]:
 _ENW_LINE = re.compile(r"%(?P<tag>[0-46-9A-Z@!?+^&$#()\[\]{}<>=~*,:;/|])(?:\s+(?P<value>.*))?$")
 _ENW_TYPE = re.compile(r"^%0 [A-Z]", re.MULTILINE)
 _ENW_FIELD = re.compile(r"^%([ATDJXB]) \S", re.MULTILINE)
-_ENW_LINES = ("A", "E", "Y", "K")  # whose lines are values of their own
-_ENW_PARAGRAPHS = ("X", "Z")
+_ENW_LINES, _ENW_PARAGRAPHS = ("A", "E", "Y", "K"), ("X", "Z")  # lines of the former are values of their own
 
 
 @paper_readers.reader(
@@ -221,12 +225,12 @@ def read_enw(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecor
     return map(_build_enw_paper, _read_fields(file, syntax))
 
 
-def _extend_enw(tag: str, values: list[str], line: str) -> bool:
+def _extend_enw(tag: str, values: Lines, line: str) -> bool:
     text = line.strip()
     if text and tag in _ENW_LINES:
-        values.append(text)
+        values.append([text])
     elif text:
-        values[-1] = f"{values[-1]} {text}".strip()
+        values[-1].append(text)
     return text != "" or tag in _ENW_PARAGRAPHS
 
 
@@ -268,8 +272,7 @@ ECI ED EDAT EFR EIN EN FAU FED FIR FPS GN GR IP IR IRAD IS ISBN JID JT LA LID LR
 OTO OWN PB PG PHST PL PMC PMCR PMID PRIN PROF PS PST PT PUBM RF RIN RN ROF RPF RPI RRF RRI SB SFM SI SO SPIN STAT TA TI
 TT UIN UOF UPIN UOV VI VTI
 """
-_NBIB_WIDTH = 4  # of a tag with the spaces before its dash
-_NBIB_TITLES = ("TI", "BTI", "TT", "CTI")
+_NBIB_WIDTH, _NBIB_TITLES = 4, ("TI", "BTI", "TT", "CTI")  # the width is that of a tag with spaces before its dash
 _CITATION = re.compile(r"^PMID ?- ?\d", re.MULTILINE)
 
 
@@ -308,8 +311,8 @@ class _NbibTags:
         return tagged if has_form and (tagged["space"] == self._space or not tagged["value"]) else None
 
 
-def _extend_nbib(tag: str, values: list[str], line: str) -> bool:
-    values[-1] = f"{values[-1]} {line.strip()}".strip()
+def _extend_nbib(tag: str, values: Lines, line: str) -> bool:
+    values[-1].append(line.strip())
     return line.strip() != ""
 
 
@@ -365,8 +368,8 @@ def read_web_of_science(file: InputFile, options: ReadOptions) -> Iterator[Paper
     return map(_build_wos_paper, _read_fields(file, syntax))
 
 
-def _extend_wos(tag: str, values: list[str], line: str) -> bool:
-    values += filter(None, [line.strip()])
+def _extend_wos(tag: str, values: Lines, line: str) -> bool:
+    values += [[text] for text in [line.strip()] if text]
     return True
 
 

@@ -28,7 +28,9 @@ _HEADERS = {
     "codes": "notation notations codes code treenumbers",
 }
 _TEXTS = ("name", "synonyms", "definition")  # fields whose columns may name a language
-_OF_LANGUAGE = re.compile(r"(.+?)[\s_@.:(-]+(?!id\b|nr\b)([a-z]{2}(?:[-_][a-z0-9]{2,8})*)\)?", re.IGNORECASE)
+_OF_LANGUAGE = re.compile(
+    r"(.*?[^\s_@.:(-])[\s_@.:(-]+(?!id\b|nr\b)([a-z]{2}(?:[-_][a-z0-9]{2,8}){0,3})\)?", re.IGNORECASE
+)
 _PREFIX = re.compile(r"(?:skos|rdfs|dct|dcterms):", re.IGNORECASE)
 _URI = r"(?:<[^<>\s]+>|\w+://\S+|urn:\S+)"
 _ANNIF = re.compile(rf"\A(?:\s*{_URI}[^\S\n]*\n)*\s*{_URI}\t(?!\s*<)[^\t\n]+(?:\t[^\t\n]*)?(?:\n|\Z)", re.IGNORECASE)

@@ -32,7 +32,7 @@ TIMEOUT = 20, 60  # seconds until a connection is made, and between two answers
 CONNECTIONS = 16
 MAX_DEPTH = 8  # folders within folders that are listed
 _RANGE = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)")
-_LINK = re.compile(r"<a\s[^>]*?href\s*=\s*[\"']([^\"']+)", re.IGNORECASE)
+_LINK = re.compile(r"<a\s[^<>]*?href\s*=\s*[\"']([^\"']+)", re.IGNORECASE)
 _EXPIRED = re.compile(rb"expired", re.IGNORECASE)
 _TRANSIENT = (408, 425, 429)
 

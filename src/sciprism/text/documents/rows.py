@@ -72,5 +72,5 @@ def read_parquet_rows(file: DocumentFile) -> Iterator[Document]:
             batches = table.iter_batches(BATCH_ROWS, columns=wanted)
             for number, row in enumerate((row for batch in batches for row in batch.to_pylist()), 1):
                 yield build_row_document(row, file.columns, file.input_file.locate(number, None))
-    except pyarrow.ArrowException as error:
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file.path}: the Parquet file is damaged ({error}); fetch it again") from error

@@ -78,7 +78,7 @@ def _build_part(drawn: PaperMap, stored: StoredCollection, part: slice, names: S
 
 def read_layout(path: Path) -> FormerLayout:
     """Read the positions and topics of a map's Parquet file; InputError for another file."""
-    from pyarrow import parquet
+    from pyarrow import ArrowException, parquet
 
     try:
         facts = json.loads((parquet.read_schema(path).metadata or {})[KEY])
@@ -90,7 +90,7 @@ def read_layout(path: Path) -> FormerLayout:
             number_of = {name: number for number, name in enumerate(level)}
             values = (number_of.get(name, -1) for name in table[column].to_pylist())
             codes.append(np.fromiter(values, np.int32, len(table)))
-    except (IndexError, KeyError, OSError, TypeError, ValueError) as error:
+    except (ArrowException, IndexError, KeyError, OSError, TypeError, ValueError) as error:
         what = describe_wrong_path(path, binary=True) or "it holds no layout of sciprism"
         raise InputError(f"{path}: {what}; name a .parquet file that `sciprism map` wrote") from error
     x, y = (table[name].to_numpy().astype(np.float32) for name in ("x", "y"))

@@ -11,8 +11,9 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 from sciprism.papers.bibliographic_fields import normalize
+from sciprism.papers.cleaning import normalise_unicode
 
-_ADDRESS = re.compile(r"[^\s<>;,:()\"'*]+@[^\s<>;,()\"'*]+")
+_ADDRESS = re.compile(r"(?<![^\s<>;,:()\"'*])[^\s<>;,:()\"'*]+@[^\s<>;,()\"'*]+")
 _PAGE = re.compile(r"https?://(?:www\.)?(?:orcid\.org/|openreview\.net/profile\?(?:id|email)=)", re.IGNORECASE)
 NUMBERED = re.compile(r"~(.*?)(\d+)")  # an id of OpenReview: a name, and a number that tells its bearers apart
 _TITLES = frozenset(["dr", "prof", "professor", "mr", "mrs", "ms", "phd", "md", "msc", "jr", "sr", "ii", "iii"])
@@ -20,6 +21,7 @@ _TITLES = frozenset(["dr", "prof", "professor", "mr", "mrs", "ms", "phd", "md", 
 _IN_IDS = "author authors chair committee expert id member paper papers pc person profile referee reviewer rev user"
 _ROLES = frozenset(_IN_IDS.split())  # words of ids that are no names
 _INITIALS_LAST = re.compile(r"(.*[^\W\d_]{2}.*?)\s((?:[A-Z]\.?-?\s?){1,3})")
+_MAX_NAME = 500  # characters of what may be a name
 _CAPITALS = re.compile(r"\b[A-Z]{2,3}\b")
 
 
@@ -32,12 +34,12 @@ def normalise_id(text: str) -> str:
     if not text.isascii():
         text = "".join(c for c in text if unicodedata.category(c) != "Cf")  # marks that cannot be seen
     page = _PAGE.match(text.strip())
-    return unicodedata.normalize("NFC", unquote(text.strip()[page.end() :]) if page else text.strip())
+    return normalise_unicode("NFC", unquote(text.strip()[page.end() :]) if page else text.strip())
 
 
 def fold_id(text: str) -> str:
     """Return an id without case and compatibility forms, for comparison; of an address, also without its +tag."""
-    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", normalise_id(text)).casefold())
+    text = normalise_unicode("NFKC", normalise_unicode("NFKC", normalise_id(text)).casefold())
     local, at, domain = " ".join(text.split()).rpartition("@")
     if not at:
         return domain
@@ -51,7 +53,7 @@ def find_addresses(texts: Iterable[str]) -> tuple[str, ...]:
     """Return the e-mail addresses in some texts such as "Ann Lee <ann@x.org>*"; of "****@x.org" the domain alone."""
     addresses: list[str] = []
     for text in texts:
-        masked = re.sub(r"\*+@", "@", text).strip()
+        masked = re.sub(r"(?<!\*)\*+@", "@", text).strip()
         addresses += [f"@{masked.rpartition('@')[2].strip()}"] if masked.startswith("@") else _ADDRESS.findall(text)
     return tuple(addresses)
 
@@ -122,7 +124,7 @@ def parse_person(text: str) -> tuple[PersonName, ...]:
     >>> parse_person("Müller-Lüdenscheidt, Jürgen")
     (PersonName(words=('jurgen', 'muller', 'ludenscheidt')),)
     """
-    text = re.sub(r"\([^)]*\)", " ", unicodedata.normalize("NFC", text)).strip(" *")
+    text = re.sub(r"\([^()]*\)", " ", normalise_unicode("NFC", text[:_MAX_NAME])).strip(" *")
     parts = [part for part in map(str.strip, text.split(",")) if not _TITLES.issuperset(normalize(part).split())]
     texts = [" ".join((*parts[1:], *parts[:1]))]
     if any(map(str.islower, texts[0])):  # else initials are no different from words
@@ -144,10 +146,10 @@ def name_in_id(id: str) -> str:
     >>> [name_in_id(id) for id in ("~Ann_Lee1", "Lee, Ann", "ann.lee@x.org", "AnnLee", "reviewer_12", "r7")]
     ['Ann Lee', 'Lee, Ann', 'ann lee', 'Ann Lee', '', '']
     """
-    text = normalise_id(id)
+    text = normalise_id(id)[:_MAX_NAME]
     numbered = NUMBERED.fullmatch(text)
     text = numbered[1] if numbered else text.partition("@")[0]
-    if re.fullmatch(r"[^\W\d_]*[^\W\d_A-Z][A-Z][^\W\d_]*", text):  # AnnLee
+    if re.fullmatch(r"[^\W\d_]+", text):  # AnnLee
         text = re.sub(r"(?<=[^\W\d_A-Z])(?=[A-Z])", " ", text)
     text = re.sub(r"[_.]+|(?<=\w)-(?=\w)", " ", re.sub(r"[\s_(]*\d{1,2}\)?$", "", text)).strip()
     words = normalize(text).split()

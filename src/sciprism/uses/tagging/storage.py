@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -79,7 +81,7 @@ def load_tagger(folder: Path) -> Tagger:
         with np.load(folder / "arrays.npz", allow_pickle=False) as arrays:
             values = {name: arrays[name] for name in arrays.files}
         weighing = Weighing.from_json(facts["weighing"])
-    except (OSError, KeyError, ValueError) as error:
+    except (OSError, KeyError, ValueError, TypeError, EOFError, BadZipFile, zlib.error) as error:
         raise InputError(f"{folder} is incomplete or damaged ({error}); {_REMEDY}") from error
     judged = {int(paper): frozenset(labels) for paper, labels in facts["judged"].items()}
     tags = TagMatrix(values["tag_starts"], values["tag_rows"], len(vocabulary))

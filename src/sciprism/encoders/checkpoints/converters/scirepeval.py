@@ -104,7 +104,7 @@ VOCABULARIES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.j
 
 def convert_control_codes(files: ModelFiles, locate: LocateModel) -> Path | None:  # noqa: ARG001 - a converter's signature
     """Return the folder of the converted model, of the method `control-codes`; None without all codes."""
-    texts = [(files.path / file).read_bytes() for file in VOCABULARIES if (files.path / file).exists()]
+    texts = [(files.path / file).read_bytes() for file in VOCABULARIES if (files.path / file).is_file()]
     if not all(any(f'"{code}"'.encode() in text for text in texts) for code in CODES.values()):
         return None
     return convert_once(files.title, describe_files(files.path), lambda draft: _write_control_codes(draft, files))

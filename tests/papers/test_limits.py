@@ -1,0 +1,176 @@
+"""What an input may hold: long, deep and unpacked inputs are refused with a message, and time grows with their length.
+
+The inputs are small. Where time would grow with the square of a length, they are so long that it would take minutes.
+"""
+
+import gzip
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from sciprism.errors import InputError
+from sciprism.files import describe_wrong_file
+from sciprism.limits import LIMITS, limit
+from sciprism.papers.bibliographic_fields import find_noted_ids, split_keywords, split_names
+from sciprism.papers.cleaning import clean_paper, clean_text, decode_latex, normalise_doi, normalise_unicode
+from sciprism.papers.identity import identify
+from sciprism.papers.printed_values import parse_printed_list
+from sciprism.papers.read import read_papers
+from sciprism.papers.readers.annif import is_annif_object
+from sciprism.papers.readers.registry import paper_readers
+from sciprism.papers.records import Paper
+from sciprism.uses.matching.persons import find_addresses, name_in_id, parse_person
+
+SECONDS = 10.0  # of what takes a tenth of one; with time that grows with the square, minutes
+N = 60_000
+TEXTS = {
+    "DOI": (normalise_doi, "10.1" * N),
+    "closing brackets of a DOI": (normalise_doi, "10.1000/a" + ")" * N),
+    "numbers of a DOI": (normalise_doi, "10.1000.1" * N),
+    "one-letter tags": (clean_text, "<p>" * N),
+    "attributes": (clean_text, '<sub a="" b="' * N),
+    "hidden markup": (clean_text, "".join(f"<a{number}:script>" for number in range(N // 4))),
+    "marks": (clean_text, "a" + "\u0323\u0301" * N),
+    "LaTeX's options": (decode_latex, "\\cite[" * N),
+    "LaTeX's line breaks": (decode_latex, "\\\\[" * N),
+    "digits of a PMID": (lambda text: clean_paper(Paper(id="", ids={"pmid": text})), "1" * N),
+    "zeros of a title": (lambda text: identify(Paper(id="a", title=text)), "0" * N + "x"),
+    "spaces between names": (split_names, "Ada" + " " * N + "Lovelace"),
+    "names": (split_names, "Ada and " * N),
+    "commas in a brace": (split_keywords, "{" + "," * N),
+    "quotation marks of a list": (parse_printed_list, "[" + '\\"' * N + "]"),
+    "dots of a list": (parse_printed_list, "[" + "." * N + "]"),
+    "lines of a note": (find_noted_ids, "\n" * N),
+    "address": (lambda text: find_addresses([text]), "a" * N),
+    "masked address": (lambda text: find_addresses([text]), "*" * N),
+    "person": (parse_person, "Ada a " * N),
+    "id of a person": (name_in_id, "aA" * N + "!"),
+    "comments of a page": (lambda text: describe_wrong_file(text.encode()[:4096]), "<!---->" * N + "a"),
+}
+
+
+@pytest.mark.parametrize("case", TEXTS)
+def test_time_grows_with_the_length(case: str) -> None:
+    function, text = TEXTS[case]
+    began = time.perf_counter()
+    function(text)
+    assert time.perf_counter() - began < SECONDS
+
+
+M = 30_000
+FILES = {
+    "a.bib": "@misc{a, title = " + " # ".join(['"x"'] * M) + "}\n",
+    "b.bib": "@misc{a, title = {b}, author = {A" + " " * M + "B}}\n",
+    "c.bib": "@comment{a}" * M + "@misc{a, title={b}}",
+    "a.nbib": "PMID- 1\nTI  - a\nAB  - b\n" + "      text\n" * M,
+    "a.ris": "TY  - JOUR\nTI  - a\nAB  - b\n" + "text\n" * M + "ER  - \n",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_reading_takes_few_calls(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(FILES[name])
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        began = time.perf_counter()
+        assert len(list(read_papers(path))) == 1
+    finally:
+        sys.setprofile(None)
+    assert calls < 40 * M + 200_000 and time.perf_counter() - began < 2 * SECONDS
+
+
+def test_heads_of_blank_lines_are_searched_once() -> None:
+    began = time.perf_counter()
+    assert not any(paper_readers[name].recognises("\n" * 65_000 + "a") for name in sorted(paper_readers))
+    assert time.perf_counter() - began < SECONDS
+
+
+def test_broken_json_is_searched_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    record = '{"id": "1", "title": "a" "b"}'
+    path.write_text("[" + ",".join([record] * 20_000) + ',{"id": "2", "title": "c", "abstract": "d"}]')
+    began = time.perf_counter()
+    papers = list(read_papers(path, skip_bad=True))
+    assert [paper.id for paper in papers] == ["2"] and time.perf_counter() - began < SECONDS
+
+
+def test_rows_that_swallow_all_below_are_read_again_a_few_times(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("title,abstract\n" + 'a","\n' * 5_000)
+    with pytest.raises(InputError, match="quotation marks and those below are not closed"):
+        list(read_papers(path, skip_bad=True))
+
+
+REFUSED = {
+    "line": ("a.ris", "TY  - JOUR\nTI  - " + "a" * 3000 + "\nER  - \n"),
+    "record": ("a.nbib", "PMID- 1\nTI  - a\n" + "      aa\n" * 3000),
+    "macros": ("a.bib", "@string{a = {" + "x" * 50 + "}}\n@misc{k, title = " + " # ".join(["a"] * 90) + "}\n"),
+    "nesting": ("a.xml", "<PubmedArticleSet><PubmedArticle>" + "<a>" * 3000),
+    "words": (
+        "a.jsonl",
+        json.dumps({"id": "https://openalex.org/W1", "abstract_inverted_index": {"a": [*range(3000)]}}),
+    ),
+    "field": (
+        "b.jsonl",
+        json.dumps({"id": "https://openalex.org/W1", "abstract_inverted_index": {"a" * 99: [*range(90)]}}),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_more_than_a_limit_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, content = REFUSED[name]
+    (tmp_path / file).write_text(content)
+    monkeypatch.setenv("SCIPRISM_LIMITS", f"{name}=2000")
+    with pytest.raises(InputError, match=rf"more than 2,000 .*set SCIPRISM_LIMITS={name}=16000"):
+        list(read_papers(tmp_path / file))
+
+
+def test_records_of_xml_and_entries_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCIPRISM_LIMITS", "record=2000")
+    article = "<PubmedArticle><MedlineCitation><PMID>1</PMID><x>{}</x></MedlineCitation></PubmedArticle>"
+    for name, content in {
+        "a.xml": "<PubmedArticleSet>" + article.format("a" * 500_000) + "</PubmedArticleSet>",
+        "a.bib": "@misc{a, title = {b\n" + "b\n" * 3000,
+        "a.json": '[{"id": "1", "title": "' + "a" * 200_000,
+    }.items():
+        (tmp_path / name).write_text(content)
+        with pytest.raises(InputError, match="more than 2,000 characters in a record"):
+            list(read_papers(tmp_path / name))
+
+
+def test_a_file_that_unpacks_to_far_more_is_refused(tmp_path: Path) -> None:
+    record = "TY  - JOUR\nTI  - a\nER  - \n"
+    (tmp_path / "a.ris.gz").write_bytes(gzip.compress((record + "N1  - " + " " * (40 << 20)).encode()))
+    with pytest.raises(InputError, match="unpacks to more than 250 times the packed bytes"):
+        list(read_papers(tmp_path / "a.ris.gz"))
+
+
+def test_limits_that_do_not_exist_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCIPRISM_LIMITS", "record=5, line = 7")
+    assert (limit("record"), limit("line"), limit("words")) == (5, 7, LIMITS["words"][0])
+    for wrong in ("lines=5", "line=many"):
+        monkeypatch.setenv("SCIPRISM_LIMITS", wrong)
+        with pytest.raises(InputError, match="is no limit; known: ratio, line"):
+            limit("line")
+
+
+def test_what_is_nested_too_deeply_or_escaped_wrongly_is_no_crash() -> None:
+    assert not is_annif_object('{"a":' + "[" * 50_000)
+    assert parse_printed_list("['\\x']") is None
+
+
+def test_of_many_marks_on_a_letter_the_first_stay() -> None:
+    assert normalise_unicode("NFC", "e\u0301") == "é"
+    assert len(normalise_unicode("NFC", "x" + "\u0323\u0301" * 500)) == 31
+    assert normalise_unicode("NFC", "—" * 100) == "—" * 100
