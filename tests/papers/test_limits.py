@@ -107,7 +107,7 @@ def test_broken_json_is_searched_once(tmp_path: Path) -> None:
 def test_rows_that_swallow_all_below_are_read_again_a_few_times(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("title,abstract\n" + 'a","\n' * 5_000)
-    with pytest.raises(InputError, match="quotation marks and those below are not closed"):
+    with pytest.raises(InputError, match="its quotation marks are not closed"):
         list(read_papers(path, skip_bad=True))
 
 

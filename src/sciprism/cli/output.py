@@ -179,11 +179,8 @@ def print_facts(facts: Mapping[str, str]) -> None:
     """Print names and values below each other; a long value continues under itself, its long words whole."""
     indent = max(map(len, facts)) + 2
     for name, value in facts.items():
-        lines = [
-            line
-            for part in escape_controls(value).splitlines() or [""]
-            for line in wrap(part, max(table_width() - indent, 20), break_long_words=False, break_on_hyphens=False)
-        ]
+        parts, width = escape_controls(value).splitlines() or [""], max(table_width() - indent, 20)
+        lines = [line for part in parts for line in wrap(part, width, break_long_words=False, break_on_hyphens=False)]
         print(f"{name:<{indent}}" + f"\n{' ' * indent}".join(lines))
 
 

@@ -83,8 +83,7 @@ def read_rows(file: InputFile, layout: TableLayout) -> Iterator[tuple[list[str],
     bad, and reading continues with the next. Between tabs, such a mark may be mere text.
     """
     lines = ((line, text) for line, text in file.lines() if line >= layout.first_line)
-    again: list[tuple[int, str]] = []
-    read: list[tuple[int, str]] = []  # the lines of the current row
+    again, read = list[tuple[int, str]](), list[tuple[int, str]]()  # lines to be read again; those of the current row
 
     def feed() -> Iterator[str]:
         size = 0
@@ -109,8 +108,7 @@ def read_rows(file: InputFile, layout: TableLayout) -> Iterator[tuple[list[str],
                 fault = f"not a row of a table: {error}; check its quotation marks"
             again.extend(reversed(read[1:]))
             if (read_again := read_again + len(read)) > _MAX_READ_AGAIN * (read[-1][0] + 10_000):
-                where = f"{file.path}, line {read[0][0]}"
-                raise InputError(f"{where}: its quotation marks and those below are not closed") from error
+                raise InputError(f"{file.path}, line {read[0][0]}: its quotation marks are not closed") from error
             reader = csv.reader(feed(), delimiter=layout.delimiter, strict=True)
         if any(cells):
             if not fault and any(cells[width:]):
