@@ -138,6 +138,8 @@ def explain_write_errors(path: Path) -> Iterator[None]:
         if error.errno in REFUSED:
             reason = f"{name_os_error(error)}; name a path that you can write to"
             raise InputError(f"cannot write {path}: {reason}") from error
+        if error.errno is None and " requested and " in str(error):  # numpy's words for a short write
+            error = OSError(errno.ENOSPC, str(error))
         advice = "free some space" if error.errno in FULL else "see to that"
         message = f"{name_os_error(error)}; what was committed before is kept: {advice}, and the same command continues"
         raise OSError(error.errno or 0, f"cannot write {path}: {message}") from error

@@ -95,6 +95,14 @@ def test_titles_under_another_header(read) -> None:
     assert (paper.id, paper.title) == ("7", "Eins")
 
 
+def test_a_workbook_whose_part_begins_behind_its_end(read) -> None:
+    data = bytearray(build_workbook({"Sheet1": [HEADERS, *ROWS]}))
+    header = data.index(b"xl/worksheets") - 30
+    data[header + 28 : header + 30] = b"\xff\xff"  # the length of the extra field
+    with pytest.raises(InputError, match="not a workbook that can be read"):
+        read("cut.xlsx", bytes(data))
+
+
 def test_a_stray_cell_far_away_and_no_workbook_at_all(read) -> None:
     with pytest.raises(InputError, match="extends to row 1,048,576 and column 16,384, more than"):
         read("stray.xlsx", build_workbook({"a": [HEADERS, *ROWS]}, size="XFD1048576"))

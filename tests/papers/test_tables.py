@@ -97,6 +97,8 @@ def test_scopus_export_and_the_nearest_header(read) -> None:
     assert paper.keywords == ("sand", "wind", "Dunes", "Sand")
     assert paper.ids == {"doi": "10.1000/t", "pmid": "123", "url": "https://www.scopus.com/x"}
     text = "Nr,Document Titel,Summary\n1,T,A text\n"
+    with pytest.raises(InputError, match="columns: Nr, two lines;"):
+        read("lines.csv", b'Nr;"two\nlines"\n1;A\n', reader="tables")
     nearest = r"no column 'title'; nearest: 'Document Titel'; columns: .*--columns 'title=Document Titel'"
     with pytest.raises(InputError, match=nearest):
         read("near.csv", text)

@@ -251,9 +251,14 @@ def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
         embed(some_papers(3), FakeEncoder(), tmp_path / "file" / "inside")
 
 
-def test_a_full_disk_is_said_plainly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("facts", [(28, "No space left on device"), ("80 requested and 9 written",)])
+def test_a_full_disk_is_said_plainly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, facts: tuple[int | str, ...]
+) -> None:
+    """The second is what numpy says when only a part of an array was written."""
+
     def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
+        raise OSError(*facts)
 
     embed(some_papers(10), FakeEncoder(), tmp_path, layout=SMALL)
     before = snapshot(tmp_path)

@@ -161,7 +161,7 @@ def find_columns(
     """
     columns = guess_columns(headers, known_headers)
     normalised = list(map(normalise_header, headers))
-    listed = ", ".join(filter(None, headers))
+    listed = ", ".join(" ".join(header.split()) for header in headers if header)
     for field, header in chosen.items():
         if field not in known_headers:
             raise InputError(f"--columns {field}={header}: no field {field!r}; fields: {', '.join(known_headers)}")

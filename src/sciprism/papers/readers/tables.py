@@ -136,7 +136,7 @@ def read_table(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deleti
     """
     layout = detect_layout(file.head(), guess_paper_columns)
     if options.required_column == "abstract" and "abstract" not in guess_paper_columns(layout.headers):
-        listed = ", ".join(filter(None, layout.headers))
+        listed = ", ".join(" ".join(header.split()) for header in layout.headers if header)
         raise InputError(f"{file.path}: no column holds the abstract; columns: {listed}; rename one to abstract")
     build = find_row_builder(file, layout.headers, options, sample_rows(file.head(), layout, _SAMPLE_ROWS))
     for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
@@ -249,7 +249,7 @@ def read_workbook(file: InputFile, options: ReadOptions) -> Iterator[Paper | Del
         _check_size(content)
         workbook = CalamineWorkbook.from_object(content)
         rows, start = _find_table(workbook, file, options)
-    except (CalamineError, zipfile.BadZipFile, OSError, ValueError, RuntimeError) as error:  # the last: encrypted
+    except (CalamineError, zipfile.BadZipFile, EOFError, OSError, ValueError, RuntimeError) as error:  # last: encrypted
         if isinstance(error, InputError):
             raise
         yield BadRecord(1, None, f"not a workbook that can be read: {error}; save it again, or as CSV")
