@@ -17,12 +17,12 @@ LANDMARKS = ROOT / "examples" / "landmarks"
 CEILINGS = {  # command: (files, returns); returns vary with threads and progress, so a tenth is added
     "inspect": (23, 47),
     "embed": (47, 131),
-    "search": (34, 80),
+    "search": (35, 88),
     "evaluate": (60, 208),
-    "tag": (50, 138),
-    "match": (58, 165),
+    "tag": (51, 138),
+    "match": (59, 180),
     "recommend": (50, 122),
-    "prepare": (28, 76),
+    "prepare": (29, 76),
 }
 OPTIONS = {
     "inspect": f"{LANDMARKS}/landmarks.bib",
