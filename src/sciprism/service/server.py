@@ -62,10 +62,12 @@ class _Server(uvicorn.Server):
 
 
 def _listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket that states its protocol: asyncio sends answers at once (TCP_NODELAY) only then."""
     name = host.strip("[]")
     family = socket.AF_INET6 if ":" in name else socket.AF_INET
     try:
-        return socket.create_server((name, port), family=family, backlog=2048)
+        listener = socket.create_server((name, port), family=family, backlog=2048)
+        return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=listener.detach())
     except OSError as error:
         hint = (
             "another program listens there; name another --port" if error.errno == errno.EADDRINUSE else error.strerror
