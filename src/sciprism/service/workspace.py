@@ -68,8 +68,8 @@ class Workspace:
             draft.mkdir(parents=True)
             for path, content in files.items():
                 write_atomically(draft / path, methodcaller("write", content))
-        write_json(draft / RECORD, record)
-        draft.rename(home / id)
+            write_json(draft / RECORD, record)
+            draft.rename(home / id)  # while nobody counts: a folder that moves is counted twice, or not at all
         sync_folder(home)
         return self.find(owner, id)
 
