@@ -29,7 +29,7 @@ from sciprism.service.collections import ServedCollections, UnknownNameError
 from sciprism.service.identity import Gatekeeper
 from sciprism.service.limits import Guard, RateLimit
 from sciprism.service.observation import JsonLines
-from sciprism.service.responses import Refusal
+from sciprism.service.responses import Refusal, error_response
 from sciprism.service.settings import ServeSettings
 from sciprism.service.state import ServiceState
 from sciprism.service.workspace import Workspace
@@ -49,6 +49,10 @@ def wait_until_ready(client: TestClient) -> None:
     while client.get("/ready").status_code != 200:
         assert client.app.state.service.failure is None
         time.sleep(0.01)
+
+
+def answer_json(request, refusal: Refusal) -> Response:
+    return error_response(refusal.status, refusal.message)
 
 
 @pytest.fixture(scope="module")
@@ -221,6 +225,17 @@ def test_a_client_has_a_rate():
     assert limit.take("b") == 0 and limit.take("a") == 0.5
     seconds = 0.5
     assert limit.take("a") == 0 and limit.take("a") > 0
+
+
+def test_a_browser_sees_a_page_for_every_refusal(client, guarded, folder):
+    assert "<h1" in client.get("/health", headers={"host": "evil.example", **PAGE}).text
+    bearer = {"authorization": f"Bearer {TOKEN}"}
+    large = guarded.post("/search", json={"q": ["a" * 2000]}, headers=bearer | PAGE)
+    assert large.status_code == 413 and "larger than 0.001 MB" in large.text and "<h1" in large.text
+    with start([folder], rate=0.1) as busy:
+        pages = [busy.get("/search?q=a", headers=PAGE) for _ in range(3)]
+    assert pages[-1].status_code == 429 and int(pages[-1].headers["retry-after"]) >= 1 and "<h1" in pages[-1].text
+    assert "default-src 'none'" in pages[-1].headers["content-security-policy"]
 
 
 def test_settings_and_tokens_are_checked(tmp_path):
@@ -404,7 +419,7 @@ def test_a_long_answer_is_sent_to_its_end_unless_it_stalls(pause, chunks):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     settings = ServeSettings(deadline=0.08)
-    client = TestClient(Guard(send_slowly, settings, Gatekeeper(None)), base_url="http://localhost:8000")
+    client = TestClient(Guard(send_slowly, settings, Gatekeeper(None), answer_json), base_url="http://localhost:8000")
     assert client.get("/file").content == (b"x" * chunks if pause < 0.08 else b"")
 
 
@@ -424,7 +439,7 @@ def test_a_long_upload_is_read_to_its_end_unless_it_stalls():
 
         headers = [(b"host", b"localhost")]
         scope = {"type": "http", "method": "POST", "path": "/", "headers": headers, "query_string": b""}
-        await Guard(answer, ServeSettings(deadline=0.08), Gatekeeper(None))(scope, receive, send)
+        await Guard(answer, ServeSettings(deadline=0.08), Gatekeeper(None), answer_json)(scope, receive, send)
         return sent[0]["status"], sent[1]["body"]
 
     assert asyncio.run(post(0.02)) == (200, b"xxxxxx") and asyncio.run(post(0.2))[0] == 504
@@ -443,7 +458,9 @@ def test_a_failure_says_nothing_of_texts(client, monkeypatch, caplog):
     monkeypatch.setattr(client.app.state.service.searches, "run", fail)
     with caplog.at_level("INFO", "sciprism.service"):
         answer = client.get("/search?q=secret+query")
+        page = client.get("/search?q=secret+query", headers=PAGE)
     assert answer.status_code == 500 and "secret" not in answer.text
+    assert page.status_code == 500 and "secret" not in page.text and "<h1" in page.text and "the log says" in page.text
     lines = [JsonLines().format(record) for record in caplog.records]
     assert "secret" not in "".join(lines) and '"error": "RuntimeError"' in lines[0]
     assert json.loads(lines[-1])["path"] == "/search" and json.loads(lines[-1])["status"] == 500

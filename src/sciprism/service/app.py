@@ -13,7 +13,7 @@ from pathlib import Path
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
 from sciprism.errors import InputError
@@ -65,8 +65,8 @@ def build_app(state: ServiceState) -> FastAPI:
     if state.uploads is not None:
         state.on_ready += [partial(part.resume, state) for part in (matches, tag_reviews)]
     _add_operations(app, state)
-    _add_errors(app, state)
-    app.add_middleware(Guard, settings=state.settings, gatekeeper=state.gatekeeper)
+    _add_errors(app)
+    app.add_middleware(Guard, settings=state.settings, gatekeeper=state.gatekeeper, answer=answer_error)
     app.add_middleware(Observer, metrics=state.metrics)
     return app
 
@@ -100,29 +100,31 @@ def _add_operations(app: FastAPI, state: ServiceState) -> None:
         return Response(state.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-def _add_errors(app: FastAPI, state: ServiceState) -> None:
-    def answer(request: Request, status: int, message: str, headers: dict[str, str] | None = None) -> Response:
-        message = state.hide_paths(message)
-        if "text/html" in request.headers.get("accept", "") and request.method == "GET":
-            page: HTMLResponse = pages.render(request, "error.html", status, error=message)
-            page.headers.update(headers or {})
-            return page
-        return error_response(status, message, headers)
-
+def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(InputError)
     async def wrong(request: Request, error: InputError) -> Response:
-        return answer(request, getattr(error, "status", 400), str(error))
+        return answer_error(request, Refusal(getattr(error, "status", 400), str(error)))
 
     @app.exception_handler(Refusal)
-    async def refused(request: Request, error: Refusal) -> Response:
-        return answer(request, error.status, error.message, error.headers)
+    async def refused(request: Request, refusal: Refusal) -> Response:
+        return answer_error(request, refusal)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
         places = (f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
         status = 400 if request.url.path.startswith("/v1/") else 422  # as the services do whose clients come here
-        return answer(request, status, "; ".join(places))
+        return answer_error(request, Refusal(status, "; ".join(places)))
 
     @app.exception_handler(HTTPException)
     async def other(request: Request, error: HTTPException) -> Response:
-        return answer(request, error.status_code, str(error.detail), dict(error.headers or {}))
+        return answer_error(request, Refusal(error.status_code, str(error.detail), dict(error.headers or {})))
+
+
+def answer_error(request: Request, refusal: Refusal) -> Response:
+    """Return an error as a page for browsers, as JSON for programs."""
+    message = request.app.state.service.hide_paths(refusal.message)
+    if "text/html" not in request.headers.get("accept", ""):
+        return error_response(refusal.status, message, refusal.headers)
+    page = pages.render(request, "error.html", refusal.status, error=message)
+    page.headers.update(refusal.headers)
+    return page

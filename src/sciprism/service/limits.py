@@ -13,12 +13,12 @@ from pathlib import Path
 from urllib.parse import parse_qs, quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import cookie_parser
+from starlette.requests import Request, cookie_parser
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sciprism.service.identity import COOKIE, CSRF_HEADER, EVERYONE, SESSION_SECONDS, Gatekeeper, Identity
-from sciprism.service.responses import Refusal, error_response
+from sciprism.service.responses import Refusal
 from sciprism.service.settings import MEGABYTE, ServeSettings
 
 log = logging.getLogger("sciprism.service")
@@ -41,6 +41,7 @@ HEADERS = {
 }
 BURST = 10  # seconds of the rate that may come at once
 MAX_CLIENTS = 10_000  # whose rates are remembered
+ErrorAnswer = Callable[[Request, Refusal], Response]
 FAILURES = 0.2  # wrong tokens a second that one address may send
 
 
@@ -70,8 +71,8 @@ class Guard:
     It reads the whole body, which is small, so that it can tell when a client goes away and cancel its work.
     """
 
-    def __init__(self, app: ASGIApp, settings: ServeSettings, gatekeeper: Gatekeeper) -> None:
-        self.app, self.settings, self.gatekeeper = app, settings, gatekeeper
+    def __init__(self, app: ASGIApp, settings: ServeSettings, gatekeeper: Gatekeeper, answer: ErrorAnswer) -> None:
+        self.app, self.settings, self.gatekeeper, self.answer = app, settings, gatekeeper, answer
         self._rates = RateLimit(settings.rate) if settings.rate else None
         self._failures = RateLimit(FAILURES)
         self._hosts = {"localhost", settings.host.lower(), *map(str.lower, settings.allow_host)}
@@ -82,6 +83,7 @@ class Guard:
             await self.app(scope, receive, send)
             return
         headers, state = Headers(scope=scope), scope.setdefault("state", {})
+        state["identity"] = Identity("")
         sent = False
 
         async def send_checked(message: Message) -> None:
@@ -104,18 +106,16 @@ class Guard:
             body = await self._read_body(scope, headers, receive)
             self._check_token(scope, headers, body)
             await self._answer(scope, body, receive, send_checked)
+            return
         except TimeoutError:
-            if not sent:
-                message = f"nothing more was received or answered for longer than {self.settings.deadline:g} s"
-                await error_response(504, message)(scope, receive, send_checked)
-        except Refusal as refusal:
-            await _refuse(scope, headers, refusal)(scope, receive, send_checked)
+            refusal = Refusal(504, f"nothing more was received or answered for longer than {self.settings.deadline:g} s")
+        except Refusal as refused:
+            refusal = refused
         except Exception as error:  # noqa: BLE001 (the service goes on; messages may hold texts and are not logged)
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            details = {"error": type(error).__name__, "place": f"{Path(place.filename).name}:{place.lineno}"}
-            log.error("failed", extra=details)
-            if not sent:
-                await error_response(500, "the request failed; the log says where")(scope, receive, send_checked)
+            _log_failure(error)
+            refusal = Refusal(500, "the request failed; the log says where")
+        if not sent:
+            await self._refuse(scope, refusal)(scope, receive, send_checked)
 
     def _admit(self, scope: Scope, headers: Headers) -> Identity:
         """Return who may pass. Raises Refusal for all others."""
@@ -162,6 +162,14 @@ class Guard:
             token = parse_qs(body.decode("utf-8", "replace")).get(FORM_FIELD, [""])[0]
         if not self.gatekeeper.is_genuine(identity.session, token):
             raise Refusal(403, f"the page is old: its {CSRF_HEADER} is missing or wrong; load it again")
+
+    def _refuse(self, scope: Scope, refusal: Refusal) -> Response:
+        """Return the way to the sign-in for a browser without a token, an error otherwise."""
+        if refusal.status != 401 or not _wants_page(scope, Headers(scope=scope)):
+            return self.answer(Request(scope), refusal)
+        query = scope["query_string"].decode("latin-1")
+        target = scope["path"] + (f"?{query}" if query else "")
+        return RedirectResponse(f"/sign-in?next={quote(target, safe='')}", 303)
 
     async def _read_body(self, scope: Scope, headers: Headers, receive: Receive) -> bytes:
         limit = self.settings.max_upload if scope["path"].startswith(UPLOADS) else self.settings.max_body
@@ -212,17 +220,14 @@ class Guard:
             await asyncio.gather(work, gone, return_exceptions=True)
 
 
+def _log_failure(error: Exception) -> None:
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    details = {"error": type(error).__name__, "place": f"{Path(place.filename).name}:{place.lineno}"}
+    log.error("failed", extra=details)
+
+
 def _wants_page(scope: Scope, headers: Headers) -> bool:
     return scope["method"] == "GET" and "text/html" in headers.get("accept", "")
-
-
-def _refuse(scope: Scope, headers: Headers, refusal: Refusal) -> Response:
-    """Return the way to the sign-in for a browser without a token, an error otherwise."""
-    if refusal.status != 401 or not _wants_page(scope, headers):
-        return error_response(refusal.status, refusal.message, refusal.headers)
-    query = scope["query_string"].decode("latin-1")
-    target = scope["path"] + (f"?{query}" if query else "")
-    return RedirectResponse(f"/sign-in?next={quote(target, safe='')}", 303)
 
 
 def session_cookie(scope: Scope, session: str) -> str:
