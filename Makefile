@@ -1,5 +1,6 @@
 # make run: install if needed, then the main job on the example collection.  make demo: a page that searches it.
 # make test: format, lint, types, default tests.  make test-slow: the tests that take long.  CI runs both.
+# make docs: the site, in out/site.
 # make test-tools: documents' blocks in other tools, and clients of the service.
 # make test-lowest: default tests, but those that need peers, with the lowest versions that pyproject.toml allows.
 PYTHON ?= python3
@@ -8,7 +9,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constr
 
 PYTEST = $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: install run demo test test-slow test-tools test-lowest bench bench-data torture small small-card style reference evidence studies clean
+.PHONY: install run demo test test-slow test-tools test-lowest bench bench-data torture small small-card style docs reference evidence studies clean
 
 install: .venv/dev
 
@@ -114,6 +115,9 @@ studies: .venv/dev  # runs what is missing of docs/studies.md, in a day or two, 
 
 evidence: .venv/dev  # every claim with its verdict, from results/
 	$(BIN)/python benchmarks/write_evidence.py
+
+docs: .venv/dev  # the site, in out/site; fails on a broken link
+	$(BIN)/python docs/build_site.py
 
 reference: .venv/dev
 	$(BIN)/python docs/make_reference.py

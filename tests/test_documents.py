@@ -80,7 +80,7 @@ def run_shell(example):
 PYTHON = PythonCodeBlockParser(doctest_optionflags=ELLIPSIS | NORMALIZE_WHITESPACE)
 BLOCKS = Sybil(parsers=[CodeBlockParser(language="bash", evaluator=run_shell), PYTHON])
 README, API = ROOT / "README.md", ROOT / "docs" / "api.md"
-GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
+GUIDES = [ROOT / "docs" / "index.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
 
 
 @pytest.mark.parametrize(
