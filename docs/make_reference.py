@@ -1,4 +1,4 @@
-"""Write reference.md and api.md, the keys in training.md and the data in benchmarks.md: `make reference`."""
+"""Write reference.md, the keys in training.md and the data in benchmarks.md: `make reference`."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,8 +7,6 @@ from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
-from api_page import PAGE as API_PAGE
-from api_page import build_api_page
 from marked_pages import fill_marks
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -204,6 +202,5 @@ def format_value(value: Any) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(build_page(), encoding="utf-8")
-    API_PAGE.write_text(build_api_page(), encoding="utf-8")
     TRAINING_PAGE.write_text(build_training_page(), encoding="utf-8")
     BENCHMARKS_PAGE.write_text(build_benchmarks_page(), encoding="utf-8")

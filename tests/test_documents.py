@@ -1,11 +1,11 @@
-"""Documents: the blocks of README, guides and API run, the reference is the help of the commands, links exist."""
+"""Documents: blocks of README and guides run, examples of docstrings too; the reference is the help; links exist."""
 
 import json
 import os
 import re
 import subprocess
 import sys
-from doctest import ELLIPSIS, NORMALIZE_WHITESPACE
+from doctest import ELLIPSIS, NORMALIZE_WHITESPACE, DocTestFinder, DocTestRunner
 from importlib.metadata import version
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import torch
 from sybil import Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 
+import sciprism
 import speed_table
 
 ROOT = Path(__file__).parent.parent
@@ -41,10 +42,10 @@ def test_the_reference_page_is_the_help_of_the_commands():
     assert PAGE.read_text(encoding="utf-8") == build_page(), "run make reference"
 
 
-def test_the_api_page_has_the_docstrings_of_all_public_names():
-    from api_page import PAGE, build_api_page
-
-    assert PAGE.read_text(encoding="utf-8") == build_api_page(), "run make reference"
+def test_the_api_page_has_all_public_names():
+    names = re.findall(r"^::: sciprism\.(\w+)$", (ROOT / "docs" / "api.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(names) == sorted(set(sciprism.__all__) - {"__version__"})
+    assert all(getattr(sciprism, name).__doc__ for name in names)
 
 
 @pytest.mark.slow
@@ -79,22 +80,35 @@ def run_shell(example):
 
 PYTHON = PythonCodeBlockParser(doctest_optionflags=ELLIPSIS | NORMALIZE_WHITESPACE)
 BLOCKS = Sybil(parsers=[CodeBlockParser(language="bash", evaluator=run_shell), PYTHON])
-README, API = ROOT / "README.md", ROOT / "docs" / "api.md"
+README = ROOT / "README.md"
 GUIDES = [ROOT / "docs" / "index.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
 
 
 @pytest.mark.parametrize(
     "page",
-    [README, *(pytest.param(page, marks=pytest.mark.slow) for page in (API, *GUIDES))],
+    [README, *(pytest.param(page, marks=pytest.mark.slow) for page in GUIDES)],
     ids=lambda page: page.stem,
 )
-def test_the_blocks_of_readme_guides_and_api_run_one_after_the_other(page, work_folder):
+def test_the_blocks_of_readme_and_guides_run_one_after_the_other(page, work_folder):
     if page.stem == "encoder-for-my-field" and not hasattr(torch.optim, "Muon"):
         pytest.skip("its recipe has the optimizer muon, which needs torch 2.9")
     examples = list(BLOCKS.parse(page))
     assert examples
     for example in examples:
         example.evaluate()
+
+
+@pytest.mark.slow
+def test_the_examples_of_docstrings_run(work_folder):
+    runner = DocTestRunner(optionflags=ELLIPSIS | NORMALIZE_WHITESPACE)
+    for name in sciprism.__all__:
+        value, names = getattr(sciprism, name), {}
+        for owner in value.__mro__ if isinstance(value, type) else [value]:
+            if getattr(owner, "__module__", "").startswith("sciprism."):
+                for test in sorted(DocTestFinder().find(owner, name, module=False), key=lambda test: test.lineno or 0):
+                    test.globs = names  # those of a class follow each other
+                    runner.run(test, clear_globs=False)
+    assert runner.failures == 0 and runner.tries > 50
 
 
 def test_the_readme_is_short():

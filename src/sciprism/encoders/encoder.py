@@ -222,10 +222,10 @@ class Encoder(ToolMethods):
         return compute_pairwise_similarity(embeddings1, embeddings2, self.distance)
 
     def get_embedding_dimension(self) -> int:
-        """Return the width of the vectors."""
+        """Return the width of the vectors; `get_sentence_embedding_dimension` is the same, by its older name."""
         return self.dim
 
-    get_sentence_embedding_dimension = get_embedding_dimension  # the older name
+    get_sentence_embedding_dimension = get_embedding_dimension
 
     @property
     def max_seq_length(self) -> int:
