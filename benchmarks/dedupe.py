@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.fuzz import token_sort_ratio
 from rapidfuzz.process import cdist
+from sciprism.uses.deduplication.candidates import find_candidates
 from scipy.optimize import minimize
 
 from measurement import build_parser, peak_memory_mb, provenance, write_result
@@ -32,7 +33,6 @@ from sciprism import Paper, read_papers
 from sciprism.papers.duplicates import find_duplicates
 from sciprism.papers.identity import normalise_words
 from sciprism.uses.deduplication import dedupe
-from sciprism.uses.deduplication.candidates import find_candidates
 from sciprism.uses.deduplication.comparison import WEIGHTS, cite, compare, weigh
 
 FOLDER = "dedup_sr_libraries"

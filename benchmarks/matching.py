@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sciprism.uses.matching.stated_pairs import StatedPairs
 
 from measurement import build_parser, peak_memory_mb, provenance, write_result
 from sciprism import Encoder, Paper, read_papers
@@ -42,10 +43,9 @@ from sciprism.uses.matching.expertise import ExpertiseScorer, Profiles, build_pr
 from sciprism.uses.matching.feasibility import find_assignment
 from sciprism.uses.matching.inputs import NoProgress, encode_papers
 from sciprism.uses.matching.pair_scores import ScoreSource, VectorScores
-from sciprism.uses.matching.problem import ForbiddenPairs, Requirements
+from sciprism.uses.matching.program import ForbiddenPairs, Requirements
 from sciprism.uses.matching.reviewers import NO_AUTHORSHIP
 from sciprism.uses.matching.settings import Scoring
-from sciprism.uses.matching.stated_pairs import StatedPairs
 
 RULES = ("best", "mean-3", "mean-5", "mean-10", "percentile-75", "percentile-90")
 PROFILE = 20

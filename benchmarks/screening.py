@@ -69,7 +69,7 @@ def write_orders(data: Path, output: Path, starts: int) -> None:
 
 def measure_order(order: Any, labels: np.ndarray) -> dict[str, float]:
     """Return WSS@95, ATD, and the recall after 10 % of the records, in percent."""
-    from sciprism.uses.screening.simulation import measure_work
+    from sciprism.uses.screening.ranking import measure_work
 
     found = labels[np.asarray(order)[2:]]
     work = measure_work(found)
@@ -80,8 +80,7 @@ def measure_order(order: Any, labels: np.ndarray) -> dict[str, float]:
 def rank_reviews(data: Path, vectors: Path, starts: int) -> dict[str, dict[str, list[dict[str, float]]]]:
     """Return of each system the measures of each review's starts."""
     from sciprism.arrays import normalize_rows
-    from sciprism.uses.screening.ranking import RecordRanker
-    from sciprism.uses.screening.simulation import replay
+    from sciprism.uses.screening.ranking import RecordRanker, replay
 
     class VectorRanker(RecordRanker):
         """Ranks by centred vectors, or by their similarities and those of words together."""

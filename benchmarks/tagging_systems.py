@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from sciprism.arrays import Floats, Rows
 from sciprism.papers.records import Paper
 from sciprism.uses.tagging.evidence import LabelSide
-from sciprism.uses.tagging.name_matches import stems_of
 from sciprism.uses.tagging.paper_space import Terms
 from sciprism.uses.tagging.tagged_papers import NearestPapers, TaggedPapers
 from sciprism.uses.tagging.tagger import PAPER_BLOCK, Tagger
-from sciprism.uses.tagging.vocabulary import Vocabulary
+from sciprism.uses.tagging.vocabulary import Vocabulary, stems_of
 
 DEPTH = 200
 """Labels that are ranked for each paper."""

@@ -250,7 +250,7 @@ WRITERS = {
     "encoders.cached_encoder": 3,
     "training.run_folder": 1,
     "uses.screening.decisions": 1,
-    "uses.tagging.review": 1,
+    "uses.tagging.suggestions": 1,
     # a file in a draft, which `place_folder` or `replace_folder` flushes and renames
     "encoders.checkpoints.converters.scirepeval": 1,
     "encoders.checkpoints.folder": 1,

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from sciprism.uses.matching.problem import ForbiddenPairs, GroupMinimum, PairTable, Requirements
+from sciprism.uses.matching.program import ForbiddenPairs, GroupMinimum, PairTable, Requirements
 
 
 def build_pairs(scores: np.ndarray, forbidden: ForbiddenPairs) -> PairTable:

@@ -8,9 +8,8 @@ import numpy as np
 
 from sciprism.arrays import Floats
 from sciprism.papers.records import Label, Paper
-from sciprism.uses.tagging.name_matches import stems_of
 from sciprism.uses.tagging.tagged_papers import TaggedPapers, TagMatrix
-from sciprism.uses.tagging.vocabulary import Vocabulary
+from sciprism.uses.tagging.vocabulary import Vocabulary, stems_of
 
 DIM = 64
 TOPICS = {

@@ -28,7 +28,7 @@ from sciprism.service.limits import POLICY
 from sciprism.service.settings import ServeSettings
 from sciprism.service.state import ServiceState
 from sciprism.store import StoredCollection, embed
-from sciprism.uses.tagging.review import TagReview
+from sciprism.uses.tagging.suggestions import TagReview
 from sciprism.uses.tagging.tag_files import Judgement, read_judgements
 
 PAGE = {"accept": "text/html"}

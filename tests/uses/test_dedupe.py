@@ -14,7 +14,7 @@ from sciprism.papers import Paper, read_papers
 from sciprism.papers.records import Place
 from sciprism.uses.deduplication import dedupe
 from sciprism.uses.deduplication.comparison import cite, compare, is_abbreviation, read_pages
-from sciprism.uses.deduplication.merged_files import write_papers
+from sciprism.uses.deduplication.review import write_papers
 
 FROGS = {
     "title": "Growth of tree frogs in the ponds of Ohio",

@@ -17,10 +17,16 @@ from build_commands import run
 from sciprism import InputError, Paper, read_papers
 from sciprism.uses.screening.asreview import WordsAndVectors
 from sciprism.uses.screening.decisions import Decision, append_decision, read_decisions
-from sciprism.uses.screening.ranking import RecordRanker, fit_svm
+from sciprism.uses.screening.ranking import (
+    RecordRanker,
+    find_stop,
+    fit_svm,
+    measure_agreement,
+    measure_work,
+    recall_p_value,
+    simulate,
+)
 from sciprism.uses.screening.session import Screening
-from sciprism.uses.screening.simulation import find_stop, measure_work, simulate
-from sciprism.uses.screening.stopping import measure_agreement, recall_p_value
 
 TOPICS = {1: "Massage of the {0} for chronic pain in {1}", 0: "Sediment of the {0} in rivers near {1}"}
 NOUNS = ("knee", "shoulder", "neck", "hip", "wrist", "ankle", "back", "elbow", "jaw", "foot")

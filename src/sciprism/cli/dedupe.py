@@ -53,7 +53,7 @@ def dedupe(
     """
     from sciprism.papers import ReadReport, read_papers
     from sciprism.uses.deduplication import dedupe as find
-    from sciprism.uses.deduplication.merged_files import check_output, write_papers
+    from sciprism.uses.deduplication.review import check_output, write_papers
 
     check_output(output)
     check_outputs(filter(None, [output, review]), files)

@@ -31,8 +31,8 @@ def disambiguate(
     Example: sciprism disambiguate refs.bib new.ris --known authors.csv -o authors.csv
     """
     from sciprism.papers import ReadReport, read_papers
-    from sciprism.uses.disambiguation.author_files import read_authors, write_authors
     from sciprism.uses.disambiguation.authors import disambiguate as find
+    from sciprism.uses.disambiguation.authors import read_authors, write_authors
 
     if output.suffix.lower() != ".csv":
         raise InputError(f"{output}: the name of the table must end with .csv")

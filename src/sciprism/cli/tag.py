@@ -116,7 +116,7 @@ def train(
 
     Example: sciprism tag train tagged.jsonl --vocabulary mesh.xml -o tagger
     """
-    from sciprism.uses.tagging.storage import check_output, save_tagger
+    from sciprism.uses.tagging.tagger import check_output, save_tagger
     from sciprism.uses.tagging.training import TrainingSettings
     from sciprism.uses.tagging.training import train as fit
 
@@ -159,8 +159,8 @@ def feedback(
     Example: sciprism tag feedback tagger tags.csv --papers refs.bib
     """
     from sciprism.drop_report import DropReport
-    from sciprism.uses.tagging.storage import check_output, load_tagger, save_tagger
     from sciprism.uses.tagging.tag_files import read_judgements
+    from sciprism.uses.tagging.tagger import check_output, load_tagger, save_tagger
     from sciprism.uses.tagging.training import TrainingSettings, learn_from_feedback
 
     target = output or tagger

@@ -76,8 +76,7 @@ class TaggerChoice(VocabularyFiles):
 
         Return the report on these too.
         """
-        from sciprism.uses.tagging.storage import load_tagger
-        from sciprism.uses.tagging.tagger import build_zero_shot
+        from sciprism.uses.tagging.tagger import build_zero_shot, load_tagger
 
         if self.tagger is not None:
             return load_tagger(self.tagger), None

@@ -19,9 +19,8 @@ from sciprism.service.responses import json_response
 from sciprism.store import StoredCollection
 from sciprism.uses.recommending import RecommendSettings, recommend
 from sciprism.uses.tagging.call import TagVectors
-from sciprism.uses.tagging.storage import load_tagger
 from sciprism.uses.tagging.suggestions import Parents, TagChoice
-from sciprism.uses.tagging.tagger import Tagger, build_zero_shot
+from sciprism.uses.tagging.tagger import Tagger, build_zero_shot, load_tagger
 from sciprism.uses.tagging.vocabulary import Vocabulary
 
 router = APIRouter(tags=["papers"])

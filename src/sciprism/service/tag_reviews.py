@@ -32,8 +32,7 @@ from sciprism.service.workspace import WorkspaceItem
 from sciprism.store import StoredCollection
 from sciprism.store.paper_lookup import check_filter, iterate_papers
 from sciprism.uses.tagging.call import TagVectors
-from sciprism.uses.tagging.review import TagReview
-from sciprism.uses.tagging.suggestions import PaperTags, TagChoice
+from sciprism.uses.tagging.suggestions import PaperTags, TagChoice, TagReview
 from sciprism.uses.tagging.tag_files import choose_format, format_tags, write_tags
 from sciprism.uses.tagging.tagger import build_zero_shot
 from sciprism.uses.tagging.vocabulary import Vocabulary

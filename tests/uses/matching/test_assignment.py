@@ -15,8 +15,7 @@ from sciprism.uses.matching import MatchSettings
 from sciprism.uses.matching.assignment import AssignmentTask, solve_assignment
 from sciprism.uses.matching.feasibility import find_assignment
 from sciprism.uses.matching.inputs import NoProgress
-from sciprism.uses.matching.pair_files import PairValues
-from sciprism.uses.matching.stated_pairs import StatedPairs
+from sciprism.uses.matching.pair_files import PairValues, StatedPairs
 
 pytest.importorskip("highspy")
 

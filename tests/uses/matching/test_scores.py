@@ -10,7 +10,7 @@ from sciprism import InputError, Paper
 from sciprism.uses.matching import Reviewer, expertise, pair_scores, score_pairs
 from sciprism.uses.matching.expertise import ExpertiseScorer, Profiles, build_profiles
 from sciprism.uses.matching.pair_scores import find_candidates
-from sciprism.uses.matching.problem import ForbiddenPairs
+from sciprism.uses.matching.program import ForbiddenPairs
 from sciprism.uses.matching.settings import Scoring
 
 RNG = np.random.default_rng(5)

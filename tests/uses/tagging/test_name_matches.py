@@ -6,8 +6,7 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.papers.records import Label
-from sciprism.uses.tagging.name_matches import NameMatcher, split_words, stems_of
-from sciprism.uses.tagging.vocabulary import Vocabulary
+from sciprism.uses.tagging.vocabulary import NameMatcher, Vocabulary, split_words, stems_of
 
 
 def test_words_are_compared_in_one_form():

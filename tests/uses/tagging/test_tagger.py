@@ -11,10 +11,9 @@ import pytest
 from build_tagging import DIM, UNSEEN, build_papers, build_vocabulary, embed, label_vectors
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.papers.records import Paper
-from sciprism.uses.tagging.storage import load_tagger, save_tagger
 from sciprism.uses.tagging.suggestions import PaperTags, Tag, TagChoice, compare_tags, score_ranking
 from sciprism.uses.tagging.tag_files import Judgement
-from sciprism.uses.tagging.tagger import build_zero_shot
+from sciprism.uses.tagging.tagger import build_zero_shot, load_tagger, save_tagger
 from sciprism.uses.tagging.training import (
     TrainingSettings,
     choose_threshold,

@@ -1,15 +1,17 @@
-"""The file of uncertain pairs: written for a person, who fills its column `decision`, and read back."""
+"""Files of a deduplication: the table of uncertain pairs, which a person decides, and the merged papers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sciprism.errors import InputError
 from sciprism.files import join_cells, write_lines
-from sciprism.papers.bibliography_entries import find_doi
+from sciprism.papers.bibliography_entries import find_doi, find_url, format_bibtex, format_ris
 from sciprism.papers.identity import join_groups, normalise_words
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.records import PRINTED, Paper
@@ -120,3 +122,44 @@ def _check_contradictions(path: Path, decisions: Mapping[Pair, bool], lines: Map
                 f"{path}, line {lines[one, other]}: different, but the duplicates of lines {', '.join(map(str, by))} "
                 "make these records one paper; change one of the decisions"
             )
+
+
+SUFFIXES = (".bib", ".ris", ".csv", ".jsonl")
+ORIGIN = ("merged_from", "other_version")
+LISTS = ("authors", "keywords", *ORIGIN)
+PAPER_COLUMNS = (
+    *("id", "title", "authors", "year", "venue", *PRINTED, "doi", "pmid", "pmcid", "arxiv", "url", "keywords"),
+    *("abstract", *ORIGIN),
+)
+
+
+def check_output(path: Path) -> None:
+    """Raise InputError for a file that is none of those that can be written."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(f"{path}: its name must end with {', '.join(SUFFIXES)}")
+
+
+def write_papers(papers: Iterable[tuple[Paper, list[str]]], path: Path) -> None:
+    """Write papers, each with the ids of its other versions, by the file's suffix: as a whole, or not at all."""
+    check_output(path)
+    suffix, rows = path.suffix.lower(), ((paper, _to_json(paper, versions)) for paper, versions in papers)
+    if suffix in (".bib", ".ris"):
+        lines = (format_bibtex if suffix == ".bib" else format_ris)((paper, _note(row)) for paper, row in rows)
+    elif suffix == ".jsonl":
+        lines = (json.dumps(row, ensure_ascii=False) for _, row in rows)
+    else:
+        cells = (row | row.get("ids", {}) | {name: "; ".join(row.get(name, ())) for name in LISTS} for _, row in rows)
+        lines = chain([join_cells(PAPER_COLUMNS)], (join_cells(map(row.get, COLUMNS)) for row in cells))
+    write_lines(path, lines, errors="replace")
+
+
+def _to_json(paper: Paper, versions: list[str]) -> dict[str, Any]:
+    places = paper.place.list_all() if paper.place and paper.place.others else []
+    more = {"doi": find_doi(paper), "url": find_url(paper), "merged_from": places, "other_version": versions}
+    more |= {name: getattr(paper, name) for name in PRINTED}
+    return paper.to_json() | {name: value for name, value in more.items() if value}
+
+
+def _note(row: dict[str, Any]) -> str:
+    """Return a note such as "merged from: a.ris, record 1; b.csv, record 5"."""
+    return ". ".join(f"{name.replace('_', ' ')}: {'; '.join(row[name])}" for name in ORIGIN if name in row)

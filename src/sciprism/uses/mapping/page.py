@@ -23,8 +23,7 @@ from sciprism.errors import InputError
 from sciprism.files import write_atomically
 from sciprism.papers.bibliography_entries import find_url
 from sciprism.store import StoredCollection
-from sciprism.uses.mapping.paper_map import PaperMap
-from sciprism.uses.mapping.topics import Topic
+from sciprism.uses.mapping.paper_map import PaperMap, Topic
 
 PAGE_PAPERS = 200_000
 """Papers on a page at most, of more a random sample; `sciprism serve` shows all."""

@@ -9,15 +9,13 @@ import numpy as np
 
 from sciprism.arrays import Doubles, Rows
 from sciprism.errors import InputError
-from sciprism.uses.matching.fairness import assign_fairly, even_loads, sum_by_paper
+from sciprism.uses.matching.fairness import assign_at_random, assign_fairly, even_loads, sum_by_paper
 from sciprism.uses.matching.feasibility import explain_groups, find_assignment
 from sciprism.uses.matching.inputs import MatchProgress
+from sciprism.uses.matching.pair_files import StatedPairs
 from sciprism.uses.matching.pair_scores import ScoreSource
-from sciprism.uses.matching.perturbed import assign_at_random
-from sciprism.uses.matching.problem import Mask, PairTable, Requirements, join_pairs
-from sciprism.uses.matching.program import AssignmentProgram
+from sciprism.uses.matching.program import AssignmentProgram, Mask, PairTable, Requirements, join_pairs
 from sciprism.uses.matching.settings import MatchSettings
-from sciprism.uses.matching.stated_pairs import StatedPairs
 
 KEEP_BONUS = 100.0  # value of a kept pair, in ranges of the scores: more than chains of exchanges gain by moving it
 MAX_WIDENED = 5_000_000  # pairs that are added at most where groups lack candidates

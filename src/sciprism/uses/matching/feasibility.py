@@ -14,7 +14,7 @@ import numpy as np
 
 from sciprism.arrays import Integers, Rows
 from sciprism.errors import InputError
-from sciprism.uses.matching.problem import Mask, PairTable, Requirements
+from sciprism.uses.matching.program import Mask, PairTable, Requirements
 
 
 def find_assignment(required: Requirements, candidates: PairTable) -> tuple[Rows, Rows]:

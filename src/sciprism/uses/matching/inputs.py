@@ -19,9 +19,16 @@ from sciprism.store.manifest import is_collection
 from sciprism.store.paper_lookup import iterate_papers, iterate_vectors
 from sciprism.uses.collection import load_encoder
 from sciprism.uses.matching.conflicts import Conflict, ConflictInput, find_conflicts, list_unchecked
-from sciprism.uses.matching.pair_files import PairReader
+from sciprism.uses.matching.pair_files import (
+    ForbiddenReport,
+    PairReader,
+    StatedPairs,
+    drop_allowed,
+    join_forbidden,
+    read_stated_pairs,
+)
 from sciprism.uses.matching.persons import IdIndex, normalise_id
-from sciprism.uses.matching.problem import GroupMinimum, Requirements
+from sciprism.uses.matching.program import GroupMinimum, Requirements
 from sciprism.uses.matching.reviewers import (
     NO_AUTHORSHIP,
     Authorship,
@@ -32,13 +39,6 @@ from sciprism.uses.matching.reviewers import (
     read_reviewers,
 )
 from sciprism.uses.matching.settings import MatchFiles, MatchSettings, parse_requirement
-from sciprism.uses.matching.stated_pairs import (
-    ForbiddenReport,
-    StatedPairs,
-    drop_allowed,
-    join_forbidden,
-    read_stated_pairs,
-)
 from sciprism.uses.search import choose_paper_space
 
 if TYPE_CHECKING:

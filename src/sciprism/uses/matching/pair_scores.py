@@ -11,7 +11,7 @@ from sciprism.arrays import Doubles, Floats, Rows
 from sciprism.papers.records import Paper
 from sciprism.uses.matching.expertise import ExpertiseScorer
 from sciprism.uses.matching.pair_files import PairValues
-from sciprism.uses.matching.problem import PairTable, Requirements, join_pairs
+from sciprism.uses.matching.program import PairTable, Requirements, join_pairs
 
 DIGITS = 6  # decimal places of scores: further ones depend on the order of sums, and would make ties differ by machine
 NEAREST = 2  # papers of a reviewer that explain a pair

@@ -19,7 +19,7 @@ from sciprism.uses.matching.assignment import SolvedAssignment
 from sciprism.uses.matching.inputs import MatchInputs
 from sciprism.uses.matching.pair_files import write_rows
 from sciprism.uses.matching.pair_scores import ReviewerPaper, ScoreSource
-from sciprism.uses.matching.problem import Requirements
+from sciprism.uses.matching.program import Requirements
 from sciprism.uses.matching.settings import MatchSettings
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from sciprism.uses.matching.inputs import (
     read_inputs,
 )
 from sciprism.uses.matching.pair_scores import GivenScores, ScoreSource, VectorScores
-from sciprism.uses.matching.problem import Requirements
+from sciprism.uses.matching.program import Requirements
 from sciprism.uses.matching.result import AssignedPair, Matching, build_audit, build_details
 from sciprism.uses.matching.reviewers import Reviewer
 from sciprism.uses.matching.settings import MatchFiles, MatchSettings, Scoring

@@ -26,8 +26,7 @@ from sciprism.uses.screening.decisions import (
     read_decisions,
     read_labels,
 )
-from sciprism.uses.screening.ranking import RecordRanker
-from sciprism.uses.screening.stopping import measure_agreement, recall_p_value
+from sciprism.uses.screening.ranking import RecordRanker, measure_agreement, recall_p_value
 
 CONFLICT = "conflict"  # what a record is that one screener includes and another excludes
 

@@ -18,9 +18,8 @@ from sciprism.papers.records import Label, Paper
 from sciprism.store import StoredCollection
 from sciprism.store.paper_lookup import iterate_papers, iterate_vectors
 from sciprism.uses.collection import load_encoder
-from sciprism.uses.tagging.storage import load_tagger, read_facts
 from sciprism.uses.tagging.suggestions import PaperTags, TagChoice
-from sciprism.uses.tagging.tagger import build_zero_shot
+from sciprism.uses.tagging.tagger import build_zero_shot, load_tagger, read_facts
 from sciprism.uses.tagging.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

@@ -12,10 +12,18 @@ from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows, normalize_rows
 from sciprism.papers.records import Label, Paper
-from sciprism.uses.tagging.name_matches import ALTERNATIVE, DERIVED, PREFERRED, Match, NameMatcher, list_names, stems_of
 from sciprism.uses.tagging.paper_space import TermMatrix
 from sciprism.uses.tagging.tagged_papers import NearestPapers, Sources, Votes
-from sciprism.uses.tagging.vocabulary import Vocabulary
+from sciprism.uses.tagging.vocabulary import (
+    ALTERNATIVE,
+    DERIVED,
+    PREFERRED,
+    Match,
+    NameMatcher,
+    Vocabulary,
+    list_names,
+    stems_of,
+)
 
 CANDIDATES = 50  # labels of each source that are considered for a paper
 MAX_LINKS = 8  # labels directly above and below each that are looked at

@@ -12,7 +12,7 @@ from torch.nn.functional import embedding_bag
 
 from sciprism.arrays import Floats, Rows, normalize_rows
 from sciprism.papers.records import Paper
-from sciprism.uses.tagging.name_matches import stems_of
+from sciprism.uses.tagging.vocabulary import stems_of
 
 MAX_TERMS = 100_000
 MAX_SHARE = 0.5  # words of more than this share of the texts say nothing

@@ -11,7 +11,7 @@ from torch.nn.functional import embedding_bag
 
 from sciprism.arrays import Doubles, Floats, Rows
 from sciprism.papers.records import Paper
-from sciprism.uses.tagging.name_matches import Match
+from sciprism.uses.tagging.vocabulary import Match
 
 NEIGHBOURS = 30
 SHOWN_NEIGHBOURS = 5  # the nearest papers that a reason counts

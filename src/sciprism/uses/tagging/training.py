@@ -13,13 +13,12 @@ from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.uses.calibration import Calibration
 from sciprism.uses.tagging.evidence import FEATURES, EvidenceCollector, LabelSide
-from sciprism.uses.tagging.name_matches import Match
 from sciprism.uses.tagging.paper_space import DIRECTIONS, PaperSpace
 from sciprism.uses.tagging.ranker import Ranker, Weighing
 from sciprism.uses.tagging.tag_files import Judgement, TagReport, resolve_tags
 from sciprism.uses.tagging.tagged_papers import Sources, TaggedPapers, TagMatrix
 from sciprism.uses.tagging.tagger import Tagger, block_size
-from sciprism.uses.tagging.vocabulary import Vocabulary
+from sciprism.uses.tagging.vocabulary import Match, Vocabulary
 
 FOLDS = 5
 HIDDEN_SHARE = 0.1
