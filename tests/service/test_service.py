@@ -26,8 +26,7 @@ from five_papers import PAPERS
 from sciprism.errors import InputError
 from sciprism.service.app import build_app
 from sciprism.service.collections import ServedCollections, UnknownNameError
-from sciprism.service.identity import Gatekeeper
-from sciprism.service.limits import Guard, RateLimit
+from sciprism.service.limits import Gatekeeper, Guard, RateLimit
 from sciprism.service.observation import JsonLines
 from sciprism.service.responses import Refusal, error_response
 from sciprism.service.settings import ServeSettings

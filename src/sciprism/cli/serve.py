@@ -34,7 +34,7 @@ def serve(
     if not (collections or model or demo):
         raise InputError("name a collection, or --model for embeddings alone, or --demo for the example collection")
     try:
-        from sciprism.service.server import serve as run
+        from sciprism.service.app import serve as run
         from sciprism.service.state import ServiceState
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("sciprism"):

@@ -17,13 +17,12 @@ from sciprism.arrays import Floats
 from sciprism.errors import InputError
 from sciprism.papers.bibliography_entries import format_ris
 from sciprism.papers.records import Paper
-from sciprism.service.background import read_document
 from sciprism.service.collections import UnknownNameError
 from sciprism.service.library_pages import Library
 from sciprism.service.pages import Form, render
 from sciprism.service.state import ServiceState
 from sciprism.service.uploads import REVIEW, describe_items, find_item, find_uploads
-from sciprism.service.workspace import WorkspaceItem
+from sciprism.service.workspace import WorkspaceItem, read_document
 from sciprism.store import StoredCollection
 from sciprism.store.paper_lookup import iterate_papers
 from sciprism.uses.matching.inputs import NoProgress, encode_papers, open_vectors

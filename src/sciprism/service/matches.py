@@ -16,13 +16,12 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 
 from sciprism.errors import InputError
 from sciprism.files import create_draft, recover_folder, replace_folder
-from sciprism.service.background import ItemProgress, read_document
 from sciprism.service.pages import Form, render
 from sciprism.service.papers import RequestBody, TextFile
 from sciprism.service.responses import json_response
 from sciprism.service.state import ServiceState
 from sciprism.service.uploads import SUFFIXES, describe_items, find_item, find_uploads
-from sciprism.service.workspace import WorkspaceItem
+from sciprism.service.workspace import ItemProgress, WorkspaceItem, read_document
 from sciprism.uses.matching import MatchSettings, match
 from sciprism.uses.matching.explanation import FinishedAssignment
 from sciprism.uses.matching.pages import write_pages

@@ -11,8 +11,7 @@ from fastapi import APIRouter, Depends, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from sciprism.service.identity import EVERYONE, Identity
-from sciprism.service.limits import session_cookie
+from sciprism.service.limits import EVERYONE, Identity, session_cookie
 from sciprism.service.responses import Refusal
 from sciprism.service.state import ServiceState
 from sciprism.service.uploads import KIND, SUFFIXES, find_uploads

@@ -10,17 +10,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from sciprism.errors import DamagedFileError, InputError
-from sciprism.service.background import Background
 from sciprism.service.batching import CallGroups, SharedEncoder, TokenBatcher
 from sciprism.service.collections import ServedCollection, ServedCollections, UnknownNameError, load_encoders
-from sciprism.service.identity import Gatekeeper
-from sciprism.service.limits import FAILURES, RateLimit
+from sciprism.service.limits import FAILURES, Gatekeeper, RateLimit
 from sciprism.service.observation import Metrics
+from sciprism.service.papers import ServedTagger
 from sciprism.service.responses import Refusal
 from sciprism.service.settings import ServeSettings
-from sciprism.service.suggestions import ServedTagger
 from sciprism.service.uploads import COLLECTION, KIND, Uploads
-from sciprism.service.workspace import Workspace
+from sciprism.service.workspace import Background, Workspace
 from sciprism.uses.rankings import Ranking
 from sciprism.uses.search import QUERY_BATCH
 

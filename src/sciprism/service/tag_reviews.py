@@ -20,7 +20,6 @@ from sciprism.errors import InputError
 from sciprism.files import write_json
 from sciprism.papers import ReadReport, read_labels
 from sciprism.papers.records import Paper
-from sciprism.service.background import ItemProgress, read_document
 from sciprism.service.collections import UnknownNameError
 from sciprism.service.library_pages import Library
 from sciprism.service.pages import Form, render
@@ -28,7 +27,7 @@ from sciprism.service.papers import Conditions, TextFile
 from sciprism.service.responses import json_response
 from sciprism.service.state import ServiceState
 from sciprism.service.uploads import MAX_REASONS, REPORT, REVIEW, describe_items, find_item, find_uploads
-from sciprism.service.workspace import WorkspaceItem
+from sciprism.service.workspace import ItemProgress, WorkspaceItem, read_document
 from sciprism.store import StoredCollection
 from sciprism.store.paper_lookup import check_filter, iterate_papers
 from sciprism.uses.tagging.call import TagVectors

@@ -16,10 +16,9 @@ from sciprism.errors import InputError
 from sciprism.files import write_json
 from sciprism.index import lexical
 from sciprism.papers import ReadReport, read_papers
-from sciprism.service.background import FAILURE, Background, read_document
 from sciprism.service.collections import ServedCollection, UnknownNameError
 from sciprism.service.responses import Refusal, json_response
-from sciprism.service.workspace import Workspace, WorkspaceItem
+from sciprism.service.workspace import FAILURE, Background, Workspace, WorkspaceItem, read_document
 from sciprism.store import CollectionLayout, EmbedReport, StoredCollection, embed
 
 if TYPE_CHECKING:
