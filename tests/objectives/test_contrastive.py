@@ -5,9 +5,7 @@ import math
 import pytest
 import torch
 
-from sciprism.objectives.contrastive import in_batch_contrastive
-from sciprism.objectives.supervised_contrastive import supervised_contrastive
-from sciprism.objectives.triplet import triplet_margin
+from sciprism.objectives.contrastive import in_batch_contrastive, supervised_contrastive, triplet_margin
 
 
 def test_two_queries_by_hand():

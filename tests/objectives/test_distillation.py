@@ -4,9 +4,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from sciprism.objectives.distillation import similarity_distillation, vector_distillation
-from sciprism.objectives.four_sum import four_sum_contrastive
-from sciprism.objectives.relations import relation_distillation
+from sciprism.objectives.contrastive import four_sum_contrastive
+from sciprism.objectives.distillation import relation_distillation, similarity_distillation, vector_distillation
 
 QUERIES = torch.tensor([[1.0, 2.0], [0.3, -1.2]])
 PASSAGES = torch.tensor([[-0.7, 0.5], [1.5, -0.4]])

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from sciprism.objectives.facets import facet_contrast
+from sciprism.objectives.contrastive import facet_contrast
 
 
 def random_facets(count=3, facets=2, width=4, seed=0):

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from sciprism.objectives.label_ranking import label_ranking
+from sciprism.objectives.contrastive import label_ranking
 
 
 def test_two_papers_by_hand():

@@ -10,10 +10,7 @@ from torch.nn import functional as F
 
 from sciprism import Encoder
 from sciprism.errors import InputError
-from sciprism.objectives.contrastive import in_batch_contrastive
-from sciprism.objectives.facets import facet_contrast
-from sciprism.objectives.four_sum import four_sum_contrastive
-from sciprism.objectives.label_ranking import label_ranking
+from sciprism.objectives.contrastive import facet_contrast, four_sum_contrastive, in_batch_contrastive, label_ranking
 from sciprism.papers.records import Paper
 from sciprism.training.batches import Batch
 from sciprism.training.examples import Example, item_key

@@ -1,1 +1,1 @@
-"""Losses of training: pure functions of tensors, one file per kind."""
+"""Losses of training: pure functions of tensors."""

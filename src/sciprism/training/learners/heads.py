@@ -17,8 +17,8 @@ from sciprism.encoders.layers import Dropout, initialize_weights
 from sciprism.encoders.packing import copy_integers, copy_tensor
 from sciprism.errors import InputError
 from sciprism.metrics.predictions import kendall_tau
+from sciprism.objectives.contrastive import supervised_contrastive
 from sciprism.objectives.heads import classification, multi_label, regression
-from sciprism.objectives.supervised_contrastive import supervised_contrastive
 from sciprism.training.batches import Batch
 from sciprism.training.examples import Example
 from sciprism.training.learners.learner import Learner, LearnerContext, TextGroup, learners

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
-from sciprism.objectives.label_ranking import label_ranking
+from sciprism.objectives.contrastive import label_ranking
 from sciprism.seeding import sample
 from sciprism.text.template import Item
 from sciprism.training.batches import Batch

@@ -11,10 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sciprism.encoders.packing import copy_integers, copy_tensor
-from sciprism.objectives.contrastive import in_batch_contrastive
-from sciprism.objectives.facets import facet_contrast
-from sciprism.objectives.four_sum import four_sum_contrastive
-from sciprism.objectives.triplet import triplet_margin
+from sciprism.objectives.contrastive import facet_contrast, four_sum_contrastive, in_batch_contrastive, triplet_margin
 from sciprism.seeding import random_bits
 from sciprism.text.template import Item
 from sciprism.training.batches import Batch

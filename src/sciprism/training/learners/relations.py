@@ -13,7 +13,7 @@ from torch import Tensor
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.packing import PackedBatch
 from sciprism.errors import InputError
-from sciprism.objectives.relations import relation_distillation
+from sciprism.objectives.distillation import relation_distillation
 from sciprism.training.batches import Ids
 from sciprism.training.learners.learner import BlockLearner, LearnerContext, TokenBlock, learners
 from sciprism.training.recipe_tables import NamedTable

@@ -149,7 +149,7 @@ def write_papers(papers: Iterable[tuple[Paper, list[str]]], path: Path) -> None:
         lines = (json.dumps(row, ensure_ascii=False) for _, row in rows)
     else:
         cells = (row | row.get("ids", {}) | {name: "; ".join(row.get(name, ())) for name in LISTS} for _, row in rows)
-        lines = chain([join_cells(PAPER_COLUMNS)], (join_cells(map(row.get, COLUMNS)) for row in cells))
+        lines = chain([join_cells(PAPER_COLUMNS)], (join_cells(map(row.get, PAPER_COLUMNS)) for row in cells))
     write_lines(path, lines, errors="replace")
 
 
