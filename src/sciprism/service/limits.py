@@ -179,9 +179,8 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        headers, state = Headers(scope=scope), scope.setdefault("state", {})
+        headers, state, sent = Headers(scope=scope), scope.setdefault("state", {}), False
         state["identity"] = Identity("")
-        sent = False
 
         async def send_checked(message: Message) -> None:
             nonlocal sent
