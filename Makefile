@@ -122,6 +122,7 @@ docs: .venv/dev  # the site, in out/site; fails on a broken link
 reference: .venv/dev
 	$(BIN)/python docs/make_reference.py
 	$(BIN)/python docs/make_flows.py
+	$(BIN)/python docs/make_methods.py
 	$(BIN)/python docs/make_picture.py
 
 clean:

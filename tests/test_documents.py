@@ -54,6 +54,13 @@ def test_the_figures_of_the_architecture_are_those_of_traced_runs():
     subprocess.run([sys.executable, "-c", script], cwd=ROOT / "docs", check=True)
 
 
+def test_the_figures_of_methods_are_those_that_are_drawn():
+    from make_methods import build_figures
+
+    for path, text in build_figures().items():
+        assert path.read_text(encoding="utf-8") == text, "run make reference"
+
+
 def test_the_training_page_has_the_keys_of_recipes():
     from make_reference import BENCHMARKS_PAGE, TRAINING_PAGE, build_benchmarks_page, build_training_page
 
@@ -81,7 +88,11 @@ def run_shell(example):
 PYTHON = PythonCodeBlockParser(doctest_optionflags=ELLIPSIS | NORMALIZE_WHITESPACE)
 BLOCKS = Sybil(parsers=[CodeBlockParser(language="bash", evaluator=run_shell), PYTHON])
 README = ROOT / "README.md"
-GUIDES = [ROOT / "docs" / "index.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
+GUIDES = [
+    ROOT / "docs" / "index.md",
+    *sorted((ROOT / "docs" / "guides").glob("*.md")),
+    *(ROOT / "docs" / "concepts" / f"{name}.md" for name in ("task-types", "prism")),
+]
 
 
 @pytest.mark.parametrize(
