@@ -138,7 +138,7 @@ def render_file(source: Path) -> str:
     if source.is_dir():
         text = f"# {name}\n\n" + "\n".join(_list_folder(source))
     else:
-        text = source.read_text(encoding="utf-8")
+        text = re.sub(r"\A---\n.*?\n---\n", "", source.read_text(encoding="utf-8"), flags=re.DOTALL)
         if source.suffix != ".md":
             fence = "~" * 12
             text = f"# {name}\n\n{fence}{{.{CODE[source.suffix]} linenums=1}}\n{text}\n{fence}\n"
