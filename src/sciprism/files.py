@@ -47,6 +47,23 @@ def write_atomically(path: Path, write: Callable[[BinaryIO], object], writer: st
         sync_folder(path.parent)
 
 
+def append_file(path: Path, part: Path, write: Callable[[BinaryIO, int], object]) -> None:
+    """Let `write` append to a part of a file, flush it to the disk, and rename it; where that fails, the part is kept.
+
+    write: gets the file and the number of bytes that an earlier call left in it.
+    """
+    with explain_write_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("ab") as file:
+            try:
+                write(file, file.tell())
+            finally:
+                file.flush()
+                os.fsync(file.fileno())
+        part.replace(path)
+        sync_folder(path.parent)
+
+
 def write_json(path: Path, value: Any, *, indent: int | None = 1) -> None:
     """Write JSON atomically; an unpaired surrogate becomes a question mark."""
     text = json.dumps(value, indent=indent, ensure_ascii=False) + "\n"

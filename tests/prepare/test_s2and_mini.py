@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from build_data import text
-from sciprism.cli.prepare import prepare
+from sciprism.cli.prepare_benchmarks import prepare
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.mentions import S2andFolders
 from sciprism.errors import InputError

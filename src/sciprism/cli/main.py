@@ -20,6 +20,7 @@ from typer.core import TyperCommand
 
 from sciprism.cli.collection import delete, index, push
 from sciprism.cli.compare import compare, results
+from sciprism.cli.data import data
 from sciprism.cli.dedupe import dedupe
 from sciprism.cli.disambiguate import disambiguate
 from sciprism.cli.embed import embed
@@ -31,7 +32,7 @@ from sciprism.cli.models import describe, export, models
 from sciprism.cli.output import escape_controls, is_json_requested, print_json, show_work
 from sciprism.cli.overlap import overlap
 from sciprism.cli.parts import merge, status
-from sciprism.cli.prepare import prepare
+from sciprism.cli.prepare_benchmarks import prepare
 from sciprism.cli.recommend import recommend
 from sciprism.cli.reproduce import reproduce
 from sciprism.cli.screen import screen
@@ -236,11 +237,19 @@ for command in (*USE, *SCIENCE):
     )
 
 
-GROUPS = {"match": match, "tag": tag, "screen": screen, "prepare": prepare, "tokenizer": tokenizer, "results": results}
+GROUPS = {
+    "match": match,
+    "tag": tag,
+    "screen": screen,
+    "data": data,
+    "prepare": prepare,
+    "tokenizer": tokenizer,
+    "results": results,
+}
 for name, group in GROUPS.items():
     for part in group.registered_commands:
         assert part.callback is not None
-        work = part.callback if name in ("match", "screen") else show_work(f"{name} {part.name}", part.callback)
+        work = part.callback if name in ("match", "screen", "data") else show_work(f"{name} {part.name}", part.callback)
         part.callback, part.cls = with_explained_failures(work, writes=True), Command
         part.short_help = (part.callback.__doc__ or "").partition("\n")[0]
     app.add_typer(group, name=name)

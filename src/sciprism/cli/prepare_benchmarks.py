@@ -1,4 +1,4 @@
-"""`sciprism prepare` scimult, ir, multi-scidocs and s2and-mini: published data and test data; and lexical, a model."""
+"""`sciprism prepare`, and its commands scimult, ir, multi-scidocs, s2and-mini (published, test data) and lexical."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ import typer
 
 from sciprism.cli.options import AsJson, Edges, OutputFolder, ScorePrecision, Seed, check_output_folder, exact_precision
 from sciprism.cli.output import print_preparation
-from sciprism.cli.prepare_training import Fields, Shards
+from sciprism.cli.prepare_training import (
+    Fields,
+    Shards,
+    citations,
+    open_sets,
+    pairs,
+    patients,
+    scirepeval,
+    text,
+)
 
 
 def scimult(
@@ -163,3 +172,9 @@ def lexical(
     note = f"{out}: {width} of {made.dim} dimensions are lexical, measured on {len(texts):,} texts"
     record = {"lexical_dimensions": width, "dimensions": made.dim, "texts": len(texts)}
     print_preparation(Preparation(record=record, notes=[note]), as_json)
+
+
+prepare = typer.Typer(no_args_is_help=True, help="Make training and test data.")
+prepare.command("open")(open_sets)
+for command in (citations, pairs, text, patients, scirepeval, scimult, ir, multi_scidocs, s2and_mini, lexical):
+    prepare.command(command.__name__.replace("_", "-"))(command)

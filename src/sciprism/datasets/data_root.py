@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from sciprism.datasets.published import describe_obtaining
 from sciprism.datasets.rows import DataFile, IdConverter
 from sciprism.drop_report import DropReport
 from sciprism.errors import AbsentDataError, InputError
@@ -37,6 +38,7 @@ class DataRoot:
         path = Path(name) if Path(name).is_absolute() else (self.folder or Path()) / name
         if not path.exists():
             where = f"in {self.folder}" if self.folder else "here; pass --data or set SCIPRISM_DATA"
+            obtain = obtain or describe_obtaining(name, self.folder)
             error = InputError if Path(name).is_absolute() else AbsentDataError  # a custom task names its files
             raise error(f"the data {name!r} are not {where}{f'; {obtain}' if obtain else ''}")
         return path

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from build_data import lines, text
-from sciprism.cli.prepare import prepare
+from sciprism.cli.prepare_benchmarks import prepare
 from sciprism.datasets.data_root import DataRoot
 from sciprism.errors import InputError
 from sciprism.evaluation.suites import suites

@@ -1,0 +1,372 @@
+"""Fetch published data sets into a folder: download, compare checksums, convert, and record what was seen.
+
+The record is the folder's `fetched.json`. A second run does what is left; an interrupted download continues.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import shutil
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, Literal
+
+from sciprism.checksums import read_sealed, write_sealed_json
+from sciprism.datasets.converters import CONVERTERS
+from sciprism.datasets.data_root import PARQUET_REVISION
+from sciprism.datasets.published import PublishedData, PublishedFile
+from sciprism.errors import DamagedFileError, InputError, InterruptedRunError
+from sciprism.files import (
+    PARTIAL_SUFFIX,
+    append_file,
+    create_draft,
+    describe_wrong_path,
+    lock_folder,
+    name_os_error,
+    place_folder,
+    sha256,
+    write_atomically,
+    write_json,
+)
+from sciprism.hub import check_reachable, client_errors, first_line
+from sciprism.limits import describe_excess, limit
+from sciprism.papers.input_file import InputFile
+from sciprism.papers.remote.object_file import ObjectVersion
+from sciprism.papers.remote.objects import RemoteFolder, RemoteObject, find_remote
+
+RECORD, DOWNLOADS = "fetched.json", ".downloads"
+CHUNK = 1 << 20
+SPARE_BYTES = 1 << 24  # that an archive may unpack to, however small it is
+
+Status = Literal["fetched", "complete", "here", "would fetch", "by hand", "cannot be had", "failed"]
+MISSING: tuple[Status, ...] = ("by hand", "cannot be had", "failed")
+OnBytes = Callable[[str, int, int | None], None]  # shows the bytes of a file that are here, of how many
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchOutcome:
+    """What became of a data set. rows: of its files; trusted: downloads whose checksum nobody states."""
+
+    data: PublishedData
+    status: Status
+    detail: str = ""
+    rows: Mapping[str, int] = field(default_factory=dict)
+    trusted: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the outcome as JSON."""
+        facts = {"name": self.data.name, "status": self.status, "detail": self.detail, "rows": dict(self.rows)}
+        return facts | {"size": self.data.size, "licence": self.data.licence, "trusted": list(self.trusted)}
+
+
+def fetch_data(
+    chosen: Sequence[PublishedData],
+    folder: Path,
+    *,
+    dry_run: bool = False,
+    on_bytes: OnBytes = lambda *_: None,
+    on_data: Callable[[FetchOutcome], None] = lambda _: None,
+) -> list[FetchOutcome]:
+    """Fetch data sets into a folder, one after the other; one that fails does not stop the others.
+
+    What is complete is not touched, nor a folder that was not made here. dry_run: nothing is written or asked for.
+    """
+    if dry_run:
+        record = _Record(folder)
+        return [_find_state(data, folder, record) or FetchOutcome(data=data, status="would fetch") for data in chosen]
+    outcomes = []
+    try:
+        with lock_folder(folder):
+            record = _Record(folder)
+            for data in chosen:
+                outcomes.append(_find_state(data, folder, record) or _fetch(data, folder, record, on_bytes))
+                on_data(outcomes[-1])
+    except KeyboardInterrupt:
+        raise InterruptedRunError("what was downloaded is kept, and the same command continues") from None
+    return outcomes
+
+
+def describe_here(data: PublishedData, folder: Path | None) -> Status | None:
+    """Return "complete" for data that were fetched, "here" for others of that name, None for none."""
+    if folder is None:
+        return None
+    state = _find_state(data, folder, _Record(folder))
+    return state.status if state and state.status in ("complete", "here") else None
+
+
+class _Record:
+    """What `fetched.json` of a folder knows: the checksum of each download, and the files of each data set."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / RECORD
+        self.downloads: dict[str, dict[str, Any]] = {}
+        self.data: dict[str, dict[str, Any]] = {}
+        if self._path.is_file():
+            remedy = "delete it, and data are fetched as if for the first time"
+            content, _ = read_sealed(self._path, remedy)
+            try:
+                stored = json.loads(content)
+                self.downloads, self.data = stored["downloads"], stored["data"]
+            except (ValueError, KeyError, TypeError):
+                raise DamagedFileError(f"{self._path} is damaged; {remedy}") from None
+
+    def write(self) -> None:
+        write_sealed_json(self._path, {"downloads": self.downloads, "data": self.data})
+
+
+def _find_state(data: PublishedData, folder: Path, record: _Record) -> FetchOutcome | None:
+    """Return the outcome of data that need not or cannot be fetched, None for others."""
+    path, stored = folder / data.name, record.data.get(data.name)
+    if stored is not None and all((path / name).is_file() for name in stored["files"]):
+        changed = [name for name, known in stored["files"].items() if (path / name).stat().st_size != known["size"]]
+        detail = f"changed since: {', '.join(changed)}" if changed else ""
+        return FetchOutcome(data=data, status="here" if changed else "complete", detail=detail, rows=stored["rows"])
+    if path.is_dir() and any(path.iterdir()) and stored is None:
+        return FetchOutcome(data=data, status="here", detail="not fetched by this command, and left as it is")
+    if data.by_hand or data.absent:
+        status: Status = "by hand" if data.by_hand else "cannot be had"
+        return FetchOutcome(data=data, status=status, detail=data.by_hand or data.absent)
+    return None
+
+
+def _fetch(data: PublishedData, folder: Path, record: _Record, on_bytes: OnBytes) -> FetchOutcome:
+    try:
+        if data.hub:
+            return _fetch_from_hub(data, folder, record)
+        place = folder / DOWNLOADS / data.name
+        trusted = [name for file in data.files for name in _download_all(file, place, record, on_bytes)]
+        rows = _convert(data, place, folder / data.name)
+        files = [path for path in (folder / data.name).rglob("*") if path.is_file()]
+        _store(data, folder, record, files, rows)
+        shutil.rmtree(place, ignore_errors=True)
+        return FetchOutcome(data=data, status="fetched", detail=data.note, rows=rows, trusted=tuple(trusted))
+    except InputError as error:
+        return FetchOutcome(data=data, status="failed", detail=str(error))
+
+
+def _store(data: PublishedData, folder: Path, record: _Record, files: list[Path], rows: dict[str, int]) -> None:
+    known = {
+        path.relative_to(folder / data.name).as_posix(): {"size": path.stat().st_size, "sha256": sha256(path)}
+        for path in sorted(files)
+    }
+    record.data[data.name] = {"converter": data.converter, "files": known, "rows": rows}
+    record.write()
+
+
+def _fetch_from_hub(data: PublishedData, folder: Path, record: _Record) -> FetchOutcome:
+    """Download a data set of the hub, which resumes and compares checksums itself; scripts are not fetched."""
+    from huggingface_hub import snapshot_download
+
+    check_reachable()
+    files: list[Path] = []
+    for revision in (None, PARQUET_REVISION):  # the hub's own copy of data that are published as a script
+        if not files:
+            try:
+                place = folder / data.name
+                snapshot_download(
+                    data.name, repo_type="dataset", revision=revision, local_dir=place, ignore_patterns=["*.py"]
+                )
+            except client_errors() as error:
+                raise InputError(first_line(error)) from error
+            found = [path for path in place.rglob("*") if path.is_file() and not path.name.startswith((".", "README"))]
+            files = [path for path in found if ".cache" not in path.relative_to(place).parts]
+    _store(data, folder, record, files, {})
+    return FetchOutcome(data=data, status="fetched", detail=data.note)
+
+
+# ---- downloads
+
+
+def _download_all(file: PublishedFile, place: Path, record: _Record, on_bytes: OnBytes) -> Iterator[str]:
+    """Download a file, or all files of a folder; yield the names of those whose checksum is taken as theirs."""
+    for found in find_remote(file.url):
+        if isinstance(found, RemoteFolder):
+            for name, remote in found.files.items():
+                if _download(remote, PublishedFile(url=remote.address, name=name), place, record, on_bytes):
+                    yield name
+        elif _download(found, file, place, record, on_bytes):
+            yield file.name
+
+
+def _download(remote: RemoteObject, file: PublishedFile, place: Path, record: _Record, on_bytes: OnBytes) -> bool:
+    """Download a file that is not here yet; return whether its checksum was not known before."""
+    known = record.downloads.get(file.url, {})
+    expected = file.checksum or (known.get("checksum", "") if file.fixed else "")
+    stated = "the manifest" if file.checksum else f"the first download, in {RECORD}"
+    size = remote.version.size
+    if file.size is not None and size is not None and size != file.size:
+        raise InputError(f"{remote}: {size:,} bytes, but the manifest states {file.size:,}; {_CHANGED}")
+    target = place / file.name
+    if not target.is_file():
+        _copy(remote, target, on_bytes)
+    if wrong := describe_wrong_path(target, binary=True):
+        target.unlink()
+        raise InputError(f"{remote}: {wrong}")
+    found = find_checksum(target, expected.partition(":")[0] or "sha256")
+    if expected and found != expected:
+        target.unlink()
+        raise InputError(f"{remote}: its checksum is {found}, but {stated} states {expected}; {_CHANGED}")
+    seen = {"checksum": found, "size": target.stat().st_size, "modified": remote.version.modified}
+    if seen != known:
+        record.downloads[file.url] = seen
+        record.write()
+    return not expected
+
+
+_CHANGED = "the owner has changed the file, or it is not the owner's; see to it before you use it"
+
+
+def _copy(remote: RemoteObject, target: Path, on_bytes: OnBytes) -> None:
+    """Copy an object to a file, from where an interrupted copy of the same version stopped."""
+    version = remote.version
+    part = target.with_name(f"{target.name}.{_name_version(version)}{PARTIAL_SUFFIX}")
+    for other in target.parent.glob(f"{target.name}.*{PARTIAL_SUFFIX}"):  # of versions that are no more
+        if other != part or not _can_resume(version):
+            other.unlink()
+
+    def write(file: BinaryIO, start: int) -> None:
+        with remote.open(buffering=0) as source:
+            if start:
+                source.seek(start)
+            while content := source.read(CHUNK):
+                file.write(content)
+                start += len(content)
+                on_bytes(target.name, start, version.size)
+
+    append_file(target, part, write)
+
+
+def _can_resume(version: ObjectVersion) -> bool:
+    return version.size is not None and bool(version.tag or version.modified)
+
+
+def _name_version(version: ObjectVersion) -> str:
+    return hashlib.sha256(f"{version.size} {version.tag} {version.modified}".encode()).hexdigest()[:8]
+
+
+def find_checksum(path: Path, kind: str) -> str:
+    """Return the checksum of a file, "sha256:..." or of another kind."""
+    with path.open("rb") as file:
+        return f"{kind}:{hashlib.file_digest(file, kind).hexdigest()}"
+
+
+# ---- from downloads to the folder of a data set
+
+
+def _convert(data: PublishedData, place: Path, folder: Path) -> dict[str, int]:
+    """Make the folder of a data set of its downloads; return file -> number of rows."""
+    if not data.converter:
+        _move(place, folder)
+        return {}
+    files: dict[str, bytes] = {}
+    for file in data.files:
+        path = place / file.name
+        files |= read_archive(path, data.members) if is_archive(path) else {file.name: read_whole(path)}
+    try:
+        made = CONVERTERS[data.converter](files)
+    except InputError:
+        raise
+    except (KeyError, ValueError, IndexError, TypeError) as error:
+        fault = f"{type(error).__name__}: {error}"
+        raise InputError(
+            f"{data.name}: its form has changed at its owner's, it cannot be converted ({fault})"
+        ) from None
+    rows = {name: len(content) - name.endswith(".tsv") for name, content in made.items() if isinstance(content, list)}
+    if empty := [name for name, count in rows.items() if not count]:
+        raise InputError(f"{data.name}: no rows for {', '.join(empty)}; its form has changed at its owner's")
+    draft = create_draft(folder)
+    for name, content in made.items():
+        _write(draft / name, content)
+    _move(draft, folder)
+    return rows
+
+
+def _move(draft: Path, folder: Path) -> None:
+    """Rename a draft to its folder; where that is there, because files of it were missing, move the files into it."""
+    if not folder.exists():
+        place_folder(draft, folder)
+        return
+    for path in [path for path in draft.rglob("*") if path.is_file()]:
+        target = folder / path.relative_to(draft)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        path.replace(target)
+    shutil.rmtree(draft, ignore_errors=True)
+
+
+def _write(path: Path, content: Any) -> None:
+    if path.name.endswith(".jsonl.gz"):
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in content)
+        packed = gzip.compress(lines.encode("utf-8", "replace"), mtime=0)  # the same bytes on every run
+        write_atomically(path, lambda file: file.write(packed))
+    elif path.name.endswith(".tsv"):
+        text = "".join("\t".join(map(str, row)) + "\n" for row in content)
+        write_atomically(path, lambda file: file.write(text.encode()))
+    else:
+        write_json(path, content)
+
+
+def is_archive(path: Path) -> bool:
+    """Say whether a file is a zip or tar archive, packed or not."""
+    if zipfile.is_zipfile(path):
+        return True
+    with InputFile(path).binary() as stream:
+        return stream.read(CHUNK)[257:262] == b"ustar"
+
+
+def read_whole(path: Path) -> bytes:
+    """Return the bytes of a file, unpacked where it is gzipped, within the limits of all readers."""
+    with InputFile(path).binary() as stream:
+        return _read_limited(stream, str(path))
+
+
+def read_archive(path: Path, patterns: Sequence[str]) -> dict[str, bytes]:
+    """Return name -> bytes of an archive's files that match a pattern; nothing is unpacked to the disk.
+
+    Raises InputError for a damaged archive, one with names that lead out of it, and one beyond the limits of readers.
+    """
+    try:
+        files = {}
+        for name, size, read in _list_members(path):
+            if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts or "\\" in name:
+                raise InputError(f"{path}: the archive has a file outside of it, {name!r}; do not use it")
+            if any(fnmatchcase(name, pattern) for pattern in patterns):
+                if size > limit("record"):
+                    raise InputError(f"{path}, {name}: {describe_excess('record')}")
+                files[name] = read()
+    except (zipfile.BadZipFile, tarfile.TarError, NotImplementedError, RuntimeError) as error:
+        raise InputError(f"{path}: the archive is damaged ({error}); delete it, and run the command again") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {name_os_error(error)}") from error
+    if not files:
+        raise InputError(f"{path}: no file of the archive matches {', '.join(patterns)}; its form has changed")
+    return files
+
+
+def _list_members(path: Path) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
+    """Yield name, size and a function that reads it, of each file in an archive."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            members = [member for member in archive.infolist() if not member.is_dir()]
+            unpacked = sum(member.file_size for member in members)
+            if unpacked > max(SPARE_BYTES, limit("ratio") * path.stat().st_size):
+                raise InputError(f"{path}: it unpacks to {describe_excess('ratio')}")
+            for member in members:
+                yield member.filename, member.file_size, lambda member=member: archive.read(member)  # type: ignore[misc]
+        return
+    with InputFile(path).binary() as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
+        for entry in archive:  # links and devices are no files
+            if entry.isfile() and (inner := archive.extractfile(entry)) is not None:
+                yield entry.name, entry.size, inner.read
+
+
+def _read_limited(stream: BinaryIO, name: str) -> bytes:
+    content = stream.read(limit("record") + 1)
+    if len(content) > limit("record"):
+        raise InputError(f"{name}: {describe_excess('record')}")
+    return content
