@@ -78,12 +78,12 @@ def fetch_data(
     What is complete is not touched, nor a folder that was not made here. dry_run: nothing is written or asked for.
     """
     if dry_run:
-        record = _Record(folder)
+        record = _FetchRecord(folder)
         return [_find_state(data, folder, record) or FetchOutcome(data=data, status="would fetch") for data in chosen]
     outcomes = []
     try:
         with lock_folder(folder):
-            record = _Record(folder)
+            record = _FetchRecord(folder)
             for data in chosen:
                 outcomes.append(_find_state(data, folder, record) or _fetch(data, folder, record, on_bytes))
                 on_data(outcomes[-1])
@@ -96,11 +96,11 @@ def describe_here(data: PublishedData, folder: Path | None) -> Status | None:
     """Return "complete" for data that were fetched, "here" for others of that name, None for none."""
     if folder is None:
         return None
-    state = _find_state(data, folder, _Record(folder))
+    state = _find_state(data, folder, _FetchRecord(folder))
     return state.status if state and state.status in ("complete", "here") else None
 
 
-class _Record:
+class _FetchRecord:
     """What `fetched.json` of a folder knows: the checksum of each download, and the files of each data set."""
 
     def __init__(self, folder: Path) -> None:
@@ -120,7 +120,7 @@ class _Record:
         write_sealed_json(self._path, {"downloads": self.downloads, "data": self.data})
 
 
-def _find_state(data: PublishedData, folder: Path, record: _Record) -> FetchOutcome | None:
+def _find_state(data: PublishedData, folder: Path, record: _FetchRecord) -> FetchOutcome | None:
     """Return the outcome of data that need not or cannot be fetched, None for others."""
     path, stored = folder / data.name, record.data.get(data.name)
     if stored is not None and all((path / name).is_file() for name in stored["files"]):
@@ -135,7 +135,7 @@ def _find_state(data: PublishedData, folder: Path, record: _Record) -> FetchOutc
     return None
 
 
-def _fetch(data: PublishedData, folder: Path, record: _Record, on_bytes: OnBytes) -> FetchOutcome:
+def _fetch(data: PublishedData, folder: Path, record: _FetchRecord, on_bytes: OnBytes) -> FetchOutcome:
     try:
         if data.hub:
             return _fetch_from_hub(data, folder, record)
@@ -150,7 +150,7 @@ def _fetch(data: PublishedData, folder: Path, record: _Record, on_bytes: OnBytes
         return FetchOutcome(data=data, status="failed", detail=str(error))
 
 
-def _store(data: PublishedData, folder: Path, record: _Record, files: list[Path], rows: dict[str, int]) -> None:
+def _store(data: PublishedData, folder: Path, record: _FetchRecord, files: list[Path], rows: dict[str, int]) -> None:
     known = {
         path.relative_to(folder / data.name).as_posix(): {"size": path.stat().st_size, "sha256": sha256(path)}
         for path in sorted(files)
@@ -159,7 +159,7 @@ def _store(data: PublishedData, folder: Path, record: _Record, files: list[Path]
     record.write()
 
 
-def _fetch_from_hub(data: PublishedData, folder: Path, record: _Record) -> FetchOutcome:
+def _fetch_from_hub(data: PublishedData, folder: Path, record: _FetchRecord) -> FetchOutcome:
     """Download a data set of the hub, which resumes and compares checksums itself; scripts are not fetched."""
     from huggingface_hub import snapshot_download
 
@@ -183,7 +183,7 @@ def _fetch_from_hub(data: PublishedData, folder: Path, record: _Record) -> Fetch
 # ---- downloads
 
 
-def _download_all(file: PublishedFile, place: Path, record: _Record, on_bytes: OnBytes) -> Iterator[str]:
+def _download_all(file: PublishedFile, place: Path, record: _FetchRecord, on_bytes: OnBytes) -> Iterator[str]:
     """Download a file, or all files of a folder; yield the names of those whose checksum is taken as theirs."""
     for found in find_remote(file.url):
         if isinstance(found, RemoteFolder):
@@ -194,7 +194,7 @@ def _download_all(file: PublishedFile, place: Path, record: _Record, on_bytes: O
             yield file.name
 
 
-def _download(remote: RemoteObject, file: PublishedFile, place: Path, record: _Record, on_bytes: OnBytes) -> bool:
+def _download(remote: RemoteObject, file: PublishedFile, place: Path, record: _FetchRecord, on_bytes: OnBytes) -> bool:
     """Download a file that is not here yet; return whether its checksum was not known before."""
     known = record.downloads.get(file.url, {})
     expected = file.checksum or (known.get("checksum", "") if file.fixed else "")
