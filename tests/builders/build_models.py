@@ -4,7 +4,7 @@ import shutil
 
 import torch
 import transformers
-from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
+from transformers import BertConfig, BertModel, MPNetConfig, MPNetModel, RobertaConfig, RobertaModel
 
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
@@ -20,10 +20,12 @@ SHAPE = {
 
 
 def reference(family="bert", *, vocabulary=500, seed=0, **changes):
-    """A BERT or RoBERTa of the reference library whose every weight matters, norms and biases included."""
+    """A BERT, RoBERTa or MPNet of the reference library whose every weight matters, norms and biases included."""
     shape = SHAPE | {"vocab_size": vocabulary} | changes
     if family == "bert":
         model = BertModel(BertConfig(**shape))
+    elif family == "mpnet":
+        model = MPNetModel(MPNetConfig(**{"max_position_embeddings": 514, "pad_token_id": 1} | shape))
     else:
         model = RobertaModel(RobertaConfig(**{"max_position_embeddings": 514} | shape))
     generator = torch.Generator().manual_seed(seed)

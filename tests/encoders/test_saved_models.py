@@ -48,7 +48,7 @@ def saved(make, tmp_path):
     return tmp_path / "saved"
 
 
-@pytest.mark.parametrize("family", ["bert", "roberta"])
+@pytest.mark.parametrize("family", ["bert", "roberta", "mpnet"])
 @pytest.mark.parametrize("pooling, normalize", [("mean", True), ("cls", False), ("last", False)])
 def test_a_saved_model_is_the_same_model(family, pooling, normalize, make, tmp_path):
     template = Template(separator=" ", prompts=PROMPTS)
@@ -69,7 +69,7 @@ def test_a_saved_model_is_the_same_model(family, pooling, normalize, make, tmp_p
         assert np.abs(encoder.encode(TEXTS, role=role) - expected).max() < 1e-5
 
 
-@pytest.mark.parametrize("family", ["bert", "roberta"])
+@pytest.mark.parametrize("family", ["bert", "roberta", "mpnet"])
 def test_a_saved_model_opens_in_transformers(family, make, tmp_path):
     encoder = make(family, pooling="cls")
     encoder.save(tmp_path / "saved")

@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from sciprism.encoders import attention
-from sciprism.encoders.attention import attend_packed, attend_padded
+from sciprism.encoders.attention import RelativePositions, attend_packed, attend_padded
 from sciprism.encoders.layers import seeded_dropout
 from sciprism.encoders.packing import pack
 from sciprism.encoders.transformer import Context, Routed, Transformer, TransformerConfig
@@ -296,6 +296,35 @@ def test_flash_attention_is_used_where_it_is_correct(operator, works, monkeypatc
     assert attention.flash_works(torch.device("cpu")) == works
     assert torch.equal(torch.get_rng_state(), before)
     attention.flash_works.cache_clear()
+
+
+def test_a_bias_by_distance_is_added_to_the_scores():
+    """Packed and padded, forwards and backwards, next to the formula written out."""
+    lengths, generator = (5, 1, 5, 3), torch.Generator().manual_seed(0)
+    query, key, value = (torch.randn(14, 2, 4, generator=generator, requires_grad=True) for _ in range(3))
+    bias = torch.randn(2, 6, 6, generator=generator, requires_grad=True)  # longer than the longest text
+    inputs = (query, key, value, bias)
+    parts = []
+    for q, k, v in zip(*(t.split(lengths) for t in inputs[:3]), strict=True):
+        scores = torch.einsum("qhd,khd->hqk", q, k) / 2 + bias[:, : len(q), : len(q)]
+        parts.append(torch.einsum("hqk,khd->qhd", scores.softmax(dim=-1), v))
+    expected = torch.cat(parts)
+    gradients = torch.autograd.grad(expected.square().sum(), inputs)
+    for attend in (attend_packed, attend_padded):
+        out = attend(query, key, value, queries=lengths, keys=lengths, bias=bias)
+        assert torch.allclose(out, expected, atol=1e-6)
+        found = torch.autograd.grad(out.square().sum(), inputs)
+        assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(found, gradients, strict=True))
+    with seeded_dropout(1, torch.device("cpu")):
+        dropped = attend_packed(query, key, value, queries=lengths, keys=lengths, bias=bias, dropout=1e-9)
+    assert torch.allclose(dropped, expected, atol=1e-6)  # the path that dropout takes on a CPU
+
+
+def test_buckets_of_distances():
+    """The near 8 on each side have their own; 128 and beyond share the last, as 8 x 16^(7/8) = 90.5 and more do."""
+    distances = [0, -1, -7, -8, -11, -12, -90, -91, -128, -500, 1, 7, 8, 500]
+    expected = [0, 1, 7, 8, 8, 9, 14, 15, 15, 15, 17, 23, 24, 31]
+    assert RelativePositions.buckets(torch.tensor(distances)).tolist() == expected
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])

@@ -1,4 +1,4 @@
-"""Scaled dot-product attention: inside each text of a packed batch, and of extra tokens to their text."""
+"""Scaled dot-product attention: inside each text of a packed batch, with a bias, and of extra tokens to their text."""
 
 from __future__ import annotations
 
@@ -11,26 +11,34 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sciprism.encoders.layers import drop
+from sciprism.encoders.layers import build_embedding, drop
 from sciprism.encoders.packing import PackedBatch, copy_integers, copy_tensor
 
 Lengths = tuple[int, ...]
 
 
 def attend_packed(
-    query: Tensor, key: Tensor, value: Tensor, *, queries: Lengths, keys: Lengths, dropout: float = 0.0
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    queries: Lengths,
+    keys: Lengths,
+    dropout: float = 0.0,
+    bias: Tensor | None = None,
 ) -> Tensor:
-    """Return the attention of each text's queries to the same text's keys, softmax(q k^T / sqrt(D)) v.
+    """Return the attention of each text's queries to the same text's keys, softmax(q k^T / sqrt(D) + bias) v.
 
-    query: (Tq, H, D). key, value: (Tk, H, D). queries, keys: number of query and key tokens of each text.
-    Returns (Tq, H, D). On CUDA one call computes all texts: flash attention of variable lengths where the device
-    and the queries allow it, else `attend_padded`. On a CPU one call computes neighbouring texts of equal lengths.
+    query: (Tq, H, D). key, value: (Tk, H, D). queries, keys: number of query and key tokens of each text. bias:
+    (H, L, L) with L from the longest text on; each text gets its first rows and columns. Returns (Tq, H, D). On CUDA
+    one call computes all texts: flash attention of variable lengths where the device and the queries allow it and
+    there is no bias, else `attend_padded`. On a CPU one call computes neighbouring texts of equal lengths.
     """
-    if query.is_cuda and takes_flash(query) and flash_works(query.device):
+    if query.is_cuda and bias is None and takes_flash(query) and flash_works(query.device):
         bounds = _bounds(queries, query.device), _bounds(keys, query.device)
         return attend_flash(query, key, value, bounds, (max(queries), max(keys)), dropout)
     if query.is_cuda and len(queries) > 1:
-        return attend_padded(query, key, value, queries=queries, keys=keys, dropout=dropout)
+        return attend_padded(query, key, value, queries=queries, keys=keys, dropout=dropout, bias=bias)
     parts = []
     q0 = k0 = 0
     for (nq, nk), run in groupby(zip(queries, keys, strict=True)):
@@ -39,33 +47,45 @@ def attend_packed(
         q = query[q0:q1].view(count, nq, *query.shape[1:]).transpose(1, 2)  # (count, H, nq, D)
         k = key[k0:k1].view(count, nk, *key.shape[1:]).transpose(1, 2)
         v = value[k0:k1].view(count, nk, *value.shape[1:]).transpose(1, 2)
-        parts.append(attend_dense(q, k, v, dropout).transpose(1, 2).flatten(0, 1))
+        part = None if bias is None else bias[None, :, :nq, :nk].to(q.dtype)
+        parts.append(attend_dense(q, k, v, dropout, part).transpose(1, 2).flatten(0, 1))
         q0, k0 = q1, k1
     return torch.cat(parts)
 
 
 def attend_padded(
-    query: Tensor, key: Tensor, value: Tensor, *, queries: Lengths, keys: Lengths, dropout: float = 0.0
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    queries: Lengths,
+    keys: Lengths,
+    dropout: float = 0.0,
+    bias: Tensor | None = None,
 ) -> Tensor:
     """Return what `attend_packed` does, with all texts padded to the longest: few calls, which a GPU waits for."""
     query_rows, queried = _padding(queries, query.device)
     key_rows, present = _padding(keys, key.device)
     q = _pad(query, query_rows, queried)
     k, v = _pad(key, key_rows, present), _pad(value, key_rows, present)
-    out = attend_dense(q, k, v, dropout, present[:, None, None])
+    mask = present[:, None, None]  # (texts, 1, 1, Lk)
+    if bias is not None:
+        mask = bias[None, :, : q.shape[2], : k.shape[2]].to(q.dtype).masked_fill(~mask, -math.inf)
+    out = attend_dense(q, k, v, dropout, mask)
     return gather_rows(out.transpose(1, 2).flatten(0, 1), query_rows)
 
 
 def attend_dense(q: Tensor, k: Tensor, v: Tensor, dropout: float, mask: Tensor | None = None) -> Tensor:
     """Return the attention over (..., L, D); on a CPU with this module's dropout: torch's cannot be seeded there.
 
-    mask: which keys each query attends to, of a shape that broadcasts to (..., L, L), None for all.
+    mask: which keys each query attends to, of a shape that broadcasts to (..., L, L), None for all; or numbers that are
+    added to the scores, in the precision of q.
     """
     if dropout == 0.0 or q.is_cuda:
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
     scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
     if mask is not None:
-        scores = scores.masked_fill(~mask, -math.inf)
+        scores = scores.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask
     return drop(torch.softmax(scores, dim=-1), dropout) @ v
 
 
@@ -132,6 +152,38 @@ def _bounds(lengths: Lengths, device: torch.device) -> Tensor:
     """Return the bounds of texts, cached for the other layers: copying to a GPU makes it wait."""
     with torch.inference_mode(False):  # a later pass with gradients may use the cached tensor
         return copy_integers((0, *accumulate(lengths)), device, torch.int32)
+
+
+RELATIVE_BUCKETS, MAX_DISTANCE = 32, 128
+"""MPNet's: the public implementation computes with these numbers, whatever a configuration states."""
+
+
+class RelativePositions(nn.Module):
+    """Bias of attention scores by the distance from query to key, shared by all layers (MPNet, after T5).
+
+    Half of the buckets are for keys before the query, half for keys after it. In each half the nearer distances have
+    a bucket each, the others share one per step of their logarithm, up to `MAX_DISTANCE`.
+    """
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.bias = build_embedding(RELATIVE_BUCKETS, heads)
+
+    def forward(self, length: int) -> Tensor:
+        """Return the bias of texts of up to `length` tokens, (H, length, length), by query and key."""
+        positions = torch.arange(length, device=self.bias.weight.device)
+        buckets = self.buckets(positions[None] - positions[:, None])
+        return self.bias(buckets).permute(2, 0, 1)  # type: ignore[no-any-return]
+
+    @staticmethod
+    def buckets(distances: Tensor) -> Tensor:
+        """Return the bucket of each distance, the key's position less the query's."""
+        half = RELATIVE_BUCKETS // 2
+        exact = half // 2
+        far = distances.abs()
+        steps = torch.log(far.float() / exact) / math.log(MAX_DISTANCE / exact) * (half - exact)
+        shared = exact + steps.clamp(0, half - 1 - exact).long()
+        return half * (distances > 0) + torch.where(far < exact, far, shared)
 
 
 SPARE_TOKENS = 16

@@ -256,7 +256,7 @@ class Encoder(ToolMethods):
     def describe(self) -> dict[str, Any]:
         """Return what is loaded, as JSON values."""
         config, settings = self.model.config, self.settings
-        family = "RoBERTa" if config.first_position else "BERT"
+        family = "MPNet" if config.relative_buckets else "RoBERTa" if config.first_position else "BERT"
         return {
             "name": self.name,
             "backbone": f"{family}, {config.layers} layers, {config.hidden} wide, {config.heads} heads",

@@ -109,6 +109,8 @@ def copy_weights(ours: Transformer, tokenizer: Tokenizer, other: Encoder, layers
     """
     theirs = other.model
     config, other_config = ours.config, theirs.config
+    if bool(other_config.relative_buckets) != bool(config.relative_buckets):
+        raise InputError(f"architecture: {other.name} has relative positions, which a new model has not; copy another")
     fits = (config.hidden, config.heads) == (other_config.hidden, other_config.heads)
     fits = fits and config.intermediate <= other_config.intermediate
     if not fits or len(layers) != config.layers or not all(1 <= n <= other_config.layers for n in layers):
@@ -121,7 +123,8 @@ def copy_weights(ours: Transformer, tokenizer: Tokenizer, other: Encoder, layers
         for block, number in zip(ours.blocks, layers, strict=True):
             block.load_state_dict(_prune_inner_units(theirs.blocks[number - 1].state_dict(), config.intermediate))
         ours.embeddings.norm.load_state_dict(theirs.embeddings.norm.state_dict())
-        _copy_rows(ours.embeddings.segment.weight, theirs.embeddings.segment.weight)
+        if ours.embeddings.segment is not None and theirs.embeddings.segment is not None:
+            _copy_rows(ours.embeddings.segment.weight, theirs.embeddings.segment.weight)
         _copy_rows(
             ours.embeddings.position.weight[config.first_position :],
             theirs.embeddings.position.weight[other_config.first_position :],

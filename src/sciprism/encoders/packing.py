@@ -24,7 +24,8 @@ class PackedBatch:
 
     ids: (T,) with T = sum(lengths). lengths: one per text, in order. routes: one name per text, equal names
     next to each other, so that each route's tokens are one slice. types: (T,) segment ids; None for all zero.
-    on_host: the ids in the host's memory, if they are there.
+    on_host: the ids in the host's memory, if they are there. bias: of attention scores by relative position, of all
+    layers; (H, L, L) where L is the length of the longest text, or more.
     """
 
     ids: Tensor
@@ -32,6 +33,7 @@ class PackedBatch:
     routes: tuple[str, ...]
     types: Tensor | None = None
     on_host: Tensor | None = None
+    bias: Tensor | None = None
 
     def __post_init__(self) -> None:
         if len(self.routes) != len(self.lengths):
@@ -73,7 +75,7 @@ class PackedBatch:
             end = text + len(list(group))
             tokens = slice(self.bounds[text], self.bounds[end])
             types = None if self.types is None else self.types[tokens]
-            part = PackedBatch(self.ids[tokens], self.lengths[text:end], self.routes[text:end], types)
+            part = PackedBatch(self.ids[tokens], self.lengths[text:end], self.routes[text:end], types, bias=self.bias)
             parts.append((route, tokens, part))
             text = end
         return tuple(parts)

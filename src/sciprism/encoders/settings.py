@@ -75,7 +75,7 @@ class EncoderSettings:
 def compute_fingerprint(model: Transformer, tokenizer: Tokenizer, settings: EncoderSettings) -> str:
     """Return a hash of all that decides the vectors: weights, architecture, vocabulary and settings."""
     config = replace(model.config, dropout=0.0, attention_dropout=0.0)
-    shape = {key: value for key, value in asdict(config).items() if key != "lexical" or value}
+    shape = {key: value for key, value in asdict(config).items() if value or key not in ("lexical", "relative_buckets")}
     digest = hashlib.sha256(json.dumps([settings.to_json(), shape], sort_keys=True).encode())
     digest.update(json.dumps(describe_tokenizer(tokenizer)).encode())
     for key, tensor in sorted(model.state_dict().items()):

@@ -11,12 +11,14 @@ A block is BERT's (attention, feed-forward, each with a residual and a LayerNorm
     front         on the word embeddings              SciRepEval control codes, Multi2SPE CLS tokens
     beside        tokens that attend to the text      prism
     lexical       features of a text's words          ours
+    relative      bias of scores by distance          MPNet
 
 Slots hold modules called as `module(x, batch)` that return the shape of x; empty slots are None. The slots
-`context`, `beside` and `lexical` belong to the transformer, `front` to the embeddings. `context` serves all
+`context`, `beside`, `lexical` and `relative` belong to the transformer, `front` to the embeddings. `context` serves all
 layers: `module(model, batch)` returns one `Context` per layer. `beside` holds tokens that the text does not
 attend to; their method passes each layer's keys and values to them, through a `LayerHook`. `lexical` changes
-pooled vectors; it is part of the architecture, since any method may have it. `shared` holds modules that
+pooled vectors; it is part of the architecture, since any method may have it. So is `relative`, which all layers
+share: it applies to pairs of a text's tokens, in the blocks' own attention. `shared` holds modules that
 several layers use. A block's last norm belongs to its feed-forward and may be routed with it. Saved weights
 are named after the slots.
 """
@@ -24,14 +26,14 @@ are named after the slots.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sciprism.encoders.attention import attend_packed, gather_rows
+from sciprism.encoders.attention import RELATIVE_BUCKETS, RelativePositions, attend_packed, gather_rows
 from sciprism.encoders.layers import (
     Dropout,
     Linear,
@@ -52,7 +54,8 @@ class TransformerConfig:
     """The architecture of a backbone, as its `config.json` states it.
 
     first_position: the index of a text's first token in the position table (0 for BERT; 2 for RoBERTa, which
-    leaves the rows up to its padding id unused). lexical: number of directions with lexical features.
+    leaves the rows up to its padding id unused). types: segment embeddings, 0 for none. lexical: number of
+    directions with lexical features. relative_buckets: number of distances with a bias of their own, 0 for none.
     """
 
     vocabulary: int
@@ -69,11 +72,12 @@ class TransformerConfig:
     padding_id: int = 0
     first_position: int = 0
     lexical: int = 0
+    relative_buckets: int = 0
 
     def __post_init__(self) -> None:
         for name in ("vocabulary", "hidden", "layers", "heads", "intermediate", "positions", "types"):
             value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
+            if not isinstance(value, int) or value < (name != "types"):
                 raise InputError(f"{name} is {value!r}, not a whole number above 0")
         for name, most in {"layers": "layers", "vocabulary": "tokens"}.items():
             if getattr(self, name) > limit(most):
@@ -84,6 +88,8 @@ class TransformerConfig:
             raise InputError(f"{self.heads} heads do not divide a width of {self.hidden}")
         if not isinstance(self.lexical, int) or not 0 <= self.lexical < self.hidden:
             raise InputError(f"lexical is {self.lexical!r}, not a number of directions below {self.hidden}")
+        if self.relative_buckets not in (0, RELATIVE_BUCKETS):
+            raise InputError(f"relative_buckets is {self.relative_buckets!r}; known: 0 and {RELATIVE_BUCKETS}")
         if not 0 <= self.padding_id < self.vocabulary or not 0 <= self.first_position < self.positions:
             raise InputError(f"padding id {self.padding_id} is outside the embedding tables")
         if not 0 < self.norm_eps < 1 or not 0 <= self.dropout < 1 or not 0 <= self.attention_dropout < 1:
@@ -126,7 +132,12 @@ class Routed(nn.Module):
 
 
 class SelfAttention(PackableModule[PackedLinear]):
-    """Multi-head self-attention inside each text, without an output map, (T, width) -> (T, width)."""
+    """Multi-head self-attention inside each text, without an output map, (T, width) -> (T, width).
+
+    biased: whether it has the bias of the batch, which the blocks' attentions share.
+    """
+
+    biased = False
 
     def __init__(self, width: int, heads: int, dropout: float) -> None:
         super().__init__()
@@ -157,7 +168,8 @@ class SelfAttention(PackableModule[PackedLinear]):
         if hook is not None:
             hook(x, key, value)
         dropout = self.dropout if self.training else 0.0
-        return attend_packed(query, key, value, queries=batch.lengths, keys=keys, dropout=dropout).flatten(1)
+        bias = batch.bias if self.biased else None
+        return attend_packed(query, key, value, queries=batch.lengths, keys=keys, dropout=dropout, bias=bias).flatten(1)
 
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries, keys and values, each of the shape of x."""
@@ -169,6 +181,8 @@ class SelfAttention(PackableModule[PackedLinear]):
 
 class Attention(SelfAttention):
     """Self-attention with an output map, (T, hidden) -> (T, hidden)."""
+
+    biased = True
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__(config.hidden, config.heads, config.attention_dropout)
@@ -253,7 +267,7 @@ class Embeddings(nn.Module):
         self.first_position = config.first_position
         self.word = build_embedding(config.vocabulary, config.hidden)
         self.position = build_embedding(config.positions, config.hidden)
-        self.segment = build_embedding(config.types, config.hidden)
+        self.segment = build_embedding(config.types, config.hidden) if config.types else None
         self.front: nn.Module | None = None
         self.norm = nn.LayerNorm(config.hidden, eps=config.norm_eps)
         self.dropout = Dropout(config.dropout)
@@ -263,9 +277,15 @@ class Embeddings(nn.Module):
         words = self.word(batch.ids)
         if self.front is not None:
             words = self.front(words, batch)
-        segment = self.segment.weight[0] if batch.types is None else self.segment(batch.types)
-        x = words + self.position(batch.positions + self.first_position) + segment
+        x = self.add_segment(words + self.position(batch.positions + self.first_position), batch.types)
         return self.dropout(self.norm(x))  # type: ignore[no-any-return]
+
+    def add_segment(self, x: Tensor, types: Tensor | None = None) -> Tensor:
+        """Add the embeddings of segments, the first by default, to (..., hidden); a model without them has one."""
+        if self.segment is None:
+            return x
+        added: Tensor = self.segment.weight[0] if types is None else self.segment(types)
+        return x + added
 
 
 class Transformer(nn.Module):
@@ -286,6 +306,7 @@ class Transformer(nn.Module):
         self.lexical: LexicalFeatures | None = None
         if config.lexical:
             self.lexical = LexicalFeatures(config.vocabulary, config.hidden, config.lexical)
+        self.relative = RelativePositions(config.heads) if config.relative_buckets else None
         self.gradient_checkpointing = False
         self.frozen_text = False
 
@@ -298,10 +319,14 @@ class Transformer(nn.Module):
         """
         if contexts is None and self.context is not None:
             contexts = self.context(self, batch)
-        x = self.embeddings(batch)
+        if contexts is not None and self.relative is not None:
+            raise InputError(
+                "a backbone with relative positions cannot have prefixes or instructions; use another method"
+            )
+        x, batch = self._start(batch)
         for number, block in enumerate(self.blocks):
             x = self._run_block(block, x, batch, contexts[number] if contexts else None, hook)
-        return x.float()  # type: ignore[no-any-return]
+        return x.float()
 
     def run_hook(self, batch: PackedBatch, hook: LayerHook) -> None:
         """Pass each layer's keys and values to the hook; the last layer computes only its projections."""
@@ -320,10 +345,15 @@ class Transformer(nn.Module):
 
     def _layer_input(self, batch: PackedBatch, layer: int, hook: LayerHook | None = None) -> Tensor:
         """Return the input of a layer, counted from 1, without a context."""
-        x = self.embeddings(batch)
+        x, batch = self._start(batch)
         for block in self.blocks[: layer - 1]:
             x = self._run_block(block, x, batch, None, hook)
-        return x  # type: ignore[no-any-return]
+        return x
+
+    def _start(self, batch: PackedBatch) -> tuple[Tensor, PackedBatch]:
+        """Return the first layer's input, and the batch with what all layers share."""
+        x = self.embeddings(batch)
+        return x, batch if self.relative is None else replace(batch, bias=self.relative(max(batch.lengths)))
 
     def _run_block(
         self, block: nn.Module, x: Tensor, batch: PackedBatch, context: Context | None, hook: LayerHook | None

@@ -1,4 +1,4 @@
-"""Read and write the public layout of BERT backbones: `config.json` and weights."""
+"""Read and write the public layouts of BERT's family and MPNet: `config.json` and weights."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from sciprism.checksums import hash_file
+from sciprism.encoders.attention import RELATIVE_BUCKETS
 from sciprism.encoders.checkpoints.torch_files import read_torch_file
 from sciprism.encoders.methods.registry import Method
 from sciprism.encoders.transformer import Transformer, TransformerConfig
@@ -25,7 +26,9 @@ from sciprism.files import cache_folder, describe_wrong_path
 from sciprism.text.tokenizer import check_regular, read_json
 
 # supported model types; all but BERT leave the position rows up to the padding id unused
-FAMILIES = ("bert", "roberta", "xlm-roberta", "camembert")
+MPNET = "mpnet"
+FAMILIES = ("bert", "roberta", "xlm-roberta", "camembert", MPNET)
+ARCHITECTURES = {"bert": "BertModel", "roberta": "RobertaModel", MPNET: "MPNetModel"}  # that are written
 ACTIVATION_NAMES = {"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu"}
 
 # our name -> the published name inside the encoder; {n} is the layer
@@ -45,6 +48,15 @@ LAYER = {
     "blocks.{n}.feed_forward.contract": "encoder.layer.{n}.output.dense",
     "blocks.{n}.feed_forward_norm": "encoder.layer.{n}.output.LayerNorm",
 }
+# of MPNet, where it differs
+MPNET_ATTENTION = {
+    "blocks.{n}.attention.query": "encoder.layer.{n}.attention.attn.q",
+    "blocks.{n}.attention.key": "encoder.layer.{n}.attention.attn.k",
+    "blocks.{n}.attention.value": "encoder.layer.{n}.attention.attn.v",
+    "blocks.{n}.attention.output": "encoder.layer.{n}.attention.attn.o",
+    "blocks.{n}.attention_norm": "encoder.layer.{n}.attention.LayerNorm",
+}
+RELATIVE_BIAS = {"relative.bias": "encoder.relative_attention_bias"}
 # field of TransformerConfig -> key of config.json, in the order in which they are written
 FIELDS = {
     "vocabulary": "vocab_size",
@@ -59,6 +71,7 @@ FIELDS = {
     "dropout": "hidden_dropout_prob",
     "attention_dropout": "attention_probs_dropout_prob",
     "padding_id": "pad_token_id",
+    "relative_buckets": "relative_attention_num_buckets",
 }
 REQUIRED = ("vocabulary", "hidden", "layers", "heads", "intermediate", "positions")
 COMPACT = "model.int8.safetensors"
@@ -82,15 +95,21 @@ def read_config(folder: Path) -> TransformerConfig:
     if family not in FAMILIES:
         raise InputError(f"{folder}: model type {family!r} is not supported; known: {', '.join(FAMILIES)}")
     if raw.get("position_embedding_type", "absolute") != "absolute" or raw.get("is_decoder"):
-        raise InputError(f"{folder}: relative positions and decoders are not supported")
+        raise InputError(
+            f"{folder}: relative positions and decoders are not supported; relative positions only of {MPNET}"
+        )
     activation = str(raw.get("hidden_act", "gelu"))
     if activation not in ACTIVATION_NAMES:
         raise InputError(f"{folder}: activation {activation!r} is not supported; known: {', '.join(ACTIVATION_NAMES)}")
     padding_id = raw.get("pad_token_id", 0 if family == "bert" else 1) or 0
+    mpnet = family == MPNET
+    if mpnet and padding_id != 1:
+        raise InputError(f"{folder}: pad_token_id is {padding_id}; MPNet's positions begin after 1")
     if missing := [FIELDS[name] for name in REQUIRED if FIELDS[name] not in raw]:
         raise InputError(f"{folder}/config.json: {missing[0]} is missing")
     fields = {name: raw[key] for name, key in FIELDS.items() if key in raw}
     fields |= {"activation": ACTIVATION_NAMES[activation], "padding_id": padding_id}
+    fields |= {"types": 0, "relative_buckets": raw.get(FIELDS["relative_buckets"], RELATIVE_BUCKETS)} if mpnet else {}
     try:
         first_position = 0 if family == "bert" else padding_id + 1
         return TransformerConfig(**fields, first_position=first_position, lexical=raw.get(LEXICAL, 0))
@@ -196,12 +215,14 @@ def _refuse_unknown(folder: Path, unknown: list[str]) -> None:
 
 def published_names(config: TransformerConfig) -> dict[str, str]:
     """Return the published name of every tensor of a plain backbone, by our name."""
-    layers = range(config.layers)
-    blocks = {ours.format(n=n): theirs.format(n=n) for n in layers for ours, theirs in LAYER.items()}
+    layers, mpnet = range(config.layers), bool(config.relative_buckets)
+    layer = LAYER | (MPNET_ATTENTION if mpnet else {})
+    blocks = {ours.format(n=n): theirs.format(n=n) for n in layers for ours, theirs in layer.items()}
+    tables = {ours: theirs for ours, theirs in EMBEDDINGS.items() if config.types or ours != "embeddings.segment"}
     names = {}
-    for ours, theirs in (EMBEDDINGS | blocks).items():
+    for ours, theirs in (tables | (RELATIVE_BIAS if mpnet else {}) | blocks).items():
         names[f"{ours}.weight"] = f"{theirs}.weight"
-        if not ours.startswith("embeddings.") or ours.endswith(".norm"):
+        if ours.startswith("blocks.") or ours.endswith(".norm"):
             names[f"{ours}.bias"] = f"{theirs}.bias"
     return names
 
@@ -214,14 +235,15 @@ def backbone_state(model: Transformer) -> dict[str, Tensor]:
 
 def backbone_config(config: TransformerConfig) -> dict[str, Any]:
     """Return the `config.json` of this architecture."""
-    family = "roberta" if config.first_position else "bert"
+    family = MPNET if config.relative_buckets else "roberta" if config.first_position else "bert"
+    absent = "types" if family == MPNET else "relative_buckets"
     activation = {ours: theirs for theirs, ours in reversed(ACTIVATION_NAMES.items())}[config.activation]
     return {
-        "architectures": ["RobertaModel" if family == "roberta" else "BertModel"],
+        "architectures": [ARCHITECTURES[family]],
         "model_type": family,
-        **{key: getattr(config, name) for name, key in FIELDS.items()},
+        **{key: getattr(config, name) for name, key in FIELDS.items() if name != absent},
         "hidden_act": activation,
-        "position_embedding_type": "absolute",
+        **({} if family == MPNET else {"position_embedding_type": "absolute"}),
     } | ({LEXICAL: config.lexical} if config.lexical else {})
 
 

