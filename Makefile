@@ -126,4 +126,4 @@ reference: .venv/dev
 	$(BIN)/python docs/make_picture.py
 
 clean:
-	rm -rf out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf out build dist .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

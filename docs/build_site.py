@@ -218,4 +218,4 @@ if __name__ == "__main__":
     problems = check(SITE)
     if problems:
         sys.exit("\n".join([*problems, f"{len(problems)} broken links"]))
-    print(f"wrote {SITE.relative_to(ROOT)}/index.html: all links exist, nothing is loaded from other hosts")
+    print("all links exist, nothing is loaded from other hosts; see it: python -m http.server -d out/site")

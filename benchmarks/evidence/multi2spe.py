@@ -29,7 +29,7 @@ MASKED_LM = "studies/multi2spe-masked-lm"
 FORGOT = (
     "These arms begin with an encoder that is no retriever (docs/studies.md), its weights rounded to 16 bits, and were "
     "trained and scored on a GPU in bfloat16. From all-MiniLM-L6-v2, a finished retriever, every arm lost citations: "
-    "no test (docs/results.md). "
+    "no test (docs/papers/multi2spe.md). "
 )
 CLAIMS = (
     Claim(
