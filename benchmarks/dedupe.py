@@ -25,7 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.fuzz import token_sort_ratio
 from rapidfuzz.process import cdist
-from sciprism.uses.deduplication.candidates import find_candidates
 from scipy.optimize import minimize
 
 from measurement import build_parser, peak_memory_mb, provenance, write_result
@@ -34,6 +33,7 @@ from sciprism.papers.duplicates import find_duplicates
 from sciprism.papers.identity import normalise_words
 from sciprism.uses.deduplication import dedupe
 from sciprism.uses.deduplication.comparison import WEIGHTS, cite, compare, weigh
+from sciprism.uses.deduplication.dedupe import find_candidates
 
 FOLDER = "dedup_sr_libraries"
 POSITIVE = {"equal", "equal, short", "spelling", "like", "abbreviated", "first equal", "part", "more words", "0.9"}

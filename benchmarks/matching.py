@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sciprism.uses.matching.stated_pairs import StatedPairs
 
 from measurement import build_parser, peak_memory_mb, provenance, write_result
 from sciprism import Encoder, Paper, read_papers
@@ -42,6 +41,7 @@ from sciprism.uses.matching.conflicts import ConflictInput, find_conflicts
 from sciprism.uses.matching.expertise import ExpertiseScorer, Profiles, build_profiles
 from sciprism.uses.matching.feasibility import find_assignment
 from sciprism.uses.matching.inputs import NoProgress, encode_papers
+from sciprism.uses.matching.pair_files import StatedPairs
 from sciprism.uses.matching.pair_scores import ScoreSource, VectorScores
 from sciprism.uses.matching.program import ForbiddenPairs, Requirements
 from sciprism.uses.matching.reviewers import NO_AUTHORSHIP
