@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class ShownWarning(UserWarning):
     """Report what a user should know of a run; the command line prints the message alone."""
@@ -43,6 +46,15 @@ class MissingExtraError(InputError):
 
     def __init__(self, extra: str, need: str) -> None:
         super().__init__(f'{need} needs the "{extra}" extra: pip install "sciprism[{extra}]"')
+
+
+@contextmanager
+def import_extra(extra: str, need: str) -> Iterator[None]:
+    """Raise MissingExtraError where a package that is imported inside is not installed."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtraError(extra, need) from error
 
 
 class RunFailedError(RuntimeError):

@@ -21,7 +21,7 @@ from sciprism.cli.output import (
     print_table,
     table_width,
 )
-from sciprism.errors import InputError, InterruptedRunError, MissingExtraError
+from sciprism.errors import InputError, InterruptedRunError, import_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -287,10 +287,8 @@ def replay(
 
 def _draw(replays: list[list[bool]], output: Path) -> None:
     """Draw the recall of each replay over the records screened."""
-    try:
+    with import_extra("train", "a drawing"):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("train", "a drawing") from error
     from sciprism.files import write_atomically
 
     figure = Figure(figsize=(6, 4), layout="constrained")

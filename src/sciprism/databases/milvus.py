@@ -33,7 +33,7 @@ from sciprism.databases.database import (
     shorten_error,
 )
 from sciprism.databases.term_weights import TERMS, SparseVector
-from sciprism.errors import InputError, MissingExtraError, RunFailedError
+from sciprism.errors import InputError, MissingExtraError, RunFailedError, import_extra
 from sciprism.files import explain_write_errors
 
 if TYPE_CHECKING:
@@ -56,10 +56,8 @@ class _MilvusDatabase(VectorDatabase):
     max_rows = MAX_ROWS
 
     def __init__(self, address: Address) -> None:
-        try:
+        with import_extra("milvus", "a Milvus database"):
             from pymilvus.exceptions import MilvusException
-        except ImportError:
-            raise MissingExtraError("milvus", "a Milvus database") from None
         self.address = address
         self.failures: tuple[type[Exception], ...] = (MilvusException, OSError)
         for name in ("pymilvus", "milvus_lite", "grpc._server"):

@@ -32,7 +32,7 @@ from sciprism.databases.database import (
     shorten_error,
 )
 from sciprism.databases.term_weights import SparseVector
-from sciprism.errors import InputError, MissingExtraError, RunFailedError
+from sciprism.errors import InputError, RunFailedError, import_extra
 from sciprism.files import explain_write_errors
 
 if TYPE_CHECKING:
@@ -54,10 +54,8 @@ class _QdrantDatabase(VectorDatabase):
     """Tables in a Qdrant server (key: QDRANT_API_KEY, TLS: QDRANT_TLS), or in a folder."""
 
     def __init__(self, address: Address) -> None:
-        try:
+        with import_extra("qdrant", "a Qdrant database"):
             from qdrant_client.http.exceptions import ApiException
-        except ImportError:
-            raise MissingExtraError("qdrant", "a Qdrant database") from None
         self.address = address
         self.failures: tuple[type[Exception], ...] = (ApiException, OSError, sqlite3.Error, ValueError, RuntimeError)
         self._client = self._connect()

@@ -21,7 +21,7 @@ import numpy as np
 
 from sciprism.arrays import Floats, Rows
 from sciprism.checksums import BLOCK, BlockChecks, Bytes
-from sciprism.errors import DamagedFileError, InputError, MissingExtraError
+from sciprism.errors import DamagedFileError, InputError, import_extra
 from sciprism.files import explain_write_errors, write_atomically, write_json
 from sciprism.index.build_record import IndexChecks, Settings
 from sciprism.index.exact import EXTRA_CANDIDATES, normalize_for
@@ -51,10 +51,8 @@ Progress = Callable[[str, str, int, int | None], None]  # work, unit, how many, 
 
 def import_faiss() -> Any:
     """Return the package; MissingExtraError where it is not installed."""
-    try:
+    with import_extra("scale", "approximate search"):
         import faiss
-    except ImportError:
-        raise MissingExtraError("scale", "approximate search") from None
     return faiss
 
 

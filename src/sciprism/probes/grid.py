@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from sciprism.arrays import Doubles, Floats, Integers, inner_products
-from sciprism.errors import InputError, MissingExtraError
+from sciprism.errors import InputError, import_extra
 from sciprism.parallel import map_threads
 from sciprism.probes.features import check_features
 from sciprism.probes.losses import LOSSES, LossName
@@ -251,11 +251,9 @@ def _search_with_sklearn(
 
 
 def _build_sklearn_search(settings: ProbeSettings) -> Any:
-    try:
+    with import_extra("bench", 'the probe solver "sklearn"'):
         from sklearn.model_selection import GridSearchCV
         from sklearn.svm import LinearSVC, LinearSVR
-    except ImportError as error:
-        raise MissingExtraError("bench", 'the probe solver "sklearn"') from error
     margins = LOSSES[settings.loss].margins
     model = LinearSVC() if margins else LinearSVR(epsilon=0.0)
     options = {"fit_intercept": settings.intercept, "max_iter": settings.iterations, "random_state": settings.seed}

@@ -16,7 +16,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from sciprism.errors import InputError, MissingExtraError
+from sciprism.errors import InputError, import_extra
 
 if TYPE_CHECKING:
     from accelerate import PartialState
@@ -113,10 +113,8 @@ class Processes:
         return float(total)
 
     def _start(self, device: str | None) -> PartialState:
-        try:
+        with import_extra("train", "training in several processes"):
             from accelerate import PartialState
-        except ImportError as error:
-            raise MissingExtraError("train", "training in several processes") from error
         # The optimizer imports it later, and its default arguments would then keep the process group alive.
         import torch.distributed.nn  # noqa: F401
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from sciprism.arrays import Floats
 from sciprism.encoders.encoder import compute_pairwise_similarity, compute_similarity
 from sciprism.encoders.protocols import EncoderProtocol
-from sciprism.errors import InputError, MissingExtraError
+from sciprism.errors import InputError, import_extra
 from sciprism.evaluation.results import folder_name
 from sciprism.evaluation.systems import display_name
 from sciprism.formats import Format, Role
@@ -46,10 +46,8 @@ class MtebEncoder:
     @property
     def mteb_model_meta(self) -> Any:
         """Return the model's name, fingerprint (as its revision), width and distance."""
-        try:
+        with import_extra("mteb", "a run of mteb's tasks"):
             from mteb.models.model_meta import ModelMeta, ScoringFunction
-        except ImportError as error:
-            raise MissingExtraError("mteb", "a run of mteb's tasks") from error
         name = display_name(self.encoder)
         about = {
             "name": name if name.count("/") == 1 else f"local/{folder_name(name)}",

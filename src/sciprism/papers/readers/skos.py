@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
 
-from sciprism.errors import InputError, MissingExtraError
+from sciprism.errors import InputError, import_extra
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import label_readers
 from sciprism.papers.readers.vocabularies import (
@@ -49,10 +49,8 @@ _MAX_ENTITY_CHARS = 300  # vocabularies abbreviate IRIs by entities
 )
 def read_skos(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRecord]:
     """Yield every skos:Concept that has a name, before the first fault of the file; needs rdflib."""
-    try:
+    with import_extra("labels", f"reading the vocabulary {file.path}"):
         import rdflib
-    except ImportError:
-        raise MissingExtraError("labels", f"reading the vocabulary {file.path}") from None
     graph = rdflib.Graph()
     fault = _parse_graph(graph, file)
     for named in rdflib.Dataset(store=graph.store).graphs():  # JSON-LD, TriG and N-Quads may name graphs

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
-from sciprism.errors import InputError, MissingExtraError
+from sciprism.errors import InputError, import_extra
 from sciprism.papers.remote.object_file import (
     CONTINUES,
     FIRST_BLOCK,
@@ -41,11 +41,9 @@ class HttpStore:
     """Files of web servers; proxies and `.netrc` hold, and the headers of fsspec's settings (`FSSPEC_HTTP`)."""
 
     def __init__(self) -> None:
-        try:
+        with import_extra("scale", "reading https:// addresses"):
             import requests
             from fsspec.config import conf
-        except ImportError:
-            raise MissingExtraError("scale", "reading https:// addresses") from None
         chosen = conf.get("http", {})
         self._session = requests.Session()
         self._session.mount("http://", requests.adapters.HTTPAdapter(pool_maxsize=CONNECTIONS))

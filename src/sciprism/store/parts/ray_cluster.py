@@ -17,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from sciprism.errors import InputError, MissingExtraError
+from sciprism.errors import InputError, import_extra
 
 CONNECT_SECONDS = 5.0  # longest wait for a port
 ANSWER_SECONDS = 20.0  # longest wait for a cluster behind an open port; most of it is the start of a process that asks
@@ -71,10 +71,8 @@ class RayCluster:
 
         Raises InputError where no cluster answers, and MissingExtraError.
         """
-        try:
+        with import_extra("ray", "a run on a Ray cluster"):
             import ray
-        except ImportError:
-            raise MissingExtraError("ray", "a run on a Ray cluster") from None
         if ray.is_initialized():
             yield
             return

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Doubles, Floats, Rows
-from sciprism.errors import InputError, MissingExtraError
+from sciprism.errors import InputError, import_extra
 from sciprism.metrics.predictions import b_cubed, b_cubed_f1
 from sciprism.papers.bibliographic_fields import parse_name
 from sciprism.papers.records import Signature
@@ -199,10 +199,8 @@ def _select_columns(train: MentionPairs, groups: frozenset[str] | None, excluded
 def _train_trees(
     train: MentionPairs, dev: MentionPairs, columns: Rows, settings: TreeSettings, seed: int
 ) -> BoostedTrees:
-    try:
+    with import_extra("bench", "author disambiguation"):
         import lightgbm
-    except ModuleNotFoundError:
-        raise MissingExtraError("bench", "author disambiguation") from None
     fixed = {
         "objective": "binary",
         "metric": "auc",
@@ -259,10 +257,8 @@ def build_dendrograms(
 
     features: returns the features of pairs of rows; called once for all models, on large batches of pairs.
     """
-    try:
+    with import_extra("bench", "author disambiguation"):
         from scipy.cluster.hierarchy import linkage
-    except ModuleNotFoundError:
-        raise MissingExtraError("bench", "author disambiguation") from None
     rows = tuple(blocks.values())
     linkages: list[list[Doubles]] = [[] for _ in models]
     for batch in _batches(rows):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Doubles, Integers, Rows
-from sciprism.errors import MissingExtraError, RunFailedError
+from sciprism.errors import RunFailedError, import_extra
 
 Mask = NDArray[np.bool_]
 
@@ -265,10 +265,8 @@ class _Model:
         integers: how many of the first are integral. interior: any optimal solution will do, not only a basic one;
         an interior point method is many times faster where rows are dense.
         """
-        try:
+        with import_extra("match", "an assignment"):
             import highspy
-        except ImportError as error:
-            raise MissingExtraError("match", "an assignment") from error
         rows, columns, numbers = (np.concatenate(parts) for parts in zip(*self._entries, strict=True))
         order = np.argsort(columns, kind="stable")
         program = highspy.HighsLp()
