@@ -25,8 +25,8 @@ from scipy.sparse import csr_array, diags_array
 from measurement import build_parser, peak_memory_mb, provenance, write_result
 from sciprism.drop_report import DropReport
 from sciprism.papers import Paper, read_papers
-from sciprism.prepare.samplers.graph_embedding import default_steps, embed_graph
 from sciprism.prepare.samplers.sampling import references
+from sciprism.prepare.samplers.scincl import default_steps, embed_graph
 from sciprism.prepare.sources.citation_graph import CitationGraph, Rows
 from synthetic_graph import build_synthetic_graph
 

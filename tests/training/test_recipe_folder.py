@@ -7,8 +7,7 @@ import pytest
 from build_sources import write_recipe
 from sciprism.errors import InputError
 from sciprism.training.plan import plan_training
-from sciprism.training.recipe_file import read_recipe
-from sciprism.training.recipe_folder import list_recipes, read_tables
+from sciprism.training.recipe_file import list_recipes, read_recipe, read_tables
 
 BASE = """
 name = "base"

@@ -111,7 +111,7 @@ def _run(plan: Plan, display: AbstractContextManager[Hooks], as_json: bool) -> N
 
 
 def _print_recipes(as_json: bool) -> None:
-    from sciprism.training.recipe_folder import list_recipes, recipes_folder
+    from sciprism.training.recipe_file import list_recipes, recipes_folder
 
     folders = {folder.resolve(): folder for folder in (recipes_folder(), Path("recipes")) if folder is not None}
     recipes = list_recipes(folders.values())

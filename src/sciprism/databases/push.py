@@ -13,6 +13,7 @@ import numpy as np
 from sciprism.arrays import Rows
 from sciprism.databases.address import Address, open_database
 from sciprism.databases.check import SpaceCheck, check_space
+from sciprism.databases.collection import PaperHashColumns, RowBuilder, read_hashes
 from sciprism.databases.database import Hashes, TableSchema, VectorDatabase
 from sciprism.databases.record import (
     TERM_MAP,
@@ -25,7 +26,6 @@ from sciprism.databases.record import (
     read_record,
     write_record,
 )
-from sciprism.databases.rows import PaperHashColumns, RowBuilder, read_hashes
 from sciprism.databases.term_weights import TermStatistics, read_frequencies, read_statistics
 from sciprism.errors import InputError
 from sciprism.index import lexical

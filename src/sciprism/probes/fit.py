@@ -13,10 +13,9 @@ from torch import Tensor
 from sciprism.arrays import Doubles, Floats, Integers
 from sciprism.errors import InputError
 from sciprism.parallel import map_threads
-from sciprism.probes.descent import Descent
 from sciprism.probes.features import PerProblemRows, add_constant_column, check_features, row_space
 from sciprism.probes.losses import LOSSES, LossName, ProbeLoss, SlackBlock
-from sciprism.probes.solver import TOLERANCE, Problems, Solver, Weights, split_intercept
+from sciprism.probes.solver import TOLERANCE, Descent, Problems, Solver, Weights, split_intercept
 from sciprism.probes.targets import Probe, ProbeTargets, read_targets
 
 MAX_STACKED = 1 << 25  # numbers in the stacked features of subsets that are solved together: 128 MiB

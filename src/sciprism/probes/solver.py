@@ -6,6 +6,7 @@ is the weight of an additional feature that is 1 everywhere, and counts in |w|^2
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,9 +16,227 @@ from torch import Tensor
 
 from sciprism.arrays import Doubles, Floats, Integers
 from sciprism.parallel import map_threads
-from sciprism.probes.descent import Descent, Solution
 from sciprism.probes.features import PrincipalBasis, add_constant_column
 from sciprism.probes.losses import ProbeLoss, SlackBlock
+
+MAX_ITERATIONS = 2000
+PATIENCE = 150  # iterations without a gap smaller by a tenth after which a problem ends: its precision is exhausted
+GAP_SHARE = 0.75  # share of the tolerance that the gap itself may use; the rest is for rounding
+NARROWING = 0.75  # factor of a corner's width when its centre moves
+SLOPE_SHARE = 0.5  # a step is long enough when its slope is this share of the slope at the start
+TINY = 1e-300
+MAX_TRIALS = 40  # step lengths per line search: each at least halves the bounds; most searches need one or two
+MIN_FINISHED_SHARE = 1 / 16  # finished problems are removed once they are this share of all: removal copies the others
+HISTORY = 10  # pairs of steps and gradient changes that are stored; 30 needed as many iterations as 10
+
+
+class LbfgsHistory:
+    """The last steps of each problem and the changes of its gradient over them."""
+
+    def __init__(self) -> None:
+        self._pairs: deque[tuple[Tensor, Tensor, Tensor]] = deque(maxlen=HISTORY)
+
+    def add(self, step: Tensor, change: Tensor) -> None:
+        """Add a step and the change of the gradient, both (p, r)."""
+        product = torch.linalg.vecdot(step, change)
+        inverse = torch.where(product > 0, 1 / product, 0)  # 0: the pair is ignored
+        self._pairs.append((step, change, inverse.nan_to_num(0, 0, 0)))
+
+    def keep(self, remaining: Tensor) -> None:
+        """Drop the problems that are False in a mask (p,)."""
+        self._pairs = deque(
+            ((step[remaining], change[remaining], inverse[remaining]) for step, change, inverse in self._pairs),
+            maxlen=HISTORY,
+        )
+
+    def direction(self, gradient: Tensor, scale: Tensor) -> Tensor:
+        """Return -H gradient (p, r); scale (p, r) is the diagonal of H before any step is stored."""
+        rest = gradient.clone()
+        shares: list[Tensor] = []
+        for step, change, inverse in reversed(self._pairs):
+            shares.append(inverse * torch.linalg.vecdot(step, rest))
+            rest.addcmul_(shares[-1][:, None], change, value=-1)
+        rest *= scale
+        for (step, change, inverse), share in zip(self._pairs, reversed(shares), strict=True):
+            rest.addcmul_((share - inverse * torch.linalg.vecdot(change, rest))[:, None], step)
+        return rest.neg_()
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """Weights (p, r), and the relative duality gap of each problem (p,)."""
+
+    weights: Tensor
+    gaps: Tensor
+
+
+class Descent:
+    """The state of one batch of problems with one loss; its tensors have one row per problem.
+
+    weights (p, r): the start; the blocks' slacks must belong to them. costs (p,): C.
+    spectrum: eigenvalues of the sum of x x^T over all rows, (r,) or (p, r); features must be in the
+    eigenvectors' coordinates. rows: number of rows of the spectrum. `widths` (p,): of the rounded corners.
+    """
+
+    def __init__(
+        self, loss: ProbeLoss, blocks: list[SlackBlock], weights: Tensor, *, costs: Tensor, spectrum: Tensor, rows: int
+    ) -> None:
+        self.loss, self.blocks, self.weights, self.costs = loss, blocks, weights, costs * loss.weight
+        self.curvatures, self.rows, self.widths = spectrum / max(1, rows), rows, self._initial_widths()
+        count = len(weights)
+        self.original_ids = torch.arange(count)
+        self.history = LbfgsHistory()
+        self.dual_weights = torch.zeros_like(weights)
+        zeros = torch.zeros(count, dtype=torch.double)
+        self.loss_sums, self.slack_gaps, self.curved_rows = zeros, zeros.clone(), zeros.clone()
+        self.best_primal = torch.full((count,), torch.inf, dtype=torch.double)
+        self.best_dual = torch.full((count,), -torch.inf, dtype=torch.double)
+        self.best = weights.clone()
+        self.reference_gaps = torch.full((count,), torch.inf, dtype=torch.double)
+        self.last_progress = torch.zeros(count, dtype=torch.long)
+
+    def _initial_widths(self) -> Tensor:
+        """Return the first widths: at w = 0 most rows are on the curve, so that the first directions are in scale."""
+        count, dtype = len(self.weights), self.weights.dtype
+        if self.loss.margins:
+            return torch.full((count,), 2.0 if self.loss.cornered else 1.0, dtype=dtype)
+        sums, rows = torch.zeros(count, dtype=dtype), torch.zeros(count, dtype=dtype)
+        for block in self.blocks:
+            sums.index_add_(0, block.members, block.slack.abs().sum(1))
+            rows[block.members] += block.slack.shape[1]
+        return torch.where(sums > 0, 2 * sums / rows, 1)
+
+    def solve(self, tolerance: float) -> Solution:
+        """Descend until every relative gap is below tolerance or no longer improves."""
+        count = len(self.weights)
+        solution = Solution(torch.zeros_like(self.weights), torch.full((count,), torch.inf, dtype=torch.double))
+        self._update_sums()
+        for iteration in range(MAX_ITERATIONS):
+            gaps = self._update_gaps(iteration)
+            finished = (gaps <= GAP_SHARE * tolerance) | (iteration - self.last_progress > PATIENCE)
+            if iteration == MAX_ITERATIONS - 1:
+                finished[:] = True
+            if finished.any() and int(finished.sum()) >= MIN_FINISHED_SHARE * len(finished):
+                self._remove_finished(finished, gaps, solution)
+                if finished.all():
+                    break
+            if self.loss.cornered:
+                self._recentre()
+            self._step()
+        return solution
+
+    def _update_gaps(self, iteration: int) -> Tensor:
+        """Update the best weights and bounds, and return each problem's relative gap."""
+        square, apart = norms(self.weights), norms(self.weights - self.dual_weights)
+        primal = square / 2 + self.costs * self.loss_sums
+        dual = primal - apart / 2 - self.costs * self.slack_gaps
+        better = primal < self.best_primal
+        self.best[better] = self.weights[better]
+        self.best_primal = torch.minimum(self.best_primal, primal)
+        self.best_dual = torch.maximum(self.best_dual, dual)
+        gaps = self.best_primal - self.best_dual
+        progress = gaps < 0.9 * self.reference_gaps
+        self.reference_gaps[progress], self.last_progress[progress] = gaps[progress], iteration
+        return torch.where(gaps > 0, gaps / self.best_primal.clamp_min(TINY), 0)
+
+    def _remove_finished(self, finished: Tensor, gaps: Tensor, solution: Solution) -> None:
+        """Store the solutions of the finished problems and drop these."""
+        original_ids, remaining = self.original_ids[finished], ~finished
+        solution.weights[original_ids] = self.best[finished]
+        solution.gaps[original_ids] = gaps[finished] + self._rounding(finished)
+        for block in self.blocks:
+            block.keep(remaining)
+        self.history.keep(remaining)
+        for name, value in list(vars(self).items()):
+            shared = name == "curvatures" and value.ndim == 1
+            if isinstance(value, Tensor) and not shared:
+                setattr(self, name, value[remaining])
+
+    def _rounding(self, chosen: Tensor) -> Tensor:
+        """Estimate what rounding may add to the relative gap of the chosen problems (p,).
+
+        A score is a sum of products of about |x| |w| in total; its error is that times the precision. Such
+        errors nearly cancel over the rows, but at a corner each one adds loss. This matters where most loss
+        has vanished.
+        """
+        weight = (2 * self.loss_sums).sqrt()
+        if self.loss.cornered:
+            weight = self.curved_rows + self.rows**0.5
+        lengths = (self.curvatures.sum(-1) * norms(self.best)).sqrt()
+        errors = 2 * torch.finfo(self.best.dtype).eps * self.costs * weight * lengths
+        return (errors / self.best_primal.clamp_min(TINY))[chosen]
+
+    def _recentre(self) -> None:
+        """Move the centres of problems whose gap comes from the rounded corners, and narrow the corners."""
+        moved = norms(self.weights - self.dual_weights) / 2 <= self.costs * self.slack_gaps
+        if not moved.any():
+            return
+        for block in self.blocks:
+            block.recentre(self.widths, moved)
+        self.widths = torch.where(moved, self.widths * NARROWING, self.widths)
+        self._update_sums(moved)
+
+    def _step(self) -> None:
+        """Take one step of the length that the line search finds, and update the gradients."""
+        gradient = self.weights - self.dual_weights
+        share = (self.costs * self.curved_rows).to(gradient.dtype) / self.widths
+        direction = self.history.direction(gradient, 1 / (1 + share[:, None] * self.curvatures))
+        lengths = self._line_search(gradient, direction).to(gradient.dtype)
+        step = lengths[:, None] * direction
+        self.weights = self.weights + step
+        for block in self.blocks:
+            block.advance(lengths)
+        self._update_sums()
+        self.history.add(step, self.weights - self.dual_weights - gradient)
+
+    def _line_search(self, gradient: Tensor, direction: Tensor) -> Tensor:
+        """Return step lengths (p,): Newton's method between bounds, on a slope that rises block by block."""
+        for block in self.blocks:
+            block.set_direction(direction)
+        start, along = dots(gradient, direction), dots(self.weights, direction)
+        square = norms(direction)
+        lengths = torch.ones(len(start), dtype=torch.double)
+        low, high = torch.zeros_like(lengths), torch.full_like(lengths, torch.inf)
+        chosen, open_ = None, torch.ones_like(lengths, dtype=torch.bool)
+        for _ in range(MAX_TRIALS):
+            falls, bends = torch.zeros_like(lengths), torch.zeros_like(lengths)
+            for block in self.blocks:
+                members, fall, bend = block.slope(lengths, self.widths, chosen)
+                falls.index_add_(0, members, fall)
+                bends.index_add_(0, members, bend)
+            slope = along + lengths * square - self.costs * falls
+            chosen = open_ = open_ & (slope.abs() > SLOPE_SHARE * start.abs())
+            if not open_.any():
+                break
+            low = torch.where(open_ & (slope < 0), lengths, low)
+            high = torch.where(open_ & (slope >= 0), lengths, high)
+            newton = lengths - slope / (square + self.costs / self.widths * bends)
+            middle = torch.where(high.isinf(), 2 * lengths, (low + high) / 2)
+            lengths = torch.where(open_, torch.where((newton > low) & (newton < high), newton, middle), lengths)
+        return lengths
+
+    def _update_sums(self, chosen: Tensor | None = None) -> None:
+        """Update the sums and gradients of all problems, or of the chosen ones."""
+        stale = torch.ones(len(self.weights), dtype=torch.bool) if chosen is None else chosen
+        sums = (self.loss_sums, self.slack_gaps, self.curved_rows, self.dual_weights)
+        for total in sums:
+            total[stale] = 0
+        for block in self.blocks:
+            members, *block_sums = block.sums(self.widths, chosen)
+            for total, of_block in zip(sums, block_sums, strict=True):
+                total.index_add_(0, members, of_block)
+        self.dual_weights[stale] *= self.costs[stale, None].to(self.dual_weights.dtype)
+
+
+def dots(left: Tensor, right: Tensor) -> Tensor:
+    """Return the dot products of the rows of two matrices (p, r) -> (p,), in double precision."""
+    products: Tensor = torch.linalg.vecdot(left, right)
+    return products.double()
+
+
+def norms(rows: Tensor) -> Tensor:
+    """Return the squared norm of each row (p, r) -> (p,), in double precision."""
+    return dots(rows, rows)
 
 
 @dataclass(frozen=True, slots=True)

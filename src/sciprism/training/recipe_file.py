@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from sciprism.errors import InputError
+from sciprism.files import describe_wrong_path
+from sciprism.registry import most_similar
 from sciprism.training.optimizers import OptimizerSettings, Schedule
 from sciprism.training.recipe import Architecture, Evaluation, ModelSettings, Recipe, SourceSpec, Stage
-from sciprism.training.recipe_folder import EXCLUSIVE, find_recipe, merge_tables, name_item, read_tables
 from sciprism.training.recipe_tables import RecipeTable
 
 TABLES: dict[str, type[RecipeTable]] = {
@@ -136,3 +138,159 @@ def _format_errors(path: Path, error: ValidationError) -> str:
             wrong = f"{details['msg'].removeprefix('Value error, ')}{value}"
         lines.append(f"{path}: {where}: {wrong}")
     return "\n".join(lines)
+
+
+PACKAGE = Path(__file__).parents[1]
+SUFFIX = ".toml"
+EXCLUSIVE = {"steps": "epochs", "epochs": "steps"}
+"""A stage states one of the two; stating one removes the other that it would inherit."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeSummary:
+    """A recipe's file, its name and reference, and the first line of its comment."""
+
+    path: str
+    name: str
+    reference: str
+    comment: str
+
+
+def recipes_folder() -> Path | None:
+    """Return the folder of the recipes: of an installed package, else of the clone; None without any."""
+    places = (PACKAGE / "recipes", PACKAGE.parents[1] / "recipes")
+    return next((place for place in places if place.is_dir()), None)
+
+
+def find_recipe(path: Path) -> Path:
+    """Return an existing file as it is, else the recipe of that name that comes with sciprism, else the path."""
+    return path if path.is_absolute() or path.exists() else _find_shipped(path) or path
+
+
+def _find_shipped(name: Path) -> Path | None:
+    """Return the recipe of a name that comes with sciprism, None where there is none."""
+    folder = recipes_folder()
+    path = folder and folder / f"{_name(name)}{SUFFIX}"
+    return path if path is not None and path.is_file() else None
+
+
+def list_recipes(folders: Iterable[Path]) -> list[RecipeSummary]:
+    """Return the recipes below some folders; files that cannot be read or have no stages are none."""
+    summaries = []
+    for path in (path for folder in folders for path in sorted(folder.rglob(f"*{SUFFIX}"))):
+        try:
+            tables = read_tables(path)
+        except InputError:
+            continue
+        if "stages" in tables:
+            first = path.read_text(encoding="utf-8").partition("\n")[0]
+            comment = first.removeprefix("#").strip() if first.startswith("#") else ""
+            name, reference = (str(tables.get(key, "")) for key in ("name", "reference"))
+            summaries.append(RecipeSummary(str(path), name, reference, comment))
+    return summaries
+
+
+def read_tables(path: Path, extended_by: Sequence[Path] = ()) -> dict[str, Any]:
+    """Return the tables of a recipe's file, merged into those of the recipe that it `extends`.
+
+    The base is a file NAME.toml in the same folder, or else a recipe of that name that comes with sciprism.
+    `removes` lists paths of its keys, stages and sources that are left out, before `merge_tables`. extended_by:
+    the files that lead to this one. Raises InputError with file and chain for a recipe that is unknown, cannot
+    be read, or extends itself.
+    """
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(_describe_unknown_recipe(path)) from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{path}: {describe_wrong_path(path) or error}") from error
+    name, removed = tables.pop("extends", None), tables.pop("removes", [])
+    if name is None:
+        if removed:
+            raise InputError(f'{path}: removes leaves out what a base has; name the base: extends = "RECIPE"')
+        return tables
+    if not isinstance(name, str) or not isinstance(removed, list):
+        raise InputError(f"{path}: extends is the name of a recipe, and removes a list of paths")
+    chain = [*extended_by, path]
+    base_path = _find_base(name, path)
+    steps = " -> ".join(map(str, [*chain, base_path]))
+    if base_path.resolve() in [file.resolve() for file in chain]:
+        raise InputError(f"{path}: extends = {name!r} leads back to itself: {steps}")
+    if not base_path.exists():
+        raise InputError(f"{path}: extends = {name!r}: {_describe_unknown_recipe(base_path)} (chain: {steps})")
+    base = read_tables(base_path, chain)
+    for key in removed:
+        _remove(base, str(key), f"{path}: removes {key!r}: {base_path.name}")
+    return {**base, **{key: merge_tables(base.get(key), value, by_name=True) for key, value in tables.items()}}
+
+
+def merge_tables(base: Any, table: Any, *, by_name: bool = False) -> Any:
+    """Return a table with the values of a base that it does not state, and so for the tables in it.
+
+    A table with another `name` than the base's (an objective, a schedule) inherits nothing. by_name: lists of
+    tables (stages, sources) are merged by the names of their items, new ones at the end; else they replace the
+    base's, as all other values do.
+    """
+    if by_name and _is_list_of_tables(base) and _is_list_of_tables(table):
+        merged, positions = list(base), {name_item(item): number for number, item in enumerate(base)}
+        for item in table:
+            position = positions.get(name_item(item))
+            if position is None:
+                merged.append(item)
+            else:
+                merged[position] = merge_tables(merged[position], item, by_name=True)
+        return merged
+    if not isinstance(base, dict) or not isinstance(table, dict):
+        return table
+    if "name" in base and table.get("name", base["name"]) != base["name"]:
+        return table
+    replaced = {EXCLUSIVE[key] for key in table if key in EXCLUSIVE}
+    inherited = {key: value for key, value in base.items() if key not in replaced}
+    return inherited | {key: merge_tables(inherited.get(key), table[key], by_name=by_name) for key in table}
+
+
+def name_item(item: dict[str, Any]) -> str:
+    """Return the name of a stage or source, by default that of its file."""
+    return str(item.get("name") or Path(item.get("file", "")).stem)
+
+
+def _is_list_of_tables(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
+
+
+def _find_base(name: str, path: Path) -> Path:
+    """Return the file of the recipe that a file extends, which may not exist."""
+    neighbour = path.parent / f"{name.removesuffix(SUFFIX)}{SUFFIX}"
+    is_base = neighbour.is_file() and neighbour.resolve() != path.resolve()
+    return neighbour if is_base else _find_shipped(Path(name)) or neighbour
+
+
+def _remove(tables: dict[str, Any], key: str, where: str) -> None:
+    """Delete a key, a stage or a source of a recipe; `where` begins the InputError for one that is not there."""
+    *parents, last = key.split(".")
+    table: Any = tables
+    for step in [*parents, last]:
+        names = list(table) if isinstance(table, dict) else []
+        if _is_list_of_tables(table):
+            names = [name_item(item) for item in table]
+        if step not in names:
+            raise InputError(f"{where} has no {step!r} there; it has {', '.join(names) or 'no keys'}")
+        at: Any = step if isinstance(table, dict) else names.index(step)
+        table, owner = table[at], table
+    del owner[at]
+
+
+def _describe_unknown_recipe(path: Path) -> str:
+    """Return that there is no such recipe, the nearest to its name, and all that come with sciprism."""
+    folder = recipes_folder()
+    if folder is None:
+        return f"{path}: no such recipe; this installation has none, they are in recipes/ of the repository"
+    names = [file.relative_to(folder).with_suffix("").as_posix() for file in sorted(folder.rglob(f"*{SUFFIX}"))]
+    near = ", ".join(most_similar(_name(path), names))
+    return (
+        f"{path}: no such recipe; the nearest: {near}; all: {', '.join(names)}; `sciprism train --list` describes them"
+    )
+
+
+def _name(path: Path) -> str:
+    return path.as_posix().removeprefix("recipes/").removesuffix(SUFFIX)
