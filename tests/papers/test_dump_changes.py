@@ -23,9 +23,9 @@ from build_dumps import (
 from sciprism.errors import InputError
 from sciprism.papers import Paper, ReadReport, read_papers
 from sciprism.papers.input_file import ReadOptions
-from sciprism.papers.last_records import LastRecords
 from sciprism.papers.read import list_paper_files, read_changes
 from sciprism.papers.records import Deletion, Place
+from sciprism.store.embed_files import LastRecords
 
 STEPS = [
     [(number, f"Title {number}") for number in range(1, 9)],

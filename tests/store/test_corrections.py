@@ -18,9 +18,9 @@ from folders import snapshot
 from kill_switch import killed_after
 from sciprism.errors import InputError
 from sciprism.papers.division import PartNumber
-from sciprism.papers.last_records import LastRecords
 from sciprism.papers.records import Deletion, Paper
 from sciprism.store import CollectionLayout, EmbedReport, StoredCollection, embed
+from sciprism.store.embed_files import LastRecords
 from sciprism.store.parts import PartInput, embed_part
 
 LAYOUT = CollectionLayout(dtype="int8", shard_size=10)
