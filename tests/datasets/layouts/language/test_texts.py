@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from build_data import lines, text
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.language.parts import PartFiles, read_records
-from sciprism.datasets.layouts.language.texts import PAIR_COLUMNS, LabelledTexts
+from sciprism.datasets.layouts.language.texts import LabelledTexts
 from sciprism.errors import InputError
 
 FILES = PartFiles(folders=("set", "set_hf"))
@@ -55,10 +55,10 @@ def test_a_header_is_no_row(tmp_path):
 
 def test_numbers_of_pairs(tmp_path):
     rows = "index\tsentence1\tsentence2\tscore\n3\ta\tb\t2.4\n4\tc\td\t0\n"
-    data = read(tables(tmp_path, rows), columns=PAIR_COLUMNS, pairs=True, target="number")
+    data = read(tables(tmp_path, rows), columns=("id", "sentence1", "sentence2", "label"), pairs=True, target="number")
     assert data.texts[0] == ("a", "b") and data.targets == [2.4, 0.0] * 2
     with pytest.raises(InputError, match=r"line 2: 'x' is not a number"):
-        read(tables(tmp_path, rows.replace("2.4", "x")), columns=PAIR_COLUMNS, pairs=True, target="number")
+        read(tables(tmp_path, rows.replace("2.4", "x")), columns=("id", "sentence1", "sentence2", "label"), pairs=True, target="number")
 
 
 @pytest.mark.parametrize(

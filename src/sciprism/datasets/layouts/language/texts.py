@@ -33,7 +33,6 @@ FIRST_FIELDS = ("sentence1", "question", "QUESTION", "sentence", "text")
 SECOND_FIELDS = ("sentence2", "context", "contexts", "CONTEXTS")
 TARGET_FIELDS = ("label", "score", "answer", "final_decision")
 TEXT_COLUMNS = ("id", "sentence", "label")
-PAIR_COLUMNS = ("id", "sentence1", "sentence2", "label")
 
 
 class LabelledText(NamedTuple):
