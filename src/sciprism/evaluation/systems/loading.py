@@ -26,7 +26,8 @@ from sciprism.evaluation.systems import (
 )
 from sciprism.evaluation.systems.aspire import AspireSystem
 from sciprism.evaluation.systems.bm25 import BM25System
-from sciprism.evaluation.systems.bridge import BridgeEncoder, StaticEncoder
+from sciprism.evaluation.systems.bridge import BridgeEncoder
+from sciprism.evaluation.systems.static import StaticEncoder
 from sciprism.formats import Format, Role
 from sciprism.text.template import FIELDS, Item, Template
 

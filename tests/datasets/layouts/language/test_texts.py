@@ -58,7 +58,12 @@ def test_numbers_of_pairs(tmp_path):
     data = read(tables(tmp_path, rows), columns=("id", "sentence1", "sentence2", "label"), pairs=True, target="number")
     assert data.texts[0] == ("a", "b") and data.targets == [2.4, 0.0] * 2
     with pytest.raises(InputError, match=r"line 2: 'x' is not a number"):
-        read(tables(tmp_path, rows.replace("2.4", "x")), columns=("id", "sentence1", "sentence2", "label"), pairs=True, target="number")
+        read(
+            tables(tmp_path, rows.replace("2.4", "x")),
+            columns=("id", "sentence1", "sentence2", "label"),
+            pairs=True,
+            target="number",
+        )
 
 
 @pytest.mark.parametrize(
