@@ -245,6 +245,18 @@ def test_links_of_an_archive_are_no_files(tmp_path):
     assert read_archive(path, ["npl/*"]) == {"npl/rlv-ass": b""}
 
 
+def test_all_files_of_a_folder_are_fetched_as_they_are(server, manifest, tmp_path):
+    files = {"/scidocs/mag/train.csv": b"pid,class_label\n", "/scidocs/recomm/a b.json": b"{}"}
+    server.restart(dict(files), drops=[3, 1])
+    data = manifest("/scidocs/", name="scidocs", converter="")
+    (done,) = fetch_data(data, tmp_path / "data")
+    assert done.status == "fetched" and len(done.trusted) == 2
+    stored = {path.name: path.read_bytes() for path in (tmp_path / "data" / "scidocs").rglob("*") if path.is_file()}
+    assert sorted(stored.values()) == sorted(files.values()) and (tmp_path / "data" / "scidocs" / "mag").is_dir()
+    server.restart()
+    assert fetch_data(data, tmp_path / "data")[0].status == "complete" and not server.requests
+
+
 def test_what_a_person_put_there_is_left_alone(server, manifest, tmp_path):
     folder = tmp_path / "data" / "ir_npl"
     folder.mkdir(parents=True)
@@ -363,7 +375,7 @@ def test_data_sets_of_the_hub_are_fetched_by_its_client_without_scripts(tmp_path
     server.shutdown()
     assert done.stdout.split() == ["fetched", "complete"], done.stderr
     files = {path.name for path in (tmp_path / "data" / "group" / "set").rglob("*") if path.is_file()}
-    assert "test.jsonl" in files and "load.py" not in files
+    assert files == {"test.jsonl"} and not (tmp_path / "data" / ".downloads" / "group" / "set").exists()
     assert list(DataRoot(tmp_path / "data").rows("group/set", "default", split="test")) == [{"a": 1}]
 
 

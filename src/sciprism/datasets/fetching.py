@@ -160,23 +160,25 @@ def _store(data: PublishedData, folder: Path, record: _FetchRecord, files: list[
 
 
 def _fetch_from_hub(data: PublishedData, folder: Path, record: _FetchRecord) -> FetchOutcome:
-    """Download a data set of the hub, which resumes and compares checksums itself; scripts are not fetched."""
+    """Download a data set of the hub, whose client resumes and compares checksums itself; scripts are not fetched."""
     from huggingface_hub import snapshot_download
 
     check_reachable()
-    files: list[Path] = []
+    place = folder / DOWNLOADS / data.name
     for revision in (None, PARQUET_REVISION):  # the hub's own copy of data that are published as a script
-        if not files:
-            try:
-                place = folder / data.name
-                snapshot_download(
-                    data.name, repo_type="dataset", revision=revision, local_dir=place, ignore_patterns=["*.py"]
-                )
-            except client_errors() as error:
-                raise InputError(first_line(error)) from error
-            found = [path for path in place.rglob("*") if path.is_file() and not path.name.startswith((".", "README"))]
-            files = [path for path in found if ".cache" not in path.relative_to(place).parts]
-    _store(data, folder, record, files, {})
+        try:
+            snapshot_download(
+                data.name, repo_type="dataset", revision=revision, local_dir=place, ignore_patterns=["*.py"]
+            )
+        except client_errors() as error:
+            raise InputError(first_line(error)) from error
+        files = [path.relative_to(place) for path in place.rglob("*") if path.is_file()]
+        files = [path for path in files if not path.parts[0].startswith((".", "README"))]
+        if files:
+            break
+    shutil.rmtree(place / ".cache", ignore_errors=True)  # the client's notes for resuming
+    _move(place, folder / data.name)
+    _store(data, folder, record, [folder / data.name / path for path in files], {})
     return FetchOutcome(data=data, status="fetched", detail=data.note)
 
 
@@ -290,6 +292,7 @@ def _convert(data: PublishedData, place: Path, folder: Path) -> dict[str, int]:
 def _move(draft: Path, folder: Path) -> None:
     """Rename a draft to its folder; where that is there, because files of it were missing, move the files into it."""
     if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
         place_folder(draft, folder)
         return
     for path in [path for path in draft.rglob("*") if path.is_file()]:
