@@ -19,8 +19,8 @@ CEILINGS = {  # command: (files, returns); returns vary with threads and progres
     "embed": (47, 131),
     "search": (35, 88),
     "evaluate": (60, 208),
-    "tag": (51, 138),
-    "match": (59, 180),
+    "tag": (50, 138),
+    "match": (58, 180),
     "recommend": (50, 122),
     "prepare": (29, 76),
 }

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.probes import ProbeSettings, grid_search
-from sciprism.probes.targets import plain_folds, stratified_folds
+from sciprism.probes.features import plain_folds, stratified_folds
 
 GRID = (1e-3, 1e-1, 10.0)
 

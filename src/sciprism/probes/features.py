@@ -1,4 +1,4 @@
-"""Rows of features for the solver's products, and features in the coordinates of their principal directions.
+"""What a probe is fitted to: features, also in the coordinates of their principal directions, and targets.
 
 In these coordinates the sum of x x^T over all rows is diagonal, and so, nearly, is the curvature of any probe
 on a subset of the rows. A diagonal preconditioner then saves nine iterations in ten; lengths of weights do
@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sciprism.arrays import Floats, inner_products
+from sciprism.arrays import Doubles, Floats, Integers, inner_products
 from sciprism.errors import InputError
 from sciprism.parallel import map_threads
 
@@ -163,3 +164,158 @@ def row_space(features: Tensor) -> tuple[Tensor, Tensor]:
     sound = values > NEGLIGIBLE * values[..., -1:].clamp_min(1e-300)
     scale = torch.where(sound, values.rsqrt(), 0)
     return vectors * scale[..., None, :], torch.where(sound, values, 0)
+
+
+TargetKind = Literal["classes", "labels", "values"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeTargets:
+    """Targets as the solver needs them: columns (k, n), +-1 or real, one per problem.
+
+    kind "classes": one class per row; truth (n,) indexes `classes`, and columns are one against the rest
+    (one column for two classes: the second against the first). "labels": truth (n, k) of 0 and 1.
+    "values": truth (n, k) of float64.
+    """
+
+    kind: TargetKind
+    columns: Floats
+    truth: NDArray[Any]
+    classes: NDArray[Any] | None = None
+
+    def groups(self) -> list[Integers]:
+        """Return the groups of columns that share one choice of C: all classes; each label or value alone."""
+        numbers = np.arange(len(self.columns))
+        return [numbers] if self.kind == "classes" else list(numbers[:, None])
+
+    def constant(self) -> Integers:
+        """Return the numbers of the labels that are the same in every row."""
+        if self.kind != "labels":
+            return np.zeros(0, np.int64)
+        return np.flatnonzero((self.columns == self.columns[:, :1]).all(axis=1))
+
+
+def read_targets(targets: NDArray[Any], rows: int, margins: bool) -> ProbeTargets:
+    """Return targets (n,) or (n, k) as the solver needs them; margins: the loss needs signs, not numbers.
+
+    With margins, one dimension means classes (any values) and two mean multi-labels (0/1 or False/True).
+    """
+    if targets.ndim not in (1, 2) or len(targets) != rows or not targets.size:
+        raise InputError(f"targets have shape {targets.shape}; give one row for each of the {rows} rows of features")
+    if not margins:
+        values = np.asarray(targets, np.float64).reshape(rows, -1)
+        if not np.isfinite(values).all():
+            raise InputError("targets hold NaN or infinity; remove these rows")
+        return ProbeTargets("values", np.ascontiguousarray(values.T, np.float32), values)
+    if targets.ndim == 2:
+        if not np.isin(targets, (0, 1)).all():
+            raise InputError("a matrix of labels must hold only 0 and 1; give classes as one column")
+        present = targets.astype(bool)
+        return ProbeTargets("labels", _signs(present.T), present)
+    classes, numbers = np.unique(targets, return_inverse=True)
+    if len(classes) < 2:
+        raise InputError(f"all {rows} rows are of the class {classes[0]}; a probe needs two classes")
+    positive = np.arange(len(classes))[-1:] if len(classes) == 2 else np.arange(len(classes))
+    return ProbeTargets("classes", _signs(numbers == positive[:, None]), numbers.astype(np.int64), classes)
+
+
+def _signs(present: NDArray[np.bool_]) -> Floats:
+    return np.ascontiguousarray(np.where(present, 1, -1), np.float32)
+
+
+def assign_folds(targets: ProbeTargets, folds: int) -> Integers:
+    """Return the fold of each row: (1, n), or (k, n) if every label has its own folds."""
+    if targets.kind == "values":
+        return plain_folds(len(targets.truth), folds)[None]
+    if targets.kind == "classes":
+        return stratified_folds(targets.truth, folds)[None]
+    constant = set(targets.constant().tolist())
+    return np.stack(
+        [
+            plain_folds(len(targets.truth), folds) if number in constant else stratified_folds(column, folds)
+            for number, column in enumerate(targets.truth.T)
+        ]
+    )
+
+
+def plain_folds(rows: int, folds: int) -> Integers:
+    """Return the fold of each row (n,): contiguous, the first folds larger by one (KFold)."""
+    _check_folds(rows, folds)
+    sizes = np.full(folds, rows // folds)
+    sizes[: rows % folds] += 1
+    return np.repeat(np.arange(folds), sizes)
+
+
+def stratified_folds(labels: NDArray[Any], folds: int) -> Integers:
+    """Return the fold of each row (n,), every class spread evenly (StratifiedKFold).
+
+    Number of rows of a class per fold: all rows, sorted by class (in order of first occurrence), are dealt to
+    the folds in turn. Which rows: a class's rows, in their order, fill its share of the first fold, then of
+    the second, and so on.
+    """
+    _check_folds(len(labels), folds)
+    _, first, classes = np.unique(labels, return_index=True, return_inverse=True)
+    counts = np.bincount(classes)
+    if (counts < folds).all():
+        raise InputError(
+            f"every class has fewer rows than there are folds ({folds}); give more rows or use fewer folds"
+        )
+    fold_of_row = np.empty(len(labels), np.int64)
+    dealt = 0
+    for number in np.argsort(first):
+        shares = np.bincount((dealt + np.arange(counts[number])) % folds, minlength=folds)
+        fold_of_row[classes == number] = np.repeat(np.arange(folds), shares)
+        dealt += int(counts[number])
+    return fold_of_row
+
+
+def _check_folds(rows: int, folds: int) -> None:
+    if folds < 2 or folds > rows:
+        raise InputError(f"{folds} folds of {rows} rows; give at least 2 folds and as many rows")
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Vectors (k, d) and intercepts (k,) of the decision functions, and their kind.
+
+    classes: the values that a probe of kind "classes" predicts, ascending; two classes share one vector.
+    """
+
+    kind: TargetKind
+    vectors: Floats
+    intercepts: Floats
+    classes: NDArray[Any] | None = None
+
+    def decide(self, features: NDArray[np.floating]) -> Floats:
+        """Return the decision values (n, k) of features (n, d)."""
+        rows = torch.from_numpy(check_features(features))
+        return np.asarray(inner_products(rows, torch.from_numpy(self.vectors)).numpy() + self.intercepts)
+
+    def predict(self, features: NDArray[np.floating]) -> NDArray[Any]:
+        """Return, of features (n, d), classes (n,), labels (n, k) of 0 and 1, or values (n, k).
+
+        The class has the highest decision value, the lowest class among equals. A label is predicted where
+        its decision value is above 0.
+        """
+        decisions = self.decide(features)
+        if self.kind == "values":
+            return decisions
+        if self.kind == "labels":
+            return (decisions > 0).astype(np.int64)
+        assert self.classes is not None
+        return self.classes[choose_classes(decisions)]
+
+
+def build_probe(targets: ProbeTargets, vectors: Doubles, intercepts: Doubles) -> Probe:
+    """Return the probe of weights (k, d) and intercepts (k,); constant labels stay constant."""
+    constant = targets.constant()
+    vectors[constant], intercepts[constant] = 0, targets.columns[constant, 0]
+    return Probe(targets.kind, vectors.astype(np.float32), intercepts.astype(np.float32), targets.classes)
+
+
+def choose_classes(decisions: NDArray[np.floating]) -> NDArray[np.int64]:
+    """Return the class numbers (..., n) of decision values (..., n, k); k = 1 means two classes."""
+    if decisions.shape[-1] == 1:
+        return (decisions[..., 0] > 0).astype(np.int64)
+    highest: NDArray[np.int64] = decisions.argmax(axis=-1)
+    return highest

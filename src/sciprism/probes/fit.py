@@ -13,10 +13,17 @@ from torch import Tensor
 from sciprism.arrays import Doubles, Floats, Integers
 from sciprism.errors import InputError
 from sciprism.parallel import map_threads
-from sciprism.probes.features import PerProblemRows, add_constant_column, check_features, row_space
+from sciprism.probes.features import (
+    PerProblemRows,
+    Probe,
+    ProbeTargets,
+    add_constant_column,
+    check_features,
+    read_targets,
+    row_space,
+)
 from sciprism.probes.losses import LOSSES, LossName, ProbeLoss, SlackBlock
 from sciprism.probes.solver import TOLERANCE, Descent, Problems, Solver, Weights, split_intercept
-from sciprism.probes.targets import Probe, ProbeTargets, read_targets
 
 MAX_STACKED = 1 << 25  # numbers in the stacked features of subsets that are solved together: 128 MiB
 MAX_STACKED_ROWS = 512  # rows up to which subsets are stacked; larger subsets are solved one by one

@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 from sciprism.arrays import Doubles, Floats, Integers, inner_products
 from sciprism.errors import InputError, import_extra
 from sciprism.parallel import map_threads
-from sciprism.probes.features import check_features
-from sciprism.probes.losses import LOSSES, LossName
-from sciprism.probes.solver import TOLERANCE, Problems, Solver, Weights
-from sciprism.probes.targets import (
+from sciprism.probes.features import (
     Probe,
     ProbeTargets,
     assign_folds,
     build_probe,
+    check_features,
     choose_classes,
     read_targets,
 )
+from sciprism.probes.losses import LOSSES, LossName
+from sciprism.probes.solver import TOLERANCE, Problems, Solver, Weights
 
 SolverName = Literal["sciprism", "sklearn"]
 

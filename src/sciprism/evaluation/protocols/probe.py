@@ -25,8 +25,8 @@ from sciprism.evaluation.item_scores import (
 from sciprism.evaluation.systems import System, encode_rows
 from sciprism.evaluation.task import EvaluationContext, ProtocolResult, protocols
 from sciprism.probes import LossName, Probe, ProbeSettings, fit_probes, grid_search
+from sciprism.probes.features import stratified_folds
 from sciprism.probes.grid import SolverName
-from sciprism.probes.targets import stratified_folds
 
 Metric = Literal[
     "f1_macro", "f1_micro", "f1_binary", "accuracy", "average_precision", "kendall_tau", "spearman", "pearson", "r2"
