@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from measurement import build_parser, format_ratio, interleave, provenance, ratio, write_result
+from measurement import CLOCKS, build_parser, format_ratio, interleave, provenance, ratio, write_result
 
 MODEL = "all-MiniLM-L6-v2"
 MAX_LENGTH = 256
@@ -63,14 +63,19 @@ def load_contender(name: str) -> Callable[[list[str]], np.ndarray]:
 
 
 def load_product(name: str) -> Callable[[], object]:
-    """Return the function that multiplies two large matrices in the precision of a contender of ours, by oneDNN."""
-    dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[OURS[name]]
-    left, right = torch.ones(SIDE, SIDE, dtype=dtype), torch.ones(SIDE, SIDE, dtype=dtype)
-    try:
-        packed = torch.ops.mkldnn._reorder_linear_weight(right)
-    except RuntimeError:  # without instructions for bfloat16 oneDNN has no such product
-        return lambda: [left @ right for _ in range(PRODUCTS)]
-    return lambda: [torch.ops.mkldnn._linear_pointwise(left, packed, None, "none", [], "") for _ in range(PRODUCTS)]
+    """Return the function that multiplies two large matrices in a contender's precision, as its layers do."""
+    from sciprism.encoders.layers import PackedLinear
+    from sciprism.encoders.settings import PRECISIONS
+
+    dtype = PRECISIONS[OURS[name]]
+    layer, left = PackedLinear(torch.ones(SIDE, SIDE), None, "none", dtype), torch.ones(SIDE, SIDE, dtype=dtype)
+
+    @torch.inference_mode()
+    def multiply() -> None:
+        for _ in range(PRODUCTS):
+            layer(left)
+
+    return multiply
 
 
 def agreement(ours: np.ndarray, reference: np.ndarray) -> dict[str, float]:
@@ -102,7 +107,7 @@ def peak_memory(name: str, args: argparse.Namespace) -> float:
     return round(int(done.stdout) / 1024, 1)
 
 
-def measure(texts: list[str], threads: int, rounds: int) -> dict[str, Any]:
+def measure(texts: list[str], threads: int, rounds: int, clock: str) -> dict[str, Any]:
     """Time all contenders with so many threads; report rates, ratios and agreement."""
     from sciprism import Encoder
     from sciprism.encoders.speed import count_operations
@@ -115,7 +120,7 @@ def measure(texts: list[str], threads: int, rounds: int) -> dict[str, Any]:
         return lambda: vectors.update({name: runs[name](texts)})
 
     products = {f"product of {name}": load_product(name) for name in OURS}
-    seconds = interleave({name: keep(name) for name in runs} | products, rounds)
+    seconds = interleave({name: keep(name) for name in runs} | products, rounds, clock)
     operations, rows = count_operations(Encoder.load(MODEL, max_length=MAX_LENGTH, device="cpu"), texts), {}
     for name in runs:
         times = seconds[name]
@@ -159,6 +164,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--instructions", choices=list(LIMITS), help="use no newer ones")
+    parser.add_argument(
+        "--clock", choices=list(CLOCKS), default="wall", help="processor: for one thread, on busy cores"
+    )
     parser.add_argument("--alone", help=argparse.SUPPRESS)
     args = parser.parse_args()
     limits = LIMITS.get(args.instructions, {})
@@ -180,7 +188,8 @@ def main() -> None:
         papers=len(texts),
         instructions=args.instructions or "all",
         rounds=args.rounds,
-        threads={str(n): measure(texts, n, args.rounds) for n in args.threads},
+        clock=args.clock,
+        threads={str(n): measure(texts, n, args.rounds, args.clock) for n in args.threads},
         peak_memory_mb={name: peak_memory(name, args) for name in (*PEERS, *OURS)},
     )
     print_result(result)

@@ -30,13 +30,24 @@ def normalize_rows(vectors: Floats) -> Floats:
 def inner_products(left: Tensor, right: Tensor) -> Tensor:
     """Multiply every row of left (m, d) with every row of right (n, d), both float32 -> (m, n).
 
-    On AMD processors torch sends float32 products to a library that uses half of the machine; oneDNN, in the
-    same wheel, uses all of it. Its operator is the one that torch's compiler emits for a linear layer, on plain
-    matrices. Where a build of torch lacks it, the ordinary product gives the same numbers.
+    On AMD processors with AVX-512 torch sends float32 products to a library that uses half of the machine; oneDNN,
+    in the same wheel, uses all of it. Its operator is the one that torch's compiler emits for a linear layer, on
+    plain matrices. Where a build of torch lacks it, the ordinary product gives the same numbers.
     """
-    if onednn_works() and left.device.type == "cpu" and len(left) and len(right):
+    if onednn_works() and not mkl_is_faster() and left.device.type == "cpu" and len(left) and len(right):
         return _onednn(left, right)
     return left @ right.T
+
+
+@cache
+def mkl_is_faster() -> bool:
+    """Return whether torch's own float32 products, by MKL, are faster than oneDNN's: without AVX-512 they are.
+
+    There oneDNN's product takes 1.15 times as long, and with its fused GELU 1.5 times (results/encode-avx2.json).
+    """
+    import torch
+
+    return torch.backends.mkl.is_available() and torch.backends.cpu.get_cpu_capability() == "AVX2"
 
 
 @cache

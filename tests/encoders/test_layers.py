@@ -8,6 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from sciprism.arrays import mkl_is_faster
 from sciprism.encoders import layers
 from sciprism.encoders.layers import ACTIVATIONS, FUSED, Linear, PackedLinear, onednn_works
 
@@ -28,16 +29,35 @@ def tensors():
     return tuple(torch.randn(*shape, generator=generator) for shape in ((37, 24), (40, 24), (40,)))
 
 
-def test_this_machine_runs_the_fast_path():
+@pytest.fixture
+def onednn(monkeypatch):
+    """Choose oneDNN's products on every processor, also where MKL's are faster."""
+    monkeypatch.setattr(layers, "mkl_is_faster", lambda: False)
+
+
+def test_this_machine_runs_the_fast_path(onednn):
     """Else the tests below compare the fallback with itself."""
     if not onednn_works(torch.float32):
         pytest.skip("this build of torch has no prepacked oneDNN product")
     assert PackedLinear(torch.eye(3), torch.zeros(3), "gelu", torch.float32).packed
 
 
+@pytest.mark.parametrize(
+    ("newest", "mkl", "faster"), [("AVX2", True, True), ("AVX2", False, False), ("AVX512", True, False)]
+)
+def test_float32_is_left_to_mkl_where_avx2_is_the_newest(newest, mkl, faster, monkeypatch):
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: newest)
+    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: mkl)
+    assert mkl_is_faster.__wrapped__() == faster
+    monkeypatch.setattr(layers, "mkl_is_faster", lambda: faster)
+    for dtype in (torch.float32, torch.bfloat16):
+        chosen = onednn_works(dtype) and not (faster and dtype is torch.float32)
+        assert PackedLinear(torch.eye(3), None, "none", dtype).packed == chosen
+
+
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_fast_and_plain_agree(activation, dtype, tensors, monkeypatch):
+def test_fast_and_plain_agree(activation, dtype, tensors, onednn, monkeypatch):
     x, weight, bias = tensors
     fast = PackedLinear(weight, bias, activation, dtype)
     assert fast.packed == (activation in FUSED and onednn_works(dtype))
@@ -54,6 +74,8 @@ def test_fast_and_plain_agree(activation, dtype, tensors, monkeypatch):
 
 
 def test_half_precision_compiles_for_few_numbers_of_rows(monkeypatch):
+    if not onednn_works(torch.bfloat16):
+        pytest.skip("oneDNN has no bfloat16 product on this processor")
     layer, run, rows = PackedLinear(torch.eye(8), None, "none", torch.bfloat16), torch.ops.mkldnn._linear_pointwise, []
     monkeypatch.setattr(torch.ops.mkldnn, "_linear_pointwise", lambda x, *more: rows.append(len(x)) or run(x, *more))
     for count in range(1, 200, 9):
@@ -114,7 +136,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 @torch.no_grad()
-def test_packed_weights_follow_changes(change, tensors):
+def test_packed_weights_follow_changes(change, tensors, onednn):
     x, weight, _ = tensors
     layer = Linear(24, 40)
     layer.prepare(torch.float32)

@@ -151,6 +151,7 @@ def test_nothing_to_search_and_nothing_asked() -> None:
 
 @pytest.mark.parametrize(("m", "n", "d"), [(1, 1, 1), (1, 700, 384), (100, 333, 384), (5, 1, 17), (0, 3, 4)])
 def test_the_fast_product_agrees_with_the_plain_one(monkeypatch: pytest.MonkeyPatch, m: int, n: int, d: int) -> None:
+    monkeypatch.setattr(arrays, "mkl_is_faster", lambda: False)
     left, right = torch.randn(m, d), torch.randn(n, d)
     fast = arrays.inner_products(left, right)
     monkeypatch.setattr(arrays, "onednn_works", lambda: False)
@@ -160,6 +161,7 @@ def test_the_fast_product_agrees_with_the_plain_one(monkeypatch: pytest.MonkeyPa
 
 
 def test_search_is_the_same_without_the_fast_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrays, "mkl_is_faster", lambda: False)
     numbers = np.random.default_rng(2)
     vectors, queries = numbers.normal(size=(4000, 48)).astype(np.float32), numbers.normal(size=(9, 48))
     fast = topk(queries.astype(np.float32), [Matrix(vectors)], 10)

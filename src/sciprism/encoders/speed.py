@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from sciprism.arrays import mkl_is_faster
 from sciprism.encoders.checkpoints.folder import TEXT
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.layers import PackedLinear
@@ -79,8 +80,9 @@ def _describe_path(precision: str, device: torch.device, features: set[str]) -> 
     if device.type != "cpu":
         return f"torch on {torch.cuda.get_device_name(device) if device.type == 'cuda' else device}"
     packed = PackedLinear(torch.eye(4), None, "none", PRECISIONS[precision]).packed
+    plain = "MKL" if precision == "float32" and mkl_is_faster() else "torch"
     best = [name for name in FEATURES[precision] if name in features][:1]
-    return ", ".join(["oneDNN, weights packed" if packed else "torch", *best])
+    return ", ".join(["oneDNN, weights packed" if packed else plain, *best])
 
 
 def _build_product(device: torch.device, precision: str) -> Callable[[], object]:
