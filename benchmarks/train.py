@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ from sentence_transformers.sentence_transformer.losses import MultipleNegativesR
 from torch.utils.data import BatchSampler, SequentialSampler
 from transformers import TrainerCallback
 
-from measurement import build_parser, provenance, ratio, write_result
+from measurement import CLOCKS, build_parser, provenance, ratio, write_result
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.seeding import derive_seed
@@ -49,12 +48,13 @@ PEER = "sentence-transformers"
 class Clock(TrainerCallback):
     """When each step of the trainer ended, and its loss."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: str) -> None:
+        self.now = CLOCKS[clock]
         self.ends: list[float] = []
         self.losses: list[float] = []
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self.ends.append(time.perf_counter())
+        self.ends.append(self.now())
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float], **_: Any) -> None:
         if "loss" in logs:
@@ -71,7 +71,7 @@ def train_peer(
         for module in model.modules():
             if isinstance(module, torch.nn.Dropout):
                 module.p = dropout
-    clock = Clock()
+    clock = Clock(args.clock)
     with tempfile.TemporaryDirectory() as folder:
         settings = SentenceTransformerTrainingArguments(
             output_dir=folder,
@@ -142,10 +142,11 @@ def train_sciprism(
             models={},
             find_model=load_model,
         )
-        loop = TrainingLoop(plan, context, Hooks())
+        ends, now = list[float](), CLOCKS[args.clock]
+        loop = TrainingLoop(plan, context, Hooks(on_step=lambda _: ends.append(now())))
         loop.run()
         steps = [row for row in map(json.loads, stage_folder.metrics.read_text().splitlines()) if "loss" in row]
-    return float(np.mean([row["seconds"] for row in steps[1:]])), [row["loss"] for row in steps]
+    return float(np.mean([b - a for a, b in pairwise(ends)])), [row["loss"] for row in steps]
 
 
 def main() -> None:
@@ -159,7 +160,12 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=2048)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--precisions", nargs="+", default=["float32", "bfloat16"])
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument(
+        "--clock", choices=list(CLOCKS), default="wall", help="processor: for one thread, on busy cores"
+    )
     args = parser.parse_args()
+    torch.set_num_threads(args.threads)
     source = ExampleSource(SourceSpec(file=args.source, format="search", query="query"))
     batches = plan_batches(args, source)
     order = [row for step in range(args.steps) for _, part in batches[step] for row in part.tolist()]
@@ -179,6 +185,7 @@ def main() -> None:
         batch_size=args.batch,
         steps=args.steps,
         max_length=args.max_length,
+        clock=args.clock,
         threads=torch.get_num_threads(),
         examples_per_second={n: [round(args.batch / s, 2) for s in each] for n, each in seconds.items()},
         times_faster={name: ratio(seconds[PEER], seconds[name]) for name in args.precisions},

@@ -159,3 +159,19 @@ def test_a_build_of_torch_without_the_operator(monkeypatch):
         assert not onednn_works(torch.float32)
         assert not PackedLinear(torch.eye(3), torch.zeros(3), "gelu", torch.float32).packed
     onednn_works.cache_clear()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_dropout_drops_at_its_rate_the_same_again_for_a_seed(dtype):
+    x = torch.ones(333, 601, dtype=dtype, requires_grad=True)
+    for rate in (0.1, 0.5):
+        with layers.seeded_dropout(3, x.device):
+            first, second = layers.drop(x, rate), layers.drop(x, rate)
+        with layers.seeded_dropout(3, x.device):
+            assert torch.equal(layers.drop(x, rate), first)
+        kept = first != 0
+        assert first.dtype == dtype and not torch.equal(first, second)
+        assert kept.double().mean() == pytest.approx(1 - rate, abs=0.005)  # five standard deviations
+        assert kept.double().mean(0).std() == pytest.approx((rate * (1 - rate) / 333) ** 0.5, rel=0.15), "independent"
+        assert (first[kept] == torch.tensor(1 / (1 - rate), dtype=dtype)).all()
+        assert torch.equal(torch.autograd.grad(first.sum(), x)[0], first.detach())

@@ -39,17 +39,15 @@ def attend_packed(
         return attend_flash(query, key, value, bounds, (max(queries), max(keys)), dropout)
     if query.is_cuda and len(queries) > 1:
         return attend_padded(query, key, value, queries=queries, keys=keys, dropout=dropout, bias=bias)
+    runs = [(nq, nk, len(list(run))) for (nq, nk), run in groupby(zip(queries, keys, strict=True))]
+    query_rows = query.split([count * nq for nq, _, count in runs])  # one gradient for all runs, unlike slices
+    key_rows, value_rows = (x.split([count * nk for _, nk, count in runs]) for x in (key, value))
     parts = []
-    q0 = k0 = 0
-    for (nq, nk), run in groupby(zip(queries, keys, strict=True)):
-        count = len(list(run))
-        q1, k1 = q0 + count * nq, k0 + count * nk
-        q = query[q0:q1].view(count, nq, *query.shape[1:]).transpose(1, 2)  # (count, H, nq, D)
-        k = key[k0:k1].view(count, nk, *key.shape[1:]).transpose(1, 2)
-        v = value[k0:k1].view(count, nk, *value.shape[1:]).transpose(1, 2)
+    for (nq, nk, count), q, k, v in zip(runs, query_rows, key_rows, value_rows, strict=True):
+        q = q.view(count, nq, *q.shape[1:]).transpose(1, 2)  # (count, H, nq, D)
+        k, v = (x.view(count, nk, *x.shape[1:]).transpose(1, 2) for x in (k, v))
         part = None if bias is None else bias[None, :, :nq, :nk].to(q.dtype)
         parts.append(attend_dense(q, k, v, dropout, part).transpose(1, 2).flatten(0, 1))
-        q0, k0 = q1, k1
     return torch.cat(parts)
 
 
@@ -83,7 +81,7 @@ def attend_dense(q: Tensor, k: Tensor, v: Tensor, dropout: float, mask: Tensor |
     """
     if dropout == 0.0 or q.is_cuda:
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
-    scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+    scores = (q / math.sqrt(q.shape[-1])) @ k.transpose(-1, -2)  # queries are scaled: scores are more numbers
     if mask is not None:
         scores = scores.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask
     return drop(torch.softmax(scores, dim=-1), dropout) @ v

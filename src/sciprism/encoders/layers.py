@@ -251,8 +251,21 @@ def drop(x: Tensor, rate: float) -> Tensor:
         return x
     if x.is_cuda:  # one kernel; it samples from the default generator
         return F.dropout(x, rate)
-    mask = torch.empty_like(x).bernoulli_(1 - rate, generator=_generator.get())
-    return x * mask / (1 - rate)
+    mask = sample_mask(x, rate)
+    if x.dtype is torch.float32:
+        return x * mask.div_(1 - rate)
+    return x * mask / (1 - rate)  # half precision would round the factor
+
+
+def sample_mask(x: Tensor, rate: float) -> Tensor:
+    """Return a tensor like x on a CPU, 0 with the probability `rate`, rounded to 1/65,536, and 1 else.
+
+    A quarter of a random 64-bit number decides each element: `bernoulli_` takes seven times as long.
+    """
+    words = torch.empty(-(-x.numel() // 4), dtype=torch.int64)
+    words.random_(torch.iinfo(torch.int64).min, None, generator=_generator.get())
+    quarters = words.view(torch.int16)[: x.numel()].view(x.shape)
+    return (quarters >= round(rate * 65_536) - 32_768).to(x.dtype)
 
 
 class Dropout(nn.Module):
