@@ -47,7 +47,8 @@ def mkl_is_faster() -> bool:
     """
     import torch
 
-    return torch.backends.mkl.is_available() and torch.backends.cpu.get_cpu_capability() == "AVX2"
+    built = bool(torch.backends.mkl.is_available())  # type: ignore[no-untyped-call]
+    return built and torch.backends.cpu.get_cpu_capability() == "AVX2"
 
 
 @cache

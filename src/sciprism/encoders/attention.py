@@ -40,8 +40,8 @@ def attend_packed(
     if query.is_cuda and len(queries) > 1:
         return attend_padded(query, key, value, queries=queries, keys=keys, dropout=dropout, bias=bias)
     runs = [(nq, nk, len(list(run))) for (nq, nk), run in groupby(zip(queries, keys, strict=True))]
-    query_rows = query.split([count * nq for nq, _, count in runs])  # one gradient for all runs, unlike slices
-    key_rows, value_rows = (x.split([count * nk for _, nk, count in runs]) for x in (key, value))
+    query_rows = torch.split(query, [count * nq for nq, _, count in runs])  # one gradient for all runs, unlike slices
+    key_rows, value_rows = (torch.split(x, [count * nk for _, nk, count in runs]) for x in (key, value))
     parts = []
     for (nq, nk, count), q, k, v in zip(runs, query_rows, key_rows, value_rows, strict=True):
         q = q.view(count, nq, *q.shape[1:]).transpose(1, 2)  # (count, H, nq, D)
