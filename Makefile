@@ -9,7 +9,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constr
 
 PYTEST = $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: install run demo test test-slow test-tools test-lowest bench bench-data torture small small-card style docs reference evidence studies clean
+.PHONY: install run demo test test-slow test-tools test-lowest bench bench-data torture small base small-card style docs reference evidence studies clean
 
 install: .venv/dev
 
@@ -106,6 +106,16 @@ small: .venv/dev  # trains the model that ships again, in hours, from the real d
 	$(BIN)/python benchmarks/small_overlap.py $(SMALL)/sources -o $(SMALL)/overlap.json
 	$(BIN)/sciprism train recipes/sciprism-small.toml --sources $(SMALL)/sources -o $(SMALL)/sciprism-small
 	$(BIN)/sciprism export $(SMALL)/sciprism-small/numbers/model -o $(SMALL)/model --compact
+
+BASE = out/base
+DUMPS ?=
+base: .venv/dev  # trains a larger one with all-mpnet-base-v2 as teacher: for a GPU; DUMPS="FILES" adds papers of dumps
+	$(BIN)/sciprism prepare pairs $(foreach set,$(PAIRED),$(wildcard $(SCIPRISM_DATA)/$(set)/*.gz)) $(DUMPS) \
+		$(SCIPRISM_DATA)/cls_ohsumed/train.jsonl.gz -o $(BASE)/sources/pairs \
+		--shapes title-abstract,neighbour-sentences,title-first-sentence,first-sentence-rest
+	$(BIN)/sciprism prepare open -o $(BASE)/sources/open --max-queries 60000
+	$(BIN)/sciprism train recipes/sciprism-base.toml --sources $(BASE)/sources -o $(BASE)/sciprism-base
+	$(BIN)/sciprism export $(BASE)/sciprism-base/numbers/model -o $(BASE)/model --compact
 
 small-card: .venv/dev  # its card, and its figures in README and docs/results.md, from results/small
 	$(BIN)/python benchmarks/small_card.py

@@ -120,6 +120,21 @@ def test_neighbouring_sentences(tmp_path, monkeypatch, capsys):
     assert "test paper 1" in printed
 
 
+def test_searches_made_of_abstracts(tmp_path, monkeypatch, capsys):
+    first, second, third = ("The first is long enough.", "The second is long enough.", "The third is long enough.")
+    papers = [
+        {"id": "1", "title": "A title", "abstract": f"{first} {second} {third}"},
+        {"id": "2", "title": "Another", "abstract": second},
+        {"id": "3", "title": "No abstract"},
+    ]
+    (tmp_path / "all.jsonl").write_text("\n".join(map(json.dumps, papers)))
+    shapes = "title-first-sentence,first-sentence-rest"
+    words = (tmp_path / "all.jsonl", "-o", tmp_path / "out", "--shapes", shapes, "--dev", 0)
+    assert prepare(monkeypatch, capsys, *words)[0] == 0
+    found = [[(one, p.abstract) for one, p in pairs(tmp_path / "out", shape, "query")] for shape in shapes.split(",")]
+    assert found == [[("A title", first), ("Another", second)], [(first, f"{second} {third}")]]
+
+
 def test_rows_of_others(tmp_path, monkeypatch, capsys):
     rows = [
         ["a", "b"],

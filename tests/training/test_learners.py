@@ -9,6 +9,7 @@ import torch
 from torch.nn import functional as F
 
 from sciprism import Encoder
+from sciprism.encoders.ensemble import Ensemble
 from sciprism.errors import InputError
 from sciprism.objectives.contrastive import facet_contrast, four_sum_contrastive, in_batch_contrastive, label_ranking
 from sciprism.papers.records import Paper
@@ -444,6 +445,45 @@ def test_a_teachers_vectors_are_cached_unless_the_recipe_says_no(encoder, name, 
         losses.append(learner([(0, batch_of(EXAMPLES))], 1.0))
         assert any((tmp_path / str(cached)).rglob("keys")) == cached
     assert losses[0] == losses[1]
+
+
+def test_a_wider_teacher_is_learned_through_a_map_that_keeps_angles(encoder):
+    """The student's cosines after the map are its own; where the teacher's vectors lie in a subspace, the loss is 0."""
+    width = encoder.dim
+
+    def wider(_name, max_length=None, precision="float32"):
+        other = build_learners(encoder, {"name": "vectors", "teacher": "t", "cache_teacher": False})[0].teacher
+        return Ensemble([encoder, other], join="concat")
+
+    context = LearnerContext(encoder=encoder, processes=Processes("cpu"), load_model=wider)
+    table = {"name": "vectors", "teacher": "t", "cache_teacher": False}
+    learner = learners["vectors"](check_objective(table), context)
+    vectors = torch.randn(6, width, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    mapped = learner.modules(vectors)
+    assert mapped.shape == (6, 2 * width) and torch.allclose(mapped @ mapped.T, vectors @ vectors.T, atol=1e-4)
+    batch = batch_of(EXAMPLES)
+    groups = learner.teacher_vectors(batch)
+    assert sum(map(len, groups)) == learner.count(batch)
+    with torch.no_grad():  # the rows of the teacher's vectors span few directions: the map may hold all of them
+        target = torch.cat(groups)
+        directions = torch.linalg.svd(target, full_matrices=True).Vh[:width].T
+        learner.modules.weight.copy_(directions)
+        columns, _ = torch.linalg.qr(directions)
+    exact = (target @ columns).requires_grad_()
+    loss = learner.loss(batch, list(exact.split([len(group) for group in groups])))
+    assert abs(loss.item()) < 1e-5
+    worse = learner.loss(batch, list(exact.flip(0).split([len(group) for group in groups])))
+    worse.backward()
+    assert worse.item() > 1e-3 and learner.modules.weight.grad.abs().max() > 0
+
+
+def test_a_narrower_teacher_is_refused(encoder):
+    class Narrow:
+        dim = encoder.dim - 1
+
+    context = LearnerContext(encoder=encoder, processes=Processes("cpu"), load_model=lambda *_: Narrow())
+    with pytest.raises(InputError, match="fewer than the student's 32; the objective similarity compares any widths"):
+        learners["vectors"](check_objective({"name": "vectors", "teacher": "t"}), context)
 
 
 @pytest.mark.parametrize("name", ["vectors", "similarity"])

@@ -454,6 +454,18 @@ def test_models_that_lie_among_the_sources_are_taken_from_there(tmp_path):
     assert "teacher" not in formats.objective
 
 
+def test_the_larger_model_has_another_teacher_everywhere():
+    """Of twice its width; the formats and numbers are those of the small one, from the other's stages."""
+    small, base = (read_recipe(RECIPES / f"sciprism-{name}.toml") for name in ("small", "base"))
+    assert [stage.name for stage in base.stages] == ["distil", "papers", "formats", "numbers"]
+    assert all(stage.architecture is None for stage in base.stages)  # the backbone's six layers
+    objectives = [stage.objective_of(source) for stage in base.stages for source in stage.sources]
+    taught = [objective for objective in objectives if objective["name"] == "vectors"]
+    assert {(each["teacher"], each["cache_precision"]) for each in taught} == {("all-mpnet-base-v2", "float16")}
+    assert base.stages[3] == small.stages[5]
+    assert [source.name for source in base.stages[2].sources] == [source.name for source in small.stages[4].sources]
+
+
 def test_a_lexical_part_that_the_copied_stage_has_not_is_refused_before_that_stage_runs():
     path = RECIPES / "laptop" / "indus.toml"  # its second stage copies the first one's layers
     with pytest.raises(InputError, match="shrink: its architecture cannot be built from layers of masked-lm"):

@@ -1,8 +1,8 @@
 """An encoder whose vectors are stored on disk, so that each text is encoded once per encoding path.
 
-One folder per encoder, path and precision holds `keys` (16 bytes of each text's hash), `vectors` (float32 rows)
-and `checks` (a checksum of each row and its key, 8 bytes). All only grow; an interrupted run leaves at most an
-unfinished tail, which is truncated. A damaged vector is computed again.
+One folder per encoder, path and precision holds `keys` (16 bytes of each text's hash), `vectors` (rows of
+float32 or float16) and `checks` (a checksum of each row and its key, 8 bytes). All only grow; an interrupted run
+leaves at most an unfinished tail, which is truncated. A damaged vector is computed again.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from time import perf_counter
 
 import numpy as np
 from filelock import FileLock
+from numpy.typing import DTypeLike
 
 from sciprism.arrays import Floats, Rows
 from sciprism.checksums import hash_number
@@ -42,13 +43,14 @@ class CachedEncoder:
     """An encoder with its vectors in one folder per fingerprint, precision and encoding path.
 
     Of an ensemble, the vectors of its members are cached, which the members alone use too. folder: by default the one
-    that all commands share.
+    that all commands share. precision: of the vectors on disk, float32 or float16; those of the latter are separate.
     """
 
-    def __init__(self, encoder: EncoderProtocol, folder: Path | None = None) -> None:
+    def __init__(self, encoder: EncoderProtocol, folder: Path | None = None, *, precision: str = "float32") -> None:
         self.encoder, folder = encoder, folder or cache_folder() / "vectors"
         members = encoder.members if isinstance(encoder, Ensemble) else ()
-        self._members = [CachedEncoder(member, folder) for member in members]
+        self._members = [CachedEncoder(member, folder, precision=precision) for member in members]
+        self._stored = np.dtype(precision)
         self._folder = folder
         self._caches: dict[str, VectorCache] = {}
         self._progress: TextProgress | None = None
@@ -98,7 +100,9 @@ class CachedEncoder:
 
         name = hashlib.sha256(self.encoder.path(format, role).encode()).hexdigest()[:8]
         if (cache := self._caches.get(name)) is None:
-            cache = self._caches[name] = VectorCache(self._folder / self.fingerprint / name, self.encoder.dim)
+            half = "-float16" if self._stored == np.float16 else ""
+            where = self._folder / self.fingerprint / f"{name}{half}"
+            cache = self._caches[name] = VectorCache(where, self.encoder.dim, self._stored)
         with _TextCounter(self._progress, self.encoder) as count:
             vectors = cache.read(cache.find_or_encode(texts, encode, count.begin))
         return vectors, seconds if encoded == len(set(texts)) else None
@@ -136,11 +140,14 @@ class _TextCounter:
 
 
 class VectorCache:
-    """The vectors of one encoder on one path; damaged: how many were found damaged so far."""
+    """The vectors of one encoder on one path; damaged: how many were found damaged so far.
 
-    def __init__(self, folder: Path, dim: int) -> None:
+    stored: the type of numbers on disk; vectors are read as float32.
+    """
+
+    def __init__(self, folder: Path, dim: int, stored: DTypeLike = np.float32) -> None:
         self.folder = folder
-        self.dim = dim
+        self.dim, self.stored = dim, np.dtype(stored)
         self.damaged = 0
         folder.mkdir(parents=True, exist_ok=True)
         self._row_of: dict[bytes, int] = {}
@@ -179,9 +186,9 @@ class VectorCache:
             return np.empty((0, self.dim), np.float32)
         stored = self._map(self._rows)
         if (np.diff(rows) == 1).all():
-            return np.asarray(stored[rows[0] : rows[-1] + 1])
+            return np.asarray(stored[rows[0] : rows[-1] + 1], np.float32)
         if rows.size * self.dim * 4 <= MAX_BYTES_IN_MEMORY:
-            return np.asarray(stored[rows])
+            return np.asarray(stored[rows], np.float32)
         with tempfile.NamedTemporaryFile(dir=self.folder) as file:
             gathered: Floats = np.memmap(file, np.float32, "w+", shape=(len(rows), self.dim))
             for start in range(0, len(rows), TEXTS_PER_WRITE):
@@ -222,7 +229,11 @@ class VectorCache:
                 f"the encoder gave {bad} values that are not finite in {vectors.shape} vectors for "
                 f"{count} texts of {self.dim} values; try float32"
             )
-        return vectors.astype(np.float32)
+        with np.errstate(over="ignore"):
+            rows: Floats = vectors.astype(self.stored)
+        if not np.isfinite(rows).all():
+            raise InputError(f"the encoder gave values beyond the range of {self.stored}; cache them as float32")
+        return rows
 
     def _append(self, keys: Sequence[bytes], vectors: Floats) -> None:
         with self._locked():
@@ -256,14 +267,14 @@ class VectorCache:
     def _map(self, rows: int) -> Floats:
         if not rows:
             return np.empty((0, self.dim), np.float32)
-        return np.memmap(self.folder / "vectors", np.float32, "c", shape=(rows, self.dim))
+        return np.memmap(self.folder / "vectors", self.stored, "c", shape=(rows, self.dim))
 
     def _locked(self) -> FileLock:
         return FileLock(self.folder / "lock")
 
     def _refresh(self) -> None:
         """Read the stored keys, and truncate what an interrupted run left unfinished."""
-        row_sizes = {"keys": KEY_BYTES, "vectors": 4 * self.dim, "checks": CHECK_BYTES}
+        row_sizes = {"keys": KEY_BYTES, "vectors": self.stored.itemsize * self.dim, "checks": CHECK_BYTES}
         for name in row_sizes:
             (self.folder / name).touch()
         sizes = {name: (self.folder / name).stat().st_size for name in row_sizes}

@@ -80,6 +80,16 @@ def _neighbour_sentences(document: Document) -> Examples:
         yield Example(one, (Paper(id=paper.id, abstract=other),))
 
 
+def _first_sentence(document: Document, *, query: Literal["title", "sentence"]) -> Examples:
+    """Take the title with the abstract's first sentence, or that sentence, as a search, with the rest."""
+    paper = document.paper
+    first, *rest = [text for text in split_sentences(paper.abstract) if len(text) >= MIN_SENTENCE] or [""]
+    if query == "title" and paper.title and first:
+        yield Example(paper.title, (Paper(id=paper.id, abstract=first),))
+    elif query == "sentence" and rest:
+        yield Example(first, (Paper(id=paper.id, abstract=" ".join(rest)),))
+
+
 def _citing_cited(citing: Paper, cited: Paper, *, text: Literal["title", "abstract"]) -> Examples:
     """Take the title, or the abstract, of both papers alone."""
     if getattr(citing, text) and getattr(cited, text):
@@ -90,6 +100,12 @@ def _citing_cited(citing: Paper, cited: Paper, *, text: Literal["title", "abstra
 shapes["title-abstract"] = PairShape(query="query", lengths="s2p", build=_title_abstract)
 shapes["title-body"] = PairShape(query="query", lengths="s2p", build=_title_body)
 shapes["neighbour-sentences"] = PairShape(query="query", lengths="s2s", build=_neighbour_sentences, excerpts=True)
+shapes["title-first-sentence"] = PairShape(
+    query="query", lengths="s2s", build=partial(_first_sentence, query="title"), excerpts=True
+)
+shapes["first-sentence-rest"] = PairShape(
+    query="query", lengths="s2p", build=partial(_first_sentence, query="sentence"), excerpts=True
+)
 shapes["citing-cited-abstracts"] = PairShape(
     query="paper", lengths="p2p", build=partial(_citing_cited, text="abstract"), built_from="citation"
 )

@@ -160,6 +160,21 @@ def test_damaged_vectors_are_computed_again_and_counted(tmp_path):
     assert len(encoded) == 2
 
 
+def test_vectors_of_half_the_size(tmp_path):
+    """Read as float32, with the next smaller precision; resumed, and what it cannot hold is refused."""
+    values = {"a": 1.0009765625, "b": 1 / 3, "c": 1e6}
+
+    def rows(*texts):
+        cache = VectorCache(tmp_path, 1, np.float16)
+        return cache.read(cache.find_or_encode(texts, lambda p: np.array([[values[texts[i]]] for i in p], np.float32)))
+
+    read = rows("a", "b")
+    assert read.dtype == np.float32 and read.ravel().tolist() == [values["a"], float(np.float16(1 / 3))]
+    assert (tmp_path / "vectors").stat().st_size == 4 and np.array_equal(rows("b", "a"), read[::-1])
+    with pytest.raises(InputError, match="beyond the range of float16; cache them as float32"):
+        rows("c")
+
+
 def test_two_caches_on_one_folder_agree(tmp_path):
     one, two = VectorCache(tmp_path / "c", 1), VectorCache(tmp_path / "c", 1)
     value = lambda number: lambda places: np.full((len(places), 1), number, np.float32)  # noqa: E731

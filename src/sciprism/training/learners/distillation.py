@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field, model_validator
-from torch import Tensor
+from torch import Tensor, nn
 
 from sciprism.encoders.cached_encoder import CachedEncoder
 from sciprism.encoders.packing import copy_tensor
@@ -29,6 +29,9 @@ class DistillationSettings(NamedTable):
     teacher_max_length: int | None = Field(None, ge=3, description="Tokens the teacher reads of a text. Default: all.")
     teacher_precision: Precision = Field("float32", description="Precision in which the teacher computes.")
     cache_teacher: bool = Field(True, description="Keep the teacher's vectors on disk, for other epochs and runs.")
+    cache_precision: Literal["float32", "float16"] = Field(
+        "float32", description="Of the vectors on disk; float16 needs half of the space, and is read as float32."
+    )
     hard_negatives: int = Field(0, ge=0, description="Hard negatives of each example, at most.")
 
 
@@ -42,7 +45,7 @@ class DistillationLearner(PairLearner):
         teacher = context.load_model(objective.teacher, objective.teacher_max_length, objective.teacher_precision)
         self.teacher_dim = teacher.dim
         cached = objective.cache_teacher
-        self.teacher = CachedEncoder(teacher) if cached else teacher
+        self.teacher = CachedEncoder(teacher, precision=objective.cache_precision) if cached else teacher
         self.prefetches = cached
 
     def prefetch(self, batches: Sequence[Batch]) -> None:
@@ -64,17 +67,40 @@ class DistillationLearner(PairLearner):
         return [copy_tensor(torch.from_numpy(vectors.copy()), device) for vectors in groups]
 
 
+class Widening(nn.Module):
+    """A trained map into a wider space, whose columns are orthonormal: all lengths and angles stay.
+
+    So the student's vectors are compared by the cosines that the map was trained with, without the map.
+    """
+
+    def __init__(self, width: int, wider: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(wider, width) / wider**0.5)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """Map (B, width) to (B, wider)."""
+        columns, _ = torch.linalg.qr(self.weight.float())
+        wider: Tensor = vectors.float() @ columns.T
+        return wider
+
+
 @learners.register("vectors")
 class VectorLearner(DistillationLearner):
-    """1 - cosine to the teacher's vector, over queries, a positive of each, hard negatives."""
+    """1 - cosine to the teacher's vector, over queries, a positive of each, hard negatives.
+
+    The vectors of a narrower student are compared after a trained `Widening`, which is dropped after training.
+    """
 
     def __init__(self, objective: Any, context: LearnerContext) -> None:
         super().__init__(objective, context)
-        if context.encoder.dim != self.teacher_dim:
+        width = context.encoder.dim
+        if width > self.teacher_dim:
             raise InputError(
-                f"{objective.teacher} has vectors of {self.teacher_dim} numbers, the student of "
-                f"{context.encoder.dim}; the objective similarity needs no equal widths"
+                f"{objective.teacher} has vectors of {self.teacher_dim} numbers, fewer than the student's "
+                f"{width}; the objective similarity compares any widths"
             )
+        if width < self.teacher_dim:
+            self.modules = Widening(width, self.teacher_dim).to(context.encoder.device)
 
     def count(self, batch: Batch) -> int:
         """Return the number of texts in a batch: the weight of its loss."""
@@ -82,7 +108,10 @@ class VectorLearner(DistillationLearner):
 
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the mean over all texts. vectors: of queries (B, D), positives (B, D), negatives."""
-        return vector_distillation(torch.cat(self.teacher_vectors(batch)), torch.cat(list(vectors)))
+        student = torch.cat(list(vectors))
+        if isinstance(self.modules, Widening):
+            student = self.modules(student)
+        return vector_distillation(torch.cat(self.teacher_vectors(batch)), student)
 
 
 class SimilaritySettings(DistillationSettings):
