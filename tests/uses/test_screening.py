@@ -59,6 +59,21 @@ def test_the_likeliest_come_first_and_decisions_are_on_the_disk(tmp_path):
     assert {by_criteria.paper(row).id[:3] for row in by_criteria.rank()[:6]} == {"yes"}
 
 
+def test_criteria_that_nobody_gave_are_no_record_without_a_text():
+    encoded = []
+
+    def encode(papers):
+        encoded.append([paper.title for paper in papers])
+        return np.eye(len(papers), dtype=np.float32)
+
+    for criteria in ("", CRITERIA):
+        session = Screening(build_papers(), criteria=criteria, encode=encode)
+        session.decide("yes14", "include")
+        assert {session.paper(row).id[:3] for row in session.rank()[:5]} == {"yes"}
+    without, given = encoded
+    assert len(without) == 20 and "" not in without and given == [*without, CRITERIA]
+
+
 def test_killed_at_any_moment_only_the_last_decision_is_lost(tmp_path):
     table = tmp_path / "mine.csv"
     for number, decision in enumerate(("include", "exclude"), 1):

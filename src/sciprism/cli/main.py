@@ -249,7 +249,8 @@ GROUPS = {
 for name, group in GROUPS.items():
     for part in group.registered_commands:
         assert part.callback is not None
-        work = part.callback if name in ("match", "screen", "data") else show_work(f"{name} {part.name}", part.callback)
+        words = " ".join(filter(None, (name, part.name)))  # a group's own command has no name of its own
+        work = part.callback if name in ("match", "screen", "data") else show_work(words, part.callback)
         part.callback, part.cls = with_explained_failures(work, writes=True), Command
         part.short_help = (part.callback.__doc__ or "").partition("\n")[0]
     app.add_typer(group, name=name)

@@ -132,9 +132,10 @@ class Screening:
             order: list[int] = np.random.default_rng(self.seed).permutation(left).tolist()
             return order
         if self._ranker is None:
-            papers = [*map(self.paper, range(len(self._papers))), Paper(id="criteria", title=self.criteria)]
+            criteria = [Paper(id="criteria", title=self.criteria)] if self.criteria else []
+            papers = [*map(self.paper, range(len(self._papers))), *criteria]
             vectors = None if self._encode is None else self._encode(papers)
-            self._ranker = RecordRanker([*map(self.text, range(len(self._papers))), self.criteria], vectors)
+            self._ranker = RecordRanker([f"{paper.title} {paper.abstract}" for paper in papers], vectors)
         latest = {self.by_id[decision.id]: place for place, decision in enumerate(self._log)}
         excluded = [row for row in self.records if self.verdict(row) == EXCLUDE]
         excluded.sort(key=lambda row: latest.get(row, -1))
