@@ -200,11 +200,12 @@ def format_sentence(averages: Averages) -> str:
     """Return the paragraph of the README."""
     parts = averages["all"]
     found = {part: f"{_short(each).replace('*', '')} on {each.tasks} tests" for part, each in parts.items()}
+    total, others = found[ALL].partition(" on ")[0], parts[ALL].tasks - parts[LABELS].tasks
+    card = "src/sciprism/models/sciprism-small/README.md#tests-and-training"
     return (
-        f"Over all tests that is {found[ALL].partition(' on ')[0]} points. It gains where training saw the labels of a "
-        f"test, of other papers: {found[LABELS]}.\nIt does not where training saw the source of the papers alone "
-        f"({found[SOURCE]}) or neither ({found[NEITHER]});\nlabels or source seen: {found[EITHER]} "
-        f"([which tests, and every average](src/sciprism/models/sciprism-small/README.md#tests-and-training)).\n"
+        f"sciprism-small is {total} points ahead. It gains on the tests whose labels training saw, on other papers:\n"
+        f"{found[LABELS]}. The other {others} show no gain: {found[SOURCE]} of a source that training saw,\n"
+        f"{found[NEITHER]} that are new to it; with labels or source seen, {found[EITHER]} ([each test]({card})).\n"
     )
 
 

@@ -1,7 +1,7 @@
-"""Collect the speeds of result files in results/speed.json, and write the README's table from it.
+"""Collect the speeds of result files in results/speed.json, and write the tables of README and docs/results.md from it.
 
-A cell is the range of the medians, over processors, models and numbers of cores. Run from the repository root after
-the benchmarks (`make bench` does):
+A ratio is the range of the medians, over processors, models and numbers of cores; README has the rows that need no
+further explanation. Run from the repository root after the benchmarks (`make bench` does):
 
     python benchmarks/speed_table.py
 """
@@ -13,14 +13,15 @@ import sys
 from collections.abc import Callable, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
 from marked_pages import fill_marks  # noqa: E402
 
-TABLE, README = ROOT / "results" / "speed.json", ROOT / "README.md"
-PEER, PEER_RUN = "sentence-transformers, its default batch", "sentence-transformers, batch 32 (default)"
+TABLE, README, RESULTS = ROOT / "results" / "speed.json", ROOT / "README.md", ROOT / "docs" / "results.md"
+PEER, PEER_RUN = "sentence-transformers", "sentence-transformers, batch 32 (default)"
+AMD, INTEL, GPU = "AMD EPYC, 1 or 2 cores", "Intel Xeon, 1 or 2 cores", "NVIDIA H200"
 Reader = Callable[[Any], list[float]]  # a result file -> medians of ratios
 
 
@@ -47,81 +48,171 @@ def _gpu_training(row: Any) -> float:
     return float(rates["sciprism"] / rates["sentence-transformers, plain loop"])
 
 
-def _all_formats(*methods: str) -> Reader:
-    return lambda file: [file["runs"]["prism"]["costs"]["all formats"][method]["cost"]["median"] for method in methods]
+def _all_formats(file: Any) -> dict[str, float]:
+    costs = file["runs"]["prism"]["costs"]["all formats"]
+    return {method: float(cost["cost"]["median"]) for method, cost in costs.items()}
 
 
-ROWS: tuple[tuple[str, str, Mapping[str, Reader]], ...] = (
-    ("encoding, float32", PEER, dict.fromkeys(("encode.json", "encode-avx2.json"), _encoding("float32"))),
-    ("encoding, bfloat16, on processors that have it", f"{PEER}, float32", {"encode.json": _encoding("bfloat16")}),
-    ("the same on others", f"{PEER}, float32", {"encode-avx2.json": _encoding("bfloat16")}),
-    ("exact search of 100,000 vectors, 1 query, the first ones", "faiss", {"search.json": _search(1, "float32")}),
-    ("the same, 1 query, later ones", "faiss", {"search.json": _search(1, "float32, int8 copy")}),
-    ("the same, 8 queries", "faiss", {"search.json": _search(8, "float32, int8 copy")}),
-    ("the same, 100 queries", "faiss", {"search.json": _search(100, "float32, int8 copy")}),
-    (
-        "encoding on an H200, bfloat16",
-        "sentence-transformers",
+def _separate_passes(file: Any) -> list[float]:
+    costs = _all_formats(file)
+    return [costs[method] / costs["prism"] for method in ("control-codes", "adapters")]
+
+
+def _serving(load: str) -> Reader:
+    return lambda file: [
+        float(file["runs"]["load"]["pairs"]["sciprism-small"]["loads"][load]["throughput_ratio"]["median"])
+    ]
+
+
+class Row(NamedTuple):
+    """A comparison: what is done, against what, on which machine, and where the ratios are; whether README has it."""
+
+    what: str
+    against: str
+    machine: str
+    readers: Mapping[str, Reader]
+    in_readme: bool = True
+
+
+ROWS = (
+    Row(
+        "encode papers, float32",
+        f"{PEER}, default batch",
+        AMD,
+        dict.fromkeys(("encode.json", "encode-avx2.json"), _encoding("float32")),
+    ),
+    Row(
+        "encode papers, bfloat16",
+        f"{PEER}, default batch, float32",
+        f"{AMD}, with bfloat16 instructions",
+        {"encode.json": _encoding("bfloat16")},
+    ),
+    Row(
+        "encode papers, bfloat16 without such instructions, so that `--precision auto` takes float32",
+        f"{PEER}, default batch, float32",
+        AMD,
+        {"encode-avx2.json": _encoding("bfloat16")},
+        in_readme=False,
+    ),
+    Row(
+        "encode papers, bfloat16",
+        f"{PEER}, best batch, bfloat16",
+        GPU,
         {"cuda.json": _gpu("shape, bfloat16", lambda row: float(row["times_peer"]["median"]))},
     ),
-    ("training there, bfloat16", "a plain loop", {"cuda.json": _gpu("training", _gpu_training)}),
-    (
-        "training, the same losses",
-        "sentence-transformers",
+    Row(
+        "search 100,000 papers, the first eight queries",
+        "faiss, exact",
+        INTEL,
+        {"search.json": _search(1, "float32")},
+    ),
+    Row(
+        "search 100,000 papers, later queries one by one",
+        "faiss, exact",
+        INTEL,
+        {"search.json": _search(1, "float32, int8 copy")},
+    ),
+    Row(
+        "search 100,000 papers, 8 queries together",
+        "faiss, exact",
+        INTEL,
+        {"search.json": _search(8, "float32, int8 copy")},
+        in_readme=False,
+    ),
+    Row(
+        "search 100,000 papers, 100 queries together",
+        "faiss, exact",
+        INTEL,
+        {"search.json": _search(100, "float32, int8 copy")},
+    ),
+    Row(
+        "serve embeddings to 64 clients",
+        f"FastAPI with {PEER}",
+        "Intel Xeon, 2 cores",
+        {"serve.json": _serving("embed 1 text, 64 clients")},
+    ),
+    Row(
+        "serve embeddings to one client",
+        f"FastAPI with {PEER}",
+        "Intel Xeon, 2 cores",
+        {"serve.json": _serving("embed 1 text, 1 clients")},
+        in_readme=False,
+    ),
+    Row(
+        "serve searches of 20,000 papers to one client",
+        f"FastAPI with {PEER}",
+        "Intel Xeon, 2 cores",
+        {"serve.json": _serving("search, 1 clients")},
+        in_readme=False,
+    ),
+    Row(
+        "train with the same losses, float32",
+        PEER,
+        "AMD EPYC, 2 cores",
         dict.fromkeys(
             ("train.json", "train-avx512.json", "train-avx2.json"),
             lambda file: [file["times_faster"]["float32"]["median"]],
         ),
     ),
-    (
-        "linear probes, the same scores",
+    Row("train, bfloat16", f"a plain loop over {PEER}", GPU, {"cuda.json": _gpu("training", _gpu_training)}),
+    Row(
+        "fit linear probes with the same scores",
         "scikit-learn's grid search",
+        "AMD EPYC, 2 cores",
         {"probe.json": lambda file: [run["times_faster"]["median"] for run in file["measured"]]},
     ),
-    (
-        "time of all four formats of a paper, `prism`",
-        "one pass of a plain encoder",
-        {"formats.json": _all_formats("prism")},
+    Row(
+        "embed a paper for all four task types, `prism`",
+        "control codes, adapters",
+        "AMD EPYC, 2 cores",
+        {"formats.json": _separate_passes},
     ),
-    (
-        "the same with codes or adapters",
-        "one pass of a plain encoder",
-        {"formats.json": _all_formats("control-codes", "adapters")},
+    Row(
+        "the same",
+        "one vector of a plain encoder",
+        "AMD EPYC, 2 cores",
+        {"formats.json": lambda file: [1 / _all_formats(file)["prism"]]},
+        in_readme=False,
     ),
 )
 
 
 def collect() -> dict[str, Any]:
-    """Return the rows of the table: what, against, ratios of each result file."""
+    """Return the rows of the table: what, against, machine, ratios of each result file."""
     return {
         "rows": [
             {
-                "what": what,
-                "against": against,
+                "what": row.what,
+                "against": row.against,
+                "machine": row.machine,
+                "in_readme": row.in_readme,
                 "ratios": {
                     name: [round(ratio, 3) for ratio in read(json.loads((TABLE.parent / name).read_text("utf-8")))]
-                    for name, read in readers.items()
+                    for name, read in row.readers.items()
                 },
             }
-            for what, against, readers in ROWS
+            for row in ROWS
         ]
     }
 
 
-def build_readme(table: Mapping[str, Any]) -> str:
-    """Return the README with the table of speeds."""
-    lines = ["| what | against | |", "| --- | --- | --- |"]
+def build_pages(table: Mapping[str, Any]) -> dict[Path, str]:
+    """Return README and docs/results.md with their tables of speeds."""
+    head = ["| what | against | times as fast | on |", "| --- | --- | --- | --- |"]
+    lines = {README: [*head], RESULTS: [*head]}
     for row in table["rows"]:
         cells = [f"{r:.0f}x" if r >= 9.95 else f"{r:.1f}x" for r in sorted(chain(*row["ratios"].values()))]
-        cell = cells[0] if cells[0] == cells[-1] else f"{cells[0]} to {cells[-1]}"
-        lines.append(f"| {row['what']} | {row['against']} | {cell} |")
-    return fill_marks(README, {"speed": "\n".join(lines) + "\n"}, "make bench")
+        ratio = cells[0] if cells[0] == cells[-1] else f"{cells[0]} to {cells[-1]}"
+        for page in (README, RESULTS) if row["in_readme"] else (RESULTS,):
+            lines[page].append(f"| {row['what']} | {row['against']} | {ratio} | {row['machine']} |")
+    return {page: fill_marks(page, {"speed": "\n".join(rows) + "\n"}, "make bench") for page, rows in lines.items()}
 
 
 def main() -> None:
     table = collect()
     TABLE.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
-    README.write_text(build_readme(table), encoding="utf-8")
+    for page, text in build_pages(table).items():
+        page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
