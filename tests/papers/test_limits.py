@@ -7,7 +7,9 @@ import gzip
 import json
 import sys
 import time
+from collections import Counter
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -22,6 +24,7 @@ from sciprism.papers.read import read_papers
 from sciprism.papers.readers.annif import is_annif_object
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
+from sciprism.text.documents.wikipedia import strip_wikitext
 from sciprism.uses.matching.persons import find_addresses, name_in_id, parse_person
 
 SECONDS = 10.0  # of what takes a tenth of one; with time that grows with the square, minutes
@@ -49,6 +52,12 @@ TEXTS = {
     "person": (parse_person, "Ada a " * N),
     "id of a person": (name_in_id, "aA" * N + "!"),
     "comments of a page": (lambda text: describe_wrong_file(text.encode()[:4096]), "<!---->" * N + "a"),
+    "external links": (strip_wikitext, "[//" * N),
+    "words of an external link": (strip_wikitext, "[//a" + " a" * N),
+    "spaces of a heading": (strip_wikitext, "= a" + " " * N + "b"),
+    "spaces in brackets": (strip_wikitext, "(" + " " * N + "a"),
+    "tags of a page": (strip_wikitext, "<ref " * N),
+    "open links": (strip_wikitext, "[[a|" * N),
 }
 
 
@@ -87,6 +96,73 @@ def test_reading_takes_few_calls(name: str, tmp_path: Path) -> None:
     finally:
         sys.setprofile(None)
     assert calls < 40 * M + 200_000 and time.perf_counter() - began < 2 * SECONDS
+
+
+NESTED = {
+    "objects that begin": ',{"a":{"b":[1',
+    "objects in objects": ',{"a":[{"id":"3","title":"c"}',
+    "values": ",null",
+    "keys": ',{"a":',
+    "quotation marks": ',{"',
+    "broken records": ',{"id":"1","title":"a" "b"}',
+}
+
+
+@pytest.mark.parametrize("case", NESTED)
+def test_work_on_broken_json_grows_with_the_length(case: str, tmp_path: Path) -> None:
+    """The characters given to the decoder are counted, and the calls: twice the input, twice the work."""
+    text = NESTED[case]
+
+    def count(length: int) -> Counter[str]:
+        path = tmp_path / "a.json"
+        good = ',{"id":"2","title":"g","abstract":"h"}]'
+        path.write_text('[{"id":"1","title":"b","x":"a" "b"' + text * (length // len(text)) + good)
+        counts = Counter[str]()
+
+        def observe(frame: FrameType, event: str, argument: object) -> None:
+            counts["calls"] += 1
+            if frame.f_code.co_name == "raw_decode" and event == "call":
+                counts["characters"] += len(frame.f_locals["s"])
+
+        sys.setprofile(observe)
+        try:
+            ids = [paper.id for paper in read_papers(path, skip_bad=True)]
+        finally:
+            sys.setprofile(None)
+        assert ids == ["2"]
+        return counts
+
+    once, twice = count(1 << 14), count(1 << 15)
+    assert all(twice[kind] < 2.5 * once[kind] for kind in ("calls", "characters"))
+    assert twice["characters"] < 300 << 15
+
+
+def test_blank_lines_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gzip file of them is small, and each takes its time."""
+    path = tmp_path / "a.ris.gz"
+    path.write_bytes(gzip.compress(b"TY  - JOUR\nTI  - a\nER  - \n" + b"\n \n" * 600))
+    assert len(list(read_papers(path))) == 1
+    monkeypatch.setenv("SCIPRISM_LIMITS", "blank=1000")
+    with pytest.raises(InputError, match=r"a\.ris\.gz, line 1004: more than 1,000 blank lines after each other"):
+        list(read_papers(path))
+
+
+def test_few_headers_are_compared_with_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(",".join(f"a{number}" for number in range(9_000)) + "\n1\n")
+    calls = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event == "call" and frame.f_code.co_name == "ratio"
+
+    sys.setprofile(count)
+    try:
+        with pytest.raises(InputError, match="no column 'title'"):
+            list(read_papers(path))
+    finally:
+        sys.setprofile(None)
+    assert 0 < calls < 5_000
 
 
 def test_heads_of_blank_lines_are_searched_once() -> None:

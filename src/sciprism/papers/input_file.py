@@ -178,11 +178,14 @@ class InputFile:
         """
         with self.binary() as stream:
             text = self._text(stream)
-            most = limit("line")
+            most, most_blank, blank = limit("line"), limit("blank"), 0
             lines = self._decode(iter(lambda: text.readline(most), ""), lambda: text.readlines(_LOOK_AHEAD))
             for number, line in enumerate(lines, 1):
                 if len(line) == most:
                     raise InputError(f"{self.path}, line {number}: {describe_excess('line')}")
+                blank = blank + 1 if line.isspace() else 0
+                if blank > most_blank:
+                    raise InputError(f"{self.path}, line {number}: {describe_excess('blank')}")
                 yield number, line.removesuffix("\n")
 
     def chunks(self, size: int = 1 << 20) -> Generator[str, None, None]:

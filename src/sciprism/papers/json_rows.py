@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 from typing import Any, Protocol
 
 from sciprism.drop_report import DropReport
@@ -25,10 +25,12 @@ _DECODER = json.JSONDecoder(strict=False, parse_constant={"NaN": None}.get)
 _RECORD_KEYS = frozenset(("id", "_id", "title"))  # of what is a record, whatever lists it has
 _SPACE = re.compile(r"[ \t\n\r]*")
 _OBJECTS = re.compile(r"[ \t\n\r]*\[[ \t\n\r]*[{\]]")
-_WINDOW = 1 << 16  # characters in which a value is decoded first: an error counts the lines of the whole text
+_WINDOW = 1 << 16  # characters in which a value is decoded: an error counts the lines of the whole text
+_FIRST = 1 << 8  # the fewest in which it is first: copying more would take longer than decoding a short value
+_OPENING, _DEEP = re.compile(r"[\[{]"), 500  # a bracket, and how many of them are passed where there are too many
 _NEAR = 1 << 8  # characters in which a list begins, with the space before its first element
-_NEXT_OBJECT = re.compile(r",[ \t\n\r]*(?P<start>(?=\{))")
-_NEXT_MEMBER = re.compile(r',[ \t\n\r]*(?P<start>"(?:[^"\\]|\\.)*"[ \t\n\r]*:[ \t\n\r]*(?=\{))')
+_NEXT_OBJECT = re.compile(r',[ \t\n\r]*(?P<start>(?=\{[ \t\n\r]*"))')  # one with a key
+_NEXT_MEMBER = re.compile(r',[ \t\n\r]*(?P<start>"(?:[^"\\]|\\.)*"[ \t\n\r]*:[ \t\n\r]*(?=\{[ \t\n\r]*"))')
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +165,10 @@ class _BrokenValueError(Exception):
         self.position = position
 
 
+class _TooDeepError(_BrokenValueError):
+    """A value in which too many others are nested; the position is inside of some hundreds of them."""
+
+
 class _JsonStream:
     """The records in lists, in objects that hold a list or keyed records, and in consecutive values.
 
@@ -173,6 +179,7 @@ class _JsonStream:
         self._chunks, self._layout, self._has_list = chunks, layout, has_list
         self._number, self._most = count(1), limit("record")
         self._text, self._position, self._line = "", 0, 1
+        self._size = _WINDOW  # characters in which the next value is decoded first
 
     def records(self) -> Iterator[JsonValue]:
         """Yield all records of the file."""
@@ -299,31 +306,45 @@ class _JsonStream:
             self._advance(match.start("start"))
             try:
                 value, _ = self._decode(match.end() - match.start("start"))
+            except _TooDeepError as error:
+                self._advance(error.position)  # each object inside is nearly as deep
+                continue
             except _BrokenValueError:
                 continue
             if 2 * len(keys & value.keys()) >= len(keys) if keys else len(value) > 2:
                 return True
 
-    def _decode(self, offset: int = 0, *, near: bool = True) -> tuple[Any, int]:
+    def _decode(self, offset: int = 0) -> tuple[Any, int]:
+        """Decode the value at an offset from our position, in a part of the text that grows until it has all of it."""
+        size: int | None = self._size
         while True:
             start = self._position + offset
-            text, first = (self._text[start : start + _WINDOW], start) if near else (self._text, 0)
+            text, first = (self._text, 0) if size is None else (self._text[start : start + size], start)
             try:
                 value, end = _DECODER.raw_decode(text, start - first)
             except json.JSONDecodeError as error:
                 cut_off = error.msg.startswith("Unterminated") or error.pos > len(text) - 16
                 too_long = len(self._text) - self._position > self._most
-                if cut_off and (near or (not too_long and self._read_more())):
-                    near = False
+                if cut_off and (size is not None or (not too_long and self._read_more())):
+                    size = _WINDOW if size is not None and size < _WINDOW else None
                     continue
+                self._expect(first + error.pos - start)
                 line = self._line + self._text.count("\n", self._position, first + error.pos)
                 reason = describe_excess("record") if cut_off and too_long else error.msg
                 raise _BrokenValueError(f"{reason} (line {line})", first + error.pos) from None
-            except (ValueError, RecursionError) as error:  # thousands of digits, endless nesting
+            except RecursionError as error:
+                openings = islice(_OPENING.finditer(self._text, start), _DEEP)
+                raise _TooDeepError(str(error), max(opening.end() for opening in openings)) from None
+            except ValueError as error:  # thousands of digits
                 raise _BrokenValueError(str(error), self._position) from None
-            if end < len(text) or not (near or self._read_more()):  # a number at the end may go on
+            if end < len(text) or not (size is not None or self._read_more()):  # a number at the end may go on
+                self._expect(first + end - start)
                 return value, first + end
-            near = False
+            size = _WINDOW if size is not None and size < _WINDOW else None
+
+    def _expect(self, length: int) -> None:
+        """Decode the next value first in a part of the text that suits one as long as this."""
+        self._size = min(_WINDOW, max(_FIRST, 4 * length))
 
     def _peek(self) -> str:
         """Skip white space and return the next character, or an empty text at the end."""

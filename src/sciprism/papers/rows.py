@@ -19,6 +19,7 @@ _DELIMITERS = ("\t", ",", ";", "|")  # a table of one column is read as if betwe
 _MAX_READ_AGAIN = 16  # times the lines of a table, where its quotation marks are not closed
 _MAX_HEADER_ROW = 3
 _MIN_SIMILARITY = 0.7
+_MAX_COMPARED = 200  # headers that are compared with a name, a tenth of a millisecond each
 _EXCEL = re.compile(r"sep=(.)\s*")
 
 
@@ -192,7 +193,7 @@ def find_nearest_header(headers: Sequence[str], names: str) -> str:
             SequenceMatcher(None, word, name).ratio() for word in words for name in names.split() if len(name) > 2
         )
 
-    scores = {header: similarity(header) for header in headers if header}
+    scores = {header: similarity(header) for header in headers[:_MAX_COMPARED] if header}
     best = max(scores, key=lambda header: scores[header], default="")
     return best if scores.get(best, 0.0) >= _MIN_SIMILARITY else ""
 

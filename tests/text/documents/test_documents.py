@@ -116,6 +116,8 @@ def test_a_dump_of_wikipedia(tmp_path, packed):
         ("==History==\nIt '''is''' ''so''.\n* one\n# two", "History\n\nIt is so.\none\ntwo"),
         ("&alpha; &lt;b&gt; <br/>x <math>a<b</math>", "α <b> x"),
         ("(; ) a __NOTOC__", "a"),
+        ("a [//x.org b [c d] e\n[ftp://y z\n] [mailto://q] [x]", "a b [c d e\n[ftp://y z\n]  [x]"),
+        ("= One =\na\n=== Two==\n== ==\nb = c", "One\n\na\n\n= Two\n\nb = c"),
     ],
 )
 def test_markup_is_taken_off(markup, text):

@@ -55,15 +55,15 @@ _ELEMENT = re.compile(rf"(<(?:{_HIDDEN_ELEMENTS})\b[^<>]*>)|</(?:{_HIDDEN_ELEMEN
 _TEMPLATE = re.compile(r"(\{\{)|\}\}")
 _TABLE = re.compile(r"(^[ \t:]*\{\|)|^[ \t]*\|\}", re.MULTILINE)
 _LINK = re.compile(r"\[\[([^\[\]]*)\]\]")
-_EXTERNAL_LINK = re.compile(r"\[(?:https?:|ftp:|mailto:)?//[^\s\]]+[ \t]*([^\]\n]*)\]")
+_EXTERNAL_LINK = re.compile(r"\[(?:https?:|ftp:|mailto:)?//\S+[ \t]*")
 _TAG = re.compile(r"</?[a-zA-Z][^<>\n]{0,300}>")
 _EMPHASIS = re.compile("'{2,5}")
-_HEADING = re.compile(r"^[ \t]*(={1,6})[ \t]*([^\n]*?)[ \t]*\1[ \t]*$", re.MULTILINE)
+_HEADING = re.compile(r"^[ \t]*(={1,6})([^\n]*)$", re.MULTILINE)
 _LIST_MARK = re.compile(r"^[*#:;]+[ \t]*", re.MULTILINE)
 _SWITCH = re.compile(r"__[A-Z]+__")
 _UNMATCHED = re.compile(r"\{\{|\}\}|\[\[|\]\]|^[ \t:]*\{\||^[ \t]*\|\}?[^\n]*$", re.MULTILINE)
 _BLANK = re.compile(r"\n\s*\n")
-_EMPTY_BRACKETS = re.compile(r"\(\s*[;,]?\s*\)")
+_EMPTY_BRACKETS = re.compile(r"\((?:\s*[;,])?\s*\)")
 _SHOWN_ELSEWHERE = {"file", "image", "category", "media"}
 _MAX_LINK_DEPTH = 5  # levels of links in captions of links that are resolved
 
@@ -76,9 +76,9 @@ def strip_wikitext(text: str) -> str:
         text, count = _LINK.subn(_link_text, text)
         if not count:
             break
-    text = _EXTERNAL_LINK.sub(r"\1", text)
+    text = _replace_external_links(text)
     text = _EMPHASIS.sub("", _SWITCH.sub("", _TAG.sub("", text)))
-    text = _HEADING.sub(r"\n\n\2\n\n", text)
+    text = _HEADING.sub(_separate_heading, text)
     text = html.unescape(_LIST_MARK.sub("", _UNMATCHED.sub("", text)))
     return _BLANK.sub("\n\n", _EMPTY_BRACKETS.sub("", text)).strip()
 
@@ -104,3 +104,23 @@ def _link_text(link: re.Match[str]) -> str:
     if target.partition(":")[0].strip().lower() in _SHOWN_ELSEWHERE:
         return ""
     return shown[-1] if shown else target.lstrip(":")
+
+
+def _replace_external_links(text: str) -> str:
+    """Replace each link in single brackets, which a line holds as a whole, by the text after its address."""
+    *closed, rest = text.split("]")
+    parts = []
+    for part in closed:
+        link = _EXTERNAL_LINK.search(part, part.rfind("\n") + 1)
+        parts.append(f"{part}]" if link is None else part[: link.start()] + part[link.end() :])
+    return "".join([*parts, rest])
+
+
+def _separate_heading(line: re.Match[str]) -> str:
+    """Put a heading in a paragraph of its own; another line that begins with = stays."""
+    text = line[2].rstrip(" \t")
+    if not text and len(line[1]) > 1:  # a heading without a name
+        return "\n\n"
+    marks = next((line[1][:count] for count in range(len(line[1]), 0, -1) if text.endswith(line[1][:count])), "")
+    name = (line[1].removeprefix(marks) + text.removesuffix(marks)).strip(" \t")
+    return f"\n\n{name}\n\n" if marks else line[0]
