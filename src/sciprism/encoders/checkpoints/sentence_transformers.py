@@ -23,7 +23,7 @@ POOLING_FLAGS = {
     "pooling_mode_lasttoken": "lasttoken",
 }
 DISTANCES = {"cosine": "cosine", "dot": "dot", "dot_product": "dot", "euclidean": "euclidean"}
-STATIC = "StaticEmbedding"
+STATIC, MAX_PATH = "StaticEmbedding", 256
 # files with the maximum length; formerly named after the backbone
 LENGTH_FILES = tuple(
     f"sentence_{kind}_config.json"
@@ -102,9 +102,14 @@ def _read_modules(folder: Path) -> list[tuple[str, str]]:
         raise InputError(f"{folder}/modules.json: every module needs idx, type and path") from error
     if not modules:
         raise InputError(f"{folder}/modules.json: names no modules")
-    if outside := [path for _, path in modules if Path(path).is_absolute() or ".." in Path(path).parts]:
-        raise InputError(f"{folder}/modules.json: names {outside[0]!r}, which is not in the folder")
+    if outside := [path for _, path in modules if not _is_inside(path)]:
+        raise InputError(f"{folder}/modules.json: names {outside[0][:80]!r}, which is not in the folder")
     return modules
+
+
+def _is_inside(path: str) -> bool:
+    """Return whether a path stays in its folder, and is no longer than the name of a file may be."""
+    return not Path(path).is_absolute() and ".." not in Path(path).parts and len(path.encode()) < MAX_PATH
 
 
 def _read_pooling(folder: Path) -> str:
