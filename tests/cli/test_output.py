@@ -1,17 +1,23 @@
 """What every command prints in one form: JSON documents, tables of 80 columns, lists, progress, exit statuses."""
 
+import ast
 import json
 import sys
+from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 
 import pytest
 import typer
+from rich.text import Text
 
+import sciprism.cli.output
 from build_commands import run
 from sciprism.cli.main import app, stop
-from sciprism.cli.output import SCHEMAS, print_entries, print_facts, print_skipped, print_table
+from sciprism.cli.output import SCHEMAS, echo, plain_console, print_entries, print_facts, print_skipped, print_table
 
 MODEL = "sciprism-small"
+Command = Callable[..., tuple[int, str, str]]
 PAPERS = [
     {"id": f"p{n}", "title": f"{word} in spiral galaxies", "abstract": f"We measure {word} of {n} nearby galaxies."}
     for n, word in enumerate(("dark matter", "cold gas", "star formation", "magnetic fields", "dust"))
@@ -167,9 +173,65 @@ def test_progress_on_a_terminal_is_a_bar(command, monkeypatch):
     assert "embedding" in err and "papers/s" in err
 
 
+STEERING = set(map(chr, (*range(32), *range(127, 160), *range(0x202A, 0x202F)))) - {"\n", "\t"}
+
+
+def test_commands_print_through_one_function_and_one_console() -> None:
+    """Both escape what would steer the terminal; a title, an id, a path is what others wrote."""
+    found = []
+    for path in sorted(Path(sciprism.cli.output.__file__).parent.glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            if name in ("print", "Console", "typer.echo", "typer.secho") or name.endswith(
+                (".stdout.write", ".stderr.write")
+            ):
+                found.append(f"{path.name}: {name}")
+    assert found == ["output.py: print"]
+
+
+def test_no_command_prints_what_steers_the_terminal(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ids, titles, names, labels, file names and keys of tables are hostile; each is shown, as an escape."""
+    evil = "\x1b]0;b\x07\x9b2J\x85\u202e\x08"
+    name = "papers\x1b[2J.jsonl"
+    rows = [{**row, "id": f"{row['id']}{evil}", "title": f"{row['title']} {evil}", "venue": evil} for row in PAPERS]
+    rows = [{**row, "authors": [f"Ada {evil}"], "keywords": [f"dust{evil}"], "fields": [evil]} for row in rows]
+    Path(name).write_text("".join(json.dumps(row) + "\n" for row in [*rows, {"id": "", "title": evil}, [evil]]))
+    Path("labels.csv").write_text(f"id,name\na{evil},dust{evil}\nb,gas\nc,\n", encoding="utf-8")
+    Path("decisions.csv").write_text(f"id,decision,reason\np0{evil},exclude,{evil}\nother{evil},include,\n")
+    Path("odd.csv").write_text(f"{evil},b\n1,2\n")
+    monkeypatch.setattr("sys.stdin", StringIO(f"i\nr {evil}\n{evil}\nq\n"))
+    for words, status in {
+        ("inspect", name): 1,
+        ("inspect", "labels.csv", "--labels"): 1,
+        ("inspect", "odd.csv"): 2,
+        ("dedupe", name, name, "-o", "merged.jsonl", "--skip-bad"): 0,
+        ("disambiguate", name, "-o", "authors.csv", "--skip-bad"): 0,
+        ("embed", name, "-o", "vecs", "--skip-bad"): 0,
+        ("index", "vecs", "--lexical"): 0,
+        ("search", "vecs", f"dust {evil}"): 0,
+        ("similar", "vecs", "--to", "p1]0;b2J \u202e"): 0,
+        ("similar", "vecs", "--to", evil): 2,
+        ("recommend", "--library", name, "--new", name, "--skip-bad"): 0,
+        ("tag", name, "--vocabulary", "labels.csv", "--skip-bad"): 0,
+        ("screen", name, "--decisions", "decisions.csv", "--model", "words", "--skip-bad"): 0,
+        ("overlap", name, name): 2,
+        ("verify", evil): 2,
+        ("describe", evil): 2,
+        ("search", "--no-such-option", evil): 2,
+    }.items():
+        done, out, err = command(*words)
+        printed = out + err
+        assert done == status, (words, printed)
+        assert not STEERING & set(printed), (words, sorted(STEERING & set(printed)))
+    document = command("search", "vecs", f"dust{evil}", "--json")[1]
+    assert "\\u009b2J" in document and json.loads(document)["rankings"][0]["query"] == f"dust{evil}"
+
+
 def test_no_text_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     """Names of weights, provenance and groups are written by others, and may hold escape sequences."""
     text = "a\x1b]0;b\x07\x9b2J\r\u202ec"
+    echo(text, Path(text), error=True)
+    plain_console().print(Text(text, "bold"), text)
     print_table(["name"], [], [[text]])
     print_facts({"name": text})
     print_entries({text: [text]})

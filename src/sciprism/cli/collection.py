@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sciprism.cli.options import AsJson, CollectionFolder, Model, read_lines
-from sciprism.cli.output import ProgressDisplay, print_json, warn_unfinished
+from sciprism.cli.output import ProgressDisplay, echo, print_json, warn_unfinished
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,8 +65,8 @@ def _print_built(opened: StoredCollection, built: list[BuiltIndex], *, lexical: 
         document = {"collection": str(opened.folder), "built": names, "papers": len(opened)}
         print_json("sciprism.index/1", document | {"approximate": [asdict(index) for index in built]})
     else:
-        print(f"{opened.folder}: built {', '.join(names)} over {len(opened):,} papers")
-        print("".join(f"{_describe_index(index)}\n" for index in built), end="")
+        echo(f"{opened.folder}: built {', '.join(names)} over {len(opened):,} papers")
+        echo("".join(f"{_describe_index(index)}\n" for index in built), end="")
 
 
 def _build_approximate(
@@ -90,7 +89,7 @@ def _encode_titles(opened: StoredCollection, model: str) -> dict[str, TitleQueri
     except InputError as error:
         if model:
             raise
-        print(f"recall is measured without titles as queries: {error}", file=sys.stderr)
+        echo(f"recall is measured without titles as queries: {error}", error=True)
         return {}
 
 
@@ -131,7 +130,7 @@ def delete(
         return
     unknown = f", {len(report.unknown):,} ids are not there" if report.unknown else ""
     papers = "1 paper" if report.deleted == 1 else f"{report.deleted:,} papers"
-    print(f"deleted {papers}{unknown}\n{collection} holds {report.papers:,} papers")
+    echo(f"deleted {papers}{unknown}\n{collection} holds {report.papers:,} papers")
 
 
 def push(
@@ -171,7 +170,7 @@ def push(
     if as_json:
         print_json("sciprism.push/1", {"collection": str(collection)} | report.to_json())
     else:
-        print(_describe_push(report))
+        echo(_describe_push(report))
 
 
 def _describe_push(report: PushReport) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sciprism.cli.options import AsJson, check_outputs
-from sciprism.cli.output import print_json
+from sciprism.cli.output import echo, plain_console, print_json
 from sciprism.errors import InputError
 from sciprism.files import write_atomically
 
@@ -79,11 +79,11 @@ def _write(report: Report, output_format: str, output: Path | None) -> None:
     if output is not None:
         content = outputs[output_format](report).encode()
         write_atomically(output, lambda file: file.write(content))
-        print(f"wrote {output}")
+        echo(f"wrote {output}")
     elif output_format == "terminal":
-        show(report)
+        show(report, plain_console())
     else:
-        print(outputs[output_format](report), end="")
+        echo(outputs[output_format](report), end="")
 
 
 results = typer.Typer(no_args_is_help=True, help="Pack the results of `evaluate` into few files.")
@@ -115,4 +115,4 @@ def pack(
         print_json("sciprism.results-pack/1", {"packs": packs})
         return
     for pack in packed:
-        print(f"{pack.path}: {pack.results:,} results of {pack.systems:,} systems, {pack.size / 1e6:.2f} MB")
+        echo(f"{pack.path}: {pack.results:,} results of {pack.systems:,} systems, {pack.size / 1e6:.2f} MB")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sciprism.cli.options import AsJson, PaperFiles, Reading, check_outputs, with_settings
-from sciprism.cli.output import ProgressDisplay, join_counts, print_json, print_skip_counts, print_table
+from sciprism.cli.output import ProgressDisplay, echo, join_counts, print_json, print_skip_counts, print_table
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -81,8 +81,8 @@ def _print(result: Deduplication, output: Path, review: Path | None) -> None:
     rows = [(row["file"], f"{row['records']:,}", f"{row['removed']:,}") for row in sources]
     print_table(["source"], ["records", "duplicates removed"], rows)
     counts = {"groups of duplicates merged": len(result.groups), "pairs decided before": result.decided}
-    print(join_counts(counts | {"pairs of preprint and article": len(result.versions)}) or "no duplicates")
+    echo(join_counts(counts | {"pairs of preprint and article": len(result.versions)}) or "no duplicates")
     if result.uncertain:
         where = f"decide on them in {review}" if review else "--review pairs.csv writes them"
-        print(f"uncertain pairs, which were not merged: {len(result.uncertain):,}; {where}")
-    print(f"wrote {len(result.records) - result.removed:,} papers to {output}")
+        echo(f"uncertain pairs, which were not merged: {len(result.uncertain):,}; {where}")
+    echo(f"wrote {len(result.records) - result.removed:,} papers to {output}")

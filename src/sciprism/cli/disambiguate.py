@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sciprism.cli.options import AsJson, PaperFiles, Reading, check_outputs, with_settings
-from sciprism.cli.output import ProgressDisplay, join_counts, print_json, print_skip_counts
+from sciprism.cli.output import ProgressDisplay, echo, join_counts, print_json, print_skip_counts
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,16 +54,16 @@ def disambiguate(
 
 
 def _print(result: Disambiguation, output: Path, others: int) -> None:
-    print(join_counts(result.count()))
+    echo(join_counts(result.count()))
     counts = {
         "names without letters, left out": result.unnamed,
         "papers of an id that was there before": result.repeated,
         "known signatures of other papers or positions, which stay in the table": others,
     }
     if any(counts.values()):
-        print(join_counts(counts))
+        echo(join_counts(counts))
     for block in result.divided:
-        print(f"too many to compare all, divided by given names: {block}")
+        echo(f"too many to compare all, divided by given names: {block}")
     for conflict in result.conflicts:
-        print(conflict)
-    print(f"wrote {output}")
+        echo(conflict)
+    echo(f"wrote {output}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -21,7 +20,7 @@ from sciprism.cli.options import (
     with_device,
     with_settings,
 )
-from sciprism.cli.output import ProgressDisplay, join_counts, print_abstracts, print_json, print_skipped
+from sciprism.cli.output import ProgressDisplay, echo, join_counts, print_abstracts, print_json, print_skipped
 from sciprism.cli.parts import WantedCluster, embed_on_cluster, embed_one_part
 from sciprism.errors import InputError, InterruptedRunError
 
@@ -125,7 +124,7 @@ class WantedModel:
             model = str(Path(model).expanduser().resolve())
         encoder = Encoder.load(model or None, pooling=pooling or None, max_length=max_length, precision=precision)
         if self.verbose and (half := encoder.options.get("precision")):
-            print(f"vectors are computed in {half}", file=sys.stderr)
+            echo(f"vectors are computed in {half}", error=True)
         return encoder
 
     def choose_layout(self, encoder: Encoder) -> CollectionLayout:
@@ -252,7 +251,7 @@ def _report(output: Path, report: FilesReport, as_json: bool) -> None:
         print_abstracts(report.completion)
         raise InputError(nothing)
     for note in notes:
-        print(note, file=sys.stderr)
+        echo(note, error=True)
     print_abstracts(report.completion)
     if as_json:
         document = asdict(stored) | {"unreadable": read.skipped_count, "reasons": reasons}
@@ -270,7 +269,7 @@ def _report(output: Path, report: FilesReport, as_json: bool) -> None:
     total = (
         stored.read + merged + report.duplicates + read.skipped_count + abstracts.skipped + report.outdated + deletions
     )
-    print(
+    echo(
         f"read {total:,} {'records' if report.outdated + deletions else 'papers'}: {join_counts(counts) or 'none'}\n"
         f"{output} holds {join_counts(held) or 'no papers'}"
     )

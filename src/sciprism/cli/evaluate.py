@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from sciprism.cli.options import AsJson, DataFolder, exact_precision, folder_or_none, with_device, with_settings
-from sciprism.cli.output import ProgressDisplay, join_counts, print_entries, print_json
+from sciprism.cli.output import ProgressDisplay, echo, join_counts, plain_console, print_entries, print_json
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def _score(
     if as_json:
         print_json("sciprism.evaluate/1", {"results": results.to_json()})
     else:
-        results.show()
+        results.show(plain_console())
     if results.failed:
         raise typer.Exit(1)
 
@@ -166,7 +166,7 @@ def print_suites(only: str, as_json: bool) -> None:
         print_entries({f"{only}/{name}": [f"{task['format']}; {task['data']}"] for name, task in tasks.items()})
         print(f"\nWhere the data come from, and which are here: sciprism data list {only}")
     else:
-        print("\nWhat each task needs: sciprism evaluate --list --suite NAME")
+        echo("\nWhat each task needs: sciprism evaluate --list --suite NAME")
 
 
 def _suite_to_json(suite: Suite) -> dict[str, Any]:
@@ -236,23 +236,23 @@ class ScoringProgress:
             self._display = ProgressDisplay(name).__enter__()
         elif result.status == "not here":
             if task.name not in self._absent:
-                print(f"{task.name}: not here: {result.reason}", file=sys.stderr)
+                echo(f"{task.name}: not here: {result.reason}", error=True)
             self._absent.add(task.name)
         elif result.status != "not served":
             time_taken = f"{time.monotonic() - self._began[key]:.0f} s" if key in self._began else "already scored"
             _print_result(name, result, time_taken)
         elif (system.name, result.reason) not in self._unserved:
             self._unserved.add((system.name, result.reason))
-            print(f"{name}: not served: {result.reason}; nor are other such tasks", file=sys.stderr)
+            echo(f"{name}: not served: {result.reason}; nor are other such tasks", error=True)
 
 
 def _print_result(name: str, result: TaskResult, time_taken: str) -> None:
     numbers = ", ".join(f"{metric} {m.value:.4f}" for metric, m in result.metrics.items()) or result.reason
-    print(f"{name}: {numbers}  ({time_taken})", file=sys.stderr)
+    echo(f"{name}: {numbers}  ({time_taken})", error=True)
     for metric, reason in result.details.get("without number", {}).items():
-        print(f"{name}: no {metric}: {reason}", file=sys.stderr)
+        echo(f"{name}: no {metric}: {reason}", error=True)
     for warning in result.details.get("warnings", ()):
-        print(f"{name}: warning: {warning}", file=sys.stderr)
+        echo(f"{name}: warning: {warning}", error=True)
 
 
 def command_line() -> str:

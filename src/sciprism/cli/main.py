@@ -29,7 +29,7 @@ from sciprism.cli.inspect import inspect
 from sciprism.cli.map import map
 from sciprism.cli.match import match
 from sciprism.cli.models import describe, export, models
-from sciprism.cli.output import escape_controls, is_json_requested, print_json, show_work
+from sciprism.cli.output import echo, escape_controls, is_json_requested, print_json, show_work
 from sciprism.cli.overlap import overlap
 from sciprism.cli.parts import merge, status
 from sciprism.cli.prepare_benchmarks import prepare
@@ -119,7 +119,7 @@ def stop(message: str, status: int) -> NoReturn:
     if is_json_requested():
         print_json("sciprism.error/1", {"error": message, "exit": status}, error=True)
     else:
-        print(escape_controls(f"sciprism: {message}"), file=sys.stderr)
+        echo(f"sciprism: {message}", error=True)
     sys.exit(status)
 
 
@@ -127,6 +127,7 @@ def stop_for_usage(error: Any) -> NoReturn:
     """Print what is wrong with a command line, and exit."""
     if is_json_requested():
         stop(error.format_message(), WRONG)
+    error.message = escape_controls(error.message)  # it quotes words, among which may be the names of files
     error.show()
     sys.exit(WRONG)
 
@@ -262,7 +263,7 @@ def callback(show: bool = typer.Option(False, "--version", help="Print the versi
     if show:
         from importlib.metadata import version
 
-        print(version("sciprism"))
+        echo(version("sciprism"))
         raise typer.Exit
 
 
@@ -295,7 +296,7 @@ def _shorten_warnings() -> None:
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if issubclass(category, ShownWarning):
-            print(escape_controls(f"sciprism: {message}"), file=sys.stderr)
+            echo(f"sciprism: {message}", error=True)
         else:
             default(message, category, *place, **more)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sciprism.cli.options import AsJson, CollectionFolder, check_outputs, with_settings
-from sciprism.cli.output import ProgressDisplay, print_facts, print_json
+from sciprism.cli.output import ProgressDisplay, echo, print_facts, print_json
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -90,11 +90,11 @@ def _report(drawn: PaperMap, facts: dict[str, Any], as_json: bool) -> None:
         return
     print_facts({name: f"{count:,}" for name, count in drawn.counts.items() if count or name == "papers"})
     for number, level in enumerate(names, 1):
-        print(f"level {number}, {len(level):,} topics: {'; '.join(level[:5])}{' ...' if len(level) > 5 else ''}")
+        echo(f"level {number}, {len(level):,} topics: {'; '.join(level[:5])}{' ...' if len(level) > 5 else ''}")
     layout = facts["from_layout"]
-    print(f"{f'layout of {layout}' if layout else 'new layout'}, stored in {facts['layout']}")
+    echo(f"{f'layout of {layout}' if layout else 'new layout'}, stored in {facts['layout']}")
     if facts["size"]:
         sampled = f", a random {facts['shown']:,} of the papers" if facts["shown"] < len(drawn.ids) else ""
-        print(f"wrote {facts['output']} ({facts['size'] / 1e6:.1f} MB{sampled})")
+        echo(f"wrote {facts['output']} ({facts['size'] / 1e6:.1f} MB{sampled})")
     if facts["neighbours"]:
-        print(f"wrote {facts['pairs']:,} pairs of near papers to {facts['neighbours']}")
+        echo(f"wrote {facts['pairs']:,} pairs of near papers to {facts['neighbours']}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sciprism.cli.options import AsJson, DefaultCommandGroup, check_outputs, split_names, with_device, with_settings
-from sciprism.cli.output import ProgressDisplay, print_facts, print_json, print_skipped, table_width
+from sciprism.cli.output import ProgressDisplay, echo, print_facts, print_json, print_skipped, table_width
 from sciprism.errors import InputError
 from sciprism.uses.matching.settings import MatchFiles, MatchSettings
 
@@ -114,10 +113,10 @@ def _print(matching: Matching, written: dict[str, str], as_json: bool) -> None:
     if as_json:
         print_json("sciprism.match/1", {**written, **matching.to_json()})
     else:
-        print(f"author conflicts: {authors}\n" if authors else "", end="")
+        echo(f"author conflicts: {authors}\n" if authors else "", end="")
         _print_facts(matching, written)
     if authors:
-        print(f"sciprism: author conflicts: {authors}", file=sys.stderr)
+        echo(f"sciprism: author conflicts: {authors}", error=True)
 
 
 def _print_facts(matching: Matching, written: dict[str, str]) -> None:
@@ -152,13 +151,13 @@ def _print_facts(matching: Matching, written: dict[str, str]) -> None:
 
 def _print_worst(matching: Matching) -> None:
     width = table_width()
-    print("\nworst served:")
+    echo("\nworst served:")
     for paper, mean, pairs in matching.worst():
         head = f"{mean:.4f}  {paper}: "
-        print(head + shorten(pairs[0].title, max(width - len(head), 20), placeholder=" …"))
+        echo(head + shorten(pairs[0].title, max(width - len(head), 20), placeholder=" …"))
         for pair in pairs:
             reason = shorten(f"{pair.reviewer} {pair.score:.4f}: {pair.reason}", MAX_REASON, placeholder=" …")
-            print("\n".join(wrap(reason, width, initial_indent=" " * 8, subsequent_indent=" " * 10)))
+            echo("\n".join(wrap(reason, width, initial_indent=" " * 8, subsequent_indent=" " * 10)))
 
 
 def _describe_loads(audit: dict[str, Any]) -> str:
@@ -226,20 +225,20 @@ def explain(
         if as_json:
             print_json("sciprism.match-explain/1", {"submission": finished.submissions[row], **pair.to_json()})
         else:
-            print(f"{finished.submissions[row]}: {finished.title(row)}")
+            echo(f"{finished.submissions[row]}: {finished.title(row)}")
             _print_pairs("not assigned" if pair.absence else "assigned", [pair])
         return
     explained = finished.explain(row)
     if as_json:
         print_json("sciprism.match-explain/1", explained.to_json())
         return
-    print(f"{explained.id}: {explained.title}\nmean {explained.mean:.4f}")
+    echo(f"{explained.id}: {explained.title}\nmean {explained.mean:.4f}")
     _print_pairs("assigned", explained.assigned)
     _print_pairs("next candidates", explained.following)
     if explained.forbidden:
-        print("may not review it")
+        echo("may not review it")
     for name, reason in explained.forbidden.items():
-        print("\n".join(wrap(f"{name}: {reason}", table_width(), initial_indent="    ", subsequent_indent=" " * 8)))
+        echo("\n".join(wrap(f"{name}: {reason}", table_width(), initial_indent="    ", subsequent_indent=" " * 8)))
 
 
 @match.command()
@@ -280,11 +279,11 @@ def _find_assignment(path: Path | None) -> Path:
 
 def _print_pairs(title: str, pairs: Sequence[ExplainedPair]) -> None:
     """Print pairs with rank and load, and below each why it is assigned, or why not."""
-    print(title)
+    echo(title)
     width = table_width()
     for pair in pairs:
         score = f"{pair.pair.score:.4f}, rank {pair.rank} of {pair.considered}" if pair.pair else "no score"
         name = f" ({pair.name})" if pair.name not in ("", pair.reviewer) else ""
-        print(f"    {pair.reviewer}{name}  {score}; has {pair.load} of {pair.most} submissions")
+        echo(f"    {pair.reviewer}{name}  {score}; has {pair.load} of {pair.most} submissions")
         for text in filter(None, (pair.absence, pair.reason)):
-            print("\n".join(wrap(text, width, initial_indent=" " * 8, subsequent_indent=" " * 8)))
+            echo("\n".join(wrap(text, width, initial_indent=" " * 8, subsequent_indent=" " * 8)))

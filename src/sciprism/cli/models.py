@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from sciprism.cli.options import AsJson, ModelName, Pooling
-from sciprism.cli.output import print_facts, print_json, print_table
+from sciprism.cli.output import echo, print_facts, print_json, print_table
 
 if TYPE_CHECKING:
     from sciprism.formats import Format
@@ -55,7 +55,7 @@ def models(as_json: AsJson = False) -> None:
         if model.size is None:
             absent.setdefault(model.obtain, []).append(model.name)
     for obtain, names in absent.items():
-        print(f"not here: {names[0] if len(names) == 1 else f'{len(names)} models'}: {obtain}")
+        echo(f"not here: {names[0] if len(names) == 1 else f'{len(names)} models'}: {obtain}")
 
 
 def describe(
@@ -168,7 +168,7 @@ def export(
         return
     formats = [chosen] if chosen is not None and kind == "plain" else encoder.formats
     formats_of_calls = {"chosen": chosen or default_format(encoder), "search": chosen or encoder.search_format}
-    print(MESSAGES[kind].format(folder=output, formats=", ".join(formats), **formats_of_calls))
+    echo(MESSAGES[kind].format(folder=output, formats=", ".join(formats), **formats_of_calls))
 
 
 def _export_collection(folder: Path, output: Path, format: str, neighbours: int, as_json: bool) -> None:
@@ -180,4 +180,4 @@ def _export_collection(folder: Path, output: Path, format: str, neighbours: int,
         print_json("sciprism.export/1", {"output": str(output), "kind": "collection", "papers": count})
         return
     more = f", their details in {output.with_suffix('.csv')}" if output.suffix == ".npy" else ""
-    print(f"{output}: vectors of {count:,} papers{more}")
+    echo(f"{output}: vectors of {count:,} papers{more}")

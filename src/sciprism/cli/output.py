@@ -87,11 +87,19 @@ def escape_controls(text: str) -> str:
     return _STEERING.sub(lambda character: character[0].encode("unicode_escape").decode(), text)
 
 
+def echo(*texts: object, error: bool = False, sep: str = " ", end: str = "\n") -> None:
+    """Print texts as `print` does, without what would steer the terminal; error: to standard error.
+
+    Commands print through this and `plain_console` alone: a title, an id, a path is what others wrote.
+    """
+    print(escape_controls(sep.join(map(str, texts))), end=end, file=sys.stderr if error else sys.stdout)
+
+
 def print_json(schema: str, document: Mapping[str, Any], *, error: bool = False) -> None:
     """Print one JSON document with its schema; an error as one line, on standard error."""
     assert schema in SCHEMAS, schema
     text = json.dumps({"schema": schema, **document}, indent=None if error else 1, ensure_ascii=False)
-    print(text, file=sys.stderr if error else sys.stdout)
+    echo(_STEERING.sub(lambda character: f"\\u{ord(character[0]):04x}", text), error=error)
 
 
 def is_json_requested() -> bool:
@@ -105,11 +113,22 @@ def table_width() -> int:
     return shutil.get_terminal_size((PIPED_WIDTH, 24)).columns if sys.stdout.isatty() else PIPED_WIDTH
 
 
-def plain_console() -> Console:
-    """Return a console that prints texts as they are: titles and ids may hold brackets and numbers."""
-    from rich.console import Console
+def plain_console(*, error: bool = False) -> Console:
+    """Return a console that prints texts as they are, but for what would steer the terminal.
 
-    return Console(markup=False, highlight=False, emoji=False, width=table_width())
+    Titles and ids may hold brackets and numbers. error: to standard error.
+    """
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class PlainConsole(Console):
+        def render(self, *arguments: Any, **options: Any) -> Iterator[Segment]:
+            """Yield the segments of something; those of text without controls, while the console's own have some."""
+            for segment in super().render(*arguments, **options):
+                yield segment if segment.control else segment._replace(text=escape_controls(segment.text))
+
+    width = None if error else table_width()
+    return PlainConsole(markup=False, highlight=False, emoji=False, width=width, stderr=error)
 
 
 def print_table(words: Sequence[str], numbers: Sequence[str], rows: Iterable[Iterable[str]]) -> None:
@@ -168,10 +187,10 @@ def _split_columns(
 def print_entries(entries: Mapping[str, Iterable[str]]) -> None:
     """Print names, and below each its texts, indented; long words stay whole."""
     for name, texts in entries.items():
-        print(escape_controls(name))
+        echo(name)
         for text in filter(None, texts):
             for line in wrap(text, table_width() - 4, break_long_words=False, break_on_hyphens=False):
-                print(f"    {escape_controls(line)}")
+                echo(f"    {line}")
 
 
 def print_facts(facts: Mapping[str, str]) -> None:
@@ -180,7 +199,7 @@ def print_facts(facts: Mapping[str, str]) -> None:
     for name, value in facts.items():
         parts, width = escape_controls(value).splitlines() or [""], max(table_width() - indent, 20)
         lines = [line for part in parts for line in wrap(part, width, break_long_words=False, break_on_hyphens=False)]
-        print(f"{name:<{indent}}" + f"\n{' ' * indent}".join(lines))
+        echo(f"{name:<{indent}}" + f"\n{' ' * indent}".join(lines))
 
 
 def print_preparation(done: Preparation, as_json: bool) -> None:
@@ -190,24 +209,24 @@ def print_preparation(done: Preparation, as_json: bool) -> None:
         return
     for table in done.tables:
         if table.title:
-            print(table.title)
+            echo(table.title)
         print_table(table.words, table.counts, (map(format_cell, row) for row in table.rows))
     for name, report in done.dropped.items():
         _print_dropped(name, report)
     for name, reason in done.not_made.items():
-        print(f"{name}: not made: {reason}")
+        echo(f"{name}: not made: {reason}")
     print_skip_counts(done.read)
     for note in done.notes:
-        print(note)
+        echo(note)
     for warning in done.warnings:
-        print(warning, file=sys.stderr)
+        echo(warning, error=True)
 
 
 def _print_dropped(name: str, report: DropReport) -> None:
     reasons = [f"{reason} {report.count(reason):,}" for reason, names in report.ids.items() if names]
     line = f"{name}: dropped: {', '.join(reasons)}"
     if reasons:
-        print(line if len(line) <= table_width() else "\n    ".join((f"{name}: dropped:", *reasons)))
+        echo(line if len(line) <= table_width() else "\n    ".join((f"{name}: dropped:", *reasons)))
 
 
 def format_cell(cell: str | int | float) -> str:
@@ -222,16 +241,15 @@ def print_skip_counts(files: Iterable[FileReport], *, error: bool = False) -> No
     for file in files:
         if file.skipped:
             share = f"{file.skipped:,} of {file.papers + file.skipped:,} records cannot be used"
-            where = sys.stderr if error else sys.stdout
-            print(f"{file.path}: {share}; `sciprism inspect` says why", file=where)
+            echo(f"{file.path}: {share}; `sciprism inspect` says why", error=error)
 
 
 def print_skipped(records: Sequence[object], count: int) -> None:
     """Name the first of `count` skipped records on standard error, and count the others."""
     for record in records[:MAX_SHOWN]:
-        print(escape_controls(f"skipped: {record}"), file=sys.stderr)
+        echo(f"skipped: {record}", error=True)
     if more := count - len(records[:MAX_SHOWN]):
-        print(f"skipped: {more:,} more", file=sys.stderr)
+        echo(f"skipped: {more:,} more", error=True)
 
 
 def describe_source(authors: Sequence[str], venue: str, year: int | None) -> str:
@@ -243,7 +261,7 @@ def describe_source(authors: Sequence[str], venue: str, year: int | None) -> str
 
 def warn_unfinished(place: object, papers: int, command: str) -> None:
     """Warn on standard error that a collection is unfinished, and name the command to run again."""
-    print(f"{place} is unfinished: {papers:,} papers so far; run its `sciprism {command}` again", file=sys.stderr)
+    echo(f"{place} is unfinished: {papers:,} papers so far; run its `sciprism {command}` again", error=True)
 
 
 def describe_joined(report: AbstractReport) -> str:
@@ -263,10 +281,10 @@ def print_abstracts(completion: AbstractCompletion) -> None:
     """Print on standard error what was joined, what stayed missing, and what was skipped."""
     report = completion.report
     if completion.joins:
-        print(f"abstracts joined: {describe_joined(report)}", file=sys.stderr)
+        echo(f"abstracts joined: {describe_joined(report)}", error=True)
     if completion.joins or report.skipped:
         for text in describe_missing(report):
-            print(f"{'skipped, ' * bool(report.skipped)}without abstract: {text}", file=sys.stderr)
+            echo(f"{'skipped, ' * bool(report.skipped)}without abstract: {text}", error=True)
 
 
 def join_counts(counts: Mapping[str, int]) -> str:
@@ -376,7 +394,7 @@ class ProgressDisplay:
     def _print_line(self) -> None:
         if self._lines is not None and time.monotonic() - self._printed >= PLAIN_INTERVAL:
             self._printed = time.monotonic()
-            print(self.describe(), file=sys.stderr)
+            echo(self.describe(), error=True)
 
 
 def show_work(work: str, command: Callable[..., None]) -> Callable[..., None]:
@@ -391,9 +409,10 @@ def show_work(work: str, command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _build_bar() -> Progress:
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    texts = (TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn())
+    texts = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=20), MofNCompleteColumn())
     facts = TextColumn("{task.fields[facts]}", markup=False)
-    return Progress(SpinnerColumn(), *texts, TimeElapsedColumn(), facts, console=Console(stderr=True), transient=True)
+    return Progress(
+        SpinnerColumn(), *texts, TimeElapsedColumn(), facts, console=plain_console(error=True), transient=True
+    )

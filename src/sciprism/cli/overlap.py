@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sciprism.cli.options import AsJson, DataFolder, Reading, folder_or_none, with_settings
-from sciprism.cli.output import format_share, plain_console, print_json, print_skipped
+from sciprism.cli.output import echo, format_share, plain_console, print_json, print_skipped
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _print(overlap: Overlap, as_json: bool) -> None:
     for task in overlap.tasks:
         for match in task.examples:
             why = ", ".join(match.reasons)
-            print(f"{task.task}: {match.train} is {match.test or 'a text'} ({why})")
+            echo(f"{task.task}: {match.train} is {match.test or 'a text'} ({why})")
     for name, reason in overlap.unread.items():
-        print(f"not compared: {name}: {reason}")
-    print(f"{overlap.training:,} of {overlap.papers:,} training papers are in a test")
+        echo(f"not compared: {name}: {reason}")
+    echo(f"{overlap.training:,} of {overlap.papers:,} training papers are in a test")

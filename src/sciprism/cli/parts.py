@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import signal
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -16,7 +15,15 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 import typer
 
 from sciprism.cli.options import AsJson
-from sciprism.cli.output import ProgressDisplay, format_duration, join_counts, print_json, print_skipped, print_table
+from sciprism.cli.output import (
+    ProgressDisplay,
+    echo,
+    format_duration,
+    join_counts,
+    print_json,
+    print_skipped,
+    print_table,
+)
 from sciprism.errors import InputError, RunFailedError
 from sciprism.parallel import DEVICE
 
@@ -77,7 +84,7 @@ def interrupted_by_termination() -> Iterator[None]:
 def _print_part(output: Path, part: PartNumber, report: PartReport) -> None:
     print_skipped(report.reasons, report.counts.get("bad", 0) + report.counts.get("unreadable", 0))
     if report.merged:
-        print(f"all parts of {output} are merged, it holds {report.papers:,} papers: nothing to do")
+        echo(f"all parts of {output} are merged, it holds {report.papers:,} papers: nothing to do")
         return
     counts = {
         "new": report.counts["new"],
@@ -87,7 +94,7 @@ def _print_part(output: Path, part: PartNumber, report: PartReport) -> None:
         "without abstract and skipped": report.counts["without_abstract_skipped"],
     }
     done = "was done before" if report.finished_before else "is done"
-    print(
+    echo(
         f"part {part} {done}: read {report.counts['read'] + report.counts['unreadable']:,} papers, "
         f"{join_counts(counts) or 'none'}\n"
         f"when all {part.count:,} parts are done: sciprism merge {output}"
@@ -166,7 +173,7 @@ class _PartsDisplay:
         for part, reason in failed.items():
             if reason not in self._printed:
                 self._printed.add(reason)
-                print(f"part {part} failed: {reason}", file=sys.stderr)
+                echo(f"part {part} failed: {reason}", error=True)
 
 
 def _print_ray_run(output: Path, report: RayReport, merged: MergeReport | None, as_json: bool) -> None:
@@ -180,7 +187,7 @@ def _print_ray_run(output: Path, report: RayReport, merged: MergeReport | None, 
     else:
         print_skipped(reasons, counts["bad"] + counts["unreadable"])
         parts = {"done now": len(report.reports), "done before": report.done_before, "failed": len(report.failed)}
-        print(f"{report.parts:,} parts: {join_counts(parts)}")
+        echo(f"{report.parts:,} parts: {join_counts(parts)}")
         if merged:
             print_merge(output, merged)
     if report.failed:
@@ -190,7 +197,7 @@ def _print_ray_run(output: Path, report: RayReport, merged: MergeReport | None, 
             "continues, and so does `sciprism embed --part`"
         )
     if not merged and not as_json:
-        print(f"make one collection of them: sciprism merge {output}")
+        echo(f"make one collection of them: sciprism merge {output}")
 
 
 def merge(
@@ -223,7 +230,7 @@ def merge(
 def print_merge(folder: Path, report: MergeReport) -> None:
     """Print the counts of a merged collection."""
     if report.merged_before:
-        print(f"{folder} is merged already; it holds {report.papers:,} papers")
+        echo(f"{folder} is merged already; it holds {report.papers:,} papers")
         return
     print_skipped(report.reasons, len(report.reasons))
     counts = {
@@ -231,7 +238,7 @@ def print_merge(folder: Path, report: MergeReport) -> None:
         "skipped": report.bad + report.unreadable,
         "without abstract": report.missing_abstracts,
     }
-    print(
+    echo(
         f"merged {report.parts:,} parts: {folder} holds {report.papers:,} papers of {report.read:,} read\n"
         f"{join_counts(counts) or 'none skipped'}"
     )
@@ -253,7 +260,7 @@ def status(folder: PartsFolder, as_json: AsJson = False) -> None:
         return
     if progress.stage in ("merged", "collection"):
         made = "is merged" if progress.stage == "merged" else "was made without parts"
-        print(f"{folder} {made} and holds {progress.papers:,} papers")
+        echo(f"{folder} {made} and holds {progress.papers:,} papers")
         return
     _print_status(folder, progress)
 
@@ -263,18 +270,18 @@ def _print_status(folder: Path, status: PartsStatus) -> None:
     rows = [_describe_part(part) for part in order[:SHOWN_PARTS]]
     print_table(("part", "state", "host"), ("papers", "of", "papers/s", "left"), rows)
     if (more := len(order) - SHOWN_PARTS) > 0:
-        print(f"{more:,} more parts, see --json")
+        echo(f"{more:,} more parts, see --json")
     for part in order:
         if part.error:
-            print(f"part {part.part} failed: {part.error}")
+            echo(f"part {part.part} failed: {part.error}")
     total = f" of {status.total:,}" if status.total is not None else ""
     rate = f", {status.rate:,.1f} papers/s" if status.rate else ""
     left = f", {format_duration(status.seconds_left)} left" if status.rate and status.seconds_left is not None else ""
-    print(f"{join_counts(status.count())} of {len(status.parts):,} parts; {status.papers:,}{total} papers{rate}{left}")
+    echo(f"{join_counts(status.count())} of {len(status.parts):,} parts; {status.papers:,}{total} papers{rate}{left}")
     if status.stage == "merging":
-        print(f"a merge was begun; continue it with: sciprism merge {folder}")
+        echo(f"a merge was begun; continue it with: sciprism merge {folder}")
     elif status.count()["done"] == len(status.parts):
-        print(f"all parts are done: sciprism merge {folder}")
+        echo(f"all parts are done: sciprism merge {folder}")
 
 
 def _describe_part(part: PartStatus) -> list[str]:

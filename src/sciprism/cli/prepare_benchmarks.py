@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from sciprism.cli.options import AsJson, Edges, OutputFolder, ScorePrecision, Seed, check_output_folder, exact_precision
-from sciprism.cli.output import print_preparation
+from sciprism.cli.output import echo, print_preparation
 from sciprism.cli.prepare_training import (
     Fields,
     Shards,
@@ -39,7 +39,7 @@ def scimult(
     """
     from sciprism.prepare.scimult.data_sets import prepare_scimult
 
-    done = prepare_scimult(raw, out, seed=seed, only=only, on_start=partial(typer.echo, err=True))  # type: ignore[arg-type]
+    done = prepare_scimult(raw, out, seed=seed, only=only, on_start=partial(echo, error=True))
     print_preparation(done, as_json)
 
 

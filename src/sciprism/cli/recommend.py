@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import chain
 from pathlib import Path
 from textwrap import shorten
@@ -14,6 +13,7 @@ from sciprism.cli.options import AsJson, Reading, check_outputs, with_device, wi
 from sciprism.cli.output import (
     ProgressDisplay,
     describe_source,
+    echo,
     join_counts,
     plain_console,
     print_json,
@@ -122,18 +122,18 @@ def _print(recommended: Recommendations, files: list[Path]) -> None:
     left_out |= {"unwanted": counts.unwanted, "shown before": counts.seen}
     left_out |= {"repeated": counts.repeated, "skipped": counts.skipped}
     again = f" ({counts.library_versions:,} of them versions of others, which count once)"
-    print(f"{counts.library:,} papers of the library{again * bool(counts.library_versions)}, {counts.new:,} new papers")
+    echo(f"{counts.library:,} papers of the library{again * bool(counts.library_versions)}, {counts.new:,} new papers")
     if any(left_out.values()):
-        print(f"left out: {join_counts(left_out)}")
+        echo(f"left out: {join_counts(left_out)}")
         _print_left_out(recommended.left_out, files)
     if missing := counts.library_without_abstract + counts.new_without_abstract:
-        print(f"compared by the title alone, without abstract: {missing:,}")
+        echo(f"compared by the title alone, without abstract: {missing:,}")
     if files:
-        print(f"wrote {len(recommended.hits):,} papers to {', '.join(map(str, files))}")
+        echo(f"wrote {len(recommended.hits):,} papers to {', '.join(map(str, files))}")
     if recommended.hits:
         _print_hits(recommended, SHOWN if files else len(recommended.hits))
     else:
-        print("no paper to recommend", file=sys.stderr)
+        echo("no paper to recommend", error=True)
 
 
 def _print_left_out(left_out: Sequence[LeftOut], files: list[Path]) -> None:
@@ -145,11 +145,11 @@ def _print_left_out(left_out: Sequence[LeftOut], files: list[Path]) -> None:
     for paper in left_out[:SHOWN]:
         place = places.get(paper.reason, f"is in the library as [{{}}] (by {paper.reason})").format(paper.copy_of)
         title = shorten(paper.title or "(no title)", table_width() - 2, placeholder=" …")
-        print(f"  {title}\n    [{paper.id}] {place}")
+        echo(f"  {title}\n    [{paper.id}] {place}")
     if len(left_out) > SHOWN:
-        print(f"  and {len(left_out) - SHOWN:,} more; all {where}")
+        echo(f"  and {len(left_out) - SHOWN:,} more; all {where}")
     elif files and left_out:
-        print(f"  all {where}")
+        echo(f"  all {where}")
 
 
 def _print_hits(recommended: Recommendations, count: int) -> None:

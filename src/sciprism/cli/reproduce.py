@@ -11,7 +11,7 @@ import typer
 
 from sciprism.cli.evaluate import ScoringProgress, command_line
 from sciprism.cli.options import AsJson, ScorePrecision, exact_precision
-from sciprism.cli.output import print_json, table_width
+from sciprism.cli.output import echo, print_json, table_width
 from sciprism.errors import InputError
 from sciprism.files import write_atomically
 
@@ -183,7 +183,7 @@ def _write(output: Path | None, page: str, values: dict[str, Any], as_json: bool
     if as_json:
         print_json("sciprism.reproduce/1", values)
     elif output is None:
-        print(page, end="")
+        echo(page, end="")
     if output is None:
         return
     content = json.dumps(values, indent=1, ensure_ascii=False) + "\n" if output.suffix == ".json" else page
@@ -198,12 +198,12 @@ def _print_list(paper: Reproduction, as_json: bool) -> None:
         models = {key: model.title for key, model in paper.models.items()}
         print_json("sciprism.tables/1", {"paper": paper.title, "tables": tables, "models": models})
         return
-    print(f"{paper.title}\n\ntables")
+    echo(f"{paper.title}\n\ntables")
     for table in paper.tables.values():
-        print(f"  {table.name:12} {paper.caption(table)} [{', '.join(model_keys(table.rows))}]")
+        echo(f"  {table.name:12} {paper.caption(table)} [{', '.join(model_keys(table.rows))}]")
     for name, title in paper.sample_tables.items():
-        print(f"  {name:12} Table {name} of {paper.short_title}: {title} [--data FOLDER]")
-    print("\nmodels (--models KEY=NAME)")
+        echo(f"  {name:12} Table {name} of {paper.short_title}: {title} [--data FOLDER]")
+    echo("\nmodels (--models KEY=NAME)")
     for key, model in paper.models.items():
         default = model.default or ", ".join(model.per_task.values()) or "no default"
-        print(f"  {key:28} {model.title} ({default})")
+        echo(f"  {key:28} {model.title} ({default})")

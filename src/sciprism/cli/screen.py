@@ -15,6 +15,7 @@ from sciprism.cli.options import AsJson, DefaultCommandGroup, Reading, check_out
 from sciprism.cli.output import (
     ProgressDisplay,
     describe_source,
+    echo,
     print_facts,
     print_json,
     print_skipped,
@@ -142,7 +143,7 @@ def decide(
         raise InputError("standard input holds the records, so that no keys can be read; name a file of records, or -o")
     session = settings.open(records, tables)
     for note in session.notes:
-        print(note, file=sys.stderr)
+        echo(note, error=True)
     if output is not None:
         _write(output, session, settings)
     elif not as_json:
@@ -168,13 +169,13 @@ def _open_desk(session: Screening, settings: ScreenOptions) -> None:
         if key == "z":
             undone = session.undo(screener)
             queue = [session.by_id[undone], *queue] if undone else queue
-            print(f"undone: {undone}" if undone else "nothing to undo")
+            echo(f"undone: {undone}" if undone else "nothing to undo")
         elif key in KEYS:
             session.decide(session.paper(queue.pop(0)).id, KEYS[key], reason=reason, screener=screener)
             decided += 1
         else:
-            print(f"{key!r} is no key: {HELP}")
-    print("no record is left to decide")
+            echo(f"{key!r} is no key: {HELP}")
+    echo("no record is left to decide")
 
 
 def _ask(session: Screening, record: int) -> tuple[str, str]:
@@ -184,7 +185,7 @@ def _ask(session: Screening, record: int) -> tuple[str, str]:
     verdicts = [*map(session.verdict, session.records)]
     progress = f"{verdicts.count('include'):,} included, {verdicts.count(''):,} not screened"
     texts = [fill(text, width) for text in (paper.title or "(no title)", source, paper.abstract or "(no abstract)")]
-    print("-" * width, *texts, f"{progress}. {HELP}", sep="\n\n")
+    echo("-" * width, *texts, f"{progress}. {HELP}", sep="\n\n")
     try:
         if sys.stdin.isatty():
             key = typer.getchar().lower()
@@ -218,7 +219,7 @@ def _write(output: Path, session: Screening, settings: ScreenOptions) -> None:
     cells = ([" ".join(str(cell).split()) for cell in row] for row in rows)
     lines = format_ris(entries) if output.suffix.lower() == ".ris" else map(join_cells, cells)
     write_lines(output, lines, errors="replace")
-    print(f"wrote {len(chosen):,} records to {output}", file=sys.stderr)
+    echo(f"wrote {len(chosen):,} records to {output}", error=True)
 
 
 def _print_report(report: dict[str, Any]) -> None:
@@ -226,19 +227,19 @@ def _print_report(report: dict[str, Any]) -> None:
     shown |= {f"excluded: {reason}": count for reason, count in report["reasons"].items()}
     print_facts({name: f"{count:,}" for name, count in shown.items()})
     if report["unknown"]:
-        print(f"unknown ids, whose decisions stay in their file: {', '.join(report['unknown'][:5])}", file=sys.stderr)
+        echo(f"unknown ids, whose decisions stay in their file: {', '.join(report['unknown'][:5])}", error=True)
     for pair, kappa in report["agreement"].items():
-        print(f"agreement of {pair}: Cohen's kappa {'is not defined' if kappa is None else f'{kappa:.2f}'}")
+        echo(f"agreement of {pair}: Cohen's kappa {'is not defined' if kappa is None else f'{kappa:.2f}'}")
     for row in report["conflicts"]:
-        print(f"conflict: [{row['id']}] {row['screener'] or '(no name)'}: {row['decision']} {row['reason']}".rstrip())
+        echo(f"conflict: [{row['id']}] {row['screener'] or '(no name)'}: {row['decision']} {row['reason']}".rstrip())
     target, risk, p = report["stopping"].values()
     if p is None:
-        print("stopping: nothing is included yet, so there is no advice")
+        echo("stopping: nothing is included yet, so there is no advice")
     elif p < risk:
-        print(f"stopping: the test rejects a recall below {target:.0%} (p = {p:.3f}); you may consider to stop.")
-        print("Relevant records may still be missing: the test is repeated, and takes all decisions for right.")
+        echo(f"stopping: the test rejects a recall below {target:.0%} (p = {p:.3f}); you may consider to stop.")
+        echo("Relevant records may still be missing: the test is repeated, and takes all decisions for right.")
     else:
-        print(f"stopping: go on; a recall of {target:.0%} is not established (p = {p:.3f}, not below {risk:g})")
+        echo(f"stopping: go on; a recall of {target:.0%} is not established (p = {p:.3f}, not below {risk:g})")
 
 
 @screen.command("simulate")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sciprism.cli.options import AsJson, CollectionFolder, Model, split_names, with_device, with_settings
-from sciprism.cli.output import describe_source, plain_console, print_json, warn_unfinished
+from sciprism.cli.output import describe_source, echo, plain_console, print_json, warn_unfinished
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -145,7 +144,7 @@ def _collect_queries(words: list[str], queries: Iterable[str], file: str, mode: 
     if not collected:
         raise InputError("no query; write its words after the collection, or -q QUERY, or --queries FILE")
     if mode != "lexical" and any(map(BOOLEAN_SIGNS.search, collected)):
-        print(f"quotes, AND, OR and NOT have no effect in mode {mode}, but in --mode lexical", file=sys.stderr)
+        echo(f"quotes, AND, OR and NOT have no effect in mode {mode}, but in --mode lexical", error=True)
     return collected
 
 
@@ -222,7 +221,7 @@ def calibrate(
     for curve in curves:
         ends = zip(("least", "most"), curve.curve.scores[[0, -1]], curve.curve.probabilities[[0, -1]], strict=True)
         shown = ", ".join(f"{share:.3g} at the {end} similarity ({score:.2f})" for end, score, share in ends)
-        print(f"probability that {curve.relation}, among {curve.pairs}: {curve.base_rate:.3g}; {shown}")
+        echo(f"probability that {curve.relation}, among {curve.pairs}: {curve.base_rate:.3g}; {shown}")
 
 
 def _read_given_papers(collection: StoredCollection, to: str) -> list[Paper]:
@@ -290,7 +289,7 @@ def print_rankings(
         else:
             console.print("no paper found")
     if scale:
-        print("\n".join([f"compared with {scale.pairs:,} pairs of papers of this collection", *scale.notes]))
+        echo("\n".join([f"compared with {scale.pairs:,} pairs of papers of this collection", *scale.notes]))
 
 
 def _build_table(hits: Sequence[Hit], scale: SimilarityScale | None) -> Table:

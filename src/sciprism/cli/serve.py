@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sciprism.cli.options import with_settings
+from sciprism.cli.output import echo
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.service.settings import ServeSettings
 
@@ -45,4 +45,4 @@ def serve(
 
     folders = [*(collections or []), *([build_demo(cache_folder() / "demo")] if demo else [])]
     state = ServiceState(settings, ServedCollections(folders), model)
-    run(state, lambda address: print(f"sciprism: serving at {address} (Ctrl-C stops)", file=sys.stderr))
+    run(state, lambda address: echo(f"sciprism: serving at {address} (Ctrl-C stops)", error=True))

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sciprism.cli.options import AsJson, DefaultCommandGroup, Reading, Seed, check_outputs, with_device, with_settings
-from sciprism.cli.output import ProgressDisplay, plain_console, print_facts, print_json, print_table
+from sciprism.cli.output import ProgressDisplay, echo, plain_console, print_facts, print_json, print_table
 from sciprism.cli.tag_inputs import (
     LabelChoice,
     TaggerChoice,
@@ -88,7 +87,7 @@ def suggest(
     opened, unused = source.open(vectors, similar if tagged else None)
     if unused is not None:
         opened.facts["tags"] = unused.to_json()
-        _print_unused(unused, sys.stderr)
+        _print_unused(unused, error=True)
     choice.allowed(opened.vocabulary)  # before the work: unknown names
     read = stream_papers(papers, reading, vectors)
     if output is None:
@@ -263,7 +262,7 @@ def write_suggestions(
         print_json("sciprism.tag/1", {**_describe(tagger, choice), **facts})
         return
     none = f"; {untagged:,} papers have none above the threshold" if untagged else ""
-    print(f"{path}: {tags:,} tags of {papers:,} papers{none}")
+    echo(f"{path}: {tags:,} tags of {papers:,} papers{none}")
 
 
 def print_trained(output: Path, tagger: Tagger, report: TagReport, notes: Sequence[str], *, as_json: bool) -> None:
@@ -274,7 +273,7 @@ def print_trained(output: Path, tagger: Tagger, report: TagReport, notes: Sequen
         return
     print_facts({name: f"{value:,}" for name, value in tagger.facts.items()} | {"tags": f"{report.tags:,}"})
     _print_unused(report)
-    print(f"wrote {output}")
+    echo(f"wrote {output}")
 
 
 def print_feedback(output: Path, report: FeedbackReport, dropped: DropReport, *, as_json: bool) -> None:
@@ -283,14 +282,14 @@ def print_feedback(output: Path, report: FeedbackReport, dropped: DropReport, *,
         facts = {"output": str(output), **asdict(report), "dropped": dropped.to_json()}
         print_json("sciprism.tag-feedback/1", facts)
         return
-    print(f"{output}: {report.accepted:,} accepted and {report.rejected:,} rejected tags of {report.papers:,} papers")
+    echo(f"{output}: {report.accepted:,} accepted and {report.rejected:,} rejected tags of {report.papers:,} papers")
     lacking = "judged papers were not learned from, as the tagger lacks them; name their file with --papers"
     for what, names in (("tags not in the vocabulary", report.unknown), (lacking, report.missing)):
         if names:
-            print(f"{len(names):,} {what}: {', '.join(names[:MAX_NAMED])}{', ...' if len(names) > MAX_NAMED else ''}")
+            echo(f"{len(names):,} {what}: {', '.join(names[:MAX_NAMED])}{', ...' if len(names) > MAX_NAMED else ''}")
     _print_homonyms(len(report.ambiguous), report.ambiguous)
     if dropped.ids:
-        print(f"rows that were not used: {dropped}")
+        echo(f"rows that were not used: {dropped}")
 
 
 def print_report_card(card: TagReportCard, read: TagReport, count: int, vocabulary: Vocabulary) -> None:
@@ -301,37 +300,37 @@ def print_report_card(card: TagReportCard, read: TagReport, count: int, vocabula
     print_table([], ["papers", *names, "F1"], [[f"{scores.papers:,}", *values]])
     for title, errors in (("suggested wrongly", card.most_wrong(count)), ("missed", card.most_missed(count))):
         if errors:
-            print(f"Most often {title}:")
+            echo(f"Most often {title}:")
             named = [(vocabulary.describe(vocabulary.rows[label.uri]), label) for label in errors]
             rows = ([name, f"{label.right:,}", f"{label.wrong:,}", f"{label.missed:,}"] for name, label in named)
             print_table(["label"], ["right", "wrong", "missed"], rows)
     _print_unused(read)
 
 
-def _print_unused(report: TagReport, file: TextIO | None = None) -> None:
-    """Print which tags, papers and lines were not used. file: standard output, or another."""
+def _print_unused(report: TagReport, error: bool = False) -> None:
+    """Print which tags, papers and lines were not used. error: to standard error."""
     if count := report.unknown.total():
         named = ", ".join(name for name, _ in report.unknown.most_common(MAX_NAMED))
-        print(f"{count:,} {'tag is' if count == 1 else 'tags are'} not in the vocabulary: {named}", file=file)
-    _print_homonyms(report.ambiguous.total(), report.homonyms, file)
+        echo(f"{count:,} {'tag is' if count == 1 else 'tags are'} not in the vocabulary: {named}", error=error)
+    _print_homonyms(report.ambiguous.total(), report.homonyms, error)
     if count := report.untagged:
         papers = (
             "paper without a tag of the vocabulary was" if count == 1 else "papers without a tag of the vocabulary were"
         )
-        print(f"{count:,} {papers} left out", file=file)
+        echo(f"{count:,} {papers} left out", error=error)
     if count := report.unused:
         papers = "paper of the table of tags is" if count == 1 else "papers of the table of tags are"
-        print(f"{count:,} {papers} not among the papers", file=file)
+        echo(f"{count:,} {papers} not among the papers", error=error)
     if report.dropped.ids:
-        print(f"lines that were not used: {report.dropped}", file=file)
+        echo(f"lines that were not used: {report.dropped}", error=error)
 
 
-def _print_homonyms(count: int, homonyms: Mapping[str, Sequence[str]], file: TextIO | None = None) -> None:
+def _print_homonyms(count: int, homonyms: Mapping[str, Sequence[str]], error: bool = False) -> None:
     """Print how many tags are a name of several labels. homonyms: tag -> ids of the labels."""
     if count:
         named = "; ".join(f"{name} ({', '.join(ids)})" for name, ids in [*homonyms.items()][:MAX_NAMED])
         what = "tag is a name of several labels" if count == 1 else "tags are names of several labels"
-        print(f"{count:,} {what} and not used; give ids instead: {named}", file=file)
+        echo(f"{count:,} {what} and not used; give ids instead: {named}", error=error)
 
 
 def _suggest(tagger: Tagger, read: PaperBlocks, choice: TagChoice) -> Iterator[tuple[Paper, PaperTags]]:

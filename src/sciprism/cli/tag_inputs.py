@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 from sciprism.cli.options import Reading, read_lines
-from sciprism.cli.output import ProgressDisplay, print_skip_counts, print_skipped
+from sciprism.cli.output import ProgressDisplay, echo, print_skip_counts, print_skipped
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,9 +47,9 @@ class VocabularyFiles:
         print_skipped(report.skipped, report.skipped_count)
         notes = [f"{file.path}: {file.note}" for file in report.files if file.note] + vocabulary.notes
         for note in notes[:MAX_NOTES]:
-            print(note, file=sys.stderr)
+            echo(note, error=True)
         if more := len(notes[MAX_NOTES:]):
-            print(f"and {more:,} more notes on the vocabulary", file=sys.stderr)
+            echo(f"and {more:,} more notes on the vocabulary", error=True)
         return vocabulary, notes
 
 

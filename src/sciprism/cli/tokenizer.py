@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sciprism.cli.options import AsJson, OutputFolder, check_output_folder
-from sciprism.cli.output import print_json, print_skip_counts, print_table
+from sciprism.cli.output import echo, print_json, print_skip_counts, print_table
 
 if TYPE_CHECKING:
     from sciprism.text.vocabulary import TokenizerReport
@@ -40,7 +40,7 @@ def train(
     if as_json:
         print_json("sciprism.tokenizer-train/1", {"output": str(out), "tokens": learned.get_vocab_size()})
     else:
-        print(f"{out}: {learned.get_vocab_size():,} tokens")
+        echo(f"{out}: {learned.get_vocab_size():,} tokens")
 
 
 @tokenizer.command("compare")
@@ -114,7 +114,7 @@ def print_comparison(reports: Mapping[str, TokenizerReport], *, terms: bool) -> 
     print_table(("vocabulary",), ["size", *(["terms whole, %"] if terms else []), *reports], shared)
     for name, report in reports.items():
         for sentence, parts in report.splits.items():
-            print(f"{name}: {' | '.join(parts)} ({len(parts)} for {sentence!r})")
+            echo(f"{name}: {' | '.join(parts)} ({len(parts)} for {sentence!r})")
 
 
 def _row(report: TokenizerReport, first: TokenizerReport) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
@@ -14,7 +13,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sciprism.cli.options import AsJson, Device
-from sciprism.cli.output import ProgressDisplay, format_duration, print_entries, print_json, print_table
+from sciprism.cli.output import (
+    ProgressDisplay,
+    echo,
+    format_duration,
+    plain_console,
+    print_entries,
+    print_json,
+    print_table,
+)
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -107,7 +114,7 @@ def _run(plan: Plan, display: AbstractContextManager[Hooks], as_json: bool) -> N
         }
         print_json("sciprism.train/1", {"model": str(model), "stages": stages})
     elif first:
-        print(model)
+        echo(model)
 
 
 def _print_recipes(as_json: bool) -> None:
@@ -129,7 +136,7 @@ def _build_overlap_check(data: Path | None) -> Callable[[Iterable[Example]], Seq
     """Return a function that names the papers of tests among examples; None, and say so, without data."""
     if data is None:
         if _is_first():
-            print("sciprism: no --data: sources are not checked for papers of tests", file=sys.stderr)
+            echo("sciprism: no --data: sources are not checked for papers of tests", error=True)
         return None
     from sciprism.datasets.data_root import DataRoot
     from sciprism.prepare.filters import find_leaks
@@ -155,11 +162,11 @@ def print_plan(plan: Plan, as_json: bool) -> None:
         print_json("sciprism.plan/1", {**facts, "changed": list(plan.changed), "stages": stages})
         return
     threads = f", {plan.folder.facts['threads']} threads" if plan.processes.device.type == "cpu" else ""
-    print(f"recipe {plan.recipe.name}, seed {plan.recipe.seed}, device {plan.processes.device}{threads}")
+    echo(f"recipe {plan.recipe.name}, seed {plan.recipe.seed}, device {plan.processes.device}{threads}")
     for fact in plan.changed:
-        print(f"changed since the run began: {fact}")
+        echo(f"changed since the run began: {fact}")
     if not plan.stages:
-        print(f"all stages are finished; the model is {plan.model}")
+        echo(f"all stages are finished; the model is {plan.model}")
         return
     total, timed = 0.0, 0
     for stage in plan.stages:
@@ -167,7 +174,7 @@ def print_plan(plan: Plan, as_json: bool) -> None:
         total += estimate.seconds or 0
         timed += estimate.seconds is not None
         _print_stage(estimate, stage.stage.batch_size)
-    print(f"timed stages, {timed} of {len(plan.stages)}: {format_duration(total)}, without evaluations and checkpoints")
+    echo(f"timed stages, {timed} of {len(plan.stages)}: {format_duration(total)}, without evaluations and checkpoints")
 
 
 def _print_stage(stage: StageEstimate, batch_size: int) -> None:
@@ -179,7 +186,7 @@ def _print_stage(stage: StageEstimate, batch_size: int) -> None:
         facts.append(f"memory {stage.memory / 2**20:,.0f} MiB")
     if stage.reason:
         facts.append(f"not timed: {stage.reason}")
-    print(f"\n{stage.name}: {', '.join(facts)}")
+    echo(f"\n{stage.name}: {', '.join(facts)}")
     rows = [
         [
             source.name,
@@ -195,11 +202,9 @@ def _print_stage(stage: StageEstimate, batch_size: int) -> None:
 
 def show_training(recipe: Recipe, data: Path | None) -> AbstractContextManager[Hooks]:
     """Return a context with the loop's hooks, which show its progress and score tasks."""
-    from rich.console import Console
-
     from sciprism.training.loop import Hooks, StepReport
 
-    console = Console(stderr=True)
+    console = plain_console(error=True)
     display = ProgressDisplay("preparing")
     first: dict[str, int] = {}
 
@@ -215,7 +220,7 @@ def show_training(recipe: Recipe, data: Path | None) -> AbstractContextManager[H
     tasks = {name: _find_task(name) for stage in recipe.stages for name in stage.evaluation.tasks}
 
     def on_message(line: str) -> None:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
 
     def evaluate(encoder: Encoder, names: Sequence[str]) -> Mapping[str, float]:
         results = {name: _score_task(encoder, tasks[name], data) for name in names}

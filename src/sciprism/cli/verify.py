@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sciprism.cli.options import AsJson
-from sciprism.cli.output import join_counts, print_json
+from sciprism.cli.output import echo, join_counts, print_json
 from sciprism.errors import InputError, RunFailedError
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ def verify(
         print_json("sciprism.verify/1", {"path": str(path), "kind": kind, "files": [asdict(file) for file in states]})
     else:
         for file in states:
-            print(f"{file.state:<16}  {file.name}")
+            echo(f"{file.state:<16}  {file.name}")
         counts = join_counts(Counter(file.state for file in states))
-        print(f"{path} ({kind}): {counts or 'no files'}")
+        echo(f"{path} ({kind}): {counts or 'no files'}")
     if damaged:
         others = [file for file in damaged if not file.name.startswith("index/")]
         remedy = REMEDIES[kind] if others or kind != "collection" else f"{REMEDIES['index']} {path}"

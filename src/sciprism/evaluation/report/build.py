@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from math import isnan
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from sciprism.errors import InputError
 from sciprism.evaluation.intervals import Samples, holm, mean_samples
@@ -39,6 +39,9 @@ from sciprism.evaluation.report.notes import LineResults, build_notes, collect_r
 from sciprism.evaluation.report.text_tables import published_columns, show, terminal
 from sciprism.evaluation.results import UNDONE, TaskResult
 from sciprism.evaluation.task import Published, Suite
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def build_report(systems: Sequence[SystemResults], suites: Mapping[str, Suite], *, baseline: int = 0) -> Report:
@@ -284,10 +287,10 @@ class Results(Sequence[TaskResult]):
         width = shutil.get_terminal_size((110, 24)).columns
         return terminal(self.report(), width=width).rstrip("\n") if self else "no results"
 
-    def show(self) -> None:
-        """Print the table, in the style and width of the terminal."""
+    def show(self, console: Console | None = None) -> None:
+        """Print the table, in the style and width of the terminal. console: another to print on."""
         if self:
-            show(self.report())
+            show(self.report(), console)
         else:
             print("no results")
 
