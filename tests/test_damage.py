@@ -28,11 +28,18 @@ def test_enough_is_damaged() -> None:
 
 @pytest.mark.slow
 def test_a_small_torture_finds_no_fault(tmp_path: Path) -> None:
-    """Kills, fuzzed records and damages; full disks too where a file system may be mounted."""
+    """Kills, fuzzed records and damages; full disks too where a file system may be mounted. Counts add up over runs."""
+    counts = {"kills": 36, "service": 2, "disks": 15, "records": 2000, "repeated": 0, "models": 20, "damages": 20}
+    torture(tmp_path / "outcome.json", *(word for name, count in counts.items() for word in (f"--{name}", count)))
+    torture(tmp_path / "outcome.json", "--parts", "models", "--models", 5, "--add", "--seed", 2)
+    found = json.loads((tmp_path / "outcome.json").read_text())
+    assert [found[part]["faults"] for part in counts] == [[]] * len(counts)
+    assert found["models"]["all"]["counts"]["models"] == 25 and [run["seed"] for run in found["runs"]] == [1, 2]
+    assert found["repeated"]["all"]["most"]["MB above good input"] < 500
+
+
+def torture(output: Path, *options: object) -> None:
     script = Path(__file__).parents[1] / "benchmarks" / "torture.py"
-    counts = ["--kills", "20", "--damages", "20", "--records", "2000", "--disks", "9", "--seed", "1"]
-    command = [sys.executable, "-W", "ignore", script, *counts, "-o", tmp_path / "outcome.json"]
+    command = [sys.executable, "-W", "ignore", script, "--seed", "1", *map(str, options), "-o", output]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    parts = json.loads((tmp_path / "outcome.json").read_text())
-    assert [parts[name]["faults"] for name in ("kills", "disks", "records", "damages")] == [0] * 4, done.stdout
