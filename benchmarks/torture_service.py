@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from sciprism.service import server  # noqa: F401 - before the forks, which inherit it
+from sciprism.service import app  # noqa: F401 - before the forks, which inherit it
 from torture_commands import SCREENED
 from torture_forks import HUNG, PATIENCE, Tally, read_seconds, start, wait
 

@@ -363,6 +363,9 @@ def test_simultaneous_uploads_stay_within_the_quota(tmp_path):
 def test_the_workspace_forgets_what_expired_and_what_a_kill_left(tmp_path, monkeypatch):
     workspace = Workspace(tmp_path, quota=1, expiry=3)
     item, other = (workspace.create("ada", "notes", name, {"a.txt": b"a"}) for name in ("old", "new"))
+    for name in (".draft-notes-1", ".draft-notes-2"):
+        (tmp_path / "owner-ada" / name).mkdir()
+    os.utime(tmp_path / "owner-ada" / ".draft-notes-1", (0, 0))  # of a service that was killed; 2 is being written
     os.utime(item.folder / "item.json", (0, 0))
     (tmp_path / "owner-ada" / ".gone-notes-1").mkdir()
     (tmp_path / "owner-ada" / "notes-without-record").mkdir()
@@ -371,7 +374,8 @@ def test_the_workspace_forgets_what_expired_and_what_a_kill_left(tmp_path, monke
     for id in (item.id, "../owner-ada", ".gone-notes-1", "notes-without-record"):
         with pytest.raises(UnknownNameError):
             workspace.find("ada", id)
-    assert not (tmp_path / "owner-ada" / ".gone-notes-1").exists()
+    names = {path.name for path in (tmp_path / "owner-ada").iterdir()}
+    assert ".gone-notes-1" not in names and ".draft-notes-1" not in names and ".draft-notes-2" in names
 
 
 def test_tags_and_recommendations(folder, tmp_path, tiny_encoder):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sciprism.cli.options import AsJson, DataFolder, OutputFolder, folder_or_none
-from sciprism.cli.output import ProgressDisplay, join_counts, print_entries, print_json
+from sciprism.cli.output import ProgressDisplay, echo, join_counts, print_entries, print_json
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -64,8 +64,8 @@ def _print_outcomes(outcomes: list[FetchOutcome], output: Path) -> None:
     print_entries({f"{one.data.name}: {one.status}": _describe_outcome(one) for one in outcomes})
     trusted = sum(len(one.trusted) for one in outcomes)
     if trusted:
-        print(f"\n{trusted:,} files have no stated checksum: theirs is recorded, and compared from now on")
-    print(f"\n{output}: {join_counts(Counter(one.status for one in outcomes))}")
+        echo(f"\n{trusted:,} files have no stated checksum: theirs is recorded, and compared from now on")
+    echo(f"\n{output}: {join_counts(Counter(one.status for one in outcomes))}")
 
 
 def _describe_outcome(outcome: FetchOutcome) -> Iterator[str]:
@@ -112,7 +112,7 @@ def list_data(
     print_entries(entries)
     found = sum(state is not None for state in states.values())
     where = f"in {folder}" if folder else "in no folder: pass --data or set SCIPRISM_DATA"
-    print(f"\n{found} of {len(chosen)} data sets are {where}")
+    echo(f"\n{found} of {len(chosen)} data sets are {where}")
 
 
 def _find_tasks(only: str) -> Mapping[str, Mapping[str, list[str]]]:

@@ -56,6 +56,7 @@ class Workspace:
     def __init__(self, folder: Path, *, quota: float, expiry: float) -> None:
         self.folder = folder
         self._quota, self._expiry, self._creating = quota, expiry, Lock()
+        self._began = time.time()  # one service at a time uses the folder: older drafts are those of a killed one
 
     def create(self, owner: str, kind: str, name: str, files: Mapping[str, bytes]) -> WorkspaceItem:
         """Store an item with some files. Raises Refusal for more than the quota."""
@@ -115,7 +116,7 @@ class Workspace:
     def clean(self) -> int:
         """Delete expired items and what a kill left of unfinished ones; return how many items expired."""
         for folder in self.folder.glob(f"{_OWNER}*/*"):
-            left = not (folder / RECORD).is_file() and time.time() - _time_of(folder) > DAY
+            left = not (folder / RECORD).is_file() and _time_of(folder) < self._began
             if left or folder.name.startswith(_GONE):
                 shutil.rmtree(folder, ignore_errors=True)
         limit = time.time() - self._expiry * DAY
