@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from sciprism.drop_report import DropReport
     from sciprism.papers.abstracts import AbstractCompletion, AbstractReport
     from sciprism.papers.read import FileReport
-    from sciprism.prepare.preparation import Preparation
 
 SCHEMAS: dict[str, tuple[str, str]] = {
     "sciprism.inspect/1": ("inspect", "files, and counts of papers or labels: missing, years, languages, duplicates"),
@@ -200,33 +198,6 @@ def print_facts(facts: Mapping[str, str]) -> None:
         parts, width = escape_controls(value).splitlines() or [""], max(table_width() - indent, 20)
         lines = [line for part in parts for line in wrap(part, width, break_long_words=False, break_on_hyphens=False)]
         echo(f"{name:<{indent}}" + f"\n{' ' * indent}".join(lines))
-
-
-def print_preparation(done: Preparation, as_json: bool) -> None:
-    """Print the result of a `prepare` command: its tables, what was dropped and not made, and its notes."""
-    if as_json:
-        print_json("sciprism.prepare/1", done.to_json())
-        return
-    for table in done.tables:
-        if table.title:
-            echo(table.title)
-        print_table(table.words, table.counts, (map(format_cell, row) for row in table.rows))
-    for name, report in done.dropped.items():
-        _print_dropped(name, report)
-    for name, reason in done.not_made.items():
-        echo(f"{name}: not made: {reason}")
-    print_skip_counts(done.read)
-    for note in done.notes:
-        echo(note)
-    for warning in done.warnings:
-        echo(warning, error=True)
-
-
-def _print_dropped(name: str, report: DropReport) -> None:
-    reasons = [f"{reason} {report.count(reason):,}" for reason, names in report.ids.items() if names]
-    line = f"{name}: dropped: {', '.join(reasons)}"
-    if reasons:
-        echo(line if len(line) <= table_width() else "\n    ".join((f"{name}: dropped:", *reasons)))
 
 
 def format_cell(cell: str | int | float) -> str:

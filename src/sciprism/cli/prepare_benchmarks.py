@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from sciprism.cli.options import AsJson, Edges, OutputFolder, ScorePrecision, Seed, check_output_folder, exact_precision
-from sciprism.cli.output import echo, print_preparation
+from sciprism.cli.output import echo
 from sciprism.cli.prepare_training import (
     Fields,
     Shards,
@@ -17,6 +17,7 @@ from sciprism.cli.prepare_training import (
     open_sets,
     pairs,
     patients,
+    print_preparation,
     scirepeval,
     text,
 )

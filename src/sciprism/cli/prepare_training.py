@@ -22,10 +22,12 @@ from sciprism.cli.options import (
     folder_or_none,
     split_names,
 )
-from sciprism.cli.output import print_preparation
+from sciprism.cli.output import echo, format_cell, print_json, print_skip_counts, print_table, table_width
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
+    from sciprism.drop_report import DropReport
+    from sciprism.prepare.preparation import Preparation
     from sciprism.prepare.text import TextSource
 
 DEFAULT_SHAPES = "title-abstract,citing-cited-abstracts,citing-cited-titles"
@@ -331,3 +333,30 @@ def scirepeval(
     folder = folder_or_none(data)
     done = prepare_scirepeval(out, config=config, user_papers=user_papers, data=folder, settings=settings)
     print_preparation(done, as_json)
+
+
+def print_preparation(done: Preparation, as_json: bool) -> None:
+    """Print the result of a `prepare` command: its tables, what was dropped and not made, and its notes."""
+    if as_json:
+        print_json("sciprism.prepare/1", done.to_json())
+        return
+    for table in done.tables:
+        if table.title:
+            echo(table.title)
+        print_table(table.words, table.counts, (map(format_cell, row) for row in table.rows))
+    for name, report in done.dropped.items():
+        _print_dropped(name, report)
+    for name, reason in done.not_made.items():
+        echo(f"{name}: not made: {reason}")
+    print_skip_counts(done.read)
+    for note in done.notes:
+        echo(note)
+    for warning in done.warnings:
+        echo(warning, error=True)
+
+
+def _print_dropped(name: str, report: DropReport) -> None:
+    reasons = [f"{reason} {report.count(reason):,}" for reason, names in report.ids.items() if names]
+    line = f"{name}: dropped: {', '.join(reasons)}"
+    if reasons:
+        echo(line if len(line) <= table_width() else "\n    ".join((f"{name}: dropped:", *reasons)))

@@ -11,7 +11,6 @@ from typing import Any, Protocol
 
 from sciprism.drop_report import DropReport
 from sciprism.limits import describe_excess, limit
-from sciprism.papers.bibliographic_fields import find_year
 from sciprism.papers.input_file import InputFile
 
 JsonObject = Mapping[str, Any]
@@ -158,15 +157,11 @@ def _after_space(text: str, position: int) -> int:
 
 
 class _BrokenValueError(Exception):
-    """A value that is not JSON or is cut off by the end of the file, with the position of the fault."""
+    """A value that is not JSON, or cut off, with the position of the fault; nested: inside of hundreds of values."""
 
-    def __init__(self, reason: str, position: int) -> None:
+    def __init__(self, reason: str, position: int, *, nested: bool = False) -> None:
         super().__init__(f"not valid JSON: {reason}")
-        self.position = position
-
-
-class _TooDeepError(_BrokenValueError):
-    """A value in which too many others are nested; the position is inside of some hundreds of them."""
+        self.position, self.nested = position, nested
 
 
 class _JsonStream:
@@ -306,10 +301,9 @@ class _JsonStream:
             self._advance(match.start("start"))
             try:
                 value, _ = self._decode(match.end() - match.start("start"))
-            except _TooDeepError as error:
-                self._advance(error.position)  # each object inside is nearly as deep
-                continue
-            except _BrokenValueError:
+            except _BrokenValueError as error:
+                if error.nested:  # each object inside is nearly as deep
+                    self._advance(error.position)
                 continue
             if 2 * len(keys & value.keys()) >= len(keys) if keys else len(value) > 2:
                 return True
@@ -328,23 +322,20 @@ class _JsonStream:
                 if cut_off and (size is not None or (not too_long and self._read_more())):
                     size = _WINDOW if size is not None and size < _WINDOW else None
                     continue
-                self._expect(first + error.pos - start)
+                self._size = min(_WINDOW, max(_FIRST, 4 * (first + error.pos - start)))  # as the next may be as long
                 line = self._line + self._text.count("\n", self._position, first + error.pos)
                 reason = describe_excess("record") if cut_off and too_long else error.msg
                 raise _BrokenValueError(f"{reason} (line {line})", first + error.pos) from None
             except RecursionError as error:
                 openings = islice(_OPENING.finditer(self._text, start), _DEEP)
-                raise _TooDeepError(str(error), max(opening.end() for opening in openings)) from None
+                position = max(opening.end() for opening in openings)
+                raise _BrokenValueError(str(error), position, nested=True) from None
             except ValueError as error:  # thousands of digits
                 raise _BrokenValueError(str(error), self._position) from None
             if end < len(text) or not (size is not None or self._read_more()):  # a number at the end may go on
-                self._expect(first + end - start)
+                self._size = min(_WINDOW, max(_FIRST, 4 * (first + end - start)))
                 return value, first + end
             size = _WINDOW if size is not None and size < _WINDOW else None
-
-    def _expect(self, length: int) -> None:
-        """Decode the next value first in a part of the text that suits one as long as this."""
-        self._size = min(_WINDOW, max(_FIRST, 4 * length))
 
     def _peek(self) -> str:
         """Skip white space and return the next character, or an empty text at the end."""
@@ -407,15 +398,3 @@ def list_texts(value: Any, *keys: str) -> tuple[str, ...]:
         if name not in (None, ""):
             texts[str(name)] = None
     return tuple(texts)
-
-
-def first_text(value: Any, *keys: str) -> str:
-    """Return a text or a number as text; of a list its first text, of an object the first value of `keys`."""
-    return next(iter(list_texts(value, *keys)), "")
-
-
-def parse_year(value: Any) -> int | None:
-    """Return the year in a number or in a text such as `2007-04-02`, or None."""
-    if isinstance(value, int | float) and abs(value) < 10_000:
-        return int(value)
-    return find_year(value) if isinstance(value, str) else None

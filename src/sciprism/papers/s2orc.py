@@ -10,9 +10,10 @@ from typing import Any
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
+from sciprism.papers.bibliographic_fields import parse_year
 from sciprism.papers.cleaning import clean_abstract, clean_paper
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.json_rows import NOT_READ, get_first, get_path, list_texts, parse_year, read_json_objects
+from sciprism.papers.json_rows import NOT_READ, get_first, get_path, list_texts, read_json_objects
 from sciprism.papers.records import Paper
 
 PARTS = ("metadata", "pdf_parses")
