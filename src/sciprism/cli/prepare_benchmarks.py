@@ -40,7 +40,7 @@ def scimult(
     """
     from sciprism.prepare.scimult.data_sets import prepare_scimult
 
-    done = prepare_scimult(raw, out, seed=seed, only=only, on_start=partial(echo, error=True))
+    done = prepare_scimult(raw, out, seed=seed, only=only, on_start=partial(echo, error=True))  # type: ignore[arg-type]
     print_preparation(done, as_json)
 
 

@@ -6,10 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from sciprism.papers.cleaning import fold_text
-from sciprism.papers.json_rows import list_texts
 from sciprism.papers.printed_values import parse_printed_list
 
 _YEAR = re.compile(r"(?<!\d)(?:1[4-9]|20)\d\d(?!\d)")
@@ -228,15 +226,3 @@ def parse_name(name: str) -> Name:
         given, _, last = name.strip().rpartition(" ")
     parts = normalize(given).split()
     return Name(parts[0] if parts else "", tuple(parts[1:]), normalize(last))
-
-
-def parse_year(value: Any) -> int | None:
-    """Return the year in a number or in a text such as `2007-04-02`, or None."""
-    if isinstance(value, int | float) and abs(value) < 10_000:
-        return int(value)
-    return find_year(value) if isinstance(value, str) else None
-
-
-def first_text(value: Any, *keys: str) -> str:
-    """Return a text or a number as text; of a list its first text, of an object the first value of `keys`."""
-    return next(iter(list_texts(value, *keys)), "")

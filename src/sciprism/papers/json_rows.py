@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import count, islice
 from typing import Any, Protocol
 
-from sciprism.drop_report import DropReport
 from sciprism.limits import describe_excess, limit
+from sciprism.papers.bibliographic_fields import find_year
 from sciprism.papers.input_file import InputFile
 
 JsonObject = Mapping[str, Any]
@@ -71,16 +71,6 @@ def read_json_values(file: InputFile, layout: JsonLayout = ANY_LAYOUT) -> Iterat
             key, record = value
             value = {"id": key, **record} if isinstance(record, dict) else record
         yield number, line, value, reason
-
-
-def read_json_objects(file: InputFile, dropped: DropReport) -> Iterator[tuple[str, JsonObject]]:
-    """Yield (location, object) of every record of a file; other values are counted in `dropped`."""
-    for number, line, value, reason in read_json_values(file):
-        location = file.locate(number, line)
-        if isinstance(value, dict):
-            yield location, value
-        else:
-            dropped.add(NOT_READ, f"{location}: {reason or 'not an object'}"[:MAX_REASON_CHARS])
 
 
 def parse_json(source: DecodedText, layout: JsonLayout = ANY_LAYOUT) -> Iterator[JsonValue]:
@@ -302,8 +292,7 @@ class _JsonStream:
             try:
                 value, _ = self._decode(match.end() - match.start("start"))
             except _BrokenValueError as error:
-                if error.nested:  # each object inside is nearly as deep
-                    self._advance(error.position)
+                self._advance(error.position if error.nested else self._position)  # inside all is nearly as deep
                 continue
             if 2 * len(keys & value.keys()) >= len(keys) if keys else len(value) > 2:
                 return True
@@ -327,9 +316,8 @@ class _JsonStream:
                 reason = describe_excess("record") if cut_off and too_long else error.msg
                 raise _BrokenValueError(f"{reason} (line {line})", first + error.pos) from None
             except RecursionError as error:
-                openings = islice(_OPENING.finditer(self._text, start), _DEEP)
-                position = max(opening.end() for opening in openings)
-                raise _BrokenValueError(str(error), position, nested=True) from None
+                ends = [opening.end() for opening in islice(_OPENING.finditer(self._text, start), _DEEP)]
+                raise _BrokenValueError(str(error), max(ends), nested=True) from None
             except ValueError as error:  # thousands of digits
                 raise _BrokenValueError(str(error), self._position) from None
             if end < len(text) or not (size is not None or self._read_more()):  # a number at the end may go on
@@ -398,3 +386,15 @@ def list_texts(value: Any, *keys: str) -> tuple[str, ...]:
         if name not in (None, ""):
             texts[str(name)] = None
     return tuple(texts)
+
+
+def first_text(value: Any, *keys: str) -> str:
+    """Return a text or a number as text; of a list its first text, of an object the first value of `keys`."""
+    return next(iter(list_texts(value, *keys)), "")
+
+
+def parse_year(value: Any) -> int | None:
+    """Return the year in a number or in a text such as `2007-04-02`, or None."""
+    if isinstance(value, int | float) and abs(value) < 10_000:
+        return int(value)
+    return find_year(value) if isinstance(value, str) else None

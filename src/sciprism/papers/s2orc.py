@@ -10,10 +10,18 @@ from typing import Any
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.papers.bibliographic_fields import parse_year
 from sciprism.papers.cleaning import clean_abstract, clean_paper
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.json_rows import NOT_READ, get_first, get_path, list_texts, read_json_objects
+from sciprism.papers.json_rows import (
+    MAX_REASON_CHARS,
+    NOT_READ,
+    JsonObject,
+    get_first,
+    get_path,
+    list_texts,
+    parse_year,
+    read_json_values,
+)
 from sciprism.papers.records import Paper
 
 PARTS = ("metadata", "pdf_parses")
@@ -135,3 +143,13 @@ def _find_shard_files(folder: Path, part: str) -> dict[int, Path]:
     name = re.compile(rf"{part}_(0|[1-9]\d*)\.jsonl(?:\.gz)?")
     inside = sorted((folder / part).iterdir(), reverse=True) if (folder / part).is_dir() else ()
     return {int(match[1]): path for path in inside if (match := name.fullmatch(path.name))}
+
+
+def read_json_objects(file: InputFile, dropped: DropReport) -> Iterator[tuple[str, JsonObject]]:
+    """Yield (location, object) of every record of a file; other values are counted in `dropped`."""
+    for number, line, value, reason in read_json_values(file):
+        location = file.locate(number, line)
+        if isinstance(value, dict):
+            yield location, value
+        else:
+            dropped.add(NOT_READ, f"{location}: {reason or 'not an object'}"[:MAX_REASON_CHARS])

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 
-from sciprism.papers.bibliographic_fields import parse_year
 from sciprism.papers.cleaning import decode_latex
-from sciprism.papers.json_rows import JsonObject, get_first, get_path, list_texts
+from sciprism.papers.json_rows import JsonObject, get_first, get_path, list_texts, parse_year
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Deletion, Paper
 

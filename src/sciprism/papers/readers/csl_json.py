@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sciprism.papers.bibliographic_fields import find_noted_ids, find_year, first_text, split_keywords
+from sciprism.papers.bibliographic_fields import find_noted_ids, find_year, split_keywords
 from sciprism.papers.cleaning import clean_text, normalise_doi
-from sciprism.papers.json_rows import JsonLayout, JsonObject, find_text, get_first, get_path, list_texts
+from sciprism.papers.json_rows import JsonLayout, JsonObject, find_text, first_text, get_first, get_path, list_texts
 from sciprism.papers.readers.registry import paper_readers, without
 from sciprism.papers.records import Paper
 

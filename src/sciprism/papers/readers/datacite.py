@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sciprism.papers.bibliographic_fields import first_text, parse_year, reorder_name
-from sciprism.papers.json_rows import JsonLayout, JsonObject, get_first, get_path, list_texts
+from sciprism.papers.bibliographic_fields import reorder_name
+from sciprism.papers.json_rows import JsonLayout, JsonObject, first_text, get_first, get_path, list_texts, parse_year
 from sciprism.papers.readers.csl_json import join_title
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper

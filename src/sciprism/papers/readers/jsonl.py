@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from sciprism.papers.bibliographic_fields import parse_year, split_keywords, split_names
-from sciprism.papers.json_rows import JsonLayout, JsonObject, find_text, get_first, get_path, list_texts
+from sciprism.papers.bibliographic_fields import split_keywords, split_names
+from sciprism.papers.json_rows import JsonLayout, JsonObject, find_text, get_first, get_path, list_texts, parse_year
 from sciprism.papers.readers.registry import KEYED_RECORDS, paper_readers, without
 from sciprism.papers.records import ID_SYSTEMS, Paper
 

@@ -14,9 +14,9 @@ from itertools import islice
 from typing import Any
 
 from sciprism.limits import describe_excess, limit
-from sciprism.papers.bibliographic_fields import join_pages, parse_year
+from sciprism.papers.bibliographic_fields import join_pages
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
-from sciprism.papers.json_rows import JsonObject, find_text, get_first, get_path, list_texts
+from sciprism.papers.json_rows import JsonObject, find_text, get_first, get_path, list_texts, parse_year
 from sciprism.papers.printed_values import nest_columns
 from sciprism.papers.readers.registry import JSON_SUFFIXES, paper_readers, read_objects
 from sciprism.papers.records import Deletion, Paper

@@ -6,9 +6,9 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from sciprism.papers.bibliographic_fields import parse_year, split_keywords, split_names
+from sciprism.papers.bibliographic_fields import split_keywords, split_names
 from sciprism.papers.cleaning import normalise_arxiv
-from sciprism.papers.json_rows import JsonLayout, JsonObject, get_first, get_path, list_texts
+from sciprism.papers.json_rows import JsonLayout, JsonObject, get_first, get_path, list_texts, parse_year
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sciprism.papers.bibliographic_fields import first_text, parse_year
-from sciprism.papers.json_rows import JsonLayout, JsonObject, get_first, get_path, list_texts
+from sciprism.papers.json_rows import JsonLayout, JsonObject, first_text, get_first, get_path, list_texts, parse_year
 from sciprism.papers.printed_values import nest_columns
 from sciprism.papers.readers.registry import KEYED_RECORDS, paper_readers
 from sciprism.papers.records import ID_SYSTEMS, Paper

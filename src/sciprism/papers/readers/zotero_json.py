@@ -10,8 +10,8 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from sciprism.papers.bibliographic_fields import find_year, first_text
-from sciprism.papers.json_rows import JsonLayout, JsonObject, get_first, get_path, list_texts
+from sciprism.papers.bibliographic_fields import find_year
+from sciprism.papers.json_rows import JsonLayout, JsonObject, first_text, get_first, get_path, list_texts
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.readers.zotero import FIELDS, NO_PAPERS, build_item
 from sciprism.papers.records import Paper
