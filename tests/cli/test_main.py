@@ -130,12 +130,14 @@ def test_describe_measures_the_speed_of_each_precision_that_has_instructions(mon
     _, printed, _ = run(monkeypatch, capsys, *words, "--json")
     measured = json.loads(printed)["speed"]
     assert measured["instructions"] == ["avx2", "avx512bf16", "avx512vnni"]
+    assert measured["auto"] == "bfloat16"
     assert measured["precisions"].pop("float16") == {"path": "no instructions"}
     for figures in measured["precisions"].values():
         assert figures["papers_per_second"] > 0 and figures["product_gflops"] > 0
         assert figures["share_of_product_rate"] >= 0
     _, printed, _ = run(monkeypatch, capsys, *words)
     assert "float16: no instructions" in printed and " papers/s, " in printed
+    assert "--precision auto takes bfloat16, if the model's vectors agree" in " ".join(printed.split())
 
 
 def test_ctrl_c_says_what_was_stored(tmp_path, tiny_model):

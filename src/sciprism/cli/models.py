@@ -93,6 +93,8 @@ def _readable(key: str, value: Any) -> str:
         return "; ".join(f"{format}: {_by_role(roles)}" for format, roles in value.items())
     if key == "speed":
         lines = [f"{value['threads']} threads, {' '.join(value['instructions']) or 'instructions unknown'}"]
+        agree = "" if value["auto"] == "float32" else ", if the model's vectors agree with those of float32"
+        lines.append(f"--precision auto takes {value['auto']}{agree}")
         return "\n".join([*lines, *(f"{name}: {_rate(speed)}" for name, speed in value["precisions"].items())])
     if key == "template":
         parts = [f"title {value['separator']!r} abstract"]

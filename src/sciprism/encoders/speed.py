@@ -13,7 +13,7 @@ from sciprism.arrays import mkl_is_faster
 from sciprism.encoders.checkpoints.folder import TEXT
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.layers import PackedLinear
-from sciprism.encoders.settings import PRECISIONS, cpu_features, has_instructions
+from sciprism.encoders.settings import PRECISIONS, cpu_features, fastest_precision, has_instructions
 
 SAMPLE = [" ".join([TEXT] * (3 + 5 * i % 8)) for i in range(64)]  # of some 70 to 256 tokens
 FEATURES = {
@@ -30,6 +30,7 @@ SIDE, PRODUCTS, ROUNDS = 1536, 8, 3
 def measure_speed(encoder: Encoder) -> dict[str, Any]:
     """Return the instructions of the processor and, of each precision, path, papers a second and share of products.
 
+    auto: what the precision of that name is here, if the model's vectors agree with those of float32.
     Every round runs each precision in turn, on the device and the number of threads in use. A precision without
     instructions is not measured. The encoder has its precision afterwards.
     """
@@ -60,6 +61,7 @@ def measure_speed(encoder: Encoder) -> dict[str, Any]:
     return {
         "instructions": [name for name in dict.fromkeys(wanted) if name in named],
         "threads": torch.get_num_threads(),
+        "auto": fastest_precision(encoder.device),
         "precisions": speeds,
     }
 
