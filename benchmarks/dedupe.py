@@ -30,7 +30,7 @@ from scipy.optimize import minimize
 from measurement import build_parser, peak_memory_mb, provenance, write_result
 from sciprism import Paper, read_papers
 from sciprism.papers.duplicates import find_duplicates
-from sciprism.papers.identity import normalise_words
+from sciprism.papers.identity import normalize_words
 from sciprism.uses.deduplication import dedupe
 from sciprism.uses.deduplication.comparison import WEIGHTS, cite, compare, weigh
 from sciprism.uses.deduplication.dedupe import find_candidates
@@ -73,7 +73,7 @@ def sample_pairs(
 
 
 def fit(levels: Sequence[Mapping[str, str]], same: NDArray[np.bool_]) -> dict[str, dict[str, float]]:
-    """Return weights: log likelihood ratios of the levels, adjusted by a penalised logistic regression.
+    """Return weights: log likelihood ratios of the levels, adjusted by a penalized logistic regression.
 
     Fields are not independent given the class, so the ratios alone count one fact several times.
     """
@@ -177,7 +177,7 @@ def draw_reliability(probabilities: NDArray[np.float64], same: NDArray[np.bool_]
 
 def squeeze(text: str) -> str:
     """Return the letters and digits of a text, in lower case."""
-    return "".join(normalise_words(text))
+    return "".join(normalize_words(text))
 
 
 def group_by(keys: Sequence[str]) -> list[list[int]]:
@@ -202,7 +202,7 @@ def group_like_asreview(papers: Sequence[Paper]) -> list[list[int]]:
 
 def group_like_titles(papers: Sequence[Paper], least: int = 95) -> list[list[int]]:
     """Join records whose titles have this token_sort_ratio of rapidfuzz at least, all with all."""
-    titles = [" ".join(normalise_words(paper.title)) for paper in papers]
+    titles = [" ".join(normalize_words(paper.title)) for paper in papers]
     similar = cdist(titles, titles, scorer=token_sort_ratio, score_cutoff=least, dtype=np.uint8)
     roots = list(range(len(papers)))
     for one, other in zip(*np.nonzero(similar), strict=True):

@@ -1,6 +1,6 @@
 """The data of Multi2SPE's study out of the open data: triplets to train on, benchmarks to test on.
 
-Computer science: visualisation, computational linguistics and CACM with their citations. A paper is a test
+Computer science: visualization, computational linguistics and CACM with their citations. A paper is a test
 paper by hash of its id (benchmarks/held-out); a second benchmark has papers of the latest years as queries
 (benchmarks/later); no triplet names a paper of either.
 

@@ -1,6 +1,6 @@
 """One's own citations: what the guide's recipe gains over the untouched model on papers of later years.
 
-Three collections with their references: visualisation, computational linguistics, and CACM, of whose links the later
+Three collections with their references: visualization, computational linguistics, and CACM, of whose links the later
 paper is the citing one. Papers before FIRST[collection] are those that somebody has: triplets are sampled of them, a
 share of their citing papers is dev. Papers from that year on are the test: each ranks all papers that are not later
 than it, and what it cites is relevant. No test paper is in training. Score: average precision, times 100; differences

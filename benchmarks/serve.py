@@ -178,10 +178,10 @@ def compare(
                 cell = found.setdefault(f"{load}, {clients} clients", {name: [] for name in SERVERS})
                 cell[server].append(measured)
                 print(load, clients, server, measured, file=sys.stderr)
-    return {name: summarise(cell) for name, cell in found.items()}
+    return {name: summarize(cell) for name, cell in found.items()}
 
 
-def summarise(cell: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+def summarize(cell: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
     """Return the medians of the rounds, the statuses of all, and how many times our throughput is theirs."""
     facts: dict[str, Any] = {}
     for server, rounds in cell.items():

@@ -83,7 +83,7 @@ def compare(scores: dict[str, Doubles], baseline: str) -> dict[str, Any]:
     return found
 
 
-def summarise(ranked: Ranked, gold: Sequence[set[int]], baseline: str = OURS) -> dict[str, Any]:
+def summarize(ranked: Ranked, gold: Sequence[set[int]], baseline: str = OURS) -> dict[str, Any]:
     """Return the means of all systems, macro F1@5, and differences to one of them."""
     scores = {name: score(each, gold) for name, each in ranked.items()}
     means = {
@@ -163,10 +163,10 @@ def score_groups(
     for name, allowed in ({"all": everything} | ({} if only_unseen else bands)).items():
         truth = [{row for row in each if allowed[row]} for each in gold]
         if sum(map(bool, truth)) >= MIN_PAPERS:
-            found[name] = summarise({way: [each[allowed[each]] for each in rows] for way, rows in deep.items()}, truth)
+            found[name] = summarize({way: [each[allowed[each]] for each in rows] for way, rows in deep.items()}, truth)
     truth = [{row for row in each if unseen[row]} for each in gold]
     if sum(map(bool, truth)) >= MIN_PAPERS:
-        found["unseen"] = summarise({way: rank(papers, vectors, unseen) for way, rank in ways.items()}, truth)
+        found["unseen"] = summarize({way: rank(papers, vectors, unseen) for way, rank in ways.items()}, truth)
     for name, facts in found.items():
         print_group(name, facts)
     return found
@@ -263,7 +263,7 @@ def compare_ways(
     """Score systems on papers with all labels allowed; differences are to the first system."""
     allowed = np.ones(labels, bool)
     ranked = {way: rank(papers, vectors, allowed) for way, rank in ways.items()}
-    found = summarise(ranked, gold, next(iter(ways)))
+    found = summarize(ranked, gold, next(iter(ways)))
     print_group("all", found)
     return found
 

@@ -65,7 +65,7 @@ def format_readers() -> str:
     return "\n".join(
         [
             "## Formats of papers\n",
-            "A file is recognised by its content and its suffix; `--reader NAME` forces a format. All may be gzipped.",
+            "A file is recognized by its content and its suffix; `--reader NAME` forces a format. All may be gzipped.",
             "Text is UTF-8, or has a byte order mark; another encoding is guessed, with a warning, and `--encoding",
             "NAME` decides.\n",
             format_table(["format", "suffixes", "reader"], rows),

@@ -161,9 +161,9 @@ def test_training_sees_new_weights_at_once_and_inference_after_preparing(encoder
     encoder.model.train()
     batch = pack_texts(encoder, texts, [format] * 2)
     trained = [w for w in encoder.model.parameters() if w.requires_grad]
-    optimiser = torch.optim.SGD(trained, lr=0.01)
+    optimizer = torch.optim.SGD(trained, lr=0.01)
     encoder.vectors(batch).square().sum().backward()
-    optimiser.step()
+    optimizer.step()
     expected = encoder.vectors(batch).detach().numpy()
     with torch.no_grad():
         seen = encoder.vectors(batch).numpy()

@@ -136,12 +136,12 @@ def test_the_frozen_text_keeps_its_vectors_through_training(tiny_model, tiny_enc
     encoder.model.train()
     encoder.model.set_dropout(0.1)
     trained = [weight for weight in encoder.model.parameters() if weight.requires_grad]
-    optimiser = torch.optim.SGD(trained, lr=1e-3)
+    optimizer = torch.optim.SGD(trained, lr=1e-3)
     for _ in range(3):
         batch = pack(encoder.tokenize(TEXTS), "proximity")
         encoder.vectors(batch).square().sum().backward()
-        optimiser.step()
-        optimiser.zero_grad()
+        optimizer.step()
+        optimizer.zero_grad()
     encoder.prepare()
     for name, value in encoder.model.state_dict().items():
         assert name.startswith("beside.") or torch.equal(value, before[name]), name

@@ -236,13 +236,13 @@ def foreign(monkeypatch):
 @pytest.mark.parametrize("zipped", [True, False], ids=["zip", "old"])
 @pytest.mark.parametrize("inner", [False, True], ids=["node", "node under encoder"])
 def test_configuration_nodes_are_data(inner, zipped, experts, backbone, saved, foreign):
-    """Configuration nodes, an optimiser's state, numpy numbers, a stray position_ids, unused weights."""
+    """Configuration nodes, an optimizer's state, numpy numbers, a stray position_ids, unused weights."""
     state = run_state(experts["attn"], "attn", num_expert=np.int64(3))
     node = DictConfig(state["encoder_params"])
-    optimiser = torch.optim.AdamW(backbone[0].parameters())
+    optimizer = torch.optim.AdamW(backbone[0].parameters())
     state |= {
         "encoder_params": {"do_lower_case": True, "encoder": node} if inner else node,
-        "optimizer_dict": optimiser.state_dict() | {"base": [np.float64(3e-4)]},
+        "optimizer_dict": optimizer.state_dict() | {"base": [np.float64(3e-4)]},
         "epoch": np.int64(19),
         "offset": np.float32(0),
     }

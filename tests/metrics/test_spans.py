@@ -17,7 +17,7 @@ from sciprism.errors import InputError
 from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.metrics.predictions import f1_of_counts
-from sciprism.metrics.spans import entity_counts, exact_match, normalise_answer, spans, token_f1, word_counts
+from sciprism.metrics.spans import entity_counts, exact_match, normalize_answer, spans, token_f1, word_counts
 
 TYPES = ("", "gene", "cell-line", "DNA")
 TAGS = st.sampled_from(["O", *(f"{p}-{t}" if t else p for p in "BI" for t in TYPES)])
@@ -164,7 +164,7 @@ TEXTS = st.lists(WORDS, max_size=6).map(" ".join)
 
 
 def words_of(text):
-    """Normalise one character and one word at a time."""
+    """Normalize one character and one word at a time."""
     kept = "".join(c for c in text.lower() if c not in string.punctuation)
     return [word for word in kept.split() if word not in ("a", "an", "the")]
 
@@ -193,9 +193,9 @@ def test_both_scores_equal_a_second_count(predicted, golds):
 
 
 @given(st.text())
-def test_normalising_twice_changes_nothing_and_a_text_matches_itself(text):
-    once = normalise_answer(text)
-    assert normalise_answer(once) == " ".join(once.lower().split())
+def test_normalizing_twice_changes_nothing_and_a_text_matches_itself(text):
+    once = normalize_answer(text)
+    assert normalize_answer(once) == " ".join(once.lower().split())
     assert exact_match(text, [text]) == token_f1(text, [text]) == 1.0
 
 
@@ -210,8 +210,8 @@ def test_normalising_twice_changes_nothing_and_a_text_matches_itself(text):
         ("", ""),
     ],
 )
-def test_normalised(text, plain):
-    assert normalise_answer(text) == plain
+def test_normalized(text, plain):
+    assert normalize_answer(text) == plain
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from sciprism.papers.cleaning import (
     clean_paper,
     clean_text,
     fold_text,
-    normalise_arxiv,
-    normalise_doi,
+    normalize_arxiv,
+    normalize_doi,
 )
 
 
@@ -70,8 +70,8 @@ def test_headings_of_abstracts(text: str, clean: str) -> None:
     ],
 )
 def test_dois(text: str, doi: str) -> None:
-    assert normalise_doi(text) == doi
-    assert normalise_doi(doi) == doi
+    assert normalize_doi(text) == doi
+    assert normalize_doi(doi) == doi
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_dois(text: str, doi: str) -> None:
     ],
 )
 def test_arxiv(text: str, arxiv: str) -> None:
-    assert normalise_arxiv(text) == arxiv
+    assert normalize_arxiv(text) == arxiv
 
 
 def test_ids_are_brought_into_one_form() -> None:

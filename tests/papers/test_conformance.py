@@ -39,7 +39,7 @@ def sample(name: str) -> Path:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_sample_is_recognised_and_read(name: str) -> None:
+def test_sample_is_recognized_and_read(name: str) -> None:
     report = ReadReport()
     papers = list(read_papers([sample(name)], report=report))
     assert report.files[0].format == name

@@ -152,9 +152,9 @@ def test_beir_sample():
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_only_its_own_reader_recognises_a_sample(reader: str):
+def test_only_its_own_reader_recognizes_a_sample(reader: str):
     head = InputFile(SAMPLES / f"{reader}.jsonl").head()
-    assert [name for name in READERS if paper_readers[name].recognises(head)] == [reader]
+    assert [name for name in READERS if paper_readers[name].recognizes(head)] == [reader]
 
 
 @pytest.mark.parametrize("key", ["results", "items", "data"])

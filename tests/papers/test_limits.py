@@ -17,7 +17,7 @@ from sciprism.errors import InputError
 from sciprism.files import describe_wrong_file
 from sciprism.limits import LIMITS, limit
 from sciprism.papers.bibliographic_fields import find_noted_ids, split_keywords, split_names
-from sciprism.papers.cleaning import clean_paper, clean_text, decode_latex, normalise_doi, normalise_unicode
+from sciprism.papers.cleaning import clean_paper, clean_text, decode_latex, normalize_doi, normalize_unicode
 from sciprism.papers.identity import identify
 from sciprism.papers.printed_values import parse_printed_list
 from sciprism.papers.read import read_papers
@@ -30,9 +30,9 @@ from sciprism.uses.matching.persons import find_addresses, name_in_id, parse_per
 SECONDS = 10.0  # of what takes a tenth of one; with time that grows with the square, minutes
 N = 60_000
 TEXTS = {
-    "DOI": (normalise_doi, "10.1" * N),
-    "closing brackets of a DOI": (normalise_doi, "10.1000/a" + ")" * N),
-    "numbers of a DOI": (normalise_doi, "10.1000.1" * N),
+    "DOI": (normalize_doi, "10.1" * N),
+    "closing brackets of a DOI": (normalize_doi, "10.1000/a" + ")" * N),
+    "numbers of a DOI": (normalize_doi, "10.1000.1" * N),
     "one-letter tags": (clean_text, "<p>" * N),
     "attributes": (clean_text, '<sub a="" b="' * N),
     "hidden markup": (clean_text, "".join(f"<a{number}:script>" for number in range(N // 4))),
@@ -167,7 +167,7 @@ def test_few_headers_are_compared_with_a_name(tmp_path: Path) -> None:
 
 def test_heads_of_blank_lines_are_searched_once() -> None:
     began = time.perf_counter()
-    assert not any(paper_readers[name].recognises("\n" * 65_000 + "a") for name in sorted(paper_readers))
+    assert not any(paper_readers[name].recognizes("\n" * 65_000 + "a") for name in sorted(paper_readers))
     assert time.perf_counter() - began < SECONDS
 
 
@@ -247,6 +247,6 @@ def test_what_is_nested_too_deeply_or_escaped_wrongly_is_no_crash() -> None:
 
 
 def test_of_many_marks_on_a_letter_the_first_stay() -> None:
-    assert normalise_unicode("NFC", "e\u0301") == "é"
-    assert len(normalise_unicode("NFC", "x" + "\u0323\u0301" * 500)) == 31
-    assert normalise_unicode("NFC", "—" * 100) == "—" * 100
+    assert normalize_unicode("NFC", "e\u0301") == "é"
+    assert len(normalize_unicode("NFC", "x" + "\u0323\u0301" * 500)) == 31
+    assert normalize_unicode("NFC", "—" * 100) == "—" * 100

@@ -299,7 +299,7 @@ LONG = " ".join(f"word{n}" for n in range(30))
         ({"title": "On taods", "abstract": LONG}, {"title": "On toads", "abstract": LONG}),
         ({"title": "Editorial", "abstract": LONG, "year": 1999}, {"title": "Editorial", "abstract": LONG}),
     ],
-    ids=["identifier", "normalised title", "abstract in the same file", "generic title with an abstract"],
+    ids=["identifier", "normalized title", "abstract in the same file", "generic title with an abstract"],
 )
 def test_versions_of_a_paper_replace_each_other(tmp_path: Path, old: dict, new: dict) -> None:
     place = Place("refs.csv", 1, 2)

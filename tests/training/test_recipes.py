@@ -336,7 +336,7 @@ def test_the_settings_of_indus(name):
     assert (found.model.max_length, found.model.dropout) == (512, 0.1)
 
 
-def test_indus_base_optimises_as_roberta_and_small_auto_encodes_twice():
+def test_indus_base_optimizes_as_roberta_and_small_auto_encodes_twice():
     base = read_recipe(RECIPES / "indus" / "base.toml").stages[0].optimizer
     assert (base.betas, base.eps, base.max_grad_norm) == ((0.9, 0.98), 1e-6, 0.0)
     assert read_recipe(RECIPES / "indus" / "retriever-small.toml").stages[0].epochs == 2

@@ -86,7 +86,7 @@ def test_nothing_in_nothing_out():
     assert LabelNames([label("a")]).match(["b"])[0].dtype == np.int64
 
 
-def test_raw_names_and_texts_are_normalised_and_others_are_not():
+def test_raw_names_and_texts_are_normalized_and_others_are_not():
     labels = [label("Abdomen, Acute"), label("14-3-3 Proteins"), label("-")]
     text = "The (acute) ABDOMEN; abdomen -- Acute! and 14\u20133\u20133 proteins."
     assert found(labels, text, raw=True) == [[0, 1]]
@@ -105,7 +105,7 @@ def test_normalize():
 
 @settings(max_examples=100, deadline=None)
 @given(st.text())
-def test_normalising_twice_changes_nothing(text: str):
+def test_normalizing_twice_changes_nothing(text: str):
     once = normalize(text)
     assert normalize(once) == once
 
@@ -125,7 +125,7 @@ def test_same_as_the_plain_rule(names: list[list[str]], texts: list[str], block:
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.text("aAb-'.\u00c9 \n", max_size=8), max_size=12), st.text("aAb-'.\u00c9 \n", max_size=20))
-def test_same_as_the_plain_rule_on_normalised_text(names: list[str], text: str):
+def test_same_as_the_plain_rule_on_normalized_text(names: list[str], text: str):
     normal = [label(normalize(name)) for name in names]
     assert found([label(name) for name in names], text, raw=True) == [plain_rule(normal, normalize(text))]
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sciprism.errors import InputError
-from sciprism.papers.cleaning import normalise_unicode
+from sciprism.papers.cleaning import normalize_unicode
 from sciprism.papers.encodings import guess_encoding, has_invalid_utf8, redecode
 from sciprism.registry import Registry
 
@@ -392,7 +392,7 @@ def convert_s2orc_sample(files: Files) -> Folder:
     papers = []
     for row in read_json_lines("sample.jsonl", find(files, "sample.jsonl")):
         if row["abstract"]:
-            venue = normalise_unicode("NFC", row["journal"] or row["venue"] or "")
+            venue = normalize_unicode("NFC", row["journal"] or row["venue"] or "")
             paper = {"id": f"s2:{row['paper_id']}", "title": row["title"], "abstract": fold(row["abstract"])}
             paper |= {"year": row["year"], "venue": venue, "fields": row["mag_field_of_study"] or []}
             cited, citing = len(row["outbound_citations"]), len(row["inbound_citations"])

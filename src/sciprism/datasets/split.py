@@ -30,7 +30,7 @@ from sciprism.datasets.open_data import DOI, OPEN_DATA_BY_NAME, OPEN_DATA_SETS, 
 from sciprism.errors import DamagedCacheWarning, InputError
 from sciprism.files import cache_folder, write_atomically
 from sciprism.papers import identity
-from sciprism.papers.identity import GENERIC_TITLES, MIN_TITLE_WORDS, normalise_words
+from sciprism.papers.identity import GENERIC_TITLES, MIN_TITLE_WORDS, normalize_words
 from sciprism.papers.records import Paper
 from sciprism.seeding import random_bits
 
@@ -55,12 +55,12 @@ def list_paper_keys(paper: Paper, data: str = "") -> list[str]:
     for system, value in systems:
         name = value.lower()
         keys.append(f"{system}:{_ARXIV_VERSION.sub('', name) if system == 'arxiv' else name}")
-    words = normalise_words((paper.title or paper.abstract)[:MAX_CHARACTERS])
+    words = normalize_words((paper.title or paper.abstract)[:MAX_CHARACTERS])
     joined = "".join(words)
     if len(words) >= MIN_TITLE_WORDS:
         keys.append(f"title:{joined}")
     elif words and paper.abstract and joined not in GENERIC_TITLES:
-        keys.append(f"title:{joined} {''.join(normalise_words(paper.abstract[:MAX_CHARACTERS])[:OPENING_WORDS])}")
+        keys.append(f"title:{joined} {''.join(normalize_words(paper.abstract[:MAX_CHARACTERS])[:OPENING_WORDS])}")
     return keys
 
 

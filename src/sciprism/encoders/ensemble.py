@@ -24,7 +24,7 @@ joins["concat"] = partial(np.concatenate, axis=1)
 class Ensemble:
     """Several encoders with the API of one; it serves the formats that all of them have.
 
-    join: "mean", of vectors of one width, or "concat". Vectors are not normalised: larger ones weigh more.
+    join: "mean", of vectors of one width, or "concat". Vectors are not normalized: larger ones weigh more.
     Raises InputError for fewer than two encoders, duplicates, no format in common, and different distances
     or, with the mean, widths.
     """

@@ -164,7 +164,7 @@ def _format_model_card(
 
 
 class SciprismModule(nn.Module):
-    """An encoder of any method as a module of sentence-transformers: from tokens to normalised vectors.
+    """An encoder of any method as a module of sentence-transformers: from tokens to normalized vectors.
 
     format: the default format of `encode`. search_format: that of `encode_query` and `encode_document`. All may be
     called with another one. The role is the `task` of sentence-transformers: query from `encode_query`, paper from

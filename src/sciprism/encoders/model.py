@@ -338,7 +338,7 @@ class Model:
         return poolings[self.settings.pooling](states, batch, self.method.reserved_positions)
 
     def _finish(self, vectors: Tensor, batch: PackedBatch, routes: Sequence[str]) -> Tensor:
-        """Add lexical features to vectors, (B, dim) or (B, R, dim), then scale and normalise them.
+        """Add lexical features to vectors, (B, dim) or (B, R, dim), then scale and normalize them.
 
         routes: one per text, or one per R.
         """

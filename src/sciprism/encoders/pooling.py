@@ -14,7 +14,7 @@ from sciprism.registry import Registry
 
 SHARE = 0.5  # length of the lexical part where the dense part has length 1
 MIN_LENGTH = 1.0
-"""Shorter sums of a text's words are not normalised to length 1: "the" and "of" alone say nothing."""
+"""Shorter sums of a text's words are not normalized to length 1: "the" and "of" alone say nothing."""
 
 
 Pooling = Callable[[Tensor, PackedBatch, int], Tensor]

@@ -260,7 +260,7 @@ class Block(nn.Module):
 
 
 class Embeddings(nn.Module):
-    """Word, position and segment embeddings, summed and normalised."""
+    """Word, position and segment embeddings, summed and normalized."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()

@@ -225,7 +225,7 @@ def _import_layout(name: str) -> type[DataLayout]:
 def _implied_settings(protocol: str, metrics: Sequence[Any]) -> dict[str, Any]:
     """Return the settings that follow from the metric: numbers have another loss than classes.
 
-    A probe of numbers has an intercept and standardised targets, those of published suites as in the papers.
+    A probe of numbers has an intercept and standardized targets, those of published suites as in the papers.
     """
     if protocol not in ("probe", "pair") or not metrics or metrics[0] not in OF_NUMBERS:
         return {}

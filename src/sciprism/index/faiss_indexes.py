@@ -57,7 +57,7 @@ def import_faiss() -> Any:
 
 
 def metric_of(distance: str) -> int:
-    """Return the metric of a distance; vectors of cosines are normalised."""
+    """Return the metric of a distance; vectors of cosines are normalized."""
     faiss = import_faiss()
     metric: int = faiss.METRIC_L2 if distance == "euclidean" else faiss.METRIC_INNER_PRODUCT
     return metric

@@ -92,16 +92,16 @@ ARTICLES = re.compile(r"\b(a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
-def normalise_answer(text: str) -> str:
+def normalize_answer(text: str) -> str:
     """Return the text in lower case, without ASCII punctuation and articles, with single spaces."""
     return " ".join(ARTICLES.sub(" ", text.lower().translate(PUNCTUATION)).split())
 
 
 def exact_match(predicted: str, golds: Sequence[str]) -> float:
-    """Score 1 if the normalised answer is one of the golds, else 0.
+    """Score 1 if the normalized answer is one of the golds, else 0.
 
     Without golds the question has no answer: 1 for an empty one. Both scores ignore golds that are empty
-    after normalisation, as the script does.
+    after normalization, as the script does.
     """
     return _best(predicted, golds, lambda guess, gold: float(guess == gold))
 
@@ -115,8 +115,8 @@ def token_f1(predicted: str, golds: Sequence[str]) -> float:
 
 
 def _best(predicted: str, golds: Sequence[str], score: Callable[[list[str], list[str]], float]) -> float:
-    guess = normalise_answer(predicted).split()
-    references = [words for gold in golds if (words := normalise_answer(gold).split())]
+    guess = normalize_answer(predicted).split()
+    references = [words for gold in golds if (words := normalize_answer(gold).split())]
     return max(score(guess, gold) for gold in references or [[]])
 
 

@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.papers.identity import GENERIC_TITLES, hash_text, identify, normalise_words
+from sciprism.papers.identity import GENERIC_TITLES, hash_text, identify, normalize_words
 from sciprism.papers.input_file import ReadOptions
 from sciprism.papers.input_paths import Paths
 from sciprism.papers.read import FileReport, ReadReport, read_papers
@@ -187,18 +187,18 @@ def _list_keys(paper: Paper) -> Iterator[tuple[str, int]]:
         if number := paper.ids.get(system):
             yield system, _hash(f"{system}:{number.lower()}")
     yield "id", _hash(f"id:{paper.id}")
-    if (title := _normalise_title(paper)) and title not in GENERIC_TITLES:
+    if (title := _normalize_title(paper)) and title not in GENERIC_TITLES:
         yield "title", _hash(f"title:{title}")
 
 
 def _hash_title(paper: Paper) -> int:
-    title = _normalise_title(paper)
+    title = _normalize_title(paper)
     return _hash(f"title:{title}") if title else 0
 
 
-def _normalise_title(paper: Paper) -> str:
+def _normalize_title(paper: Paper) -> str:
     """Return a title without case, accents, spaces and punctuation."""
-    return "".join(normalise_words(paper.title))
+    return "".join(normalize_words(paper.title))
 
 
 def _hash(text: str) -> int:

@@ -1,4 +1,4 @@
-"""Parse names, years and lists as bibliographies of any format write them; normalise names for comparison."""
+"""Parse names, years and lists as bibliographies of any format write them; normalize names for comparison."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BRACKETED = re.compile(r"\[(?=[^,]*,)([^\[\]\"]*)\]|\{(?=[^,]*,)([^{}\"]*)\}")
 _AND = re.compile(r",? (?:and|AND|&) ")
 _OTHERS = re.compile(r",?\s*(?:\s(?:and others|et al\.?)|…|\.\.\.)$")
 _SUFFIX = re.compile(r"(?:[JS]r\.?|I{1,3}|IV)")
-_ORGANISATION = re.compile(r"\b(?:of|for|the|on|in)\b")  # in lower case as in The Office of ...
+_ORGANIZATION = re.compile(r"\b(?:of|for|the|on|in)\b")  # in lower case as in The Office of ...
 
 
 def join_pages(first: str, last: str) -> str:
@@ -161,7 +161,7 @@ def _split_at_commas(text: str, whole: bool) -> list[str]:
 
 def _is_person(name: str) -> bool:
     """Return whether a name is of a person, as far as can be seen: a ministry of health and welfare is none."""
-    return name.startswith("{") or (" " in name and not _ORGANISATION.search(name))
+    return name.startswith("{") or (" " in name and not _ORGANIZATION.search(name))
 
 
 # ---- names of persons, for comparison ----
@@ -174,7 +174,7 @@ _JOINED_INITIALS = re.compile(r"\b[A-Z]{2,3}\b")
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A normalised name: first name, middle names, surname; each may be empty."""
+    """A normalized name: first name, middle names, surname; each may be empty."""
 
     first: str
     middles: tuple[str, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from sciprism.papers.cleaning import normalise_doi
+from sciprism.papers.cleaning import normalize_doi
 from sciprism.papers.records import Paper
 
 RESOLVERS = {
@@ -31,7 +31,7 @@ def find_doi(paper: Paper) -> str:
     >>> find_doi(Paper(id="https://doi.org/10.1038/171737A0"))
     '10.1038/171737a0'
     """
-    return paper.ids.get("doi") or normalise_doi(paper.id)
+    return paper.ids.get("doi") or normalize_doi(paper.id)
 
 
 def find_url(paper: Paper) -> str:

@@ -73,7 +73,7 @@ _PASSES = 4  # for markup inside entities inside markup
 
 _MISSING = r"NA N/A n/a #N/A <NA> nan NaN NaT \N (null) #REF! #VALUE! #NAME? #DIV/0! #NULL! #NUM!"
 MISSING_VALUES = frozenset(_MISSING.split())
-"""What R, pandas, databases and Excel write for a missing value: as spelt here no title, and no name of a person."""
+"""What R, pandas, databases and Excel write for a missing value: as spelled here no title, and no name of a person."""
 _MISSING_TEXTS = MISSING_VALUES | {"None", "none", "null", "NULL", "nil", "na", "n.a.", "N.A."}
 _MISSING_WORDS = """
 na nan nat null none nil nill nodoi nopmid noid notavailable notapplicable notfound unavailable unassigned undefined
@@ -154,11 +154,11 @@ def clean_name(text: str) -> str:
     if not text.isprintable():
         text = _INVISIBLE.sub("", text)
     if not text.isascii():
-        text = normalise_unicode("NFC", text)
+        text = normalize_unicode("NFC", text)
     return "" if is_blank(text) else " ".join(text.split())
 
 
-def normalise_unicode(form: Literal["NFC", "NFKC", "NFKD"], text: str) -> str:
+def normalize_unicode(form: Literal["NFC", "NFKC", "NFKD"], text: str) -> str:
     """Return a text in a normal form of Unicode; of more than 30 marks on one letter the first 30 stay."""
     return unicodedata.normalize(form, _MARK_RUN.sub(_limit_marks, text))
 
@@ -185,7 +185,7 @@ def fold_text(text: str) -> str:
 
 def _fold_characters(characters: re.Match[str]) -> str:
     plain = _FRACTIONS.sub(" ", _NOT_IN_WORDS.sub("", characters[0]))
-    letters = "".join(c for c in normalise_unicode("NFKD", plain) if not unicodedata.combining(c))
+    letters = "".join(c for c in normalize_unicode("NFKD", plain) if not unicodedata.combining(c))
     return letters.casefold().translate(_BASE_LETTERS)
 
 
@@ -215,7 +215,7 @@ def clean_abstract(text: str) -> str:
     return "" if text in _MISSING_TEXTS or _NO_ABSTRACT.fullmatch(text) else text
 
 
-def normalise_doi(text: str) -> str:
+def normalize_doi(text: str) -> str:
     """Return the lower-case DOI in a link, after `doi:` or in a note; empty if there is none."""
     match = _DOI.search(html.unescape(unquote(text)) if "%" in text or "&" in text else text)
     if match is None:
@@ -226,14 +226,14 @@ def normalise_doi(text: str) -> str:
     return "" if _TEMPLATE_DOI.fullmatch(doi) else doi
 
 
-def normalise_arxiv(text: str) -> str:
+def normalize_arxiv(text: str) -> str:
     """Return the arXiv identifier without its version; empty if there is none."""
     match = _ARXIV.match(text)
     return match["id"].lower() if match else ""
 
 
 def clean_paper(paper: Paper) -> Paper:
-    """Clean every text of a paper, normalise its ids, and derive an id if it has none."""
+    """Clean every text of a paper, normalize its ids, and derive an id if it has none."""
     cleaned = replace(
         paper,
         id=clean_id(paper.id),
@@ -280,13 +280,13 @@ def _clean_all(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _clean_ids(paper: Paper) -> dict[str, str]:
-    """Normalise the ids of a paper; those that cannot be one are left out, or papers without any would be one paper."""
+    """Normalize the ids of a paper; those that cannot be one are left out, or papers without any would be one paper."""
     ids = {system.lower(): clean_id(value) for system, value in paper.ids.items()}
-    ids = {system: _normalise_id(system, value) for system, value in ids.items()}
+    ids = {system: _normalize_id(system, value) for system, value in ids.items()}
     return {system: value for system, value in ids.items() if value}
 
 
-def _normalise_id(system: str, value: str) -> str:
+def _normalize_id(system: str, value: str) -> str:
     """Return the id in a text; empty if there is none. No id is 0, and those of some systems always have digits."""
     if system == "url":
         resolved = re.fullmatch(r"https?://(?:dx\.)?doi\.org/(.*)", value)
@@ -295,7 +295,7 @@ def _normalise_id(system: str, value: str) -> str:
         return ""
     if system == "doi":
         other = None if _DOI.search(value) else _OTHER_DOI.search(value)
-        return other[0].lower() if other else normalise_doi(value)
+        return other[0].lower() if other else normalize_doi(value)
     if system in ("pmid", "pmcid"):
         number = None if _ROUNDED.search(value) else re.search(r"\d+", value)
         digits = number[0].lstrip("0") if number else ""
@@ -305,7 +305,7 @@ def _normalise_id(system: str, value: str) -> str:
     if system == "arxiv" and (parts := _ARXIV_FLOAT.fullmatch(value)):
         month = parts[1].zfill(4)
         value = f"{month}.{parts[2].ljust(5 if month > '1412' else 4, '0')}"
-    return (system == "arxiv" and normalise_arxiv(value)) or value
+    return (system == "arxiv" and normalize_arxiv(value)) or value
 
 
 def _derive_id(paper: Paper) -> str:
@@ -314,7 +314,7 @@ def _derive_id(paper: Paper) -> str:
             return f"{system}:{paper.ids[system]}"
     # A year has many papers titled "Editorial": hash all fields that may distinguish them.
     text = " ".join((paper.title, *paper.authors, paper.venue, paper.abstract))
-    words = re.findall(r"\w+", normalise_unicode("NFKC", text).casefold())
+    words = re.findall(r"\w+", normalize_unicode("NFKC", text).casefold())
     return "sha1:" + sha1(f"{' '.join(words)} {paper.year or ''}".encode()).hexdigest()[:12]
 
 

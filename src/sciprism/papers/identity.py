@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sciprism.papers.cleaning import normalise_arxiv, normalise_doi, normalise_unicode
+from sciprism.papers.cleaning import normalize_arxiv, normalize_doi, normalize_unicode
 from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper
 from sciprism.seeding import random_bits
 
@@ -138,9 +138,9 @@ class PaperIdentity(NamedTuple):
 
 def identify(paper: Paper) -> PaperIdentity:
     """Return what tells a paper apart from others."""
-    words, ids = normalise_words(paper.title), list_ids(paper)
+    words, ids = normalize_words(paper.title), list_ids(paper)
     title = "".join(words)  # "meta-analysis", "meta analysis", "metaanalysis" are one
-    abstract = normalise_words(paper.abstract)
+    abstract = normalize_words(paper.abstract)
     details = (paper.title, paper.abstract, *paper.authors, paper.venue, str(paper.year))
     part, numbers = _find_numbers(paper.title, words)
     doi = ids.get("doi", "")
@@ -174,13 +174,13 @@ def list_ids(paper: Paper) -> dict[str, str]:
     """
     ids = {system: paper.ids[system].lower() for system in PAPER_ID_SYSTEMS if paper.ids.get(system)}
     written = ids.pop("doi", "")
-    doi = _VERSION.sub(r"\1\2", normalise_doi(written or paper.id) or written)
+    doi = _VERSION.sub(r"\1\2", normalize_doi(written or paper.id) or written)
     if doi.startswith(_ARXIV_DOI):
         ids.setdefault("arxiv", doi.removeprefix(_ARXIV_DOI))
     elif doi:
         ids["doi"] = doi
     if "arxiv" in ids:
-        ids["arxiv"] = normalise_arxiv(ids["arxiv"]) or ids["arxiv"]
+        ids["arxiv"] = normalize_arxiv(ids["arxiv"]) or ids["arxiv"]
     return ids
 
 
@@ -224,7 +224,7 @@ def may_share_source(one: PaperIdentity, other: PaperIdentity, *, short: bool = 
     return years <= (MAX_YEARS_APART if versions else 1)
 
 
-def normalise_words(text: str) -> list[str]:
+def normalize_words(text: str) -> list[str]:
     """Return the words of a text without case, accents or punctuation."""
     if not text.isascii():
         text = _NOT_ASCII.sub(lambda letters: _fold_letters(letters[0]), text.lower())
@@ -235,8 +235,8 @@ def normalise_words(text: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 14)
 def _fold_letters(text: str) -> str:
-    """Return what `normalise_words` compares of letters that are not ASCII, a space for each sign."""
-    letters = "".join(c for c in normalise_unicode("NFKD", text) if not unicodedata.combining(c)).casefold()
+    """Return what `normalize_words` compares of letters that are not ASCII, a space for each sign."""
+    letters = "".join(c for c in normalize_unicode("NFKD", text) if not unicodedata.combining(c)).casefold()
     return "".join(c if WORD_PATTERN.match(c) else " " for c in letters)
 
 
@@ -251,7 +251,7 @@ def hash_first_author(paper: Paper) -> int:
     The names of a person share a bit in any order and abbreviation; 0 means no author.
     """
     bits = 0
-    for word in normalise_words(paper.authors[0]) if paper.authors else ():
+    for word in normalize_words(paper.authors[0]) if paper.authors else ():
         if len(word) > 1 or not word.isascii():
             bits |= 1 << (hash_text(word) % 64)
     return bits
@@ -280,7 +280,7 @@ def join_groups(groups: dict[int, list[int]], one: int, other: int) -> None:
 def _find_numbers(title: str, words: list[str]) -> tuple[str, str]:
     """Return what numbers a paper in a series, or makes it a notice about another, and the title's other numbers."""
     if (joined := _NAME_WITH_NUMBER.sub("", title)) != title:
-        words = normalise_words(joined)
+        words = normalize_words(joined)
     notices = sorted({(match[1] or match[2]).lower() for match in _NOTICE.finditer(title)})
     part, numbers = list[str](), list[str]()
     for place, word in enumerate(words):

@@ -17,7 +17,7 @@ from sciprism.papers.identity import (
     is_same_paper,
     join_groups,
     list_ids,
-    normalise_words,
+    normalize_words,
 )
 from sciprism.papers.records import Deletion, Paper
 
@@ -178,7 +178,7 @@ def _relate(one: PaperIdentity, paper: Paper, other: PaperIdentity, record: Pape
 def _contradict(paper: Paper, other: Paper) -> bool:
     """Return whether two records have another title or abstract; case and punctuation do not count."""
     texts = ((paper.title, other.title), (paper.abstract, other.abstract))
-    return any(one and two and normalise_words(one) != normalise_words(two) for one, two in texts)
+    return any(one and two and normalize_words(one) != normalize_words(two) for one, two in texts)
 
 
 def _find_fullest(records: Sequence[Paper]) -> Paper:
@@ -186,7 +186,7 @@ def _find_fullest(records: Sequence[Paper]) -> Paper:
 
 
 def _is_fuller(paper: Paper, other: Paper) -> bool:
-    words = [len(normalise_words(record.abstract)) for record in (paper, other)]
+    words = [len(normalize_words(record.abstract)) for record in (paper, other)]
     if words[0] > FULLER * words[1] or words[1] > FULLER * words[0]:
         return words[0] > words[1]
     filled = [sum(bool(getattr(record, name)) for name in FIELDS) + len(record.ids) for record in (paper, other)]

@@ -70,7 +70,7 @@ class SkippedRecord:
 class ReadReport:
     """Counts of every file; filled while records are read, complete after the last record.
 
-    `ignored` counts files of folders that no reader recognises.
+    `ignored` counts files of folders that no reader recognizes.
     """
 
     files: list[FileReport] = field(default_factory=list)
@@ -106,7 +106,7 @@ def read_papers(
 
     `-` is standard input; `FILE#PART` is one sheet of a workbook, or a part of `zotero.sqlite`; a path with `*`, `?`
     or `**` stands for the files that it matches, a snapshot's manifest for those that it lists. `s3://`, `gs://` and
-    `https://` addresses are read as paths are. `reader` names the format where it cannot be recognised. A bad
+    `https://` addresses are read as paths are. `reader` names the format where it cannot be recognized. A bad
     record raises InputError; with `skip_bad` it is counted and listed in `report`. A file that is not UTF-8 is a
     warning unless `options.encoding` says what it is. Papers know their place. share: read only these records.
     Deletions that a data set states are counted in `report`; `read_changes` yields them.
@@ -219,7 +219,7 @@ class _RecordStream(Generic[Record]):
         if is_release_diff(file):
             return True
         if self.reader:
-            return self.reader in by_suffix or self.formats[self.reader].recognises(file.head())
+            return self.reader in by_suffix or self.formats[self.reader].recognizes(file.head())
         return self._choose_format(file) != ""
 
     def _read_file(self, file: InputFile, name: str) -> Iterator[Record | Deletion]:
@@ -317,14 +317,14 @@ class _RecordStream(Generic[Record]):
         by_suffix: dict[str, int] = self._list_by_suffix(file)
         head = file.head()
         for name in [*by_suffix, *sorted(self.formats.keys() - by_suffix)]:
-            if self.formats[name].recognises(head):
+            if self.formats[name].recognizes(head):
                 return name
         longest = max(by_suffix.values(), default=0)
         only = [name for name, length in by_suffix.items() if length == longest]
         return only[0] if len(only) == 1 else ""
 
     def _find_wrong_kind(self, file: InputFile) -> str:
-        """Return what the file is that holds no records; a binary one may be of a format that recognises it."""
+        """Return what the file is that holds no records; a binary one may be of a format that recognizes it."""
         if _is_empty(file):
             return "the file is empty"
         wrong = file.wrong_kind(binary=False)
@@ -333,7 +333,7 @@ class _RecordStream(Generic[Record]):
         names = [self.reader] if self.reader else self._list_by_suffix(file)
         has_parts = any(self.formats[name].reads_parts for name in names)
         head = file.head()
-        binary = has_parts or any(format.recognises(head) for format in self.formats.values())
+        binary = has_parts or any(format.recognizes(head) for format in self.formats.values())
         return file.wrong_kind(binary=True) if binary else wrong
 
     def _list_by_suffix(self, file: InputFile) -> dict[str, int]:

@@ -118,7 +118,7 @@ def read_rows(file: InputFile, layout: TableLayout) -> Iterator[tuple[list[str],
             yield cells, fault
 
 
-def normalise_header(header: str) -> str:
+def normalize_header(header: str) -> str:
     """Return a header without case, spaces and punctuation."""
     return "".join(filter(str.isalnum, header.casefold()))
 
@@ -130,11 +130,11 @@ Columns = Mapping[str, Sequence[int]]
 def guess_columns(headers: Sequence[str], known_headers: Mapping[str, str]) -> dict[str, Sequence[int]]:
     """Return the columns of the fields that have one.
 
-    known_headers: field -> its normalised headers, separated by spaces, the best first.
+    known_headers: field -> its normalized headers, separated by spaces, the best first.
     """
-    normalised = list(map(normalise_header, headers))
+    normalized = list(map(normalize_header, headers))
     columns = {
-        field: [normalised.index(name) for name in dict.fromkeys(names.split()) if name in normalised]
+        field: [normalized.index(name) for name in dict.fromkeys(names.split()) if name in normalized]
         for field, names in known_headers.items()
     }
     return {field: numbers for field, numbers in columns.items() if numbers}
@@ -161,15 +161,15 @@ def find_columns(
     and where the `required` field has no column.
     """
     columns = guess_columns(headers, known_headers)
-    normalised = list(map(normalise_header, headers))
+    normalized = list(map(normalize_header, headers))
     listed = ", ".join(" ".join(header.split()) for header in headers if header)
     for field, header in chosen.items():
         if field not in known_headers:
             raise InputError(f"--columns {field}={header}: no field {field!r}; fields: {', '.join(known_headers)}")
-        if normalise_header(header) not in normalised:
+        if normalize_header(header) not in normalized:
             raise InputError(f"{path}: no column {header!r} for {field}; columns: {listed}")
         exact = header in headers
-        columns[field] = [headers.index(header) if exact else normalised.index(normalise_header(header))]
+        columns[field] = [headers.index(header) if exact else normalized.index(normalize_header(header))]
     if required not in columns:
         nearest = find_nearest_header(headers, known_headers[required])
         hint = f"; nearest: {nearest!r}" if nearest else ""
@@ -187,8 +187,8 @@ def find_nearest_header(headers: Sequence[str], names: str) -> str:
     """Return the header most like one of the known names, or an empty text where none is like them."""
 
     def similarity(header: str) -> float:
-        normalised = normalise_header(header)
-        words = [normalised, *map(normalise_header, header.split())]
+        normalized = normalize_header(header)
+        words = [normalized, *map(normalize_header, header.split())]
         return max(
             SequenceMatcher(None, word, name).ratio() for word in words for name in names.split() if len(name) > 2
         )

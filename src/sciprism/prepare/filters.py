@@ -15,7 +15,7 @@ from sciprism.evaluation.overlap import SHORT_ID
 from sciprism.papers.languages import guess_language
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
-from sciprism.text.documents.document import Document, normalise_licence
+from sciprism.text.documents.document import Document, normalize_licence
 from sciprism.training.examples import Example
 
 TEST_PAPER, DEV_PAPER = "test paper", "dev paper of the open data"
@@ -68,7 +68,7 @@ class Filters:
     def load_check(self) -> Callable[[Document], str]:
         """Return a function of a document: the reason to drop it, or ""; it holds the ids of all tests."""
         wanted = {LANGUAGES[language.lower()] for language in self.languages}
-        licences = {normalise_licence(licence).casefold() for licence in self.licences}
+        licences = {normalize_licence(licence).casefold() for licence in self.licences}
         excluded = {name for path in self.exclude for name in _read_names(path)}
         table = SplitTable.load(DataRoot(self.data)) if self.data else None
 

@@ -1,6 +1,6 @@
 """The three losses of a linear probe in one form.
 
-liblinear minimises |w|^2 / 2 + C * sum_i loss(slack_i), where the slack of row i is 1 - y (w.x), y = +-1, for
+liblinear minimizes |w|^2 / 2 + C * sum_i loss(slack_i), where the slack of row i is 1 - y (w.x), y = +-1, for
 the hinges and t - w.x for a real target t. Each loss is the maximum of a one-dimensional problem:
 
     loss(u) = max over low <= b <= high of  b u - (width / 2) (b - centre)^2

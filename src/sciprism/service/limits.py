@@ -44,7 +44,7 @@ class Identity:
 
 
 class Gatekeeper:
-    """Recognises tokens and sessions; without tokens everyone is let in. Comparisons take constant time."""
+    """Recognizes tokens and sessions; without tokens everyone is let in. Comparisons take constant time."""
 
     def __init__(self, token_file: Path | None) -> None:
         self._digests = {} if token_file is None else _read_tokens(token_file)

@@ -11,7 +11,7 @@ import numpy as np
 
 from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
-from sciprism.papers.cleaning import fold_text, normalise_doi
+from sciprism.papers.cleaning import fold_text, normalize_doi
 from sciprism.papers.identity import PaperIdentity, identify, is_same_paper, may_share_source
 from sciprism.papers.records import Paper
 from sciprism.registry import rank_similar
@@ -64,7 +64,7 @@ def find_paper(collection: StoredCollection, name: str) -> int:
     """
     if (row := collection.find_row(name)) is not None:
         return row
-    doi = normalise_doi(name)
+    doi = normalize_doi(name)
     for what, matches in _find_names(collection, name, doi).items():
         if matches.count > 1:
             raise InputError(f"{matches.count:,} papers of {collection.folder} have {what}; name an id: {matches}")
@@ -153,7 +153,7 @@ def _list_names(id: str, title: str, systems: Mapping[str, str]) -> list[tuple[s
 
 
 def _find_doi(id: str, systems: Mapping[str, str]) -> str:
-    return systems.get("doi") or normalise_doi(id)
+    return systems.get("doi") or normalize_doi(id)
 
 
 def _iterate_names(collection: StoredCollection) -> Iterator[tuple[list[str], list[str], list[list[tuple[str, str]]]]]:

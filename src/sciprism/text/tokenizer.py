@@ -133,7 +133,7 @@ def _find_special(tokenizer: Tokenizer, special: dict[str, str]) -> dict[str, st
 
 
 def _follow_bert_config(folder: Path, tokenizer: Tokenizer, config: dict[str, Any]) -> None:
-    """Normalise texts as `BertTokenizer` of transformers 5 does, which reads `tokenizer_config.json` for that alone."""
+    """Normalize texts as `BertTokenizer` of transformers 5 does, which reads `tokenizer_config.json` for that alone."""
     model = read_json(folder / "config.json", missing={})
     of_type = "BertTokenizer" if model.get("model_type") == "bert" else ""
     kind = config.get("tokenizer_class") or model.get("tokenizer_class") or of_type

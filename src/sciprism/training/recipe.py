@@ -122,7 +122,7 @@ class Evaluation(RecipeTable):
 
 
 class Stage(RecipeTable):
-    """One optimisation run."""
+    """One optimization run."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$", description="Small letters, digits, hyphens; the folder's name.")
     method: str = Field("single", description="How the encoder serves several formats: `prism`, `adapters` ...")
@@ -236,7 +236,7 @@ class Recipe(RecipeTable):
     reference: str = Field("", description="Where the settings are from.")
     seed: int = Field(0, description="Seed of all random choices.")
     model: ModelSettings = Field(description="The table `model` below.")
-    stages: tuple[Stage, ...] = Field(min_length=1, description="The optimisation runs, in their order.")
+    stages: tuple[Stage, ...] = Field(min_length=1, description="The optimization runs, in their order.")
 
     @model_validator(mode="after")
     def _check(self) -> Recipe:

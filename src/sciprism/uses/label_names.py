@@ -24,7 +24,7 @@ class LabelNames:
     name of one token needs exactly that token, and a longer one may start inside a word if all of its tokens
     occur elsewhere. A repeated token counts twice: "bufo bufo" has several tokens.
 
-    raw: normalise names and texts first (`normalize`); MAPLE's files are normalised already. A name without
+    raw: normalize names and texts first (`normalize`); MAPLE's files are normalized already. A name without
     tokens matches no text; `nameless` holds the ids of the labels that have no other name.
     """
 
@@ -93,7 +93,7 @@ def normalize(text: str) -> str:
     """Return the text in lower case, with punctuation and symbols replaced by single spaces.
 
     Accents, digits and the letters of all scripts stay. MAPLE and SciMult publish titles, abstracts and names
-    normalised like this; use it for texts as printed.
+    normalized like this; use it for texts as printed.
     """
     return " ".join(text.translate(_TO_SPACE).lower().split())
 

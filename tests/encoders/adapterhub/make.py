@@ -29,7 +29,7 @@ TEXTS = [
 LONGEST = 48
 
 
-def randomised(model, seed, names=("",)):
+def randomized(model, seed, names=("",)):
     """Draw anew every parameter whose name holds one of the names, so that each one matters."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -48,7 +48,7 @@ def write_base():
     Path("base/tokenizer_config.json").write_text('{"do_lower_case": true, "tokenizer_class": "BertTokenizer"}\n')
     shape = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
     config = BertConfig(vocab_size=len(words), max_position_embeddings=LONGEST, **shape)
-    randomised(BertModel(config, add_pooling_layer=False), 0).save_pretrained("base")
+    randomized(BertModel(config, add_pooling_layer=False), 0).save_pretrained("base")
 
 
 def vectors(model, tokenizer, setup):
@@ -78,7 +78,7 @@ def main():
     setups = {code: Fuse(code, *(other for other in CODES if other != code)) for code in CODES}
     for setup in setups.values():
         model.add_adapter_fusion(setup)
-    randomised(model, 1, (".adapters.", "adapter_fusion_layer")).eval()
+    randomized(model, 1, (".adapters.", "adapter_fusion_layer")).eval()
     known = {"texts": TEXTS, "base": vectors(model, tokenizer, None), "adapters": {}, "fusions": {}}
     for code, setup in setups.items():
         known["adapters"][code] = vectors(model, tokenizer, code)

@@ -68,7 +68,7 @@ def test_the_two_solvers_agree(tmp_path):
     assert estimate(ours.item_scores["f1_macro"]) == pytest.approx(estimate(theirs.item_scores["f1_macro"]), abs=0.002)
 
 
-def test_years_need_an_intercept_and_standardised_targets(tmp_path):
+def test_years_need_an_intercept_and_standardized_targets(tmp_path):
     """Years near 2000 on vectors of length 1: a line through the origin cannot reach them."""
     draw = np.random.default_rng(0)
     vectors = draw.normal(size=(200, 32)).astype(np.float32)

@@ -40,7 +40,7 @@ def write_model2vec(folder, config, **tensors):
 BY_HAND = {
     "whole": ({}, [[0.5, 1], [0, 0], [0, 0], [2, 2], [3, 4], [28 / 6, 29 / 6]]),
     "truncated": ({"max_length": 2}, [[1, 0], [0, 0], [0, 0], [1, 0], [3, 4], [5, 5]]),
-    "normalised": ({"normalize": True}, [[0.2**0.5, 0.8**0.5], [0, 0], [0, 0], [0.5**0.5] * 2, [0.6, 0.8], None]),
+    "normalized": ({"normalize": True}, [[0.2**0.5, 0.8**0.5], [0, 0], [0, 0], [0.5**0.5] * 2, [0.6, 0.8], None]),
 }
 
 
@@ -62,7 +62,7 @@ def test_model2vec_with_fewer_vectors_than_tokens(tmp_path):
         StaticEncoder(write_model2vec(tmp_path / "n", {}, embeddings=np.ones((2, 2), np.float32), **parts))
 
 
-@pytest.mark.parametrize("more", [[], [Normalize()]], ids=["plain", "normalised"])
+@pytest.mark.parametrize("more", [[], [Normalize()]], ids=["plain", "normalized"])
 def test_static_embedding_of_sentence_transformers(more, tmp_path):
     modules = [StaticEmbedding(build_tokenizer(), embedding_weights=TABLE), *more]
     theirs = SentenceTransformer(modules=modules, device="cpu", similarity_fn_name="dot", prompts={"query": "star "})

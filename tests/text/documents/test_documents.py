@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.text.documents.document import document_readers, normalise_licence, read_documents
+from sciprism.text.documents.document import document_readers, normalize_licence, read_documents
 from sciprism.text.documents.wikipedia import strip_wikitext
 
 JATS = """<?xml version="1.0"?>
@@ -217,7 +217,7 @@ def test_what_cannot_be_read_is_counted_and_the_rest_goes_on(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("licence", "normalised"),
+    ("licence", "normalized"),
     [
         ("https://creativecommons.org/licenses/by-nc-sa/4.0/", "CC BY-NC-SA"),
         ("http://creativecommons.org/publicdomain/zero/1.0/", "CC0"),
@@ -228,8 +228,8 @@ def test_what_cannot_be_read_is_counted_and_the_rest_goes_on(tmp_path):
         ("", ""),
     ],
 )
-def test_licences_in_one_form(licence, normalised):
-    assert normalise_licence(licence) == normalised
+def test_licences_in_one_form(licence, normalized):
+    assert normalize_licence(licence) == normalized
 
 
 @pytest.mark.parametrize("kind", document_readers)

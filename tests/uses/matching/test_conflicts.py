@@ -77,7 +77,7 @@ def test_authors_do_not_review_their_own_submission(authorship, reviewer, found)
         ("a@localhost", ""),
     ],
 )
-def test_domains_are_those_of_organisations(email, domain):
+def test_domains_are_those_of_organizations(email, domain):
     assert reduce_domain(email) == domain
 
 

@@ -60,7 +60,7 @@ def test_corpora_in_every_form(tmp_path: Path, name: str, text: str):
 )
 def test_other_files_are_none(tmp_path: Path, text: str):
     (tmp_path / "file.json").write_text(text)
-    assert not paper_readers["annif"].recognises(text) and not is_annif_folder(tmp_path)
+    assert not paper_readers["annif"].recognizes(text) and not is_annif_folder(tmp_path)
 
 
 def test_lines_that_cannot_be_used_stop_or_are_counted(tmp_path: Path):

@@ -50,7 +50,7 @@ def transformer_folder(folder: Path) -> Path:
 
 
 def read_static_settings(folder: Path) -> tuple[Path, bool, dict[str, str], str]:
-    """Return the folder of a static model's table, whether vectors are normalised, the prompts and the distance."""
+    """Return the folder of a static model's table, whether vectors are normalized, the prompts and the distance."""
     modules = _read_modules(folder)
     kinds = [kind for kind, _ in modules]
     if kinds not in ([STATIC], [STATIC, "Normalize"]):

@@ -47,7 +47,7 @@ class ClusterProtocol:
     Two gradient-boosted models, of all features and of all but the vectors, predict the distance of two
     mentions; average linkage merges them up to the distance that is best on dev (S2AND). "difference" is "b3"
     minus "b3 without embedding", which does not depend on the system: what an encoder adds. "b3 exact name"
-    takes mentions with equal normalised full names for one person.
+    takes mentions with equal normalized full names for one person.
     trials: random settings tried on dev, once, for both models; 0: fixed settings (on the open data ten
     trials raised the AUC on dev from 0.9514 to 0.9516).
     repeats: models of other seeds, whose scores are averaged. On the open data the standard deviation over

@@ -33,7 +33,7 @@ class LabelProtocol:
 
     names_first: labels whose name (or synonym) occurs in the paper are ranked before all others, in the
     system's order within both groups (SciMult section 4.1; used in Table 3, not in Table A3). raw_names:
-    names and texts are normalised before matching (published MAPLE files already are). text: the encoded part
+    names and texts are normalized before matching (published MAPLE files already are). text: the encoded part
     of a label. Ties go to the first label.
     """
 

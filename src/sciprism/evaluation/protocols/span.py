@@ -36,7 +36,7 @@ class SpanProtocol:
     the best pair of start and end of at most `max_answer_tokens` tokens; with `unanswerable` there is none
     where the first token scores higher in every window. max_empty_windows: windows without the answer that
     are trained on per answerable question, None for all (of long articles nearly all are such). metrics: the
-    F1 of tokens and the share of exact matches, after SQuAD's normalisation.
+    F1 of tokens and the share of exact matches, after SQuAD's normalization.
     """
 
     length: int = 384

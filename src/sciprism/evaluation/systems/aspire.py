@@ -31,7 +31,7 @@ from sciprism.text.template import Item
 
 SentenceMatch = Literal["ts", "ot"]
 MATCHES = ("ts", "ot")
-EPS = 0.05  # strength of the entropic regularisation, in units of distance: the value of the released models
+EPS = 0.05  # strength of the entropic regularization, in units of distance: the value of the released models
 TEMPERATURE = 1.0
 COOLING = 0.9
 TOLERANCE = 1e-6

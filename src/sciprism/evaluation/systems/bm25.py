@@ -24,7 +24,7 @@ class BM25System(RankingSystem):
 
     A document's text is its fields (title, abstract) joined by a space; so is a paper's that is a query. A
     word has at least two letters or digits and is lowercased. k1: saturation of term frequency; b: length
-    normalisation, 0 to 1. Lucene's idf is positive, so a score above 0 means a shared word. Distances are
+    normalization, 0 to 1. Lucene's idf is positive, so a score above 0 means a shared word. Distances are
     ignored.
     """
 

@@ -35,7 +35,7 @@ from sciprism.text.template import FIELDS, Item, Template
 class RandomEncoder(TemplateEncoder):
     """Encode each text as a random direction, the same for the same text and seed; an `EncoderProtocol`.
 
-    Directions are uniform on the sphere (normalised Gaussian). Equal texts have equal vectors, as with any
+    Directions are uniform on the sphere (normalized Gaussian). Equal texts have equal vectors, as with any
     encoder, so duplicates are found here too.
     """
 

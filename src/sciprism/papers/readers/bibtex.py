@@ -14,7 +14,7 @@ from typing import Any
 from sciprism.errors import InputError
 from sciprism.limits import LINE_SIZE, describe_excess, limit
 from sciprism.papers.bibliographic_fields import find_year, split_keywords, split_outside_braces
-from sciprism.papers.cleaning import decode_latex, normalise_arxiv
+from sciprism.papers.cleaning import decode_latex, normalize_arxiv
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
@@ -32,7 +32,7 @@ _BRACE = re.compile(r"(?<!\\)[{}]")
 _IN_PARENTHESES = re.compile(r"(?<!\\)[{})\"]")
 # At the start of a line this opens an entry even if the one before it is not closed.
 _NEXT_ENTRY = re.compile(r"\s*@\s*[A-Za-z][\w-]*\s*\{[^{}=\",]*,\s*(?:$|[\w-]+\s*=)")
-_RECOGNISED = re.compile(r"^[^\S\n]*@\s*[A-Za-z]+\s*[{(][^{}\"]*[,=]", re.MULTILINE)
+_RECOGNIZED = re.compile(r"^[^\S\n]*@\s*[A-Za-z]+\s*[{(][^{}\"]*[,=]", re.MULTILINE)
 _NO_PAPERS = ("comment", "preamble", "string", "xdata", "set", "control", "bstctl", "ieeetranbstctl")
 _VENUES = ("journal", "journaltitle", "booktitle", "eventtitle", "school", "institution", "series", "publisher")
 _ARXIV_NOTE = re.compile(r"arxiv:\s*(\S+)", re.IGNORECASE)
@@ -44,7 +44,7 @@ _ESCAPE = re.compile(r"\\([_%&#$~])")
 _WRAPPING = re.compile(r"\\url\s*|[{}]")
 
 
-@paper_readers.reader("bibtex", "BibTeX and BibLaTeX", (".bib", ".bibtex", ".biblatex"), patterns=(_RECOGNISED,))
+@paper_readers.reader("bibtex", "BibTeX and BibLaTeX", (".bib", ".bibtex", ".biblatex"), patterns=(_RECOGNIZED,))
 def read_bibtex(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield the entries that are papers; an unclosed one is a BadRecord, and those after it are still read.
 
@@ -257,7 +257,7 @@ def _collect_ids(fields: Mapping[str, str]) -> dict[str, str]:
     archive = (fields.get("archiveprefix") or fields.get("eprinttype") or "").lower()
     if archive == "pubmed":
         ids.setdefault("pmid", eprint)
-    elif eprint and ("arxiv" in archive or (not archive and normalise_arxiv(eprint))):
+    elif eprint and ("arxiv" in archive or (not archive and normalize_arxiv(eprint))):
         ids["arxiv"] = eprint
     elif noted := _ARXIV_NOTE.search(fields.get("journal", "")):  # "arXiv preprint arXiv:1706.03762"
         ids["arxiv"] = noted[1]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sciprism.papers.bibliographic_fields import find_noted_ids, find_year, split_keywords
-from sciprism.papers.cleaning import clean_text, normalise_doi
+from sciprism.papers.cleaning import clean_text, normalize_doi
 from sciprism.papers.json_rows import JsonLayout, JsonObject, find_text, first_text, get_first, get_path, list_texts
 from sciprism.papers.readers.registry import paper_readers, without
 from sciprism.papers.records import Paper
@@ -62,7 +62,7 @@ def _build_paper(row: JsonObject) -> Paper:
         year=next(filter(None, map(_parse_year, _list_dates(row))), None),
         fields=list_texts(row.get("subject")),
         keywords=split_keywords(words) if isinstance(words, str) else list_texts(words, "tag", "name"),
-        references=tuple(f"doi:{doi}" for doi in map(normalise_doi, list_texts(cited, "DOI")) if doi),
+        references=tuple(f"doi:{doi}" for doi in map(normalize_doi, list_texts(cited, "DOI")) if doi),
         ids=_collect_ids(row),
         volume=find_text(row, "volume"),
         issue=find_text(row, "issue"),

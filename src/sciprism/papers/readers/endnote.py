@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 from sciprism.papers.bibliographic_fields import find_year, is_medline, reorder_name, split_all
-from sciprism.papers.cleaning import normalise_doi
+from sciprism.papers.cleaning import normalize_doi
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
@@ -74,7 +74,7 @@ def _collect_xml_ids(record: Element) -> dict[str, str]:
     pmcid = text_of(record, "custom2")
     is_book = "book" in (kind.get("name", "").lower() if (kind := record.find("ref-type")) is not None else "")
     ids = {
-        "doi": normalise_doi(text_of(record, "electronic-resource-num")) or normalise_doi(" ".join(links[:1])),
+        "doi": normalize_doi(text_of(record, "electronic-resource-num")) or normalize_doi(" ".join(links[:1])),
         "pmid": accession if accession.isdigit() and medical else "",
         "pmcid": pmcid if pmcid.upper().startswith("PMC") else "",
         "isbn": text_of(record, "isbn") if is_book else "",

@@ -20,7 +20,7 @@ from sciprism.papers.json_rows import JsonObject, find_text, get_first, get_path
 from sciprism.papers.printed_values import nest_columns
 from sciprism.papers.readers.registry import JSON_SUFFIXES, paper_readers, read_objects
 from sciprism.papers.records import Deletion, Paper
-from sciprism.papers.rows import detect_layout, normalise_header, read_rows
+from sciprism.papers.rows import detect_layout, normalize_header, read_rows
 
 _WORK = re.compile(r'"id"\s*:\s*"https://openalex\.org/W|"(abstract_inverted_index|referenced_works|authorships)"\s*:')
 _MERGED = re.compile(r"\A[^\n]*\bmerge_into_id\b")
@@ -136,8 +136,8 @@ def read_openalex(file: InputFile, options: ReadOptions) -> Iterator[Paper | Del
 
 
 def _read_merged(file: InputFile) -> Iterator[Deletion | BadRecord]:
-    layout = detect_layout(file.head(), lambda headers: {*map(normalise_header, headers)} & {*_MERGED_COLUMNS})
-    column = [*map(normalise_header, layout.headers)].index(_ID_COLUMN)
+    layout = detect_layout(file.head(), lambda headers: {*map(normalize_header, headers)} & {*_MERGED_COLUMNS})
+    column = [*map(normalize_header, layout.headers)].index(_ID_COLUMN)
     number, file.deletes = 0, True
     for cells, fault in read_rows(file, layout):
         work = None if fault else _WORK_ID.fullmatch(cells[column].strip() if column < len(cells) else "")

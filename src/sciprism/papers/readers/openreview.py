@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sciprism.papers.bibliographic_fields import split_keywords, split_names
-from sciprism.papers.cleaning import normalise_arxiv
+from sciprism.papers.cleaning import normalize_arxiv
 from sciprism.papers.json_rows import JsonLayout, JsonObject, get_first, get_path, list_texts, parse_year
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
@@ -43,7 +43,7 @@ def _build_paper(note: JsonObject) -> Paper:
     row = {key: get_path(item, "value") if isinstance(item, dict) else item for key, item in content.items()}
     people, words, link = row.get("authors"), row.get("keywords"), row.get("html")
     link = link if isinstance(link, str) else ""
-    ids = {"doi": row.get("doi") or (link if "doi.org/" in link else ""), "arxiv": normalise_arxiv(link), "url": link}
+    ids = {"doi": row.get("doi") or (link if "doi.org/" in link else ""), "arxiv": normalize_arxiv(link), "url": link}
     return Paper.from_json(
         {
             "id": note.get("id"),

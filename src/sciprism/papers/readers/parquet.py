@@ -123,7 +123,7 @@ def _find_json_builder(names: list[str]) -> PaperBuilder | None:
     """Return the builder of the JSON format whose objects have these keys, if one has."""
     head = json.dumps(dict.fromkeys((name.partition(".")[0] for name in names), ""))
     formats = (paper_readers[name] for name in sorted(paper_readers))
-    return next((format.build for format in formats if format.build and format.recognises(head)), None)
+    return next((format.build for format in formats if format.build and format.recognizes(head)), None)
 
 
 def _find_table_builder(file: InputFile, names: list[str], options: ReadOptions) -> PaperBuilder:

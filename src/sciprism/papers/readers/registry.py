@@ -41,13 +41,13 @@ class FileFormat(Generic[Record]):
     reads_parts: bool = False
     build: Build[Record] | None = None
 
-    def recognises(self, head: str) -> bool:
+    def recognizes(self, head: str) -> bool:
         """Say whether the head of a file looks like this format."""
         return all(pattern.search(head) for pattern in self.patterns) and (self.check is None or self.check(head))
 
 
 class FormatRegistry(Registry[FileFormat[Record]]):
-    """File formats by name; its decorators register the function that reads a format, with what recognises it."""
+    """File formats by name; its decorators register the function that reads a format, with what recognizes it."""
 
     def reader(
         self,

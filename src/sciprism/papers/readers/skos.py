@@ -22,7 +22,7 @@ from sciprism.papers.readers.registry import label_readers
 from sciprism.papers.readers.vocabularies import (
     LanguageRank,
     describe_other_languages,
-    normalise_language,
+    normalize_language,
     primary_language,
     rank_language,
 )
@@ -57,7 +57,7 @@ def read_skos(file: InputFile, options: ReadOptions) -> Iterator[Label | BadReco
         if named.identifier != graph.identifier:
             for triple in list(named):
                 graph.add(triple)
-    concepts = _Concepts(graph, normalise_language(options.language) or "en")
+    concepts = _Concepts(graph, normalize_language(options.language) or "en")
     number = 0
     for number, label in enumerate(concepts.build_labels(), 1):
         yield BadRecord(number, None, label) if isinstance(label, str) else label
@@ -143,14 +143,14 @@ def _read_literals_as_written() -> Iterator[None]:
     import rdflib
 
     logger = logging.getLogger("rdflib")
-    level, normalise = logger.level, rdflib.NORMALIZE_LITERALS
+    level, normalize = logger.level, rdflib.NORMALIZE_LITERALS
     logger.setLevel(logging.CRITICAL + 1)
     rdflib.NORMALIZE_LITERALS = False
     try:
         yield
     finally:
         logger.setLevel(level)
-        rdflib.NORMALIZE_LITERALS = normalise
+        rdflib.NORMALIZE_LITERALS = normalize
 
 
 class _Concepts:
@@ -278,7 +278,7 @@ class _Concepts:
             values = [item] if isinstance(item, Literal) else [v for p in parts for v in self._graph.objects(item, p)]
             for value in values:
                 if isinstance(value, Literal) and (text := str(value).strip()):
-                    of_language = texts.setdefault(normalise_language(value.language or ""), [])
+                    of_language = texts.setdefault(normalize_language(value.language or ""), [])
                     if text not in of_language:
                         of_language.append(text)
         return texts

@@ -40,7 +40,7 @@ from sciprism.papers.rows import (
     find_columns,
     guess_columns,
     is_table,
-    normalise_header,
+    normalize_header,
     read_rows,
     sample_rows,
 )
@@ -48,7 +48,7 @@ from sciprism.papers.rows import (
 if TYPE_CHECKING:
     from python_calamine import CalamineWorkbook
 
-# Our fields and their normalised headers, the best first.
+# Our fields and their normalized headers, the best first.
 PAPER_HEADERS = {
     "id": "id key citationkey paperid articleid recordid documentid publicationid lensid eid uniquewosid utuniquewosid "
     "ut corduid internalid itemid eppiid refid identifier openalexid",
@@ -166,7 +166,7 @@ def find_row_builder(
         [row[column].strip() for row in sample for column in columns.get(field, ())[:1] if column < len(row)]
         for field in ("authors", "keywords")
     )
-    glued = set(map(normalise_header, headers)) >= _SPRINGER
+    glued = set(map(normalize_header, headers)) >= _SPRINGER
     joints = "glued" if glued else find_name_joint(names), find_keyword_joint(keywords)
 
     def build_row(cells: Sequence[str]) -> Paper:
@@ -183,7 +183,7 @@ def _parse_cells(headers: Sequence[str], cells: Sequence[str]) -> dict[str, Any]
 
 def known_headers(headers: Sequence[str]) -> Mapping[str, str]:
     """Return the known headers of each field; in tables of Web of Science and bibliometrix ID means keywords."""
-    if not {"ti", "so"} <= set(map(normalise_header, headers)):
+    if not {"ti", "so"} <= set(map(normalize_header, headers)):
         return PAPER_HEADERS
     return PAPER_HEADERS | {"id": PAPER_HEADERS["id"].removeprefix("id "), "more_keywords": "id"}
 
@@ -305,14 +305,14 @@ def _find_table(workbook: CalamineWorkbook, file: InputFile, options: ReadOption
         close = get_close_matches(file.part, names, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise InputError(f"{file.path}: no sheet {file.part!r}; sheets: {', '.join(names)}{hint}")
-    title = normalise_header(options.columns.get("title", ""))
+    title = normalize_header(options.columns.get("title", ""))
     first: tuple[list[list[Any]], int] = ([], 0)
     for name in [file.part] if file.part else names:
         sheet = workbook.get_sheet_by_name(name)
         rows = list(sheet.iter_rows()) if sheet.height else []
         for position, row in enumerate(islice(rows, _MAX_HEADER_ROW)):
             headers = [_text(cell) for cell in row]
-            if title in map(normalise_header, headers) if title else "title" in guess_paper_columns(headers):
+            if title in map(normalize_header, headers) if title else "title" in guess_paper_columns(headers):
                 others = (other for other in names if other != name and not file.part)
                 file.unread_sheets = tuple(other for other in others if workbook.get_sheet_by_name(other).height)
                 return rows, position

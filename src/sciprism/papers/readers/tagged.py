@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from sciprism.errors import InputError
 from sciprism.limits import LINE_SIZE, describe_excess, limit
 from sciprism.papers.bibliographic_fields import find_year, is_medline, join_pages, reorder_name, split_all, split_list
-from sciprism.papers.cleaning import normalise_doi
+from sciprism.papers.cleaning import normalize_doi
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
@@ -239,7 +239,7 @@ def _build_enw_paper(fields: Fields) -> Paper:
     links = [url for url in fields.get("U", ()) if "doi.org/" in url]
     medical = accession.isdigit() and is_medline(_first(fields, "~"), _first(fields, "W"))
     ids = {
-        "doi": normalise_doi(_first(fields, "R")) or normalise_doi(" ".join(links[:1])),
+        "doi": normalize_doi(_first(fields, "R")) or normalize_doi(" ".join(links[:1])),
         "pmid": accession if medical else "",
         "pmcid": custom if custom.upper().startswith("PMC") else "",
         "isbn": _first(fields, "@") if "book" in _first(fields, "0").lower() else "",
@@ -392,7 +392,7 @@ def _build_wos_paper(fields: Fields) -> Paper:
         year=find_year(_first(fields, "PY")) or find_year(_first(fields, "EA")),
         fields=split_list(join("WC") or join("SC")),
         keywords=split_all([join("DE"), join("ID")]),
-        references=tuple(dict.fromkeys(f"doi:{normalise_doi(doi)}" for doi in cited)),
+        references=tuple(dict.fromkeys(f"doi:{normalize_doi(doi)}" for doi in cited)),
         ids={system: value for system, value in ids.items() if value},
         volume=_first(fields, "VL"),
         issue=_first(fields, "IS"),

@@ -14,7 +14,7 @@ from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.json_rows import JsonObject, get_first, list_texts
 from sciprism.papers.readers.registry import label_readers, without
 from sciprism.papers.records import Label
-from sciprism.papers.rows import detect_layout, find_columns, is_table, normalise_header, read_rows
+from sciprism.papers.rows import detect_layout, find_columns, is_table, normalize_header, read_rows
 from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
 
 _KEYS = (re.compile(r'"(id|label)"\s*:'), re.compile(r'"name"\s*:'))
@@ -76,10 +76,10 @@ def _list_columns(headers: Sequence[str], language: str = "en") -> Columns:
         for number, header in enumerate(headers):
             plain = _PREFIX.sub("", header.strip())
             tagged = _OF_LANGUAGE.fullmatch(plain) if field in _TEXTS else None
-            if (base := normalise_header(plain)) in known:
+            if (base := normalize_header(plain)) in known:
                 ranked.append((untagged, known.index(base), "", number))
-            elif tagged and (base := normalise_header(tagged[1])) in known:
-                tag = normalise_language(tagged[2])
+            elif tagged and (base := normalize_header(tagged[1])) in known:
+                tag = normalize_language(tagged[2])
                 ranked.append((rank_language(tag, language), known.index(base), tag, number))
         if ranked:
             columns[field] = [(tag, number) for _, _, tag, number in sorted(ranked)]
@@ -99,10 +99,10 @@ def read_label_table(file: InputFile, options: ReadOptions) -> Iterator[Label | 
     table without a column of names.
     """
     layout = detect_layout(file.head(), _list_columns)
-    language, headers = normalise_language(options.language) or "en", layout.headers
+    language, headers = normalize_language(options.language) or "en", layout.headers
     columns = _list_columns(headers, language)
     ranked = {field: [headers[number] for _, number in columns.get(field, ())] for field in _HEADERS}
-    known = {field: " ".join([*map(normalise_header, ranked[field]), names]) for field, names in _HEADERS.items()}
+    known = {field: " ".join([*map(normalize_header, ranked[field]), names]) for field, names in _HEADERS.items()}
     found = find_columns(file.path, headers, known, chosen=options.columns, required="name", option="")
     columns |= {field: [("", found[field][0])] for field in options.columns}
     columns["codes"] = [code for code in columns.get("codes", []) if code[1] not in found.get("id", ())[:1]]
@@ -268,7 +268,7 @@ def rank_language(language: str, wanted: str) -> LanguageRank:
     return (1 if not language else 2 if primary_language(language) == "en" else 3), 0, 0, language
 
 
-def normalise_language(tag: str) -> str:
+def normalize_language(tag: str) -> str:
     """Return a language tag in lower case, with hyphens: "pt_BR" as "pt-br"."""
     return tag.strip().lower().replace("_", "-")
 

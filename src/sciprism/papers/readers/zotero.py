@@ -19,7 +19,7 @@ from xml.etree.ElementTree import Element
 
 from sciprism.errors import InputError
 from sciprism.papers.bibliographic_fields import find_noted_ids, find_year
-from sciprism.papers.cleaning import normalise_arxiv
+from sciprism.papers.cleaning import normalize_arxiv
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions, copy_file
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import PRINTED, Paper
@@ -347,7 +347,7 @@ def _collect_ids(item: Element, containers: list[Element]) -> Mapping[str, str]:
     for note in item.iterfind(f"{_DC}description"):
         ids = find_noted_ids("".join(note.itertext())) | ids
     for number in (text_of(item, _NUMBER), ids.get("url", "")):
-        if arxiv := normalise_arxiv(number) if "arxiv" in number.lower() else "":
+        if arxiv := normalize_arxiv(number) if "arxiv" in number.lower() else "":
             ids.setdefault("arxiv", arxiv)
     return ids
 

@@ -182,8 +182,8 @@ def embed_graph(
 ) -> NDArray[np.float32]:
     """Return a unit vector of each paper, (size, dim), to compare papers by cosine (the dot product).
 
-    Citations count in both directions. Random columns are multiplied by D^-1/2 A D^-1/2 and orthonormalised,
-    `steps` times: a basis of its main directions with equal weights (the range finder of randomised SVD;
+    Citations count in both directions. Random columns are multiplied by D^-1/2 A D^-1/2 and orthonormalized,
+    `steps` times: a basis of its main directions with equal weights (the range finder of randomized SVD;
     Halko et al. 2011). 0 steps: log10 of the size, since larger graphs need more (found on held-out
     citations). Then each row is averaged with the mean of its neighbours, `smoothing` times. A paper without
     citations has a zero vector; columns beyond the rank of a small graph are zero. The same seed gives the

@@ -1,6 +1,6 @@
 """Readers of documents to train on; importing this package registers all.
 
-The first reader that recognises a file reads it, so that of rows, which accepts any JSON, is the last of its file.
+The first reader that recognizes a file reads it, so that of rows, which accepts any JSON, is the last of its file.
 """
 
 # ruff: noqa: F401 (importing a module registers its reader)

@@ -37,8 +37,8 @@ _CC = re.compile(r"(?:cc|creative commons)[\s-]*(0|by(?:[\s-]+(?:nc|nd|sa))*)(?!
 class Document:
     """One text with its metadata; unknown metadata are empty.
 
-    language: a code (`en`) or a name (`English`). licence: in the form of `normalise_licence`. paper: title
-    and ids, to recognise papers of tests.
+    language: a code (`en`) or a name (`English`). licence: in the form of `normalize_licence`. paper: title
+    and ids, to recognize papers of tests.
     """
 
     id: str
@@ -80,29 +80,29 @@ class DocumentFile:
 class DocumentReader:
     """A kind of document files.
 
-    suffixes: of their names, without .gz and .bz2. recognises: says whether the decompressed beginning of a file
+    suffixes: of their names, without .gz and .bz2. recognizes: says whether the decompressed beginning of a file
     with such a suffix looks like this kind. read: yields the documents in file order, counts unusable records by
     reason, and never raises for content; a truncated file raises InputError or OSError at its end.
     """
 
     suffixes: tuple[str, ...]
-    recognises: Callable[[str], bool]
+    recognizes: Callable[[str], bool]
     read: Callable[[DocumentFile], Iterator[Document]]
 
 
 ReadDocuments = Callable[[DocumentFile], Iterator[Document]]
 JSON_SUFFIXES = (".jsonl", ".json", ".ndjson")
 document_readers: Registry[DocumentReader] = Registry("kind of document")
-"""The first reader that recognises a file reads it."""
+"""The first reader that recognizes a file reads it."""
 
 
 def register_reader(
-    kind: str, suffixes: tuple[str, ...], recognises: Callable[[str], bool]
+    kind: str, suffixes: tuple[str, ...], recognizes: Callable[[str], bool]
 ) -> Callable[[ReadDocuments], ReadDocuments]:
     """Register a function that reads files of a kind."""
 
     def add(read: ReadDocuments) -> ReadDocuments:
-        document_readers.register(kind)(DocumentReader(suffixes, recognises, read))
+        document_readers.register(kind)(DocumentReader(suffixes, recognizes, read))
         return read
 
     return add
@@ -121,7 +121,7 @@ def read_documents(
 ) -> Iterator[Document]:
     """Yield the documents with text of a file, or of all files of a folder in sorted order.
 
-    kind: of all files, else recognised by suffix and content. columns: columns of rows that hold the text.
+    kind: of all files, else recognized by suffix and content. columns: columns of rows that hold the text.
     dropped: counts files and records without a text; a file that is not UTF-8 is counted but read. Raises
     InputError for a missing path and for a single file of no known kind.
     """
@@ -152,7 +152,7 @@ def _find_kind(path: Path, kind: str, dropped: DropReport, *, alone: bool) -> st
     if kind and (alone or name.endswith(document_readers[kind].suffixes)):
         return kind
     for candidate, reader in document_readers.items() if not kind else ():
-        if name.endswith(reader.suffixes) and reader.recognises(head):
+        if name.endswith(reader.suffixes) and reader.recognizes(head):
             return candidate
     if alone:
         kinds = ", ".join(f"{n} ({' '.join(r.suffixes)})" for n, r in document_readers.items())
@@ -211,10 +211,10 @@ def read_head(path: Path) -> str:
         return stream.read(HEAD_BYTES).decode("utf-8-sig", "replace")
 
 
-def normalise_licence(text: str) -> str:
+def normalize_licence(text: str) -> str:
     """Return a Creative Commons licence in the form "CC BY-NC", without version, and others unchanged.
 
-    >>> normalise_licence("https://creativecommons.org/licenses/by-nc-sa/4.0/")
+    >>> normalize_licence("https://creativecommons.org/licenses/by-nc-sa/4.0/")
     'CC BY-NC-SA'
     """
     licence = _COMMONS.search(text) or _CC.search(text)

@@ -29,7 +29,7 @@ from sciprism.text.documents.document import (
     build_paper,
     is_json,
     join_paragraphs,
-    normalise_licence,
+    normalize_licence,
     register_reader,
 )
 
@@ -62,7 +62,7 @@ def _build_ads(row: Any) -> Document:
         )
     )
     body = clean_text(" ".join(list_texts(row.get("body"))))
-    licence = normalise_licence(" ".join(list_texts(row.get("license"))))
+    licence = normalize_licence(" ".join(list_texts(row.get("license"))))
     language = " ".join(list_texts(row.get("language"))[:1])
     text = join_paragraphs(paper.title, paper.abstract, body)
     return Document(id=paper.id, text=text, paper=paper, language=language, licence=licence)
@@ -103,7 +103,7 @@ def _build_cmr(row: Mapping[str, Any], umm: Mapping[str, Any], location: str) ->
         text=join_paragraphs(paper.title, paper.abstract),
         paper=paper,
         language=_string(umm.get("DataLanguage")),
-        licence=normalise_licence(_string(link) or _string(get_path(umm, "UseConstraints", "Description"))),
+        licence=normalize_licence(_string(link) or _string(get_path(umm, "UseConstraints", "Description"))),
     )
 
 
@@ -123,11 +123,11 @@ _ID_ORDER = ("pmcid", "pmid", "doi")
 MAX_ARTICLE_BYTES = 1 << 28  # of an article in an archive
 
 
-def _recognises_jats(head: str) -> bool:
+def _recognizes_jats(head: str) -> bool:
     return _START.search(head) is not None or head[257:262] == "ustar"  # an article, or an archive
 
 
-@register_reader("jats", (".xml", ".nxml", ".tar", ".tgz"), _recognises_jats)
+@register_reader("jats", (".xml", ".nxml", ".tar", ".tgz"), _recognizes_jats)
 def read_jats(file: DocumentFile) -> Iterator[Document]:
     """Yield title, abstract and body of each article of a file, or of every XML file of an archive.
 
@@ -224,7 +224,7 @@ def _find_licence(meta: Element) -> str:
         links = [value for entry in licence.iter() for key, value in entry.attrib.items() if key.endswith("href")]
         statements += [*links, text_of(licence), licence.get("license-type", "")]
     statements += [text_of(entry) for entry in meta.iterfind("permissions//license_ref")]
-    plain = [normalise_licence(entry) for entry in statements if entry.strip()]
+    plain = [normalize_licence(entry) for entry in statements if entry.strip()]
     return next((entry for entry in plain if entry.startswith("CC")), plain[0] if plain else "")[:200]
 
 
@@ -237,13 +237,13 @@ _FORMATS = [reader for name, reader in paper_readers.items() if name != _TABLES_
 _SUFFIXES = tuple(dict.fromkeys(suffix for reader in _FORMATS for suffix in reader.suffixes))
 
 
-def _recognises_papers(head: str) -> bool:
+def _recognizes_papers(head: str) -> bool:
     """Ask every paper reader; JSON with neither titles nor abstracts is left to `rows`."""
     has_papers = not is_json(head) or _PAPER_KEYS.search(head) is not None
-    return has_papers and any(reader.recognises(head) for reader in _FORMATS)
+    return has_papers and any(reader.recognizes(head) for reader in _FORMATS)
 
 
-@register_reader("papers", _SUFFIXES, _recognises_papers)
+@register_reader("papers", _SUFFIXES, _recognizes_papers)
 def read_paper_documents(file: DocumentFile) -> Iterator[Document]:
     """Yield each paper; a record that cannot be read is counted with the reason."""
     report = ReadReport()
@@ -288,7 +288,7 @@ def _build_plain(file: DocumentFile, lines: list[str], first: int) -> Document:
     return Document(id=name, text=text, paper=build_paper(text, name))
 
 
-# texts separated by blank lines are recognised; the other kinds must be named
+# texts separated by blank lines are recognized; the other kinds must be named
 register_reader("text", (".txt",), lambda _: True)(partial(read_plain_text, "blank line"))
 register_reader("text-line", (".txt",), lambda _: False)(partial(read_plain_text, "line"))
 register_reader("text-file", (".txt",), lambda _: False)(partial(read_plain_text, "file"))
@@ -320,7 +320,7 @@ def build_row_document(row: Mapping[str, Any], columns: tuple[str, ...], locatio
         text=text,
         paper=replace(paper, ids=ids),
         language=_text(get_first(row, *LANGUAGES)),
-        licence=normalise_licence(_text(get_first(row, *LICENCES))),
+        licence=normalize_licence(_text(get_first(row, *LICENCES))),
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from rapidfuzz.distance import Indel
 from rapidfuzz.fuzz import token_sort_ratio
 
-from sciprism.papers.identity import PaperIdentity, identify, normalise_words
+from sciprism.papers.identity import PaperIdentity, identify, normalize_words
 from sciprism.papers.records import Paper
 
 # What databases add to titles: "[Erratum appears in ...]", "[see comment]", "[Review] [42 refs]", "(in German)".
@@ -77,9 +77,9 @@ def cite(paper: Paper) -> Citation:
     """Return what is compared of a paper."""
     title = _TITLE_NOTE.sub("", paper.title)
     both = _TRANSLATION.fullmatch(title)
-    titles = [" ".join(normalise_words(part)) for part in (title, *(both.groups() if both else ()))]
-    names = (frozenset(word for word in normalise_words(name) if word not in _NO_NAME) for name in paper.authors)
-    journals = (normalise_words(name) for name in _JOURNAL_ENDS.split(paper.venue.strip(" \"'"))[:3])
+    titles = [" ".join(normalize_words(part)) for part in (title, *(both.groups() if both else ()))]
+    names = (frozenset(word for word in normalize_words(name) if word not in _NO_NAME) for name in paper.authors)
+    journals = (normalize_words(name) for name in _JOURNAL_ENDS.split(paper.venue.strip(" \"'"))[:3])
     volume, issue = ("".join(re.findall(r"(?!0)\d+", text)[:1]) for text in (paper.volume, paper.issue))
     identity = identify(replace(paper, title=title))
     fields = {
@@ -90,7 +90,7 @@ def cite(paper: Paper) -> Citation:
         "volume": volume,
         "issue": issue,
         "pages": read_pages(paper.pages) if volume or not _AHEAD.match(paper.pages) else (),
-        "abstract": abstract if len(abstract := " ".join(normalise_words(paper.abstract)[:100])) >= 100 else "",
+        "abstract": abstract if len(abstract := " ".join(normalize_words(paper.abstract)[:100])) >= 100 else "",
     }
     return Citation(identity, {name: value for name, value in fields.items() if value})
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from sciprism.errors import InputError
 from sciprism.files import join_cells, write_lines
 from sciprism.papers.bibliography_entries import find_doi, find_url, format_bibtex, format_ris
-from sciprism.papers.identity import join_groups, normalise_words
+from sciprism.papers.identity import join_groups, normalize_words
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.records import PRINTED, Paper
 from sciprism.papers.rows import detect_layout, read_rows
@@ -104,7 +104,7 @@ def _find_pair(row: Mapping[str, str], papers: Sequence[Paper], records: Mapping
     for name, title in zip(names, (row.get("title_1", ""), row.get("title_2", "")), strict=True):
         if name not in records:
             return f"no record {name!r} is read"
-        if normalise_words(papers[records[name]].title) != normalise_words(title):
+        if normalize_words(papers[records[name]].title) != normalize_words(title):
             return f"{name} is {papers[records[name]].title[:60]!r} now, not {title[:60]!r}"
     first, last = sorted(records[name] for name in names)
     return first, last

@@ -297,7 +297,7 @@ def choose_cut(sources: Sequence[Dendrograms], persons: Rows) -> tuple[float, fl
 
 
 def cluster_by_name(signatures: Sequence[Signature], blocks: Mapping[str, Rows]) -> tuple[Rows, Rows]:
-    """Return all rows and their clusters: the mentions of a block with the same normalised full name."""
+    """Return all rows and their clusters: the mentions of a block with the same normalized full name."""
     numbers: dict[tuple[str, str], int] = {}
     rows, clusters = [], []
     for block, members in blocks.items():

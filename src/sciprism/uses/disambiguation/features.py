@@ -274,13 +274,13 @@ def advanced_similarity(one: str, other: str) -> tuple[float, ...]:
 
 
 def character_ngrams(text: str) -> list[str]:
-    """Return the n-grams of 2 to 4 characters of a normalised text, spaces between words included."""
+    """Return the n-grams of 2 to 4 characters of a normalized text, spaces between words included."""
     plain = normalize(text)
     return [plain[i : i + n] for n in CHARACTER_SIZES for i in range(len(plain) - n + 1)]
 
 
 def word_ngrams(text: str) -> list[str]:
-    """Return the n-grams of 1 to 3 words of a normalised text, without stop words."""
+    """Return the n-grams of 1 to 3 words of a normalized text, without stop words."""
     words = [word for word in normalize(text).split() if word not in STOP_WORDS]
     return [" ".join(words[i : i + n]) for n in WORD_SIZES for i in range(len(words) - n + 1)]
 

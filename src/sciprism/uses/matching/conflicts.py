@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from rapidfuzz import fuzz
 
 from sciprism.papers.bibliographic_fields import normalize
-from sciprism.papers.identity import GENERIC_TITLES, normalise_words
+from sciprism.papers.identity import GENERIC_TITLES, normalize_words
 from sciprism.papers.records import Paper
 from sciprism.uses.matching.feasibility import count, name_some
 from sciprism.uses.matching.persons import NUMBERED, NameIndex, find_addresses, fold_id, name_in_id, parse_person
@@ -39,10 +39,10 @@ _UNBOUND = re.compile(
 )
 """Names of domains and institutions of people without one."""
 _NO_INSTITUTION = ("", "none", "na", "n a", "null", "nan", "no affiliation", "self", "home", "unknown", "other")
-_ORGANISATIONS = frozenset(["ac", "edu", "gob", "gouv", "gov", "int", "mil"])
-"""Endings of domains that only organisations have."""
+_ORGANIZATIONS = frozenset(["ac", "edu", "gob", "gouv", "gov", "int", "mil"])
+"""Endings of domains that only organizations have."""
 _OTHER_SECOND_LEVEL = "ad co com cri ernet gc go gr lg ne net nhs nic or org re res sch"
-_SECOND_LEVEL = _ORGANISATIONS.union(_OTHER_SECOND_LEVEL.split())
+_SECOND_LEVEL = _ORGANIZATIONS.union(_OTHER_SECOND_LEVEL.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def _list_authors(paper: Paper, details: Authorship) -> tuple[str, ...]:
 
 
 def _halve(author: str) -> tuple[str, ...]:
-    """Return the two whole names that four capitalised words may be, else nothing."""
+    """Return the two whole names that four capitalized words may be, else nothing."""
     words = author.split()
     if len(words) != 4 or not all(word[0].isupper() and len(word.strip(".")) > 1 for word in words):
         return ()
@@ -155,7 +155,7 @@ def list_emails(reviewer: Reviewer) -> tuple[str, ...]:
 
 
 def reduce_domain(email: str) -> str:
-    """Return the organisation's domain of an e-mail address, "" of a mail provider or of no address.
+    """Return the organization's domain of an e-mail address, "" of a mail provider or of no address.
 
     >>> reduce_domain("ann@cs.example.ac.uk"), reduce_domain("ann@gmail.com")
     ('example.ac.uk', '')
@@ -167,7 +167,7 @@ def reduce_domain(email: str) -> str:
     size = 3 if len(labels) > 2 and len(labels[-1]) == 2 and labels[-2] in _SECOND_LEVEL else 2
     name, *ending = labels[-size:]
     reduced = ".".join((name, *ending))
-    if not _ORGANISATIONS.isdisjoint(ending):
+    if not _ORGANIZATIONS.isdisjoint(ending):
         return reduced
     shared = name in _PROVIDERS or name.endswith("mail") or reduced in FREE_MAIL
     return "" if shared or _UNBOUND.fullmatch(name.replace("-", " ")) else reduced
@@ -210,12 +210,12 @@ def _find_domains(given: ConflictInput) -> Found:
 
 
 def _find_institutions(given: ConflictInput) -> Found:
-    theirs = [set(map(_normalise_institution, reviewer.institutions)) for reviewer in given.reviewers]
-    ours = [set(map(_normalise_institution, details.institutions)) for details in given.authorships]
+    theirs = [set(map(_normalize_institution, reviewer.institutions)) for reviewer in given.reviewers]
+    ours = [set(map(_normalize_institution, details.institutions)) for details in given.authorships]
     return _find_shared(ours, theirs, "institution of an author: {}")
 
 
-def _normalise_institution(text: str) -> str:
+def _normalize_institution(text: str) -> str:
     """Return an institution for comparison, "" where the text names none."""
     name = normalize(text)
     return "" if name in _NO_INSTITUTION or _UNBOUND.fullmatch(name) else name
@@ -295,8 +295,8 @@ MAX_SHARED = 2000  # titles with a word, above which it finds none
 
 def match_titles(titles: Sequence[str], others: Sequence[str]) -> Iterator[tuple[int, int, float]]:
     """Yield positions in both lists, and the similarity, of titles that are nearly equal; generic ones match none."""
-    words = [normalise_words(title) for title in titles]
-    other_words = [normalise_words(title) for title in others]
+    words = [normalize_words(title) for title in titles]
+    other_words = [normalize_words(title) for title in others]
     counts = Counter(word for title in (*words, *other_words) for word in set(title))
     by_word: dict[str, list[int]] = defaultdict(list)
     for row, title in enumerate(words):

@@ -27,7 +27,7 @@ from sciprism.uses.matching.pair_files import (
     join_forbidden,
     read_stated_pairs,
 )
-from sciprism.uses.matching.persons import IdIndex, normalise_id
+from sciprism.uses.matching.persons import IdIndex, normalize_id
 from sciprism.uses.matching.program import GroupMinimum, Requirements
 from sciprism.uses.matching.reviewers import (
     NO_AUTHORSHIP,
@@ -176,7 +176,7 @@ def _read_submissions(
         papers += list_papers(path, skip_bad, report)
     if not papers:
         raise InputError("no submission to assign; name a file that holds papers")
-    papers = [replace(paper, id=normalise_id(paper.id)) for paper in papers]
+    papers = [replace(paper, id=normalize_id(paper.id)) for paper in papers]
     first: dict[str, Paper] = {}
     for paper in papers:
         if (other := first.setdefault(paper.id, paper)) is not paper:
@@ -198,7 +198,7 @@ def _check_reviewers(reviewers: Sequence[Reviewer]) -> list[Reviewer]:
     """Return reviewers in memory; InputError for none, or an id of two reviewers."""
     if not reviewers:
         raise InputError("no reviewer")
-    ids = [normalise_id(reviewer.id) for reviewer in reviewers]
+    ids = [normalize_id(reviewer.id) for reviewer in reviewers]
     if len(set(ids)) < len(ids):
         raise InputError(f"two reviewers have the id {next(id for id in ids if ids.count(id) > 1)!r}")
     return [replace(reviewer, id=id) for reviewer, id in zip(reviewers, ids, strict=True)]

@@ -11,7 +11,7 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 from sciprism.papers.bibliographic_fields import normalize
-from sciprism.papers.cleaning import normalise_unicode
+from sciprism.papers.cleaning import normalize_unicode
 
 _ADDRESS = re.compile(r"(?<![^\s<>;,:()\"'*])[^\s<>;,:()\"'*]+@[^\s<>;,()\"'*]+")
 _PAGE = re.compile(r"https?://(?:www\.)?(?:orcid\.org/|openreview\.net/profile\?(?:id|email)=)", re.IGNORECASE)
@@ -25,21 +25,21 @@ _MAX_NAME = 500  # characters of what may be a name
 _CAPITALS = re.compile(r"\b[A-Z]{2,3}\b")
 
 
-def normalise_id(text: str) -> str:
+def normalize_id(text: str) -> str:
     """Return an id as one sequence of characters (NFC), without space at its ends; of a profile's address, the id.
 
-    >>> normalise_id("https://openreview.net/profile?id=%7EAnn_Lee1 ")
+    >>> normalize_id("https://openreview.net/profile?id=%7EAnn_Lee1 ")
     '~Ann_Lee1'
     """
     if not text.isascii():
         text = "".join(c for c in text if unicodedata.category(c) != "Cf")  # marks that cannot be seen
     page = _PAGE.match(text.strip())
-    return normalise_unicode("NFC", unquote(text.strip()[page.end() :]) if page else text.strip())
+    return normalize_unicode("NFC", unquote(text.strip()[page.end() :]) if page else text.strip())
 
 
 def fold_id(text: str) -> str:
     """Return an id without case and compatibility forms, for comparison; of an address, also without its +tag."""
-    text = normalise_unicode("NFKC", normalise_unicode("NFKC", normalise_id(text)).casefold())
+    text = normalize_unicode("NFKC", normalize_unicode("NFKC", normalize_id(text)).casefold())
     local, at, domain = " ".join(text.split()).rpartition("@")
     if not at:
         return domain
@@ -69,12 +69,12 @@ class IdIndex:
 
     def add(self, id: str, number: int) -> None:
         """Add an id of the item with a number."""
-        self._exact[normalise_id(id)].add(number)
+        self._exact[normalize_id(id)].add(number)
         self._folded[fold_id(id)].add(number)
 
     def find(self, text: str) -> int | None:
         """Return the item that has an id, None where none has it, or several."""
-        number = only(self._exact.get(normalise_id(text), ()))
+        number = only(self._exact.get(normalize_id(text), ()))
         return only(self.find_all(text)) if number is None else number
 
     def find_all(self, text: str) -> set[int]:
@@ -124,7 +124,7 @@ def parse_person(text: str) -> tuple[PersonName, ...]:
     >>> parse_person("Müller-Lüdenscheidt, Jürgen")
     (PersonName(words=('jurgen', 'muller', 'ludenscheidt')),)
     """
-    text = re.sub(r"\([^()]*\)", " ", normalise_unicode("NFC", text[:_MAX_NAME])).strip(" *")
+    text = re.sub(r"\([^()]*\)", " ", normalize_unicode("NFC", text[:_MAX_NAME])).strip(" *")
     parts = [part for part in map(str.strip, text.split(",")) if not _TITLES.issuperset(normalize(part).split())]
     texts = [" ".join((*parts[1:], *parts[:1]))]
     if any(map(str.islower, texts[0])):  # else initials are no different from words
@@ -146,7 +146,7 @@ def name_in_id(id: str) -> str:
     >>> [name_in_id(id) for id in ("~Ann_Lee1", "Lee, Ann", "ann.lee@x.org", "AnnLee", "reviewer_12", "r7")]
     ['Ann Lee', 'Lee, Ann', 'ann lee', 'Ann Lee', '', '']
     """
-    text = normalise_id(id)[:_MAX_NAME]
+    text = normalize_id(id)[:_MAX_NAME]
     numbered = NUMBERED.fullmatch(text)
     text = numbered[1] if numbered else text.partition("@")[0]
     if re.fullmatch(r"[^\W\d_]+", text):  # AnnLee

@@ -133,7 +133,7 @@ class ProgramSolution:
 
 
 class AssignmentProgram:
-    """Maximise the summed value of assigned pairs under the requirements.
+    """Maximize the summed value of assigned pairs under the requirements.
 
     copies: columns of each pair, whose sum is the pair's amount: parts of a concave function. upper: of the amount
     of a pair that is not locked.

@@ -34,7 +34,7 @@ WORST = 5  # worst-served submissions that a result names
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignedPair:
-    """A submission and its reviewer. score: expertise; bid: -1 to 1; value: what was maximised.
+    """A submission and its reviewer. score: expertise; bid: -1 to 1; value: what was maximized.
 
     papers: the reviewer's nearest ones. notes: such as "locked". probability: with which the pair was sampled.
     """

@@ -17,11 +17,11 @@ from sciprism.papers.input_file import InputFile
 from sciprism.papers.json_rows import JsonLayout, get_first, list_texts, read_json_values
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
-from sciprism.papers.rows import detect_layout, normalise_header, read_rows
+from sciprism.papers.rows import detect_layout, normalize_header, read_rows
 from sciprism.store import StoredCollection
 from sciprism.store.manifest import is_collection
 from sciprism.store.paper_lookup import iterate_papers
-from sciprism.uses.matching.persons import IdIndex, NameIndex, find_addresses, name_in_id, normalise_id, only
+from sciprism.uses.matching.persons import IdIndex, NameIndex, find_addresses, name_in_id, normalize_id, only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,7 @@ class ReviewerIndex:
         return self.ids.find_all(text) | self.others.find_all(text) | self.names.find(text)
 
 
-Record = tuple[str, dict[str, Any]]  # where a record is, and its values by normalised header
+Record = tuple[str, dict[str, Any]]  # where a record is, and its values by normalized header
 _TABLES = (".csv", ".tsv", ".tab")
 _JSON = (".json", ".jsonl", ".ndjson")
 _SUFFIX = re.compile(
@@ -128,11 +128,11 @@ def read_records(path: Path) -> Iterator[Record]:
         where = file.locate(number, line)
         if reason or not isinstance(value, dict):
             raise InputError(f"{where}: {reason or 'not an object'}")
-        yield where, _normalise_keys(_flatten(value))
+        yield where, _normalize_keys(_flatten(value))
 
 
-def _normalise_keys(value: Mapping[str, Any]) -> dict[str, Any]:
-    return {normalise_header(str(key)): item for key, item in value.items()}
+def _normalize_keys(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {normalize_header(str(key)): item for key, item in value.items()}
 
 
 def read_texts(value: Any) -> tuple[str, ...]:
@@ -158,10 +158,10 @@ def read_authorships(paths: Iterable[Path]) -> dict[str, Authorship]:
             try:
                 found = _read_person({**record, "author": None} if people else record, _AUTHOR_KEYS)
                 for person in people:
-                    found = found.join(_read_person(_normalise_keys(person), _PERSON_KEYS))
+                    found = found.join(_read_person(_normalize_keys(person), _PERSON_KEYS))
             except ValueError as error:
                 raise InputError(f"{where}: {error}") from None
-            key = normalise_id(clean_id(str(id)))
+            key = normalize_id(clean_id(str(id)))
             authorships[key] = authorships.get(key, NO_AUTHORSHIP).join(found)
     return authorships
 
@@ -181,7 +181,7 @@ def _read_person(record: Mapping[str, Any], keys: Mapping[str, str]) -> Authorsh
 
 def _read_table(file: InputFile) -> Iterator[Record]:
     layout = detect_layout(file.head(), lambda _: ())
-    headers = list(map(normalise_header, layout.headers))
+    headers = list(map(normalize_header, layout.headers))
     for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
         where = file.locate(number, file.record_line)
         if fault:
@@ -253,7 +253,7 @@ def reviewer_id(path: Path) -> str:
 
     Ids such as ~Ann_Lee1 may hold dots, so only known suffixes go.
     """
-    return normalise_id(_SUFFIX.sub("", path.name))
+    return normalize_id(_SUFFIX.sub("", path.name))
 
 
 def list_papers(path: Path, skip_bad: bool, report: ReadReport) -> Iterator[Paper]:
@@ -347,7 +347,7 @@ def _build_reviewer(record: Mapping[str, Any]) -> Reviewer:
         raise ValueError(f"no id of a reviewer; columns: {', '.join(record)}; name one id, email or name")
     limits = [_read_limit(get_first(record, *_COLUMNS[name]), name) for name in ("least", "most")]
     return Reviewer(
-        id=normalise_id(ids[0]),
+        id=normalize_id(ids[0]),
         name=next(iter(person.names), ""),
         emails=person.emails,
         institutions=person.institutions,
@@ -362,7 +362,7 @@ def _read_names(names: Any) -> list[str]:
     """Return the names and ids of an OpenReview profile's list of names; of other values their texts."""
     if not isinstance(names, list):
         return list(read_texts(names))
-    objects = [_normalise_keys(item) for item in names if isinstance(item, Mapping)]
+    objects = [_normalize_keys(item) for item in names if isinstance(item, Mapping)]
     people = [_read_person(item, _PERSON_KEYS) for item in objects]
     listed = [text for person in people for text in (*person.names, *person.ids)]
     return [*listed, *(str(item) for item in names if not isinstance(item, Mapping))]

@@ -20,7 +20,7 @@ from sciprism.papers.identity import (
     is_same_title,
     list_ids,
     may_share_source,
-    normalise_words,
+    normalize_words,
 )
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
@@ -203,14 +203,14 @@ def is_near_copy(paper: Paper, other: Paper) -> bool:
     one, two = identify(paper), identify(other)
     if one.apart(two):
         return False
-    texts = [normalise_words(text.abstract) for text in (paper, other)]
+    texts = [normalize_words(text.abstract) for text in (paper, other)]
     if min(map(len, texts)) >= MIN_TEXT_WORDS:
         one_text, other_text = (
             set(zip(*(words[start:] for start in range(SHINGLE_WORDS)), strict=False)) for words in texts
         )
         return len(one_text & other_text) / len(one_text | other_text) >= MIN_SHARED_TEXT
     titles = [  # without what a catalogue may change: articles, prepositions, plurals
-        {word.rstrip("s") for word in normalise_words(text.title)} - FUNCTION_WORDS for text in (paper, other)
+        {word.rstrip("s") for word in normalize_words(text.title)} - FUNCTION_WORDS for text in (paper, other)
     ]
     return one.long and two.long and titles[0] == titles[1] and may_share_source(one, two)
 
@@ -218,7 +218,7 @@ def is_near_copy(paper: Paper, other: Paper) -> bool:
 def _list_keys(paper: Paper) -> list[tuple[str, str]]:
     """Return the names by which a paper can be found again: ids of other systems, its id, its title's letters."""
     keys = [*list_ids(paper).items(), ("id", paper.id)]
-    title = "".join(normalise_words(paper.title))
+    title = "".join(normalize_words(paper.title))
     if title and title not in GENERIC_TITLES:
         keys.append(("title", title))
     return keys

@@ -14,7 +14,7 @@ from sciprism.files import explain_write_errors, join_cells
 from sciprism.papers.cleaning import MISSING_VALUES, clean_id
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.records import Paper
-from sciprism.papers.rows import cell_getter, detect_columns, normalise_header, read_rows
+from sciprism.papers.rows import cell_getter, detect_columns, normalize_header, read_rows
 
 INCLUDE, EXCLUDE, UNSURE, UNDO = "include", "exclude", "unsure", "undo"
 _WORDS = {
@@ -140,7 +140,7 @@ def _list_labels(file: InputFile, column: str) -> Iterator[tuple[int, str]]:
     """Yield the line and the decision of each label in a text file."""
     if file.wrong_kind(binary=False):  # a workbook
         return
-    headers = {"label": normalise_header(column) or _LABELS, "title": "title primarytitle articletitle"}
+    headers = {"label": normalize_header(column) or _LABELS, "title": "title primarytitle articletitle"}
     layout, columns = detect_columns(file.head(), headers)
     if len(columns) == len(headers):
         header = layout.headers[columns["label"][0]]

@@ -2,7 +2,7 @@
 
 PALs are a BERT with one small attention per code and layer. The codes are numbered in sorted order. A projection has
 its own name and an alias in every layer that shares it; a file may have all of these names or one. In a model of
-control codes a text begins with a code, which the tokenizer recognises; here the code is inserted after CLS, the same
+control codes a text begins with a code, which the tokenizer recognizes; here the code is inserted after CLS, the same
 position. The codes' rows are copied from the word embeddings.
 """
 
