@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from sciprism.cli.options import AsJson, ModelName, Pooling
-from sciprism.cli.output import echo, print_facts, print_json, print_table
+from sciprism.cli.output import echo, print_facts, print_json, print_table, table_width
 
 if TYPE_CHECKING:
     from sciprism.formats import Format
@@ -55,7 +56,8 @@ def models(as_json: AsJson = False) -> None:
         if model.size is None:
             absent.setdefault(model.obtain, []).append(model.name)
     for obtain, names in absent.items():
-        echo(f"not here: {names[0] if len(names) == 1 else f'{len(names)} models'}: {obtain}")
+        which = names[0] if len(names) == 1 else f"{len(names)} models"
+        echo("\n  ".join(wrap(f"not here: {which}: {obtain}", table_width() - 2, break_on_hyphens=False)))
 
 
 def describe(
