@@ -16,26 +16,40 @@ if TYPE_CHECKING:
     from sciprism.evaluation.report.model import Report
 
 
+Results = Annotated[list[Path], typer.Argument(help="Folders of results made by `sciprism evaluate`.")]
+Baseline = Annotated[
+    str,
+    typer.Option(help="The system that others are compared with; else the first named, of folders and in evaluate."),
+]
+OutputFormat = Annotated[str, typer.Option(help="terminal, markdown, latex, json or html; else by the file's suffix.")]
+Output = Annotated[Path | None, typer.Option("-o", "--output", help="Write to this file, not to standard output.")]
+Figures = Annotated[
+    Path | None,
+    typer.Option(
+        help='Write figures for a paper to this folder (SVG, PDF; LaTeX and CSV of their numbers). Extra "bench".'
+    ),
+]
+Costs = Annotated[
+    Path | None,
+    typer.Option(help="For --figures: CSV with system, and papers_per_second or cost (times one pass); or label."),
+]
+
+
 def compare(
-    results: Annotated[list[Path], typer.Argument(help="Folders of results made by `sciprism evaluate`.")],
-    baseline: Annotated[
-        str,
-        typer.Option(
-            help="The system that others are compared with; else the first named, of folders and in evaluate."
-        ),
-    ] = "",
-    output_format: Annotated[
-        str, typer.Option(help="terminal, markdown, latex, json or html; else by the file's suffix.")
-    ] = "",
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write to this file, not to standard output.")
-    ] = None,
+    results: Results,
+    baseline: Baseline = "",
+    output_format: OutputFormat = "",
+    output: Output = None,
+    figures: Figures = None,
+    costs: Costs = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare systems: tasks, averages, differences to the first named, with 95 % intervals and tests.
 
     Only results of the same task declarations, data and seeds are compared. The others are named below the
     tables, as are tasks without a number and papers without a text.
+    --figures draws, with intervals: a panel of bars for each task type; the average against papers per second and
+    against cost, where --costs has them; and how tasks agree, from 8 systems on. What cannot be drawn is named.
 
     Example: sciprism compare results/ --baseline all-MiniLM-L6-v2 -o report.html
     """
@@ -43,7 +57,9 @@ def compare(
     from sciprism.evaluation.report.lines import choose_baseline, group_by_system, read_stored_results
     from sciprism.evaluation.suites import suites
 
-    output_format = _choose_format(output, output_format, as_json)
+    if costs and not figures:
+        raise InputError("--costs is for --figures FOLDER; name both")
+    named_format, output_format = output_format, _choose_format(output, output_format, as_json)
     if output and output.suffix == ".json":  # results are such files: a report among them would be one, or replace one
         check_outputs([output], results)
     systems = group_by_system(read_stored_results(results))
@@ -52,10 +68,21 @@ def compare(
         raise InputError(f"--baseline {baseline!r} is none of these systems: {', '.join(names)}")
     chosen = names.index(baseline) if baseline else choose_baseline(systems)
     report = build_report(systems, suites, baseline=chosen)
+    drawn = _write_figures(report, figures, costs) if figures else None
     if as_json:
-        print_json("sciprism.compare/1", report.to_json())
+        print_json("sciprism.compare/1", report.to_json() | ({"figures": drawn} if drawn else {}))
+    elif drawn and not output and not named_format:
+        print("\n".join([*(f"wrote {path}" for path in drawn["files"]), *(f"- {note}" for note in drawn["notes"])]))
     else:
         _write(report, output_format, output)
+
+
+def _write_figures(report: Report, folder: Path, costs: Path | None) -> dict[str, list[str]]:
+    """Write the figures; return their files, and what was left out and why."""
+    from sciprism.evaluation.report.figures import read_costs, write_figures
+
+    files, notes = write_figures(report, folder, read_costs(costs) if costs else [])
+    return {"files": [str(path) for path in files], "notes": notes}
 
 
 def _choose_format(output: Path | None, named: str, as_json: bool) -> str:

@@ -248,7 +248,7 @@ def latex(report: Report) -> str:
     """Return the report as LaTeX tables, which need the package booktabs. All text is escaped."""
     parts = [
         "% needs \\usepackage{booktabs}",
-        *(_tex_table(part) for table in build_tables(report) for part in split_table(table, PAGE)),
+        *(latex_table(part) for table in build_tables(report) for part in split_table(table, PAGE)),
     ]
     notes = "\n".join(f"  \\item {_tex(note)}" for note in (*report.notes, *shorten_remarks(report.remarks)))
     return "\n\n".join([*parts, f"\\begin{{itemize}}\n{notes}\n\\end{{itemize}}"]) + "\n"
@@ -262,7 +262,8 @@ def _tex(text: str) -> str:
     return "".join(LATEX.get(letter, letter) for letter in " ".join(text.split()))
 
 
-def _tex_table(table: TextTable) -> str:
+def latex_table(table: TextTable) -> str:
+    """Return one table in LaTeX, with its title as caption."""
     # A row that begins with a bracket or a star would be read as an argument of the \\ before it.
     head, *rows = (
         " & ".join(["{}" + _tex(row[0]), *map(_tex, row[1:])]) + r" \\" for row in (table.heads, *table.rows)

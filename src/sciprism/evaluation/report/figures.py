@@ -1,0 +1,315 @@
+"""Figures of a report for a paper, each as SVG (also for dark pages), PDF, LaTeX and CSV.
+
+The same report gives the same bytes. Text stays text: SVG names its fonts, PDF embeds them.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sciprism.arrays import Doubles
+from sciprism.errors import InputError, MissingExtraError
+from sciprism.evaluation.report.drawings import (
+    DARK,
+    LIGHT,
+    TaskMatrix,
+    Theme,
+    TradeoffPoint,
+    draw_bars,
+    draw_matrix,
+    draw_tradeoff,
+    theme_settings,
+)
+from sciprism.evaluation.report.model import Report, ReportRow
+from sciprism.evaluation.report.text_tables import TextTable, cell_text, latex_table, score_text
+from sciprism.files import join_cells, write_atomically
+
+FEWEST_SYSTEMS = 8
+"""Systems below which a rank correlation of tasks says nothing."""
+NAMED = 8
+"""Systems that a note names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncodingCost:
+    """What encoding costs with a system; systems with one label, such as seeds, share a mark.
+
+    papers_per_second: None where not measured. cost: the time of a paper, times that of one plain pass.
+    """
+
+    system: str
+    label: str
+    papers_per_second: float | None = None
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PaperFigure:
+    """A figure before it is drawn: name of its files, its numbers as a table and as rows of CSV, and how to draw it."""
+
+    name: str
+    table: TextTable
+    records: tuple[tuple[object, ...], ...]
+    draw: Callable[[Theme], Any]
+
+
+def read_costs(path: Path) -> list[EncodingCost]:
+    """Read a CSV table with the columns system, label (optional), and papers_per_second or cost or both.
+
+    Raises InputError for other columns, a number that is none or not above 0, and a system named twice.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: cannot be read as a CSV table ({error})") from error
+    columns = set(rows[0]) if rows else set()
+    numbers = columns & {"papers_per_second", "cost"}
+    if "system" not in columns or not numbers or columns - {"system", "label", "papers_per_second", "cost"}:
+        named = ", ".join(map(str, columns)) or "none"
+        raise InputError(f"{path}: has the columns {named}; it needs system, and papers_per_second or cost; may: label")
+    costs: dict[str, EncodingCost] = {}
+    for line, row in enumerate(rows, 2):
+        name = (row["system"] or "").strip()
+        if not name or name in costs:
+            raise InputError(f"{path}, line {line}: {'a second row of ' + repr(name) if name else 'no system'}")
+        found = {key: _positive(row[key], f"{path}, line {line}, {key}") for key in numbers}
+        costs[name] = EncodingCost(system=name, label=(row.get("label") or "").strip() or name, **found)
+    return list(costs.values())
+
+
+def _positive(text: str | None, place: str) -> float | None:
+    if not (text or "").strip():
+        return None
+    try:
+        value = float(text or "")
+    except ValueError:
+        value = float("nan")
+    if not 0 < value < float("inf"):
+        raise InputError(f"{place}: {text!r} is no number above 0")
+    return value
+
+
+def write_figures(report: Report, folder: Path, costs: Sequence[EncodingCost] = ()) -> tuple[list[Path], list[str]]:
+    """Write every figure that the report has numbers for; return the files, and what was left out and why.
+
+    Raises InputError where no figure can be drawn, MissingExtraError without matplotlib.
+    """
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError("bench", "a figure") from error
+    figures: list[PaperFigure] = []
+    left_out: list[str] = []
+    for suite in report.suites:
+        built = (_speed_and_quality(report, suite, costs), _cost_and_quality(report, suite, costs))
+        for figure in (_task_types(report, suite), *built, _task_agreement(report, suite)):
+            if isinstance(figure, PaperFigure):
+                figures.append(figure)
+            else:
+                left_out.append(f"{suite}: {figure}")
+    if not figures:
+        raise InputError(f"no figure can be drawn: {'; '.join(left_out)}")
+    files = [path for figure in figures for path in _write_figure(figure, folder)]
+    return files, [*left_out, *_notes(report, costs)]
+
+
+def _notes(report: Report, costs: Sequence[EncodingCost]) -> Iterator[str]:
+    """Yield what figures lack: intervals, costs of systems, results of systems whose cost is named."""
+    scores = [cell.score for row in report.rows if row.kind != "part" for cell in row.cells if cell.score]
+    bare = sum(score.low is None for score in scores)
+    if bare:
+        yield f"{bare} of {len(scores)} numbers have no interval, as their items are not on file; drawn without one"
+    names = [each.system for each in costs]
+    for missing, what in (
+        ([name for name in names if name not in report.systems], "named in the table of costs, without results here"),
+        ([name for name in report.systems if name not in names] if names else [], "not in the table of costs"),
+    ):
+        if missing:
+            yield f"{', '.join(missing[:NAMED])}{f' and {len(missing) - NAMED} more' * (len(missing) > NAMED)}: {what}"
+
+
+def _write_figure(figure: PaperFigure, folder: Path) -> Iterator[Path]:
+    from matplotlib import rc_context
+
+    contents = {
+        ".csv": "".join(join_cells(row) + "\n" for row in figure.records).encode(),
+        ".tex": f"% needs \\usepackage{{booktabs}}\n\n{latex_table(figure.table)}\n".encode(),
+    }
+    for ending, theme in {".svg": LIGHT, "-dark.svg": DARK, ".pdf": LIGHT}.items():
+        form = ending.rpartition(".")[2]
+        dates = {"Date": None} if form == "svg" else {"CreationDate": None, "Creator": None, "Producer": None}
+        with rc_context(theme_settings(theme)):  # type: ignore[arg-type]
+            drawn, file = figure.draw(theme), BytesIO()
+            drawn.savefig(file, format=form, metadata=dates, bbox_inches="tight", transparent=form == "svg")
+        contents[ending] = file.getvalue()
+    for ending, content in contents.items():
+        path = folder / f"{figure.name}{ending}"
+        write_atomically(path, lambda file, content=content: file.write(content))  # type: ignore[misc]
+        yield path
+
+
+def _task_types(report: Report, suite: str) -> PaperFigure | str:
+    """Bars of each system, a panel per task type."""
+    rows = dict(_averages_by_type(report, suite))
+    if not rows:
+        return "no task type has an average, so there are no bars"
+    heads = ("", *(f"{name} ({len(row.tasks)})" for name, row in rows.items()))
+    lines = [
+        (system, *(cell_text(row.cells[i]) for row in rows.values()))
+        for i, system in enumerate(report.systems)
+        if any(row.cells[i].score for row in rows.values())
+    ]
+    columns = ("system", "task type", "tasks", "status", "score", "low", "high", "items", "seeds", "difference")
+    records: list[tuple[object, ...]] = [(*columns, "difference low", "difference high", "p")]
+    for i, system in enumerate(report.systems):
+        for name, row in rows.items():
+            cell = row.cells[i]
+            s, d = cell.score, cell.difference
+            numbers = (s.value, s.low, s.high, s.n, s.seeds) if s else (None,) * 5
+            tested = (d.value, d.low, d.high, d.p) if d else (None,) * 4
+            records.append((system, name, len(row.tasks), cell.status, *numbers, *tested))
+    table = TextTable(f"{suite}: average of each task type (tasks), times 100, 95% interval", heads, tuple(lines))
+
+    def draw(theme: Theme) -> Any:
+        return draw_bars(theme, report, rows)
+
+    return PaperFigure(_file_name(suite, "task-types"), table, tuple(records), draw)
+
+
+def _averages_by_type(report: Report, suite: str) -> Iterator[tuple[str, ReportRow]]:
+    """Yield each format with the average over all of its tasks."""
+    rows = [row for row in report.rows if row.suite == suite]
+    averages = [row for row in rows if row.kind == "average" and any(cell.score for cell in row.cells)]
+    for name in dict.fromkeys(row.format for row in rows if row.kind != "average" and row.format):
+        members = {row.task for row in rows if row.format == name}
+        named = [row for row in averages if row.name == f"format {name}"]
+        same = [row for row in averages if set(row.tasks) == members]
+        yield from ((name, row) for row in (named or same)[:1])
+
+
+def _speed_and_quality(report: Report, suite: str, costs: Sequence[EncodingCost]) -> PaperFigure | str:
+    """Papers per second against the average."""
+    measured = {each.system: (each.label, each.papers_per_second) for each in costs if each.papers_per_second}
+    if not measured:
+        return "no papers per second, so speed is not drawn; --costs FILE names them"
+    return _tradeoff(report, suite, measured, "papers per second", "speed-quality", better=1)
+
+
+def _cost_and_quality(report: Report, suite: str, costs: Sequence[EncodingCost]) -> PaperFigure | str:
+    """Time of a paper, times one plain pass, against the average."""
+    measured = {each.system: (each.label, each.cost) for each in costs if each.cost}
+    if not measured:
+        return "no costs, so they are not drawn; --costs FILE names them"
+    return _tradeoff(report, suite, measured, "time of a paper, times one plain pass", "cost-quality", better=-1)
+
+
+def _tradeoff(
+    report: Report, suite: str, measured: Mapping[str, tuple[str, float | None]], unit: str, kind: str, *, better: int
+) -> PaperFigure | str:
+    """Return a figure of price against average; better: 1 where a higher price is better, -1 where a lower one is."""
+    row = _main_average(report, suite)
+    if row is None:
+        return f"no average over its tasks, so {unit} has nothing to stand against"
+    points = [
+        TradeoffPoint(system, label, price, cell)
+        for system, cell in zip(report.systems, row.cells, strict=True)
+        for label, price in [measured.get(system, ("", None))]
+        if price and cell.score
+    ]
+    if len(points) < 2:
+        return f"{unit} and {row.title} are both known of {len(points)} system(s); a comparison needs two"
+    points.sort(key=lambda point: (better * -point.price, -point.value))
+    front = _front(points)
+    records: list[tuple[object, ...]] = [("system", "label", unit, "score", "low", "high", "on the front")]
+    lines = []
+    for point in points:
+        s, on_front = point.cell.score, point.system in front
+        numbers = (s.value, s.low, s.high) if s else ()
+        records.append((point.system, point.label, point.price, *numbers, on_front))
+        lines.append((point.system, f"{point.price:.4g}", score_text(s) if s else "", "yes" if on_front else ""))
+    average = f"{row.title}, {len(row.tasks)} tasks"
+    title = f"{suite}: {unit} against {average}, times 100, 95% interval"
+    table = TextTable(title, ("", unit, row.title, "on the front"), tuple(lines))
+
+    def draw(theme: Theme) -> Any:
+        return draw_tradeoff(
+            theme, points, front, (f"{unit} ({'more' if better > 0 else 'less'} is better)", f"{suite}: {average}")
+        )
+
+    return PaperFigure(_file_name(suite, kind), table, tuple(records), draw)
+
+
+def _main_average(report: Report, suite: str) -> ReportRow | None:
+    """Return the average that the suite declares as its own, else the one over all tasks, else the last."""
+    averages = [row for row in report.rows if row.suite == suite and row.kind == "average"]
+    named = {row.name.casefold(): row for row in averages}
+    return named.get("average") or named.get("all") or (averages[-1] if averages else None)
+
+
+def _front(points: Sequence[TradeoffPoint]) -> set[str]:
+    """Return the systems that none beats in both; points: the best price first, of equal ones the best average."""
+    best, found = float("-inf"), set()
+    for point in points:
+        if point.value > best:
+            best = point.value
+            found.add(point.system)
+    return found
+
+
+def _task_agreement(report: Report, suite: str) -> PaperFigure | str:
+    """Rank correlations of tasks over systems: which tasks order the encoders alike."""
+    average = _main_average(report, suite)
+    members = set(average.tasks) if average else set()
+    rows = [r for r in report.rows if r.suite == suite and r.kind == "task" and r.format and r.task in members]
+    systems = [i for i in range(len(report.systems)) if all(row.cells[i].score for row in rows)]
+    if len(systems) < FEWEST_SYSTEMS or len(rows) < 3:
+        found = f"{len(rows)} such tasks and {len(systems)} systems"
+        return f"how tasks agree needs 3 tasks and {FEWEST_SYSTEMS} systems with a score on each, and has {found}"
+    formats = list(dict.fromkeys(row.format for row in rows))
+    rows.sort(key=lambda row: formats.index(row.format))
+    scores = np.array([[score.value for i in systems if (score := row.cells[i].score)] for row in rows])
+    names, of_rows = zip(*((row.name, row.format) for row in rows), strict=True)
+    matrix = TaskMatrix(correlate_ranks(scores), names, of_rows, len(systems))
+    cells = [[round(float(value), 4) for value in line] for line in matrix.values]
+    named = zip(matrix.names, matrix.formats, cells, strict=True)
+    records = (("task", "format", *matrix.names), *((name, form, *some) for name, form, some in named))
+    lines = tuple((one, *(_mean_correlation(matrix, one, two) for two in formats)) for one in formats)
+    title = f"{suite}: mean rank correlation of two tasks over {len(systems)} systems, by task type"
+
+    def draw(theme: Theme) -> Any:
+        return draw_matrix(theme, matrix)
+
+    return PaperFigure(_file_name(suite, "task-agreement"), TextTable(title, ("", *formats), lines), records, draw)
+
+
+def correlate_ranks(scores: Doubles) -> Doubles:
+    """Return Spearman's correlation of each two rows; scores: (tasks, systems). nan for a row of equal scores."""
+    from scipy.stats import rankdata
+
+    ranks = rankdata(scores, axis=1)
+    centred = ranks - ranks.mean(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        normal = centred / np.linalg.norm(centred, axis=1, keepdims=True)
+    matrix: Doubles = np.clip(normal @ normal.T, -1, 1)
+    return matrix
+
+
+def _mean_correlation(matrix: TaskMatrix, one: str, two: str) -> str:
+    """Return the mean over the pairs of two different tasks, "" where there is none."""
+    first, second = (np.array(matrix.formats) == each for each in (one, two))
+    some = matrix.values[np.outer(first, second) & ~np.eye(len(first), dtype=bool)]
+    some = some[~np.isnan(some)]
+    return f"{some.mean():.2f}" if some.size else ""
+
+
+def _file_name(suite: str, kind: str) -> str:
+    return f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', suite)}-{kind}"

@@ -1,0 +1,173 @@
+"""Figures of a report: their numbers, what is left out and why, and the same bytes every time."""
+
+import csv
+import math
+import re
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from sciprism.cli.main import app
+from sciprism.errors import InputError
+from sciprism.evaluation.report.drawings import DARK, LIGHT
+from sciprism.evaluation.report.figures import EncodingCost, correlate_ranks, read_costs, write_figures
+
+ENDINGS = {".svg", "-dark.svg", ".pdf", ".csv", ".tex"}
+
+
+def fill(lab, systems, tasks=("one", "two"), formats=("search", "regression"), rises=0.05):
+    """Write results of some systems, each a little better than the one before."""
+    random = np.random.default_rng(0)
+    for task, form in zip(tasks, formats, strict=True):
+        base = random.random(40) / 2
+        for place, system in enumerate(systems):
+            lab.add(system, task, {"map": base + place * rises}, format=form)
+    return lab.report()
+
+
+def rows(folder, name):
+    with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def luminance(colour):
+    red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    return 0.299 * red + 0.587 * green + 0.114 * blue
+
+
+def test_bars_have_the_scores_of_the_report_and_all_forms(lab, tmp_path):
+    report = fill(lab, ["A $x$ & <b>", "B_2"])
+    files, _ = write_figures(report, tmp_path)
+    assert {path.name.removeprefix("own-task-types") for path in files} == ENDINGS
+    average = next(row for row in report.rows if row.name == "format search")
+    found = next(
+        row for row in rows(tmp_path, "own-task-types") if (row["system"], row["task type"]) == ("B_2", "search")
+    )
+    score, difference = average.cells[1].score, average.cells[1].difference
+    assert [float(found[key]) for key in ("score", "low", "high")] == [score.value, score.low, score.high]
+    assert float(found["difference low"]) == difference.low
+    light, dark = ((tmp_path / f"own-task-types{end}").read_text("utf-8") for end in (".svg", "-dark.svg"))
+    assert "A $x$ &amp; &lt;b&gt;" in light and "<text" in light, "names are text, and no formula"
+    texts = [re.findall(r">([^<]+)</text>", drawing) for drawing in (light, dark)]
+    assert light != dark and texts[0] == texts[1] and "baseline" not in texts[0]
+    tex = (tmp_path / "own-task-types.tex").read_text("utf-8")
+    assert r"\toprule" in tex and r"B\_2" in tex and r"A \$x\$ \& \textless{}b" in tex
+    assert (tmp_path / "own-task-types.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.slow
+def test_the_same_report_gives_the_same_bytes(lab, tmp_path):
+    report = fill(lab, ["A", "B"])
+    costs = [EncodingCost(system=name, label=name, papers_per_second=rate) for name, rate in (("A", 9.0), ("B", 90.0))]
+    for name in ("first", "second"):
+        write_figures(report, tmp_path / name, costs)
+    first = {path.name: path.read_bytes() for path in (tmp_path / "first").iterdir()}
+    assert first == {path.name: path.read_bytes() for path in (tmp_path / "second").iterdir()}
+    assert len(first) == 2 * len(ENDINGS)
+    assert not [name for name, content in first.items() if re.search(rb"CreationDate|<dc:date>", content)]
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_bars_differ_in_grey(theme):
+    shades = sorted(map(luminance, (theme.ink, theme.paper)))
+    assert shades[1] - shades[0] > 0.7
+    assert abs(luminance(theme.strong) - luminance(theme.middle)) > 0.3
+    assert all(abs(luminance(colour) - luminance(theme.paper)) > 0.3 for colour in theme.palette)
+
+
+@pytest.mark.slow
+def test_what_lacks_is_said(lab, tmp_path):
+    _, notes = write_figures(fill(lab, ["A"]), tmp_path)
+    assert any("no papers per second" in note and "--costs FILE" in note for note in notes)
+    assert any("needs 3 tasks and 8 systems" in note and "has 2 such tasks and 1 systems" in note for note in notes)
+    costs = [EncodingCost(system="A", label="A", cost=1.0), EncodingCost(system="gone", label="x", cost=1.0)]
+    _, notes = write_figures(fill(lab, ["A", "B"]), tmp_path, costs)
+    assert any("both known of 1 system(s)" in note for note in notes)
+    assert "gone: named in the table of costs, without results here" in notes
+    assert "B: not in the table of costs" in notes
+
+
+@pytest.mark.slow
+def test_numbers_without_interval_are_drawn_and_counted(lab, tmp_path):
+    fill(lab, ["A", "B"])
+    for path in lab.folder.rglob("*.parquet"):
+        path.unlink()
+    for path in lab.folder.rglob("*.csv*"):
+        path.unlink()
+    _, notes = write_figures(lab.report(), tmp_path)
+    assert any("numbers have no interval" in note for note in notes)
+    assert {row["low"] for row in rows(tmp_path, "own-task-types")} == {""}
+
+
+def test_no_figure_is_an_error(lab, tmp_path):
+    lab.write("A", "one", {}, status="failed", reason="OSError: disk")
+    with pytest.raises(InputError, match="no figure can be drawn: own: no task type has an average"):
+        write_figures(lab.report(), tmp_path)
+
+
+@pytest.mark.slow
+def test_the_front_has_what_none_beats_in_both(lab, tmp_path):
+    report = fill(lab, ["A", "B", "C", "D"])  # each better than the one before
+    prices = {"A": 4.0, "B": 2.0, "C": 3.0, "D": 1.0}
+    speeds = [EncodingCost(system=name, label=name, papers_per_second=price) for name, price in prices.items()]
+    write_figures(report, tmp_path / "speed", speeds)
+    found = {row["system"]: row["on the front"] for row in rows(tmp_path / "speed", "own-speed-quality")}
+    assert found == {"A": "True", "B": "False", "C": "True", "D": "True"}
+    costs = [EncodingCost(system=name, label="same", cost=price) for name, price in prices.items()]
+    write_figures(report, tmp_path / "cost", costs)
+    found = {row["system"]: row["on the front"] for row in rows(tmp_path / "cost", "own-cost-quality")}
+    assert found == {"A": "False", "B": "False", "C": "False", "D": "True"}
+
+
+@pytest.mark.slow
+def test_tasks_agree_by_the_order_of_systems(lab, tmp_path):
+    names = ("one", "two", "three")
+    formats = dict(zip(names, ("search", "search", "regression"), strict=True))
+    for place in range(8):
+        for task, sign in zip(names, (1, 1, -1), strict=True):
+            lab.add(f"S{place}", task, {"map": [0.4 + sign * place / 100, 0.5]}, format=formats[task])
+    write_figures(lab.report(), tmp_path)
+    found = {row["task"]: row for row in rows(tmp_path, "own-task-agreement")}
+    assert float(found["one map"]["two map"]) == 1 and float(found["one map"]["three map"]) == -1
+    assert "over 8 systems" in (tmp_path / "own-task-agreement.svg").read_text("utf-8")
+    assert "search & 1.00 & -1.00" in (tmp_path / "own-task-agreement.tex").read_text("utf-8")
+
+
+def test_rank_correlations_by_hand():
+    """1 - 6 * sum of squared differences / (n (n² - 1)): ranks 1 2 3 4 and 2 1 4 3 differ by 4 in squares, of 60."""
+    matrix = correlate_ranks(np.array([[1.0, 2, 3, 4], [20.0, 10, 40, 30], [5.0, 5, 5, 5]]))
+    assert matrix[0, 1] == pytest.approx(1 - 6 * 4 / 60)
+    assert math.isnan(matrix[0, 2]), "equal scores have no order"
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("system\nA\n", "has the columns system; it needs system, and papers_per_second or cost"),
+        ("system,cost,price\nA,1,2\n", "it needs system, and"),
+        ("system,cost\nA,fast\n", "line 2, cost: 'fast' is no number above 0"),
+        ("system,cost\nA,-1\n", "line 2, cost: '-1' is no number above 0"),
+        ("system,cost\nA,1\nA,2\n", "line 3: a second row of 'A'"),
+        ("system,cost\n,1\n", "line 2: no system"),
+        ("", "has the columns none"),
+    ],
+)
+def test_a_wrong_table_of_costs_is_explained(tmp_path, text, message):
+    path = tmp_path / "costs.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=re.escape(message)):
+        read_costs(path)
+
+
+def test_the_command_writes_figures_and_says_what_it_left_out(lab, tmp_path):
+    fill(lab, ["A", "B"])
+    costs = tmp_path / "costs.csv"
+    costs.write_text("system,label,papers_per_second\nA,first,10\nB,,\n")
+    done = CliRunner().invoke(
+        app, ["compare", str(lab.folder), "--figures", str(tmp_path / "f"), "--costs", str(costs)]
+    )
+    assert done.exit_code == 0, done.output
+    assert f"wrote {tmp_path / 'f' / 'own-task-types.svg'}" in done.stdout and "known of 1 system(s)" in done.stdout
+    refused = CliRunner().invoke(app, ["compare", str(lab.folder), "--costs", str(costs)])
+    assert isinstance(refused.exception, InputError) and "--figures FOLDER" in str(refused.exception)
