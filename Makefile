@@ -9,7 +9,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constr
 
 PYTEST = $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: install run demo test test-slow test-tools test-lowest bench bench-data torture small base small-card figures style docs reference evidence studies clean
+.PHONY: install run demo test test-slow test-tools test-lowest bench bench-data torture small base small-card figures notebooks style docs reference evidence studies clean
 
 install: .venv/dev
 
@@ -116,6 +116,9 @@ base: .venv/dev  # trains a larger one with all-mpnet-base-v2 as teacher: for a 
 	$(BIN)/sciprism prepare open -o $(BASE)/sources/open --max-queries 60000
 	$(BIN)/sciprism train recipes/sciprism-base.toml --sources $(BASE)/sources -o $(BASE)/sciprism-base
 	$(BIN)/sciprism export $(BASE)/sciprism-base/numbers/model -o $(BASE)/model --compact
+
+notebooks: .venv/dev  # runs examples/notebooks and stores what they print
+	$(BIN)/python docs/run_notebooks.py
 
 figures: .venv/dev  # pictures of docs/results.md, from results/; PDF, LaTeX and CSV are in out/figures
 	$(BIN)/python benchmarks/figures.py
