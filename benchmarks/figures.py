@@ -23,7 +23,7 @@ from sciprism.reproduce.result_folder import read_models
 
 ROOT = Path(__file__).parent.parent
 RESULTS, PICTURES = ROOT / "results", ROOT / "docs" / "pictures"
-SHOWN = {"encoders": ("open-task-types",), "methods": ("open-task-agreement",)}
+SHOWN = {"encoders": ("open-task-types",), "methods": ("open-cost-quality",)}
 """Folder of out/figures -> its figures that docs/results.md shows."""
 METHODS = {
     "backbone": ("untouched", "single"),
