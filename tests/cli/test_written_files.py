@@ -54,6 +54,7 @@ OVER_INPUT = [
     "screen records in/a.csv --decisions out/d.csv -o in/a.csv",
 ]
 NOTHING_ELSE = {
+    "data fetch": "leaves a data set that a person put into the folder as it is (tests/datasets/test_fetching.py)",
     "screen simulate": "draws one named file",
     "reproduce": "writes one named file, and results into its own folder",
     "train": "refuses a folder that holds something and no run",

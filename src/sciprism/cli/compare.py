@@ -72,7 +72,7 @@ def compare(
     if as_json:
         print_json("sciprism.compare/1", report.to_json() | ({"figures": drawn} if drawn else {}))
     elif drawn and not output and not named_format:
-        print("\n".join([*(f"wrote {path}" for path in drawn["files"]), *(f"- {note}" for note in drawn["notes"])]))
+        echo("\n".join([*(f"wrote {path}" for path in drawn["files"]), *(f"- {note}" for note in drawn["notes"])]))
     else:
         _write(report, output_format, output)
 

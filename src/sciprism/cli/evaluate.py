@@ -164,7 +164,7 @@ def print_suites(only: str, as_json: bool) -> None:
     if only:
         tasks = {task["name"]: task for task in _suite_to_json(chosen[0])["tasks"]}
         print_entries({f"{only}/{name}": [f"{task['format']}; {task['data']}"] for name, task in tasks.items()})
-        print(f"\nWhere the data come from, and which are here: sciprism data list {only}")
+        echo(f"\nWhere the data come from, and which are here: sciprism data list {only}")
     else:
         echo("\nWhat each task needs: sciprism evaluate --list --suite NAME")
 
