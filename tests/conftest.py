@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import string
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,16 @@ if TYPE_CHECKING:
 
 hypothesis.settings.register_profile("unhurried", deadline=None, max_examples=40)  # slowness is no failure
 hypothesis.settings.load_profile("unhurried")
+
+
+@pytest.fixture(autouse=True)
+def torch_threads() -> Iterator[None]:
+    """Leave the number of torch's threads as it was: with another one, sums differ in their last bits."""
+    before = sys.modules["torch"].get_num_threads() if "torch" in sys.modules else 1
+    yield
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(before)
+
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 SCIENCE = """
