@@ -22,7 +22,7 @@ import pytest
 from build_commands import run
 from build_servers import serve_files, use_environment
 from sciprism.datasets.converters import CONVERTERS
-from sciprism.datasets.data_root import DataRoot, describe_needed_data
+from sciprism.datasets.data_root import DataRoot, list_needed_data
 from sciprism.datasets.fetching import fetch_data, read_archive
 from sciprism.datasets.open_data import OPEN_DATA_SETS
 from sciprism.datasets.published import MANIFEST, read_manifest, select_data
@@ -391,8 +391,7 @@ def test_the_manifest_covers_what_the_suites_read():
         assert set(data.needs) <= known.keys()
     for suite in suites.values():
         for task in suite.tasks:
-            for name in describe_needed_data(task.data)[0].split(", "):
-                found = name.removeprefix("hub ") if name.startswith("hub ") else name.partition("/")[0]
+            for found in list_needed_data(task.data):
                 if suite.name != "blurb":  # its data sets have many names, and one origin
                     assert suite.name in known[found].suites, f"{suite.name}/{task.name}: {found}"
     assert {source.data for source in OPEN_DATA_SETS} <= {data.name for data in select_data(["open"])}

@@ -117,7 +117,7 @@ def list_data(
 
 def _find_tasks(only: str) -> Mapping[str, Mapping[str, list[str]]]:
     """Return data set -> suite -> the tasks that read it; only: a suite, "" for all."""
-    from sciprism.datasets.data_root import describe_needed_data
+    from sciprism.datasets.data_root import list_needed_data
     from sciprism.evaluation.suites import suites
 
     tasks: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
@@ -125,9 +125,8 @@ def _find_tasks(only: str) -> Mapping[str, Mapping[str, list[str]]]:
         raise InputError(f"unknown suite {only!r}; known: {', '.join(suites)}")
     for suite in [suites[only]] if only else suites.values():
         for task in suite.tasks:
-            for name in describe_needed_data(task.data)[0].replace(" or ", ", ").split(", "):
-                found = name.removeprefix("hub ") if name.startswith("hub ") else name.partition("/")[0]
-                tasks[found][suite.name].append(task.name)
+            for name in list_needed_data(task.data):
+                tasks[name][suite.name].append(task.name)
     return tasks
 
 

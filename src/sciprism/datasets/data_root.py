@@ -181,14 +181,25 @@ LOCAL = ("folder", "folders", "data", "path", "signatures", "name")
 
 def describe_needed_data(layout: Any) -> tuple[str, str]:
     """Return the hub ids or the folder that a layout reads, "hub BeIR/scifact", and how to obtain them, if known."""
+    repos, paths = _find_needed_data(layout)
+    where = ", ".join(f"hub {repo}" for repo in repos) or " or ".join(paths)
+    return where, dict(_walk(layout)).get("obtain", "")
+
+
+def list_needed_data(layout: Any) -> list[str]:
+    """Return what a layout reads, by its names in the manifest: hub ids, else names in the data folder."""
+    repos, paths = _find_needed_data(layout)
+    return repos or [path.partition("/")[0] for path in paths]
+
+
+def _find_needed_data(layout: Any) -> tuple[list[str], list[str]]:
+    """Return the hub ids and the local paths that a layout names."""
     values = {name: value for name, value in _walk(layout) if value}
     repos = [values[name] for name in REPOSITORIES if name in values]
     if "owner" in values:
         repos.append(f"{values['owner']}/{values['name']}")
-    local = [values[name] for name in LOCAL if name in values][:1]
-    names = [local[0]] if local and isinstance(local[0], str) else list(local[0]) if local else []
-    where = ", ".join(f"hub {repo}" for repo in dict.fromkeys(repos)) or " or ".join(names)
-    return where, values.get("obtain", "")
+    local = next((values[name] for name in LOCAL if name in values), ())
+    return list(dict.fromkeys(repos)), [local] if isinstance(local, str) else list(local)
 
 
 def _walk(layout: Any) -> list[tuple[str, Any]]:
