@@ -5,7 +5,6 @@ Text stays text: SVG names its fonts, PDF embeds them. The same numbers give the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,9 @@ import numpy as np
 
 from sciprism.arrays import Doubles
 from sciprism.evaluation.report.model import Report, ReportCell, ReportRow
+from sciprism.evaluation.report.text_tables import break_name
+
+NAME_WIDTH = 26  # characters of a system's name on one line
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ def draw_bars(theme: Theme, report: Report, rows: Mapping[str, ReportRow]) -> An
         axes.set_title(f"{name} ({len(row.tasks)})", fontsize=8)
         axes.margins(x=0.26)
         axes.tick_params(axis="y", length=0)
-    panels[0].set_yticks(range(len(shown)), [_short(report.systems[i]) for i in shown])
+    panels[0].set_yticks(range(len(shown)), [break_name(report.systems[i], NAME_WIDTH) for i in shown])
     panels[0].set_ylim(len(shown) - 0.45, -0.55)
     figure.supxlabel("average of the tasks (how many), times 100, with its 95% interval", fontsize=8)
     if len(shown) > 1:
@@ -100,16 +102,6 @@ def _draw_bar(axes: Any, place: int, cell: ReportCell, style: Mapping[str, Any],
         axes.plot([low, high], [place, place], color=theme.paper, linewidth=2.6, solid_capstyle="butt")
         axes.plot([low, high], [place, place], color=theme.ink, linewidth=1.1, marker="|", markersize=4)
     axes.annotate(f"{100 * score.value:.1f}", (end, place), (3, 0), textcoords="offset points", va="center", fontsize=7)
-
-
-def _short(name: str, width: int = 26) -> str:
-    """Return a system's name in lines, broken after spaces and hyphens."""
-    lines = [""]
-    for piece in re.split(r"(?<=[-/_ ])", name):
-        if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > width:
-            lines.append("")
-        lines[-1] += piece
-    return "\n".join(line.rstrip() for line in lines)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sciprism.arrays import Doubles
-from sciprism.errors import InputError, MissingExtraError
+from sciprism.errors import InputError, import_extra
 from sciprism.evaluation.report.drawings import (
     DARK,
     LIGHT,
@@ -103,10 +103,8 @@ def write_figures(report: Report, folder: Path, costs: Sequence[EncodingCost] = 
 
     Raises InputError where no figure can be drawn, MissingExtraError without matplotlib.
     """
-    try:
+    with import_extra("bench", "a figure"):
         import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError("bench", "a figure") from error
     figures: list[PaperFigure] = []
     left_out: list[str] = []
     for suite in report.suites:

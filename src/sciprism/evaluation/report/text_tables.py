@@ -51,8 +51,8 @@ def fit_table(table: TextTable, width: int) -> Iterator[TextTable]:
     rows = ((name, *(_INTERVAL.sub(r"\1\3\n\2", cell) for cell in cells)) for name, *cells in table.rows)
     stacked = replace(table, rows=tuple(rows))
     names_width = max(width // 4, HEAD_WIDTH)
-    heads = tuple(_break_name(head, HEAD_WIDTH) for head in table.heads)
-    rows = ((_break_name(name, names_width), *cells) for name, *cells in stacked.rows)
+    heads = tuple(break_name(head, HEAD_WIDTH) for head in table.heads)
+    rows = ((break_name(name, names_width), *cells) for name, *cells in stacked.rows)
     broken = replace(table, heads=heads, rows=tuple(rows))
     for form in (table, stacked, broken):
         if sum(_measure(form, width)) <= width + GAP:
@@ -73,7 +73,7 @@ def _measure(table: TextTable, width: int) -> list[int]:
     return [GAP + names_width, *(GAP + max(longest([head], None), longest(cells, "\n")) for head, *cells in columns)]
 
 
-def _break_name(name: str, width: int) -> str:
+def break_name(name: str, width: int) -> str:
     """Return a name with line breaks after spaces, hyphens, slashes and underscores; what is between stays whole."""
     lines = [""]
     for piece in re.split(r"(?<=[-/_ ])", name):
