@@ -271,8 +271,13 @@ def is_locked(path: Path) -> bool:
 
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file's bytes."""
+    return digest_file(path, "sha256")
+
+
+def digest_file(path: Path, kind: str) -> str:
+    """Return a digest of a file's bytes, of a kind that hashlib names."""
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.file_digest(file, kind).hexdigest()
 
 
 def cache_folder() -> Path:

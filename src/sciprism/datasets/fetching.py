@@ -27,6 +27,7 @@ from sciprism.files import (
     append_file,
     create_draft,
     describe_wrong_path,
+    digest_file,
     lock_folder,
     name_os_error,
     place_folder,
@@ -210,7 +211,8 @@ def _download(remote: RemoteObject, file: PublishedFile, place: Path, record: _F
     if wrong := describe_wrong_path(target, binary=True):
         target.unlink()
         raise InputError(f"{remote}: {wrong}")
-    found = find_checksum(target, expected.partition(":")[0] or "sha256")
+    kind = expected.partition(":")[0] or "sha256"
+    found = f"{kind}:{digest_file(target, kind)}"
     if expected and found != expected:
         target.unlink()
         raise InputError(f"{remote}: its checksum is {found}, but {stated} states {expected}; {_CHANGED}")
@@ -250,12 +252,6 @@ def _can_resume(version: ObjectVersion) -> bool:
 
 def _name_version(version: ObjectVersion) -> str:
     return hashlib.sha256(f"{version.size} {version.tag} {version.modified}".encode()).hexdigest()[:8]
-
-
-def find_checksum(path: Path, kind: str) -> str:
-    """Return the checksum of a file, "sha256:..." or of another kind."""
-    with path.open("rb") as file:
-        return f"{kind}:{hashlib.file_digest(file, kind).hexdigest()}"
 
 
 # ---- from downloads to the folder of a data set
