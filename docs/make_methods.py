@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 
 PICTURES = Path(__file__).parent / "pictures"
@@ -59,6 +60,11 @@ class Figure:
             self._draw(f"M{x1 + side:g} {y1:g} H{x2 - side:g}", x2 - side, y2, 0 if side > 0 else 180)
         else:
             self._draw(f"M{x1:g} {y1 - 14:g} L{x2:g} {y2 + 14:g}", x2, y2 + 14, -90)
+
+    def chain(self, *names: str) -> None:
+        """Add straight arrows from each box to the next."""
+        for start, end in pairwise(names):
+            self.arrow(start, end)
 
     def bypass(self, start: str, end: str) -> None:
         """Add an arrow that leaves one box on the left and enters another of the same column there."""
@@ -112,10 +118,7 @@ def _block(figure: Figure, *, attention: bool = False, feed_forward: bool = Fals
     figure.box("add, norm: y", 0, 2.4)
     figure.box("feed-forward: f", 0, 3.7, many=feed_forward)
     figure.box("add, norm", 0, 5.4)
-    for start, end in (("block's input x", "attention"), ("attention", "add, norm: y")):
-        figure.arrow(start, end)
-    figure.arrow("add, norm: y", "feed-forward: f")
-    figure.arrow("feed-forward: f", "add, norm")
+    figure.chain("block's input x", "attention", "add, norm: y", "feed-forward: f", "add, norm")
     figure.bypass("block's input x", "add, norm: y")
     figure.bypass("add, norm: y", "add, norm")
 
@@ -153,8 +156,7 @@ def draw_fusion() -> Figure:
     figure.box("adapter of each", 1, 4.4)
     figure.box("fusion", 1, 5.4, many=True)
     figure.elbow("feed-forward: f", "adapter of each")
-    figure.arrow("adapter of each", "fusion")
-    figure.arrow("fusion", "add, norm")
+    figure.chain("adapter of each", "fusion", "add, norm")
     figure.note("frozen", 2, 4.4)
     return figure
 
@@ -186,10 +188,8 @@ def draw_prefix() -> Figure:
         figure.box(name, 0, row, many=not row)
     for row, name in ((0, "text"), (1.3, "layer n of the text"), (2.6, "layer n + 1 of the text"), (3.8, "vector")):
         figure.box(name, 1.5, row)
-    for start, end in (("instruction", "layer n"), ("layer n", "layer n + 1"), ("text", "layer n of the text")):
-        figure.arrow(start, end)
-    figure.arrow("layer n of the text", "layer n + 1 of the text")
-    figure.arrow("layer n + 1 of the text", "vector")
+    figure.chain("instruction", "layer n", "layer n + 1")
+    figure.chain("text", "layer n of the text", "layer n + 1 of the text", "vector")
     figure.arrow("layer n", "layer n of the text")
     figure.arrow("layer n + 1", "layer n + 1 of the text")
     figure.note("keys, values", 0.93, 1.62)
@@ -210,8 +210,7 @@ def draw_facets() -> Figure:
     for name in ("CLS", "CLS 2", "CLS 3", "title, abstract"):
         figure.arrow(name, "blocks")
     for name in ("map 1", "map 2", "map 3"):
-        figure.arrow("blocks", name)
-        figure.arrow(name, "blocks, maps again")
+        figure.chain("blocks", name, "blocks, maps again")
     figure.arrow("blocks, maps again", "sum: the vector")
     return figure
 
@@ -228,12 +227,8 @@ def draw_prism() -> Figure:
     figure.box("maps above", 1.6, 2.8, many=True)
     figure.box("A s + b, 0 at first", 1.6, 4.2, many=True)
     figure.box("vector of the format", 1.6, 5.6, many=True)
-    for start, end in (("title, abstract", "layer"), ("layer", "layers above"), ("layers above", "mean of the tokens")):
-        figure.arrow(start, end)
-    figure.arrow("format token", "maps of the format")
-    figure.arrow("maps of the format", "maps above")
-    figure.arrow("maps above", "A s + b, 0 at first")
-    figure.arrow("A s + b, 0 at first", "vector of the format")
+    figure.chain("title, abstract", "layer", "layers above", "mean of the tokens")
+    figure.chain("format token", "maps of the format", "maps above", "A s + b, 0 at first", "vector of the format")
     figure.arrow("layer", "maps of the format")
     figure.arrow("layers above", "maps above")
     figure.rise("mean of the tokens", "vector of the format")
