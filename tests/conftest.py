@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import string
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,10 +27,11 @@ hypothesis.settings.load_profile("unhurried")
 @pytest.fixture(autouse=True)
 def torch_threads() -> Iterator[None]:
     """Leave the number of torch's threads as it was: with another one, sums differ in their last bits."""
-    before = sys.modules["torch"].get_num_threads() if "torch" in sys.modules else 1
+    import torch
+
+    before = torch.get_num_threads()
     yield
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(before)
+    torch.set_num_threads(before)
 
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,14 +70,11 @@ class OperationCounter(TorchDispatchMode):
 
 
 @pytest.fixture(autouse=True)
-def _one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compute everything in this thread, which is the one that is counted."""
     for module in (streaming, exact):
         monkeypatch.setattr(module, "map_threads", lambda work, pieces: [work(piece) for piece in pieces])
-    threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def encode(tiny_model: Path) -> OperationCounter:

@@ -106,10 +106,7 @@ def test_vectors_on_two_devices_are_compared_on_the_accelerator():
 @pytest.fixture
 def two_threads():
     """Two threads for torch, whatever OMP_NUM_THREADS says."""
-    before = torch.get_num_threads()
     torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.mark.usefixtures("two_threads")
