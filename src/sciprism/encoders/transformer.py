@@ -281,7 +281,7 @@ class Embeddings(nn.Module):
         return self.dropout(self.norm(x))  # type: ignore[no-any-return]
 
     def add_segment(self, x: Tensor, types: Tensor | None = None) -> Tensor:
-        """Add the embeddings of segments, the first by default, to (..., hidden); a model without them has one."""
+        """Add the segment embeddings, by default of the first segment, to x (..., hidden); a model may have none."""
         if self.segment is None:
             return x
         added: Tensor = self.segment.weight[0] if types is None else self.segment(types)
