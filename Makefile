@@ -9,7 +9,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constr
 
 PYTEST = $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: install run demo test test-slow test-tools test-lowest bench bench-data torture small base small-card figures notebooks style docs reference evidence studies clean
+.PHONY: install run demo test test-slow test-tools test-lowest bench bench-data torture small base small-card figures notebooks style types docs reference evidence studies clean
 
 install: .venv/dev
 
@@ -59,6 +59,8 @@ test-lowest: .venv-lowest/dev
 style: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+types: .venv/dev
 	$(BIN)/mypy
 
 bench: .venv/dev

@@ -56,10 +56,10 @@ def test_output_is_in_logs(tmp_path):
 
 
 def test_the_end_of_the_time_stops_all(tmp_path):
-    command = ["sh", "-c", f"sleep 3; touch {tmp_path}/late"]
+    command = ["sh", "-c", f"sleep 2; touch {tmp_path}/late"]
     jobs = [Job(name, partial(subprocess.run, command), tmp_path / name) for name in ("long", "longer")]
-    assert sorted(Scheduler(1, time.time() + 1).run(jobs, lambda: False)) == ["long", "longer"]
-    time.sleep(3)
+    assert sorted(Scheduler(1, time.time() + 0.5).run(jobs, lambda: False)) == ["long", "longer"]
+    time.sleep(2)
     assert not (tmp_path / "late").exists(), "a process that a job started is stopped too"
 
 

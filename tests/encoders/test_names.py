@@ -40,6 +40,7 @@ def hub(tiny_model, tmp_path):
     server.shutdown()
 
 
+@pytest.mark.slow
 def test_a_model_comes_from_the_hub_once_and_then_from_the_cache(hub, tiny_model):
     asked, run = hub
     script = f"print(Encoder.load('{REPO}', pooling='mean').fingerprint)"

@@ -212,6 +212,7 @@ def test_another_adapter_of_a_hub_by_its_own_name(hub, tmp_path):
     assert encoder.describe()["provenance"]["converted from"] == "some-owner/some-adapter"
 
 
+@pytest.mark.slow
 def test_an_adapter_is_fetched_once_and_its_head_is_not(tmp_path):
     folder = shutil.copytree(FIXTURES / "adapters" / "[RGN]", tmp_path / "mine")
     about = json.loads((folder / "adapter_config.json").read_text())

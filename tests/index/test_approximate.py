@@ -135,6 +135,7 @@ def test_deleted_and_filtered_papers_are_never_found(folder: Path) -> None:
     assert (mask & years)[rows].all() and measure(folder, mask & years) > 0.9
 
 
+@pytest.mark.slow
 def test_killed_at_any_change_of_the_disk_the_former_index_answers(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

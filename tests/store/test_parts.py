@@ -364,6 +364,7 @@ def act_elsewhere(folder: Path, part: PartNumber, beats: int) -> threading.Threa
     return thread
 
 
+@pytest.mark.slow
 def test_without_locks_between_machines_a_counter_decides(
     files: list[Path], parts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

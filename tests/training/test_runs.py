@@ -324,6 +324,7 @@ def test_a_half_way_model_has_a_dev_score_of_its_own(dev_recipe, tmp_path):
     assert "after interpolation or whitening" in notes[-1] and "the untouched model is as good on dev" in notes[-1]
 
 
+@pytest.mark.slow
 def test_a_linear_adapter_reads_each_text_once_and_resumes_the_same(dev_recipe, tmp_path, monkeypatch):
     read, run = [], Transformer.forward
     monkeypatch.setattr(
@@ -466,6 +467,7 @@ def test_sources_of_every_kind_in_one_batch_stopped_and_continued(mixing, weight
     assert not [name for name in weights if "head" in name]
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_step_and_saves(tmp_path, tiny_model, finished):
     path = write_recipe(tmp_path, tiny_model, every=1000)
     run = tmp_path / "run"

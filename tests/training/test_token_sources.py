@@ -141,6 +141,7 @@ def test_the_chain_runs_and_goes_on_where_it_was_stopped(folder):
         assert torch.equal(weight, small.model.state_dict()[name]), name
 
 
+@pytest.mark.slow
 def test_a_teacher_reads_the_texts_of_all_coming_steps_before_the_first(folder):
     kept = []
 

@@ -290,6 +290,7 @@ def evidence(folder):
     return (folder / "page.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_script_draws_records_and_page_from_a_folder_of_results(tmp_path):
     folder = tmp_path / "results" / "scimult"
     base = np.linspace(0, 0.5, 50)

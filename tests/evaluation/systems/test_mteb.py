@@ -107,6 +107,7 @@ def test_mtebs_mock_tasks_run_with_an_ensemble(tiny_model, adapters):
     check_mock_tasks(both)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "format"), [("attention-experts", "search"), ("adapters", "search")])
 def test_mteb_scores_an_exported_folder_as_the_encoder(method, format, tiny_model, tmp_path):
     """A plain one and a module, through mteb's own wrapper, on its mock retrieval."""

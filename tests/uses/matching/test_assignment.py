@@ -202,6 +202,7 @@ def test_bids_change_the_assignment_by_their_weight():
     assert as_lists(solved, 2) == [(1,), (0,)] and solved.values.tolist() == pytest.approx([0.5, 0.45])
 
 
+@pytest.mark.slow
 def test_sampling_has_the_probabilities_of_the_programme():
     """Over seeds, every pair is assigned as often as its probability says, and none more than permitted."""
     rng = np.random.default_rng(6)
