@@ -6,12 +6,11 @@ import json
 import os
 import random
 import re
-import resource
 import shutil
 import signal
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from sciprism.databases.record import read_record
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.new_models import create_encoder
 from sciprism.uses.screening.decisions import read_decisions
-from torture_forks import HUNG, Tally, start, wait
+from torture_forks import CHANGES, HUNG, MEMORY, NEVER, SLOW, Ended, Tally, measure, start, wait
 
 LANDMARKS = Path(__file__).parents[1] / "examples" / "landmarks" / "landmarks.jsonl"
 TIMES = {"seconds", "date", "created", "started", "finished", "time", "written", "command"}
@@ -59,7 +58,11 @@ def without_times(path: Path) -> bytes:
             return {key: prune(each) for key, each in value.items() if key not in TIMES}
         return [prune(each) for each in value] if isinstance(value, list) else value
 
-    return json.dumps(prune(json.loads(content)), sort_keys=True).encode()
+    whole = json.loads(content)
+    pruned = prune(whole)
+    if pruned != whole and isinstance(pruned, dict):
+        pruned.pop("checksum", None)  # of the times, too
+    return json.dumps(pruned, sort_keys=True).encode()
 
 
 def read_database(folder: Path, address: str) -> Files:
@@ -191,57 +194,78 @@ def copy_inputs(inputs: Path, folder: Path) -> Path:
     return folder
 
 
-def run_whole(inputs: Path, folder: Path, command: Command) -> Files:
-    copy_inputs(inputs, folder)
-    status = wait(start(command.words, folder), HUNG)
-    assert status == 0, (command.words, status, (folder / "log.txt").read_text())
-    return command.read(folder / command.output)
+@dataclass(frozen=True)
+class Whole:
+    """A run that was not killed: what it wrote and of how many bytes, what it took, how often it changed the disk."""
+
+    files: Files
+    ended: Ended
+    changes: int
+    size: int
+
+
+def run_whole(work: Path, command: Command) -> Whole:
+    folder = copy_inputs(work / "inputs", work / "trial")  # where killed ones run too, as some files name their folder
+    ended = measure(start(command.words, folder, NEVER), HUNG)
+    assert ended.status == 0, (command.words, ended, (folder / "log.txt").read_text())
+    size = sum(path.stat().st_size for path in (folder / "out").rglob("*") if path.is_file())
+    return Whole(command.read(folder / command.output), ended, int((folder / CHANGES).read_text()), size)
 
 
 def torture_commands(count: int, draw: random.Random, work: Path) -> dict[str, Tally]:
     """Kill each command so many times in all, alternately by time and by changes of the disk, and run it again."""
     tallies = {}
     for name, command in COMMANDS.items():
-        began = count_seconds()
-        runs = [run_whole(work / "inputs", work / f"{name}-{number}", command) for number in range(2)]
-        seconds = (count_seconds() - began) / 2
-        whole = {path: content for path, content in runs[0].items() if runs[1].get(path) == content}
+        one, other = (run_whole(work, command) for _ in range(2))
+        same = {path: content for path, content in one.files.items() if other.files.get(path) == content}
+        whole = replace(one, files=same)
         tally = tallies[name] = Tally()
-        tally.counts["files compared"] = len(whole)
-        tally.counts["files of other bytes in each run"] = len(runs[0]) - len(whole)
-        for number in range(-(-count // len(COMMANDS))):
-            changes = draw.randrange(60) if number % 2 else None
+        tally.counts["files compared"] = len(same)
+        tally.counts["files of other bytes in each run"] = len(one.files) - len(same)
+        wanted = -(-count // len(COMMANDS))
+        for number in range(3 * wanted):  # some end before they are killed
+            if tally.counts["killed"] == wanted:
+                break
             folder = copy_inputs(work / "inputs", work / "trial")
-            status = wait(start(command.words, folder, changes), HUNG if number % 2 else draw.uniform(0, seconds))
-            judge_kill(tally, status, folder, command, whole)
+            changes = draw.randrange(whole.changes) if number % 2 else None
+            seconds = HUNG if number % 2 else draw.uniform(0, whole.ended.seconds)
+            judge_kill(tally, measure(start(command.words, folder, changes), seconds), folder, command, whole)
         print(f"{name:<20} {tally}", flush=True)
     return tallies
 
 
-def count_seconds() -> float:
-    """Return the seconds of the processor that finished commands took."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
-
-
-def judge_kill(tally: Tally, status: int | None, folder: Path, command: Command, whole: Files) -> None:
+def judge_kill(tally: Tally, killed: Ended, folder: Path, command: Command, whole: Whole) -> None:
     """Run a killed command again, and compare its files with those of a whole run."""
-    tally.counts["killed" if status in (None, -signal.SIGKILL) else "ended before the kill"] += 1
+    tally.counts["killed" if killed.status in (None, -signal.SIGKILL) else "ended before the kill"] += 1
     if lost := command.lost(folder):
         tally.add("lost", f"{command.words}: {lost} of what was counted as stored")
-    again = wait(start(command.words, folder), HUNG)
+    again = measure(start(command.words, folder), HUNG)
     log = (folder / "log.txt").read_text(errors="replace")
-    if again is None:
+    compare_use(tally, [killed, again], command, whole)
+    if again.status is None:
         tally.add("hung", command.words)
-    elif again != 0 or "Traceback" in log:
-        tally.add("lost", f"{command.words}: status {again}: {log[-1500:]}")
+    elif again.status != 0 or "Traceback" in log:
+        tally.add("lost", f"{command.words}: status {again.status}: {log[-1500:]}")
     else:
         made = command.read(folder / command.output)
-        other = [path for path, content in whole.items() if made.get(path) != content]
-        left = [path for path in made if path not in whole and ".part" in path]
+        other = [path for path, content in whole.files.items() if made.get(path) != content]
+        left = [path for path in made if path not in whole.files and ".part" in path]
         tally.add("lost" if other else "whole", f"{command.words}: {other} differ" if other else "")
         if left:
             tally.add("left behind", f"{command.words}: {left}")
+
+
+def compare_use(tally: Tally, runs: list[Ended], command: Command, whole: Whole) -> None:
+    """Compare the time and the memory of runs with those of a whole run."""
+    for run in runs:
+        tally.measure("seconds of the processor", run.seconds)
+        tally.measure("MB", run.megabytes)
+        tally.measure("seconds above a whole run", slower := run.seconds - whole.ended.seconds)
+        tally.measure("MB above a whole run", larger := run.megabytes - whole.ended.megabytes)
+        if slower > SLOW:
+            tally.add("slow", f"{command.words}: {slower:.1f} s above a whole run")
+        if larger > MEMORY / (1 << 20):
+            tally.add("large", f"{command.words}: {larger:.0f} MB above a whole run")
 
 
 def fill_disks(count: int, draw: random.Random, work: Path) -> dict[str, Tally]:
@@ -249,20 +273,18 @@ def fill_disks(count: int, draw: random.Random, work: Path) -> dict[str, Tally]:
     tally, place = Tally(), work / "small"
     place.mkdir()
     names = [name for name, each in COMMANDS.items() if each.output.startswith("out") and each.read is read_outputs]
-    inputs = work / "inputs"
-    runs = {name: run_whole(inputs, work / f"{name}-0", COMMANDS[name]) for name in names[: count or 0]}
-    sizes = {name: count_bytes(work / f"{name}-0" / "out") for name in runs}
+    runs = {name: run_whole(work, COMMANDS[name]) for name in names[: count or 0]}
     for number in range(count):
         command = COMMANDS[name := names[number % len(names)]]
-        folder = copy_inputs(inputs, work / "trial")
+        folder = copy_inputs(work / "inputs", work / "trial")
         shutil.rmtree(folder / "out")
         (folder / "out").symlink_to(place)
-        size = draw.randrange(4096, 4096 + 2 * sizes[name])
+        size = draw.randrange(4096, 4096 + 2 * runs[name].size)
         if mount(place, f"size={size}"):
             tally.counts["skipped, no right to mount"] += 1
             continue
         try:
-            fill_disk(tally, command, folder, place, size, runs[name])
+            fill_disk(tally, command, folder, place, size, runs[name].files)
         finally:
             subprocess.run(["umount", str(place)], check=False)
     print(f"{'full disks':<20} {tally}", flush=True)
@@ -283,10 +305,6 @@ def fill_disk(tally: Tally, command: Command, folder: Path, place: Path, size: i
     made = read_outputs(place / command.output[4:])
     missing = [path for path in whole if path not in made]
     tally.add("lost" if status or missing else "whole", f"{command.words}: {missing}" if status or missing else "")
-
-
-def count_bytes(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def mount(place: Path, options: str) -> int:

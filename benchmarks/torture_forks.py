@@ -57,15 +57,18 @@ class Tally:
         return ", ".join(f"{count:,} {name}" for name, count in (self.counts | self.most).items())
 
 
-def kill_at_change(number: int, folder: Path) -> None:
-    """Let this process kill itself before its n-th change of the disk below a folder, or of a database."""
-    left = number
+def kill_at_change(number: int, folder: Path) -> Callable[[], int]:
+    """Let this process kill itself before its n-th change of the disk below a folder, or of a database.
+
+    Returns a function that returns how many changes were made.
+    """
+    made = 0
 
     def count() -> None:
-        nonlocal left
-        left -= 1
-        if left < 0:
+        nonlocal made
+        if made >= number:
             os.kill(os.getpid(), signal.SIGKILL)
+        made += 1
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event not in EVENTS or not str(arguments[0]).startswith((str(folder), "out", "collection", "work")):
@@ -85,28 +88,43 @@ def kill_at_change(number: int, folder: Path) -> None:
         for name in WRITES if isinstance(kind, type) and hasattr(kind, "upsert") else ():
             setattr(kind, name, counted(getattr(kind, name)))
     sys.addaudithook(hook)
+    return lambda: made
 
 
 DATABASES = ("sciprism.databases.qdrant", "sciprism.databases.milvus")
+CHANGES = "changes.txt"
+NEVER = 1 << 60  # changes, which no command makes
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a process ended: its exit status, None for one that was killed; seconds of the processor and peak MB."""
+
+    status: int | None
+    seconds: float
+    megabytes: float
 
 
 def start(words: str, folder: Path, changes: int | None = None) -> int:
-    """Fork a process that runs a command in a folder; its messages are appended to log.txt, keys.txt is its input."""
+    """Fork a process that runs a command in a folder; its messages are appended to log.txt, keys.txt is its input.
+
+    Its data sets are those of the folder, not those of this machine. changes: how many it may make; where it ends
+    before, CHANGES holds how many it made.
+    """
     if pid := os.fork():
         return pid
     status = 1
     try:
         os.setpgid(0, 0)  # with what it starts, so that a kill reaches all
         os.chdir(folder)
-        os.environ["SCIPRISM_CACHE"] = str(folder / "cache")
+        os.environ |= {"SCIPRISM_CACHE": str(folder / "cache"), "SCIPRISM_DATA": str(folder / "data")}
         log = os.open("log.txt", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.dup2(os.open("keys.txt" if Path("keys.txt").exists() else os.devnull, os.O_RDONLY), 0)
         sys.stdin = os.fdopen(0, closefd=False)
         sys.argv = ["sciprism", *words.split()]
-        if changes is not None:
-            kill_at_change(changes, folder)
+        counted = kill_at_change(changes, folder) if changes is not None else lambda: 0
         try:
             run_command()
             status = 0
@@ -114,6 +132,7 @@ def start(words: str, folder: Path, changes: int | None = None) -> int:
             status = stop.code if isinstance(stop.code, int) else bool(stop.code)
         except BaseException:  # noqa: BLE001 - of the command, which must not raise any
             traceback.print_exc()
+        Path(CHANGES).write_text(str(counted()))
     finally:
         with suppress(Exception):
             sys.stdout.flush()
@@ -122,21 +141,27 @@ def start(words: str, folder: Path, changes: int | None = None) -> int:
 
 
 def wait(pid: int, seconds: float) -> int | None:
-    """Return the exit status, or None for a process that was killed after so many seconds of the processor.
+    """Return the exit status, or None for a process that was killed after so many seconds of the processor."""
+    return measure(pid, seconds).status
+
+
+def measure(pid: int, seconds: float) -> Ended:
+    """Wait for a process and what it started; it is killed after so many seconds of the processor.
 
     Other work on the machine makes no difference; a process that waits for long is killed too.
     """
-    end = time.monotonic() + PATIENCE * HUNG
-    while time.monotonic() < end and read_seconds(pid) < seconds:
-        done, found = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(found)
+    end, killed = time.monotonic() + PATIENCE * HUNG, False
+    while not (done := os.wait4(pid, os.WNOHANG))[0]:
+        if time.monotonic() > end or read_seconds(pid) >= seconds:
+            for kill in (os.killpg, os.kill):  # a process that has not made its group yet, too
+                with suppress(ProcessLookupError):
+                    kill(pid, signal.SIGKILL)
+            done, killed = os.wait4(pid, 0), True
+            break
         time.sleep(0.002)
-    for kill in (os.killpg, os.kill):  # a process that has not made its group yet, too
-        with suppress(ProcessLookupError):
-            kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    return None
+    usage = done[2]
+    status = None if killed else os.waitstatus_to_exitcode(done[1])
+    return Ended(status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
 def read_seconds(pid: int) -> float:
