@@ -20,6 +20,7 @@ import speed_table
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
 
+import numbers_in_pages  # noqa: E402
 from make_reference import list_commands  # noqa: E402
 
 COMMANDS = list_commands()
@@ -190,6 +191,47 @@ def test_links_between_documents_exist():
             assert "://" in link or target.exists(), f"{page.name}: {link}"
             if anchor and "://" not in link and target.suffix == ".md":
                 assert anchor in list_anchors(target), f"{page.name}: {link}"
+
+
+def test_numbers_in_documents_are_those_of_their_result_files():
+    pages, changes = numbers_in_pages.fill_pages()
+    assert not changes, "run make numbers"
+    assert ROOT / "README.md" in pages
+
+
+@pytest.mark.parametrize(
+    ("shown", "value", "written"),
+    [
+        ("1.40", 1.395, "1.40"),  # halves go up, whatever their binary form
+        ("+0.6", -0.04, "-0.0"),
+        ("0.0", -0.04, "0.0"),
+        (".927", 0.9265, ".927"),
+        ("-.1", -0.26, "-.3"),
+        ("985", 10_040.2, "10,040"),
+    ],
+)
+def test_a_new_number_is_written_as_the_former_one(shown, value, written):
+    assert numbers_in_pages.write_like(shown, value) == written
+
+
+def test_a_number_is_looked_up_in_records_and_tables(tmp_path, monkeypatch):
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "a.json").write_text(
+        '{"runs": [{"n": 1, "s": [3, 1, 2]}, {"n": 2, "s/t": {"low": 1, "up": 4}}]}'
+    )
+    (tmp_path / "results" / "b.md").write_text("|  | x |\n| --- | --: |\n| all | 51.47 \\[50.9, 52.2\\] |\n")
+    monkeypatch.setattr(numbers_in_pages, "ROOT", tmp_path)
+    numbers_in_pages.read_results.cache_clear()
+    values = ["n=1/s", "n=1/s/0", *numbers_in_pages.expand("n=2/s~1t/{low,up} * 100"), "n=1/n / n=2/n", "b.md#all/x/1"]
+    text = "{} {} of {} to {}: {},\n{}"
+    place = numbers_in_pages.Place("page.md", text, values, "a.json#/runs")
+    page, changes = numbers_in_pages.fill_page("Of 1 to 2: 9 9\nof 1 to 1: 0.1, 0.1", [place])
+    assert page == "Of 1 to 2: 2 3\nof 100 to 400: 0.5, 50.9" and len(changes) == 6
+    with pytest.raises(SystemExit, match="2 times, not once, the text"):
+        numbers_in_pages.fill_page(f"{page} {page}", [place])
+    with pytest.raises(SystemExit, match="has no 'n=3'"):
+        place._replace(values=["n=3/n"] * 6).compute("n=3/n")
+    numbers_in_pages.read_results.cache_clear()
 
 
 def test_the_table_of_speeds_is_what_the_result_files_say():
