@@ -22,7 +22,8 @@ from sciprism.papers.cleaning import (
 @pytest.mark.parametrize(
     ("text", "clean"),
     [
-        ("H<sub>2</sub>O at 10<sup>3</sup> K", "H2O at 103 K"),
+        ("H<sub>2</sub>O at 10<sup>3</sup> K", "H2O at 10³ K"),
+        ("10<jats:sup>\u22126</jats:sup> m<sup>2</sup> of <sup>13</sup>C", "10⁻⁶ m2 of 13C"),
         ("<jats:p>One</jats:p><jats:p>Two</jats:p>", "One Two"),
         ("<i>E. coli</i> and <b class='x'>bold</b><br/>next", "E. coli and bold next"),
         ("a < b and c > d, p<0.05", "a < b and c > d, p<0.05"),

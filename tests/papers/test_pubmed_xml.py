@@ -94,6 +94,11 @@ def test_vernacular_title_and_other_doi(file: Path):
     assert paper == Paper(id="1", title="Über Tang", ids={"pmid": "1", "doi": "10.1/x"})
 
 
+def test_a_power_is_not_read_as_a_number(file: Path):
+    title = "<ArticleTitle>From <b>10<sup>6</sup></b> cells, <i>E<sub>2</sub></i>, <sup>13</sup>C</ArticleTitle>"
+    assert read(file, articles(article(title)))[0].title == "From 10⁶ cells, E2, 13C"
+
+
 def test_fault_comes_after_the_articles_before_it(file: Path):
     good = [article(f"<ArticleTitle>Paper {n}</ArticleTitle>", n) + "\n" for n in range(300)]
     broken = articles(*good, article("<ArticleTitle>A <i>broken</b> one</ArticleTitle>"), *good)

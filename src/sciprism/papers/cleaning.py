@@ -42,6 +42,11 @@ _HIDDEN = re.compile(
     r"|<!--(?:(?!<!--).)*?-->|<!\[CDATA\[|\]\]>",
     re.IGNORECASE | re.DOTALL,
 )
+# 10<sup>6</sup> without its tags would be the number 106.
+_POWER = re.compile(r"(?<=\d)<(?:jats:)?sup>\s*([+\u2212\u2013-]?\d{1,3})\s*</(?:jats:)?sup>", re.IGNORECASE)
+_RAISED = str.maketrans(
+    "0123456789+-\u2212\u2013", "\u2070\xb9\xb2\xb3\u2074\u2075\u2076\u2077\u2078\u2079\u207a\u207b\u207b\u207b"
+)
 _MATHML = re.compile(r"math|m(?:row|i|n|o|text|frac|s?sub|sup|subsup|sqrt|over|under|fenced|stack|style|space)")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 # Control characters (not white space), soft hyphens, zero-width spaces, lone surrogates.
@@ -136,17 +141,22 @@ _MARKUP = re.compile(r"[\\{}~$]|--|``|''")
 
 
 def clean_text(text: str) -> str:
-    """Return `text` without tags, entities, invisible characters and extra space, in Unicode NFC."""
+    """Return `text` without tags, entities, invisible characters and extra space, in NFC; powers stay raised."""
     for _ in range(_PASSES):
         before = text
         if "<" in text:
-            closed = frozenset(_CLOSING.findall(text := _HIDDEN.sub("", text)))
+            closed = frozenset(_CLOSING.findall(text := raise_powers(_HIDDEN.sub("", text))))
             text = _TAG.sub(partial(_replace_tag, closed=closed), text)
         if "&" in text:
             text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
         if text == before:
             break
     return clean_name(text)
+
+
+def raise_powers(text: str) -> str:
+    """Return `text` with 10<sup>6</sup> as 10⁶."""
+    return _POWER.sub(lambda power: power[1].translate(_RAISED), text)
 
 
 def clean_name(text: str) -> str:

@@ -10,6 +10,7 @@ from xml.etree.ElementTree import Element, ParseError
 
 from sciprism.errors import InputError
 from sciprism.limits import describe_excess, limit
+from sciprism.papers.cleaning import raise_powers
 from sciprism.papers.encodings import check_encoding
 from sciprism.papers.input_file import BadRecord, InputFile
 
@@ -104,7 +105,26 @@ class _TextStream:
 def text_of(element: Element | None, path: str = "") -> str:
     """Return all text in the first match of `path`, inner tags included, with single spaces."""
     match = element.find(path) if element is not None and path else element
-    return "" if match is None else " ".join("".join(match.itertext()).split())
+    if match is None:
+        return ""
+    if match.find(".//sup") is None:
+        return " ".join("".join(match.itertext()).split())
+    text = raise_powers("".join(_iterate_texts(match)))
+    return " ".join(text.replace("<sup>", "").replace("</sup>", "").split())
+
+
+def _iterate_texts(element: Element) -> Iterator[str]:
+    """Yield all text in an element, with the tags of superscripts."""
+    left: list[Element | str] = [element]
+    while left:
+        node = left.pop()
+        if isinstance(node, str):
+            yield node
+            continue
+        yield from ("<sup>" if node.tag == "sup" else "", node.text or "")
+        left.append("</sup>" if node.tag == "sup" else "")
+        for child in reversed(node):
+            left += [child.tail or "", child]
 
 
 def texts_of(element: Element, path: str) -> tuple[str, ...]:
