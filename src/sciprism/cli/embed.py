@@ -269,8 +269,9 @@ def _report(output: Path, report: FilesReport, as_json: bool) -> None:
     total = (
         stored.read + merged + report.duplicates + read.skipped_count + abstracts.skipped + report.outdated + deletions
     )
+    noun = "record" if report.outdated + deletions else "paper"
     echo(
-        f"read {total:,} {'records' if report.outdated + deletions else 'papers'}: {join_counts(counts) or 'none'}\n"
+        f"read {total:,} {noun}{'s' * (total != 1)}: {join_counts(counts) or 'none'}\n"
         f"{output} holds {join_counts(held) or 'no papers'}"
     )
 

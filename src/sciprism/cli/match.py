@@ -122,13 +122,12 @@ def _print(matching: Matching, written: dict[str, str], as_json: bool) -> None:
 def _print_facts(matching: Matching, written: dict[str, str]) -> None:
     audit = matching.audit
     counts, result = audit["counts"], audit["result"]
-    loads, versions = result["reviewers by load"], counts.get("papers listed in several versions")
+    versions = counts.get("papers listed in several versions")
     ignored_bids, title_only = counts["bids above 0 on forbidden pairs"], counts["submissions without abstract"]
     share = result.get("share of the highest sum")
     facts = {
         "submissions": f"{counts['submissions']:,}",
-        "reviewers": f"{counts['reviewers']:,}; with submissions: "
-        + ", ".join(f"{n} with {load}" for load, n in loads.items()),
+        "reviewers": f"{counts['reviewers']:,}",
         "loads": _describe_loads(audit),
         "conflicts": ", ".join(f"{kind} {count:,}" for kind, count in audit["conflicts"].items()) or "none",
         "not checked": "\n".join(
