@@ -12,6 +12,7 @@ LIMITS = {
     "ratio": (250, "times the packed bytes, in 16 MB of what is unpacked"),
     "line": (1 << 26, "characters in a line"),
     "blank": (1 << 20, "blank lines after each other"),
+    "unusable": (1 << 16, "records that cannot be used after each other"),
     "record": (1 << 26, "characters in a record"),
     "field": (1 << 24, "characters in a field"),
     "cells": (100_000_000, "cells in a sheet"),

@@ -20,7 +20,7 @@ from sciprism.papers.bibliographic_fields import find_noted_ids, split_keywords,
 from sciprism.papers.cleaning import clean_paper, clean_text, decode_latex, normalize_doi, normalize_unicode
 from sciprism.papers.identity import identify
 from sciprism.papers.printed_values import parse_printed_list
-from sciprism.papers.read import read_papers
+from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.readers.annif import is_annif_object
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
@@ -145,6 +145,28 @@ def test_blank_lines_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("SCIPRISM_LIMITS", "blank=1000")
     with pytest.raises(InputError, match=r"a\.ris\.gz, line 1004: more than 1,000 blank lines after each other"):
         list(read_papers(path))
+
+
+UNUSABLE = {"a.enw": "%0 \n", "a.ris": "TY  - JOUR\n", "a.nbib": "PMID- 1\n", "a.bib": "@misc{a,}\n", "a.csv": "a,\n"}
+
+
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_unusable_records_have_a_limit(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A packed file of them is small, and each takes its time; those between papers are counted."""
+    path, text = tmp_path / name, "id,title\n" * (name == "a.csv") + UNUSABLE[name] * 40
+    path.write_text(text)
+    monkeypatch.setenv("SCIPRISM_LIMITS", "unusable=40")
+    report = ReadReport()
+    assert not list(read_papers(path, skip_bad=True, report=report)) and report.skipped_count == 40
+    monkeypatch.setenv("SCIPRISM_LIMITS", "unusable=39")
+    with pytest.raises(InputError, match=rf"{path.name}, record 40.*: more than 39 records that cannot be used after "):
+        list(read_papers(path, skip_bad=True))
+
+
+def test_unusable_records_are_counted_from_the_last_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.enw").write_text("%0 A\n%T b\n".join(["%0 \n" * 30] * 3))
+    monkeypatch.setenv("SCIPRISM_LIMITS", "unusable=30")
+    assert len(list(read_papers(tmp_path / "a.enw", skip_bad=True))) == 2
 
 
 def test_few_headers_are_compared_with_a_name(tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from sciprism.errors import GuessedEncodingWarning, InputError, UnreadSheetsWarning
+from sciprism.limits import describe_excess, limit
 from sciprism.papers.bibliographic_fields import find_year
 from sciprism.papers.cleaning import clean_id, clean_label, clean_name, clean_paper
 from sciprism.papers.division import InputShare
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from sciprism.papers.readers.registry import FileFormat
 
 Record = TypeVar("Record", Paper, Label)
+Finished: TypeAlias = Record | Deletion | BadRecord
 
 MAX_DETAILED = 1000  # skipped records that are kept with their reasons; all are counted
 _XML_ROOT = re.compile(r"\s*(?:<[?!][^>]*>\s*)*<([A-Za-z_][\w:.-]*)[\s/>]")
@@ -209,9 +211,8 @@ class _RecordStream(Generic[Record]):
                 yield from self._read_file(file, name)
 
     def _is_readable(self, file: InputFile) -> bool:
-        """Say whether a file of a folder holds records: a README.md that quotes one does not."""
+        """Say whether a file of a folder holds records: a README.md that quotes one does not; nor macOS's "._a.bib"."""
         by_suffix: dict[str, int] = self._list_by_suffix(file)
-        # Hidden files belong to the system: macOS writes a "._refs.bib" for each refs.bib.
         if file.name.startswith(".") or not (by_suffix or file.name.endswith(".txt")):
             return False
         if _is_empty(file):
@@ -240,12 +241,7 @@ class _RecordStream(Generic[Record]):
         columns = _read_folder_columns(file)
         file.wanted = partial(self.share.reads_record, counts.path) if self.share else None
         try:
-            items = self.formats[counts.format].read(file, self.options)
-            for number, item in enumerate(items, 1):
-                if file.wanted and not file.wanted(number):
-                    continue
-                place = Place(counts.path, number, file.record_line, file.record_version)
-                record = item if isinstance(item, BadRecord) else self._finish(item, prefix, place, file.deletes)
+            for number, record in self._finish_all(file, counts, prefix):  # noqa: B007 - the last is the count
                 if isinstance(record, BadRecord):
                     self._skip(counts, record.number, record.line, record.reason)
                     continue
@@ -260,18 +256,30 @@ class _RecordStream(Generic[Record]):
         if not number and not file.deletes:
             self._skip(counts, None, None, f"no record in it, read as {counts.format}")
         elif file.listed_records not in (None, number):
-            reason = f"{number:,} records, but {file.listed_records:,} in the manifest; fetch both again"
-            self._skip(counts, None, None, reason)
+            listed = f"{file.listed_records:,} in the manifest"
+            self._skip(counts, None, None, f"{number:,} records, but {listed}; fetch both again")
 
-    def _finish(
-        self, item: Record | Deletion, prefix: str, place: Place, deletes: bool
-    ) -> Record | Deletion | BadRecord:
+    def _finish_all(self, file: InputFile, counts: FileReport, prefix: str) -> Iterator[tuple[int, Finished[Record]]]:
+        """Yield number and record of each that is wanted. Raises InputError after too many unusable ones in a row."""
+        unusable, most = 0, limit("unusable")
+        for number, item in enumerate(self.formats[counts.format].read(file, self.options), 1):
+            if file.wanted and not file.wanted(number):
+                continue
+            place = Place(counts.path, number, file.record_line, file.record_version)
+            record = item if isinstance(item, BadRecord) else self._finish(item, prefix, place, file.deletes)
+            unusable = unusable + 1 if isinstance(record, BadRecord) else 0
+            if unusable > most:
+                raise InputError(f"{place}: {describe_excess('unusable')}")
+            yield number, record
+
+    def _finish(self, item: Record | Deletion, prefix: str, place: Place, deletes: bool) -> Finished[Record]:
         """Clean a record, and put what precedes ids before the id of its file; an unusable one is a BadRecord."""
-        # An empty one is derived, from the DOI for instance.
-        id = clean_name(item.id) if isinstance(item, Label) else clean_id(item.id)
+        if isinstance(item, Paper) and not deletes and not (item.title or item.abstract):  # many are soon skipped
+            return BadRecord(place.record or 0, place.line, "no title and no abstract")
+        id = clean_name(item.id) if isinstance(item, Label) else clean_id(item.id)  # "" is derived, as from the DOI
         if deletes or isinstance(item, Deletion):
-            deletion = Deletion(prefix + id, place)
-            return deletion if id else BadRecord(place.record or 0, place.line, "a deletion without id")
+            unnamed = BadRecord(place.record or 0, place.line, "a deletion without id")
+            return Deletion(prefix + id, place) if id else unnamed
         record = self.clean(item)
         if isinstance(record, Paper):
             fault = "" if record.title or record.abstract else "no title and no abstract"
@@ -327,8 +335,7 @@ class _RecordStream(Generic[Record]):
         """Return what the file is that holds no records; a binary one may be of a format that recognizes it."""
         if _is_empty(file):
             return "the file is empty"
-        wrong = file.wrong_kind(binary=False)
-        if not wrong:
+        if not (wrong := file.wrong_kind(binary=False)):
             return ""
         names = [self.reader] if self.reader else self._list_by_suffix(file)
         has_parts = any(self.formats[name].reads_parts for name in names)

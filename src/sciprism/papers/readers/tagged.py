@@ -37,12 +37,12 @@ class _Syntax:
     ends_at_empty_line: bool = False
 
 
-def _read_fields(file: InputFile, syntax: _Syntax) -> Iterator[Fields]:
-    """Yield the fields of each record; lines of no record are counted."""
+def _build_papers(file: InputFile, syntax: _Syntax, build: Callable[[Fields], Paper]) -> Iterator[Paper]:
+    """Yield what `build` makes of the fields of each record; lines of no record are counted."""
     for block in _read_blocks(file, syntax):
         fields = {tag: [" ".join(lines).strip() for lines in values] for tag, values in block.items()}
         if syntax.first in fields or not fields.keys().isdisjoint(syntax.titles):
-            yield fields
+            yield build(fields) if any(map(any, fields.values())) else Paper(id="")
         else:
             file.omitted[_OTHER_LINE] += sum(map(len, fields.values()))
 
@@ -121,7 +121,7 @@ def _is_ris(head: str) -> bool:
 def read_ris(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each TY to the next or to ER; lines outside of records are counted."""
     syntax = _Syntax(_RisTags().match, _extend_ris, "TY", _TITLES, _RIS_END)
-    return map(_build_ris_paper, _read_fields(file, syntax))
+    return _build_papers(file, syntax, _build_ris_paper)
 
 
 @dataclass(slots=True)
@@ -222,7 +222,7 @@ _ENW_LINES, _ENW_PARAGRAPHS = ("A", "E", "Y", "K"), ("X", "Z")  # lines of the f
 def read_enw(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each %0 to the next; without %0, records end at empty lines."""
     syntax = _Syntax(_ENW_LINE.match, _extend_enw, "0", ("T", "!", "B"), ends_at_empty_line=True)
-    return map(_build_enw_paper, _read_fields(file, syntax))
+    return _build_papers(file, syntax, _build_enw_paper)
 
 
 def _extend_enw(tag: str, values: Lines, line: str) -> bool:
@@ -285,7 +285,7 @@ _CITATION = re.compile(r"^PMID ?- ?\d", re.MULTILINE)
 def read_nbib(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each PMID to the next; the id is the PMID."""
     syntax = _Syntax(_limit_tags(_NbibTags().match, _NBIB_NAMES, file), _extend_nbib, "PMID", _NBIB_TITLES)
-    return map(_build_nbib_paper, _read_fields(file, syntax))
+    return _build_papers(file, syntax, _build_nbib_paper)
 
 
 @dataclass(slots=True)
@@ -365,7 +365,7 @@ def read_web_of_science(file: InputFile, options: ReadOptions) -> Iterator[Paper
     """Yield one paper from each PT to the next or to ER; the id is Web of Science's own."""
     outside = ("ER", "FN", "VR", "EF")  # the end of a record, and tags of the file
     syntax = _Syntax(_limit_tags(_WOS_LINE.match, _WOS_NAMES, file), _extend_wos, "PT", ("TI",), outside)
-    return map(_build_wos_paper, _read_fields(file, syntax))
+    return _build_papers(file, syntax, _build_wos_paper)
 
 
 def _extend_wos(tag: str, values: Lines, line: str) -> bool:
