@@ -23,7 +23,7 @@ from sciprism.databases.record import read_record
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.new_models import create_encoder
 from sciprism.uses.screening.decisions import read_decisions
-from torture_forks import CHANGES, HUNG, MEMORY, NEVER, SLOW, Ended, Tally, measure, start, wait
+from torture_forks import HUNG, MEMORY, NEVER, SLOW, USE, Ended, Tally, import_all, measure, start, wait
 
 LANDMARKS = Path(__file__).parents[1] / "examples" / "landmarks" / "landmarks.jsonl"
 TIMES = {"seconds", "date", "created", "started", "finished", "time", "written", "command"}
@@ -208,15 +208,17 @@ def run_whole(work: Path, command: Command) -> Whole:
     folder = copy_inputs(work / "inputs", work / "trial")  # where killed ones run too, as some files name their folder
     ended = measure(start(command.words, folder, NEVER), HUNG)
     assert ended.status == 0, (command.words, ended, (folder / "log.txt").read_text())
+    use = json.loads((folder / USE).read_text())
+    import_all(use["modules"])
     size = sum(path.stat().st_size for path in (folder / "out").rglob("*") if path.is_file())
-    return Whole(command.read(folder / command.output), ended, int((folder / CHANGES).read_text()), size)
+    return Whole(command.read(folder / command.output), ended, use["changes"], size)
 
 
 def torture_commands(count: int, draw: random.Random, work: Path) -> dict[str, Tally]:
     """Kill each command so many times in all, alternately by time and by changes of the disk, and run it again."""
     tallies = {}
     for name, command in COMMANDS.items():
-        one, other = (run_whole(work, command) for _ in range(2))
+        _, one, other = (run_whole(work, command) for _ in range(3))  # the first one imports
         same = {path: content for path, content in one.files.items() if other.files.get(path) == content}
         whole = replace(one, files=same)
         tally = tallies[name] = Tally()
@@ -259,7 +261,6 @@ def compare_use(tally: Tally, runs: list[Ended], command: Command, whole: Whole)
     """Compare the time and the memory of runs with those of a whole run."""
     for run in runs:
         tally.measure("seconds of the processor", run.seconds)
-        tally.measure("MB", run.megabytes)
         tally.measure("seconds above a whole run", slower := run.seconds - whole.ended.seconds)
         tally.measure("MB above a whole run", larger := run.megabytes - whole.ended.megabytes)
         if slower > SLOW:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import resource
@@ -92,7 +93,7 @@ def kill_at_change(number: int, folder: Path) -> Callable[[], int]:
 
 
 DATABASES = ("sciprism.databases.qdrant", "sciprism.databases.milvus")
-CHANGES = "changes.txt"
+USE = "use.json"
 NEVER = 1 << 60  # changes, which no command makes
 
 
@@ -109,7 +110,7 @@ def start(words: str, folder: Path, changes: int | None = None) -> int:
     """Fork a process that runs a command in a folder; its messages are appended to log.txt, keys.txt is its input.
 
     Its data sets are those of the folder, not those of this machine. changes: how many it may make; where it ends
-    before, CHANGES holds how many it made.
+    before, USE holds how many it made, and the modules that it imported.
     """
     if pid := os.fork():
         return pid
@@ -132,12 +133,19 @@ def start(words: str, folder: Path, changes: int | None = None) -> int:
             status = stop.code if isinstance(stop.code, int) else bool(stop.code)
         except BaseException:  # noqa: BLE001 - of the command, which must not raise any
             traceback.print_exc()
-        Path(CHANGES).write_text(str(counted()))
+        Path(USE).write_text(json.dumps({"changes": counted(), "modules": [*sys.modules]}))
     finally:
         with suppress(Exception):
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(status)
+
+
+def import_all(names: list[str]) -> None:
+    """Import what a command imported, so that the next forks have it: a kill then falls into their work."""
+    for name in names:
+        with suppress(Exception):  # of a module that another one imports in its own way
+            importlib.import_module(name)
 
 
 def wait(pid: int, seconds: float) -> int | None:

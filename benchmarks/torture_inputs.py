@@ -28,6 +28,7 @@ from torture_forks import HUNG, MEMORY, PATIENCE, SLOW, Tally, run_apart
 
 SAMPLES = Path(__file__).parents[1] / "tests" / "papers" / "samples"
 BATCH = 500  # changed files that one fork reads
+PAPER = 0.0003  # seconds that each paper of a packed file may take, as 2 MB may hold half a million
 SIZE = 1 << 17  # bytes of a repeated text; of a packed one 16 times as many
 SUFFIXES = ("ris", "bib", "nbib", "enw", "csv", "tsv", "json", "jsonl", "xml", "rdf", "txt")
 TOKENS = [b"\x00", b"\xff", b'"', b"\\", b"{", b"}", b"[", b"]", b"<", b">", b"&", b"\n", b"\r\n", b"@", b"  - ", b","]
@@ -103,7 +104,10 @@ def fuzz_some(sample: Path, name: str, seed: float, wanted: int, work: Path) -> 
 
 
 def read_or_refuse(tally: Tally, path: Path, reader: str | None, slow: float = SLOW) -> ReadReport:
-    """Read a file; count how it ended, and keep one that ended otherwise than it may."""
+    """Read a file; count how it ended, and keep one that ended otherwise than it may.
+
+    slow: the seconds after which it is stopped; it may take `SLOW`, and `PAPER` for each paper.
+    """
     report, began = ReadReport(), time.process_time()
     try:
         with alarm(slow):
@@ -118,7 +122,10 @@ def read_or_refuse(tally: Tally, path: Path, reader: str | None, slow: float = S
         kept = path.with_name(f"fault-{len(tally.faults)}-{path.name}")
         shutil.copy(path, kept)
         tally.add("hung" if isinstance(error, TimeoutError) else "exception", f"{kept}: {reader}: {error!r}")
-    tally.measure("seconds of a file" if slow == SLOW else "seconds of a packed file", time.process_time() - began)
+    seconds = time.process_time() - began
+    tally.measure("seconds of a file" if slow == SLOW else "seconds of a packed file", seconds)
+    if seconds > SLOW + PAPER * report.papers:
+        tally.add("slow", f"{path.name}, {report.papers} papers: {path.read_bytes()[-200:]!r}")
     return report
 
 
