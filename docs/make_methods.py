@@ -1,4 +1,4 @@
-"""Draw the figures of docs/concepts/methods.md: what each method changes in a block or before it: `make reference`.
+"""Draw the figures of docs/concepts: what a method changes in a block or before it, probes, marks: `make reference`.
 
 A figure is boxes and arrows on a grid. What the backbone has is outlined; what the method adds is filled and has a
 thick border, so that grey is enough. Colours are those of the page, light and dark alike.
@@ -6,10 +6,13 @@ thick border, so that grey is enough. Colours are those of the page, light and d
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from html import escape
 from itertools import pairwise
 from pathlib import Path
+
+from numbers_in_pages import NUMBER, read_results
 
 PICTURES = Path(__file__).parent / "pictures"
 WIDE, HIGH = 184, 44
@@ -94,6 +97,13 @@ class Figure:
         x = column * WIDE + 10
         self.right = max(self.right, x + 6.6 * len(text))
         self.parts.append(f'<text class="side" x="{x:g}" y="{-row * HIGH + 4:g}">{escape(text)}</text>')
+
+    def interval(self, low: float, value: float, high: float, column: float, row: float) -> None:
+        """Add a difference with its interval, 16 pixels a point, on an axis whose 0 is at the column."""
+        x, y = column * WIDE + 10, -row * HIGH
+        box = f'x="{x + 16 * low:g}" y="{y - 5:g}" width="{16 * (high - low):g}" height="10" rx="5"'
+        self.parts.append(f'<rect class="many" {box}/><circle class="head" cx="{x + 16 * value:g}" cy="{y:g}" r="4"/>')
+        self.top = min(self.top, y - 30)
 
     def build(self) -> str:
         """Return the figure as SVG."""
@@ -236,21 +246,70 @@ def draw_prism() -> Figure:
     return figure
 
 
+def draw_probe() -> Figure:
+    """Return the figure of a probe."""
+    figure = Figure(
+        "A probe: a linear model is fitted to a frozen encoder's vectors, and scored on vectors of test papers"
+    )
+    figure.box("training papers", 0, 0)
+    figure.box("encoder, frozen", 0, 1.3)
+    figure.box("vectors x, targets y", 0, 2.6)
+    figure.box("w for each C, 3 folds", 0, 3.9, new=True)
+    figure.box("w of the best C", 0, 5.2, new=True)
+    figure.box("test papers", 1.6, 0)
+    figure.box("the same encoder", 1.6, 1.3)
+    figure.box("vectors of the test", 1.6, 2.6)
+    figure.box("predictions w · x", 1.6, 5.2, new=True)
+    figure.box("score", 1.6, 6.4)
+    figure.chain(
+        "training papers", "encoder, frozen", "vectors x, targets y", "w for each C, 3 folds", "w of the best C"
+    )
+    figure.chain("test papers", "the same encoder", "vectors of the test", "predictions w · x", "score")
+    figure.arrow("w of the best C", "predictions w · x")
+    return figure
+
+
+MARKED = {
+    "coarse": "**  excludes 0, after Holm's correction too",
+    "arxiv-field f1\\_macro": "*  excludes 0, not after the correction",
+    "cranfield ndcg@10": "no mark: includes 0, the order is open",
+    "ohsumed f1\\_macro": "*  excludes 0: sciprism-small is worse",
+}
+"""Rows of results/small/open.md, an example of each mark."""
+
+
+def draw_marks() -> Figure:
+    """Return the figure of the marks of differences, by four that were measured."""
+    figure = Figure("Differences of two systems with 95% intervals, and the marks that follow from them")
+    rows = [row for row in read_results("small/open.md") if row.get("sciprism-small", "")[:1] in "+-"]
+    found = {next(iter(row.values())): row["sciprism-small"].replace("\\", "") for row in rows}
+    figure.parts.append(f'<path stroke-dasharray="4 3" d="M{1.3 * WIDE + 10:g} 20V{-4 * HIGH + 10:g}"/>')
+    for place, (name, meaning) in enumerate(reversed(MARKED.items()), start=1):
+        value, low, high = (float(number) for number in re.findall(NUMBER, found[name]))
+        figure.note(name.replace("\\", ""), 0, place - 0.5)
+        figure.interval(low, value, high, 1.3, place - 0.5)
+        figure.note(meaning, 2.1, place - 0.5)
+    figure.note("0 points", 1.35, -0.3)
+    return figure
+
+
 FIGURES = {
-    "control-codes": draw_codes,
-    "adapters": draw_adapters,
-    "adapter-fusion": draw_fusion,
-    "pals": draw_pals,
-    "experts": draw_experts,
-    "instruction": draw_prefix,
-    "facets": draw_facets,
-    "prism": draw_prism,
+    "method-control-codes": draw_codes,
+    "method-adapters": draw_adapters,
+    "method-adapter-fusion": draw_fusion,
+    "method-pals": draw_pals,
+    "method-experts": draw_experts,
+    "method-instruction": draw_prefix,
+    "method-facets": draw_facets,
+    "method-prism": draw_prism,
+    "concept-probe": draw_probe,
+    "concept-marks": draw_marks,
 }
 
 
 def build_figures() -> dict[Path, str]:
     """Return each figure by its file."""
-    return {PICTURES / f"method-{name}.svg": draw().build() for name, draw in FIGURES.items()}
+    return {PICTURES / f"{name}.svg": draw().build() for name, draw in FIGURES.items()}
 
 
 if __name__ == "__main__":
