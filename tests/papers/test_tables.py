@@ -201,6 +201,25 @@ def test_the_export_of_openalex(read) -> None:
     assert read("few.csv", few)[0][0].ids == {"openalex": "W41"} and read("few.csv", few)[0][0].id == "W41"
 
 
+@pytest.mark.parametrize(
+    ("title", "authors", "clean", "names"),
+    [
+        ("The tides of lakes /", "Keller, Ada, 1809-1882.", "The tides of lakes", ("Ada Keller",)),
+        ("On ice [electronic resource] : notes /", "Li, Wei, 1970- author.", "On ice : notes", ("Wei Li",)),
+        (
+            "Rain",
+            "Berg, Jan, -1990; Lind, Eva, b. 1950-, editor; Moss, Ed",
+            "Rain",
+            ("Jan Berg", "Eva Lind", "Ed Moss"),
+        ),
+        ("Input [output] and/or", "Roe, R, Jr", "Input [output] and/or", ("R Roe Jr",)),
+    ],
+)
+def test_what_catalogues_of_libraries_add_is_no_title_and_no_name(read, title, authors, clean, names) -> None:
+    [paper], _ = read("catalogue.csv", f'id,title,authors,year\n1,"{title}","{authors}",c2001.')
+    assert (paper.title, paper.authors, paper.year) == (clean, names, 2001)
+
+
 def test_author_numbers_of_scopus_are_no_names(read) -> None:
     papers, _ = read("s.csv", 'Title,Author full names\nT,"Smith, John (57000000000); Roe, Kim (57000000001)"\n')
     assert papers[0].authors == ("John Smith", "Kim Roe")

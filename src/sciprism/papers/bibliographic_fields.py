@@ -20,6 +20,11 @@ _BRACKETED = re.compile(r"\[(?=[^,]*,)([^\[\]\"]*)\]|\{(?=[^,]*,)([^{}\"]*)\}")
 _AND = re.compile(r",? (?:and|AND|&) ")
 _OTHERS = re.compile(r",?\s*(?:\s(?:and others|et al\.?)|…|\.\.\.)$")
 _SUFFIX = re.compile(r"(?:[JS]r\.?|I{1,3}|IV)")
+# What catalogues of libraries (MARC) put behind a name: "Keller, Ada, 1809-1882, author."
+_ADDITIONS = re.compile(
+    r"(?:,\s*(?:(?:[a-z]{1,6}\.?\s)?(?:\d{4}\??-(?:\d{4}\??)?|-\d{4})(?:\s[a-z]{1,12})?"
+    r"|author|editor|translator|compiler|illustrator|contributor)\.?){1,3}(?=\s*(?:[;|\n]|$))"
+)
 _ORGANIZATION = re.compile(r"\b(?:of|for|the|on|in)\b")  # in lower case as in The Office of ...
 
 
@@ -34,8 +39,8 @@ def is_medline(*names: str) -> bool:
 
 
 def reorder_name(name: str) -> str:
-    """Return `First Last Suffix` of `Last, First, Suffix`; other names unchanged."""
-    last, given, *suffix = (*(part.strip() for part in name.split(",")), "")
+    """Return `First Last Suffix` of `Last, First, Suffix, years of life`; other names unchanged."""
+    last, given, *suffix = (*(part.strip() for part in _ADDITIONS.sub("", name).split(",")), "")
     return " ".join(filter(None, (given, last, *suffix)))
 
 
@@ -103,6 +108,7 @@ def split_names(text: str, joined_by: str = "") -> tuple[str, ...]:
     " and " separates names of persons. A comma separates authors only where each part is a whole name
     (`A Einstein, B Podolsky, N Rosen`) or `joined_by` is one; else it separates the last name from the given ones.
     """
+    text = _ADDITIONS.sub("", text)
     printed = _parse_list(text)
     if printed is not None and len(printed) != 1:
         return tuple(map(reorder_name, printed))

@@ -47,6 +47,9 @@ _POWER = re.compile(r"(?<=\d)<(?:jats:)?sup>\s*([+\u2212\u2013-]?\d{1,3})\s*</(?
 _RAISED = str.maketrans(
     "0123456789+-\u2212\u2013", "\u2070\xb9\xb2\xb3\u2074\u2075\u2076\u2077\u2078\u2079\u207a\u207b\u207b\u207b"
 )
+_CATALOGUED = re.compile(
+    r" \[(?:electronic resource|microform|videorecording|sound recording|computer file|manuscript)\]| /$", re.IGNORECASE
+)
 _MATHML = re.compile(r"math|m(?:row|i|n|o|text|frac|s?sub|sup|subsup|sqrt|over|under|fenced|stack|style|space)")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 # Control characters (not white space), soft hyphens, zero-width spaces, lone surrogates.
@@ -247,7 +250,7 @@ def clean_paper(paper: Paper) -> Paper:
     cleaned = replace(
         paper,
         id=clean_id(paper.id),
-        title=clean_text(paper.title),
+        title=_clean_title(paper.title),
         abstract=clean_abstract(paper.abstract),
         authors=_clean_all(paper.authors),
         venue=clean_text(paper.venue),
@@ -257,6 +260,12 @@ def clean_paper(paper: Paper) -> Paper:
         ids=_clean_ids(paper),
     )
     return cleaned if cleaned.id else replace(cleaned, id=_derive_id(cleaned))
+
+
+def _clean_title(text: str) -> str:
+    """Clean a title; what catalogues of libraries add goes: `Title [electronic resource] /`."""
+    text = clean_text(text)
+    return _CATALOGUED.sub("", text) if text.endswith(" /") or " [" in text else text
 
 
 def clean_label(label: Label) -> Label:
