@@ -245,6 +245,7 @@ def main() -> None:
     parser.add_argument("collection", type=Path)
     parser.add_argument("--papers", type=Path, help="internal: the papers of the plain server")
     parser.add_argument("--run", choices=("load", "memory"), default="load")
+    parser.add_argument("--name", help="of the run in the result file, where it is another than --run")
     parser.add_argument("--minutes", type=int, default=20, help="of the run `memory`")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=5)
@@ -267,7 +268,7 @@ def main() -> None:
         measured = (measure_memory if args.run == "memory" else measure_loads)(papers, args.collection, args)
     settings = {"papers": len(library), "rounds": args.rounds, "seconds": args.seconds}
     packages = ("torch", "fastapi", "uvicorn", "sentence-transformers", "aiohttp")
-    write_result(args.output, provenance(packages, **settings, **measured), run=args.run)
+    write_result(args.output, provenance(packages, **settings, **measured), run=args.name or args.run)
 
 
 if __name__ == "__main__":

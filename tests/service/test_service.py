@@ -8,6 +8,8 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -467,3 +469,32 @@ def test_a_failure_says_nothing_of_texts(client, monkeypatch, caplog):
     lines = [JsonLines().format(record) for record in caplog.records]
     assert "secret" not in "".join(lines) and '"error": "RuntimeError"' in lines[0]
     assert json.loads(lines[-1])["path"] == "/search" and json.loads(lines[-1])["status"] == 500
+
+
+GROWTH = """
+import ctypes, torch
+from sciprism.service.app import PRODUCTS, bound_products
+class Facts(ctypes.Structure):
+    _fields_ = [(str(number), ctypes.c_size_t) for number in range(10)]
+library = ctypes.CDLL(None)
+library.mallinfo2.restype = Facts
+bound_products()
+torch.set_num_threads(1)
+weight, used = torch.ops.mkldnn._reorder_linear_weight(torch.randn(384, 64)), []
+for rows in range(1, 3 * PRODUCTS):
+    torch.ops.mkldnn._linear_pointwise(torch.randn(rows, 64), weight, None, "none", [], "")
+    if rows % PRODUCTS == 0:
+        facts = library.mallinfo2()
+        used.append(sum(getattr(facts, field) for field in ("4", "7")))
+print((used[1] - used[0]) / PRODUCTS)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the C library counts its memory on Linux")
+def test_products_of_ever_new_numbers_of_rows_take_no_more_memory():
+    limits = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
+    environment = {name: value for name, value in os.environ.items() if name not in limits}
+    answer = subprocess.run(
+        [sys.executable, "-c", GROWTH], env=environment, capture_output=True, text=True, timeout=120, check=True
+    )
+    assert float(answer.stdout) < 50_000  # bytes for each number of rows; without a bound they are half a million

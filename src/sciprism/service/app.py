@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import errno
 import logging
+import os
 import signal
 import socket
 import sys
@@ -41,6 +43,8 @@ from sciprism.service.state import ServiceState
 
 log = logging.getLogger("sciprism.service")
 CLEANING = 3600  # seconds between two looks for items that expired
+TRIMMING = 60  # seconds after which freed memory goes back to the system
+PRODUCTS = 128  # compiled products that are kept: of each layer in half precision, whose rows are few numbers, all
 
 
 def build_app(state: ServiceState) -> FastAPI:
@@ -48,7 +52,7 @@ def build_app(state: ServiceState) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        tasks = [asyncio.create_task(state.load()), asyncio.create_task(_clean(state))]
+        tasks = [asyncio.create_task(work(state)) for work in (ServiceState.load, _clean, _trim)]
         yield
         for task in tasks:
             task.cancel()
@@ -85,6 +89,26 @@ async def _clean(state: ServiceState) -> None:
         except OSError as error:  # of one item; it is tried again
             log.warning("not deleted", extra={"error": type(error).__name__})
         await asyncio.sleep(CLEANING)
+
+
+async def _trim(state: ServiceState) -> None:
+    """Give freed memory back to the system now and then, where the C library can.
+
+    glibc keeps it for each thread, in pieces: no two batches have the same number of tokens, so new blocks fit badly.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    while trim is not None:
+        await asyncio.sleep(TRIMMING)
+        await state.run(trim, 0)
+
+
+def bound_products() -> None:
+    """Let torch keep few compiled products; call it before the first one, since torch reads this once.
+
+    oneDNN compiles one of half a megabyte for each number of rows of each layer, and keeps 1,024, as does each thread.
+    """
+    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        os.environ.setdefault(name, str(PRODUCTS))
 
 
 def _add_operations(app: FastAPI, state: ServiceState) -> None:
@@ -143,6 +167,7 @@ def serve(state: ServiceState, on_start: Callable[[str], None]) -> None:
 
     Raises InputError for an address that cannot be used, and what kept a model from being loaded.
     """
+    bound_products()
     settings = state.settings
     listener = _listen(settings.host, settings.port)
     _log_to_stderr()
