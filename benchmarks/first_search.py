@@ -3,13 +3,16 @@
 Every round starts a new process for each way. Reported are the seconds from opening the collection to the ten
 best papers (also those of the processor, all cores together, which other programs disturb less), of the same
 search again, of the whole process with its imports, and peak memory. Vectors are random, and in the system's
-file cache. Run from the repository root:
+file cache. `--start` measures instead `sciprism search` over a collection, from the start of the process to its end,
+with torch and without. Run from the repository root:
 
     python benchmarks/first_search.py -o results/first_search.json
+    python benchmarks/first_search.py --start COLLECTION --rounds 9 -o results/search_start.json
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -23,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from measurement import build_parser, format_ratio, peak_memory_mb, provenance, ratio, write_result
+from measurement import build_parser, format_ratio, interleave, peak_memory_mb, provenance, ratio, write_result
 from sciprism.checksums import BlockChecks, hash_blocks
 from sciprism.index import exact
 from sciprism.store import StoredCollection
@@ -85,6 +88,41 @@ def run_process(folder: Path, way: str) -> dict[str, float]:
     return json.loads(printed) | {"process": time.perf_counter() - began}
 
 
+def start_commands(collection: Path) -> dict[str, list[str]]:
+    """Return what `--start` runs: the command, with torch and without, and parts of it."""
+    command = [sys.executable, "-m", "sciprism", "search"]
+    search = [*command, str(collection), "dark matter halos"]
+    with_torch = ["--device", "cpu:0"]  # only "cpu" and no device are computed without
+    return {
+        "search": search,
+        "search, with torch": [*search, *with_torch],
+        "search --no-why": [*search, "--no-why"],
+        "search --no-why, with torch": [*search, "--no-why", *with_torch],
+        "search --help": [*command, "--help"],
+        "import torch": [sys.executable, "-c", "import torch"],
+        "import numpy": [sys.executable, "-c", "import numpy"],
+        "python": [sys.executable, "-c", "pass"],
+    }
+
+
+def measure_start(args: argparse.Namespace) -> None:
+    """Measure whole processes in rounds, and compare what those with torch and without print."""
+    commands, printed = start_commands(args.start), dict[str, str]()
+
+    def run(name: str) -> None:
+        printed[name] = subprocess.run(commands[name], check=True, capture_output=True, text=True).stdout
+
+    seconds = interleave({name: partial(run, name) for name in commands}, args.rounds)
+    for name in ("search", "search --no-why"):
+        assert printed[name] == printed[f"{name}, with torch"], "the answers differ"
+    for name, times in seconds.items():
+        print(f"{name:<30} {median(times):.2f} s ({min(times):.2f} to {max(times):.2f})")
+    facts = {name: {"median": round(median(t), 3), "seconds": [round(s, 3) for s in t]} for name, t in seconds.items()}
+    papers = len(StoredCollection.open(args.start))
+    packages = ["torch", "numpy", "tokenizers", "typer", "pydantic"]
+    write_result(args.output, provenance(packages, papers=papers, rounds=args.rounds, processes=facts))
+
+
 def main() -> None:
     parser = build_parser(__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
@@ -92,7 +130,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--search", type=Path, help="internal: the collection that this process searches")
     parser.add_argument("--way", choices=WAYS, default=WAYS[0], help="internal")
+    parser.add_argument("--start", type=Path, help="measure the command over this collection instead")
     args = parser.parse_args()
+    if args.start:
+        measure_start(args)
+        return
     if args.search:
         print(json.dumps(search_once(args.search, args.way)))
         return

@@ -17,7 +17,7 @@ LANDMARKS = ROOT / "examples" / "landmarks"
 CEILINGS = {  # command: (files, returns); returns vary with threads and progress, so a tenth is added
     "inspect": (23, 47),
     "embed": (47, 131),
-    "search": (35, 88),
+    "search": (24, 54),  # without torch
     "evaluate": (60, 210),  # its progress is drawn by the clock: 208 or 209
     "tag": (50, 138),
     "match": (58, 180),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sized
 from functools import cache
 from typing import TYPE_CHECKING
@@ -25,6 +26,22 @@ def normalize_rows(vectors: Floats) -> Floats:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit: Floats = (vectors / np.maximum(lengths, np.finfo(np.float32).tiny)).astype(np.float32)
     return unit
+
+
+def torch_is_loaded() -> bool:
+    """Return whether torch is imported: where it is not, little work is done sooner by numpy than its import takes."""
+    return "torch" in sys.modules
+
+
+def row_lengths(vectors: Floats) -> Floats:
+    """Return the length of each vector (n, d) -> (n,)."""
+    if not torch_is_loaded():
+        plain: Floats = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
+        return plain
+    import torch
+
+    lengths: Floats = torch.linalg.vector_norm(torch.from_numpy(vectors), dim=1).numpy()  # several times faster
+    return lengths
 
 
 def inner_products(left: Tensor, right: Tensor) -> Tensor:

@@ -15,6 +15,13 @@ R = TypeVar("R")
 DEVICE: ContextVar[str] = ContextVar("device", default="")  # "": cuda where there is one, else cpu
 
 
+def count_threads() -> int:
+    """Return on how many threads torch is set to compute."""
+    import torch
+
+    return torch.get_num_threads()
+
+
 def map_threads(work: Callable[[T], R], pieces: Iterable[T]) -> list[R]:
     """Return work(piece) of each piece, in order, on as many threads as torch is set to use.
 
@@ -23,7 +30,7 @@ def map_threads(work: Callable[[T], R], pieces: Iterable[T]) -> list[R]:
     """
     import torch
 
-    threads = torch.get_num_threads()
+    threads = count_threads()
     try:
         with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
             return list(pool.map(work, pieces))

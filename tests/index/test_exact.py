@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sciprism import arrays
 from sciprism.index import exact, topk
 from sciprism.index.int8_copy import Int8Copy, int8_products_work
+from sciprism.store import shard_files
 from sciprism.store.shard_files import Matrix, quantize
 
 DISTANCES: tuple[exact.Distance, ...] = ("cosine", "dot", "euclidean")
@@ -67,6 +68,30 @@ def test_ranks_as_the_oracle_does_with_ties_masks_and_any_shards(distance, probl
             scores, rows = topk(queries, cut(vectors, bounds), k, mask=mask, distance=distance)
         np.testing.assert_array_equal(rows, expected)
         np.testing.assert_array_equal(scores, best)
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+@given(problem=problems(), dtype=st.sampled_from(["float32", "float16", "int8"]))
+@settings(max_examples=60, deadline=None)
+def test_a_process_without_torch_ranks_alike(distance, problem, dtype) -> None:
+    """By numpy, in one run of blocks; from too many shards, or scores, as with torch."""
+    queries, vectors, bounds, k, mask = problem
+    shards = cut(vectors, bounds, dtype)
+    expected = topk(queries, shards, k, mask=mask, distance=distance)
+    for shards_at_most, scores_at_most in ((64, 1 << 22), (0, 1 << 22), (64, 0)):
+        with pytest.MonkeyPatch.context() as patched:
+            for module in (exact, arrays, shard_files):
+                patched.setattr(module, "torch_is_loaded", lambda: False)
+            patched.setattr(exact, "QUICK_SHARDS", shards_at_most)
+            patched.setattr(exact, "QUICK_SCORES", scores_at_most)
+            if shards_at_most and scores_at_most:
+                patched.setattr(exact, "map_threads", None)
+                patched.setattr(exact, "inner_products", None)
+            patched.setattr(exact, "BLOCK", 16)
+            scores, rows = topk(queries, shards, k, mask=mask, distance=distance)
+        np.testing.assert_array_equal(scores, expected[0])
+        if distance != "cosine":  # whose ties rounding may order
+            np.testing.assert_array_equal(rows, expected[1])
 
 
 @given(problem=problems())

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from sciprism.uses.rankings import Hit, Ranking
 
 MAX_REASON = 320  # characters of a reason in the terminal; JSON has all of it
+SENTENCES = 10  # of an abstract, about
+FEW_TEXTS = 256  # queries and sentences, which take less time without torch than its import
 _FILE_NAME = re.compile(r"^[./~]|\.[A-Za-z]{2,8}$")
 
 
@@ -91,22 +93,32 @@ def search(
     chosen = among.build()
     words = [*filter(None, [collection if database else ""]), *(words or [])]
     collect = partial(_collect_queries, words, query or [], queries, mode)
-    rank = _search_database if database else _search_folder
+    rank = _search_database if database else partial(_search_folder, quick=not as_json)
     rankings = rank(database or collection, model, collect, k=k, mode=mode, filter=chosen, why=why)
     print_rankings("search", database or collection, rankings, mode, as_json=as_json)
 
 
 def _search_folder(
-    folder: str, model: str, collect: Callable[[], list[str]], *, k: int, mode: str, filter: Filter, why: bool
+    folder: str,
+    model: str,
+    collect: Callable[[], list[str]],
+    *,
+    k: int,
+    mode: str,
+    filter: Filter,
+    why: bool,
+    quick: bool,
 ) -> list[Ranking]:
-    from sciprism.uses.collection import load_encoder
+    """Rank papers. quick: encode without torch where possible: scores may differ in digits that JSON alone shows."""
+    from sciprism.uses.collection import load_encoder, load_query_encoder
     from sciprism.uses.search import search as rank
 
     if not folder:
         raise InputError("name the folder of a collection, or the address of a pushed one with --in")
     opened = open_papers(Path(folder), filter)
     queries = collect()
-    encoder = load_encoder(opened, model) if why or mode != "lexical" else None
+    few = quick and len(queries) * (1 + k * SENTENCES * why) <= FEW_TEXTS
+    encoder = (load_query_encoder if few else load_encoder)(opened, model) if why or mode != "lexical" else None
     return rank(opened, encoder, queries, k, mode=mode, filter=filter, why=why)
 
 

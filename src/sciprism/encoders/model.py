@@ -38,6 +38,7 @@ from sciprism.errors import InputError
 from sciprism.formats import ROLES, Format, Role
 from sciprism.parallel import DEVICE
 from sciprism.text.template import FIELDS
+from sciprism.text.tokenizer import tokenize_texts
 
 Compute = Callable[[PackedBatch], Tensor]  # computes the vectors of a batch
 Yes: TypeAlias = Literal[True]
@@ -273,7 +274,7 @@ class Model:
     def _instruction_ids(self, instruction: str) -> list[int]:
         untruncated = Tokenizer.from_str(self.tokenizer.to_str())
         untruncated.no_truncation()
-        return _token_ids(untruncated, [self.settings.template.text(instruction, "instruction")])[0]
+        return tokenize_texts(untruncated, [self.settings.template.text(instruction, "instruction")])[0]
 
     def texts(self, items: Inputs, role: Role = "paper", fields: Sequence[str] = FIELDS) -> list[str]:
         """Return the texts that are tokenized for these items; a list of one for a single item."""
@@ -313,7 +314,7 @@ class Model:
         Padding ids after the first token stand at the positions reserved for the method.
         """
         reserved = [self.model.config.padding_id] * self.method.reserved_positions
-        sequences = _token_ids(self.tokenizer, texts)
+        sequences = tokenize_texts(self.tokenizer, texts)
         return [[*ids[:1], *reserved, *ids[1:]] for ids in sequences] if reserved else sequences
 
     def vectors(self, batch: PackedBatch) -> Tensor:
@@ -362,14 +363,6 @@ def _normalize(rows: Floats) -> Floats:
     """Scale vectors to length 1, in place; a vector of zeros stays."""
     rows /= np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-12)
     return rows
-
-
-def _token_ids(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
-    try:
-        return [encoding.ids for encoding in tokenizer.encode_batch_fast(texts)]
-    except TypeError as error:  # `tokenizers` raises it for a lone surrogate
-        text = next(text for text in texts if any("\ud800" <= c <= "\udfff" for c in text))
-        raise InputError(f"half a character (a lone surrogate) in {text!r:.80}") from error
 
 
 def _open_device(name: str | None) -> torch.device:

@@ -8,13 +8,12 @@ from typing import Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from sciprism.arrays import Floats, Rows, inner_products
+from sciprism.arrays import Floats, Rows, inner_products, row_lengths, torch_is_loaded
 from sciprism.index.int8_copy import MAX_BYTES, MIN_ROWS, QUERIES, Int8Copy, int8_products_work
 from sciprism.index.search_modes import vector_searches
-from sciprism.parallel import map_threads
+from sciprism.parallel import count_threads, map_threads
 from sciprism.store import Matrix, StoredCollection
 from sciprism.store.collection import ShardMatrices
 
@@ -24,6 +23,8 @@ BLOCK = 2048  # rows per matrix product: more would exceed the cache, fewer woul
 QUERY_BLOCK = 512  # queries per matrix product: with BLOCK this bounds the scores of one core to 4 MiB
 EXTRA_CANDIDATES = 16  # candidates beyond k, which are scored again in double precision
 MAX_GATHERED = 1 << 16  # rows that `rescore` holds in memory at once
+QUICK_SCORES = 1 << 22  # up to which torch's import would take longer than the search by numpy
+QUICK_SHARDS = 64  # that numpy maps, which keeps a file handle of each
 SEARCHES = 8  # of a space before it is copied: a copy takes the time that some 16 searches save
 _copies: WeakKeyDictionary[StoredCollection, dict[str, Int8Copy | int]] = WeakKeyDictionary()  # or searches, by space
 _copying = Lock()
@@ -129,10 +130,11 @@ def _candidates(
 
     Cores that shared each product would wait for each other after every block.
     """
-    left = torch.from_numpy(normalize_for(queries, distance))
+    left = normalize_for(queries, distance)
     first_rows = np.concatenate([[0], _row_ends(shards)])
     blocks = [(i, start) for i, size in enumerate(np.diff(first_rows)) for start in range(0, int(size), BLOCK)]
-    size = max(1, -(-len(blocks) // torch.get_num_threads()))
+    quick = not torch_is_loaded() and len(shards) <= QUICK_SHARDS and len(queries) * first_rows[-1] <= QUICK_SCORES
+    size = max(1, len(blocks) if quick else -(-len(blocks) // count_threads()))
     runs = [blocks[start : start + size] for start in range(0, len(blocks), size)] or [[]]
     opened = list(shards)  # now: later, what a shard keeps in memory would fragment the heap between scores of blocks
 
@@ -143,13 +145,15 @@ def _candidates(
             first = int(first_rows[i]) + start
             allowed = None if mask is None else mask[first : first + len(block)]
             if allowed is None or allowed.any():
-                scores = _similarities(left, torch.from_numpy(block), distance)
+                scores = _similarities(left, block, distance)
                 if allowed is not None:
-                    scores.masked_fill_(torch.from_numpy(~allowed), -torch.inf)
+                    scores += np.where(allowed, np.float32(0), np.float32(-np.inf))
                 best.add(scores, first)
         return best.ranked()
 
-    scores, rows = (np.concatenate(parts, axis=1) for parts in zip(*map_threads(scan, runs), strict=True))
+    scores, rows = (
+        np.concatenate(parts, axis=1) for parts in zip(*(map if quick else map_threads)(scan, runs), strict=True)
+    )
     order = np.lexsort((rows, -scores), axis=1)[:, :k]
     return np.take_along_axis(rows, order, axis=1)
 
@@ -164,15 +168,26 @@ def normalize_for(vectors: Floats, distance: Distance) -> Floats:
     return unit
 
 
-def _similarities(queries: torch.Tensor, block: torch.Tensor, distance: Distance) -> torch.Tensor:
+def _multiply(queries: Floats, block: Floats) -> Floats:
+    """Multiply (m, d) with (b, d) -> (m, b)."""
+    if not torch_is_loaded():
+        plain: Floats = queries @ block.T
+        return plain
+    import torch
+
+    product: Floats = inner_products(torch.from_numpy(queries), torch.from_numpy(block)).numpy()
+    return product
+
+
+def _similarities(queries: Floats, block: Floats, distance: Distance) -> Floats:
     """Score (m, d) against (b, d) -> (m, b), up to a constant per query."""
-    scores = inner_products(queries, block)
+    scores = _multiply(queries, block)
     if distance != "dot":
-        lengths = torch.linalg.vector_norm(block, dim=1)
+        lengths = row_lengths(block)
         if distance == "cosine":
-            scores /= lengths.clamp_min(torch.finfo(torch.float32).tiny)
+            scores /= np.maximum(lengths, np.finfo(np.float32).tiny)
         else:
-            scores -= lengths.square() / 2  # -|q - x|^2 / 2 + |q|^2 / 2
+            scores -= lengths**2 / 2  # -|q - x|^2 / 2 + |q|^2 / 2
     return scores
 
 
@@ -189,17 +204,17 @@ class _TopK:
         self._new = (np.empty(room, np.int64), np.empty(room, np.float32), np.empty(room, np.int64))
         self._pending = 0
 
-    def add(self, scores: torch.Tensor, first_row: int) -> None:
+    def add(self, scores: Floats, first_row: int) -> None:
         """Add the scores (m, b) of the rows from first_row on."""
         k = self._scores.shape[1]
-        beats = scores > torch.from_numpy(self._scores[:, -1:])
-        places = np.flatnonzero(beats.numpy())  # several times faster than torch's
+        beats = scores > self._scores[:, -1:]
+        places = np.flatnonzero(beats)
         if len(places) > 8 * self._scores.size and k < scores.shape[1]:
             # the first block, or one that is better throughout: only its own k best can matter
-            floor = torch.topk(scores, k).values[:, -1:]
-            places = np.flatnonzero((beats & (scores >= floor)).numpy())
+            floor = np.partition(scores, -k, axis=1)[:, [-k]]
+            places = np.flatnonzero(beats & (scores >= floor))
         query, column = np.divmod(places, scores.shape[1])
-        new = (query, scores.numpy().ravel()[places], column + first_row)
+        new = (query, scores.ravel()[places], column + first_row)
         end = self._pending + len(places)
         if end > len(self._new[0]):
             self._merge(new)

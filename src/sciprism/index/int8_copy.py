@@ -10,17 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from sciprism.arrays import Floats, Rows
-from sciprism.parallel import map_threads
+from sciprism.arrays import Floats, Rows, row_lengths
+from sciprism.parallel import count_threads, map_threads
 from sciprism.store import Matrix
 from sciprism.store.shard_files import quantize
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 QUERIES = 16  # per product: the copy is read once for all of them
 MIN_ROWS = 4096  # with fewer, a copy saves less than it costs
@@ -46,6 +47,8 @@ class _Run:
 
     def multiply(self, queries: Tensor, scale: float) -> Tensor:
         """Return (queries - 128) * scale times the rows, (m, n) in float32; uint8 is the fastest type of queries."""
+        import torch
+
         zeros = torch.zeros(len(self.scales), dtype=torch.int32)
         settings: tuple[Any, ...] = (self.offsets, 1.0, 0, torch.float32, "none", [], "")
         out: Tensor = torch.ops.onednn.qlinear_pointwise(
@@ -58,6 +61,8 @@ def _pack(
     first: int, values: NDArray[np.int8], scales: Floats, offsets: Floats, lengths: Floats, residuals: Floats
 ) -> _Run:
     """Pack rows (n, d), with rows that never win up to whole groups."""
+    import torch
+
     more = -len(values) % GROUP
     filled = np.concatenate([values, np.zeros((more, values.shape[1]), np.int8)])
     packed = torch.ops.onednn.qlinear_prepack(torch.from_numpy(filled), None)
@@ -69,14 +74,11 @@ def _pack(
     return _Run(first, len(values), packed, torch.from_numpy(scales), torch.from_numpy(offsets), *largest)
 
 
-def _norms(rows: Floats) -> Floats:
-    norms: Floats = torch.linalg.vector_norm(torch.from_numpy(rows), dim=1).numpy()  # several times faster than numpy
-    return norms
-
-
 @cache
 def int8_products_work() -> bool:
     """Return whether this build of torch and this processor multiply int8 numbers without loss."""
+    import torch
+
     rows = np.repeat(np.array([[127], [-127], [1]], np.int8), 256, axis=1)
     one, none = np.ones(3, np.float32), np.zeros(3, np.float32)
     try:
@@ -102,7 +104,7 @@ class Int8Copy:
             rows = slice(starts[shard] + start, starts[shard] + start + len(block))
             near = quantize(block, "int8")
             values[rows], scales[rows] = near.values, near.scales
-            lengths[rows], residuals[rows] = _norms(block), _norms(block - near.block(0, len(block)))
+            lengths[rows], residuals[rows] = row_lengths(block), row_lengths(block - near.block(0, len(block)))
 
         map_threads(fill, [(i, start) for i, shard in enumerate(shards) for start in range(0, len(shard), BLOCK)])
         if distance == "cosine":
@@ -111,7 +113,7 @@ class Int8Copy:
         self._euclidean = distance == "euclidean"
         offsets: Floats = np.square(lengths) * np.float32(-0.5 if self._euclidean else 0)
         self._finite = all(np.isfinite(numbers).all() for numbers in (scales, residuals, offsets))
-        runs = max(torch.get_num_threads(), -(-len(values) // MAX_RUN))
+        runs = max(count_threads(), -(-len(values) // MAX_RUN))
         cuts = np.linspace(0, len(values), runs + 1).astype(int).tolist()
         self._runs = [
             _pack(a, values[a:b], scales[a:b], offsets[a:b], lengths[a:b], residuals[a:b]) for a, b in pairwise(cuts)
@@ -122,9 +124,11 @@ class Int8Copy:
 
         queries: at most `QUERIES`, (m, d), as `normalize_for` returns them. mask: (rows,), False for excluded rows.
         """
+        import torch
+
         scale = np.abs(queries).max(initial=0) / np.float32(127) or np.float32(1)
         numbers = np.rint(queries / scale)
-        errors, sizes = (_norms(x)[:, None] for x in (queries - numbers * scale, queries))
+        errors, sizes = (row_lengths(x)[:, None] for x in (queries - numbers * scale, queries))
         packed = torch.from_numpy((numbers + 128).astype(np.uint8))
 
         def scan(run: _Run) -> tuple[Floats, Floats, Floats]:

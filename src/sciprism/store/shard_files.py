@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sciprism.arrays import Floats
+from sciprism.arrays import Floats, torch_is_loaded
 from sciprism.checksums import BLOCK, BlockChecks, Bytes, CheckedFile
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.papers.bibliographic_fields import has_name, normalize
@@ -108,12 +108,18 @@ class Matrix:
         values = self.stored(rows)
         if values.dtype == np.float32:
             return values.astype(np.float32, copy=False)
-        import torch  # widens several times faster than numpy
-
-        wide: Floats = torch.from_numpy(values).float().numpy()
+        wide: Floats = _widen(values) if torch_is_loaded() else values.astype(np.float32)
         if self.scales is not None:
             wide *= self.scales[rows, None]
         return wide
+
+
+def _widen(values: NDArray[np.generic]) -> Floats:
+    """Return numbers as float32, several times faster than numpy."""
+    import torch
+
+    wide: Floats = torch.from_numpy(values).float().numpy()
+    return wide
 
 
 def quantize(vectors: Floats, dtype: Dtype) -> Matrix:
@@ -153,6 +159,8 @@ def open_matrix(values: Path, scales: Path | None, checks: Checks) -> Matrix:
 
 def map_bytes(path: Path) -> Bytes:
     """Map a file's bytes, a private copy where they are written; torch keeps no file handle, as Python's mmap does."""
+    if not torch_is_loaded():
+        return np.memmap(path, np.uint8, "c").view(np.ndarray)
     import torch
 
     mapped = torch.from_file(str(path), shared=False, size=path.stat().st_size, dtype=torch.uint8)

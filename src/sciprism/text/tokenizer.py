@@ -245,6 +245,15 @@ def encode_texts(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
     return [encoding.ids for encoding in tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
 
+def tokenize_texts(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
+    """Return the token ids of each text, special ones included. Raises InputError for half a character."""
+    try:
+        return [encoding.ids for encoding in tokenizer.encode_batch_fast(texts)]
+    except TypeError as error:  # `tokenizers` raises it for a lone surrogate
+        text = next(text for text in texts if any("\ud800" <= c <= "\udfff" for c in text))
+        raise InputError(f"half a character (a lone surrogate) in {text!r:.80}") from error
+
+
 def batch_texts(texts: Iterable[str]) -> Iterator[list[str]]:
     """Yield the texts in lists of about `BATCH_CHARS` characters."""
     batch: list[str] = []

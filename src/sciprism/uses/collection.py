@@ -12,6 +12,7 @@ from sciprism.arrays import Floats
 from sciprism.errors import InputError
 from sciprism.papers.read import read_papers
 from sciprism.papers.records import Paper
+from sciprism.parallel import DEVICE
 from sciprism.store import CollectionLayout, DeleteReport, EmbedReport, Filter, StoredCollection, delete, embed
 from sciprism.store.manifest import EncoderRecord
 from sciprism.store.paper_lookup import check_filter, iterate_papers, iterate_vectors, list_ids
@@ -46,6 +47,17 @@ def load_recorded_encoder(
         raise InputError(f"{error}{hint}") from error
     made_by.check(encoder, place)
     return encoder
+
+
+def load_query_encoder(stored: StoredCollection, model: str = "") -> Encoder:
+    """Load what encodes a few texts, as `load_encoder` does, but without torch where model and device allow it."""
+    made_by = stored.manifest.encoder
+    if DEVICE.get() in ("", "cpu") and not made_by.options.keys() & {"pooling", "max_length"}:
+        from sciprism.encoders.query_encoder import open_query_encoder
+
+        if (quick := open_query_encoder(model or made_by.name, made_by.fingerprint)) is not None:
+            return cast("Encoder", quick)  # it has what a search asks of an encoder
+    return load_encoder(stored, model)
 
 
 class Collection(Searchable):

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
-from sciprism.formats import FORMATS, Format, Role
+from sciprism.formats import FORMATS, Format, Role, choose_route, choose_space
 from sciprism.registry import Registry
 
 Pool = Callable[[Tensor, PackedBatch], Tensor]
@@ -117,11 +117,11 @@ class PerFormat(Method):
 
     def route(self, format: Format, role: Role) -> str:
         """Return the format's name; proximity for the candidates of a search."""
-        return "proximity" if format == "search" and role != "query" else format
+        return choose_route(format, role)
 
     def space(self, format: Format, role: Role) -> str:
         """Return the format's name; search and proximity share a space."""
-        return "proximity" if format == "search" else format
+        return choose_space(format)
 
 
 def build_method(name: str, options: Mapping[str, Any]) -> Method:
