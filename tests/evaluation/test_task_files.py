@@ -1,9 +1,15 @@
 """Custom tasks: what a TOML file may hold, and the messages for what it may not."""
 
+import os
+import sys
+from contextlib import suppress
 from dataclasses import replace
+from os import PathLike, fspath
+from pathlib import Path
 
 import pytest
 
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.custom import CustomCorpus
 from sciprism.datasets.layouts.labelled import LabelledTable
 from sciprism.datasets.layouts.scidocs import SciDocsPools
@@ -40,6 +46,62 @@ def test_a_task_with_settings_of_layout_and_protocol(toml, tmp_path):
     home = str(tmp_path / "ozone")
     assert task.data.data == CustomCorpus(data=home, split=("dev",), without_itself=True)
     assert [name for name, _ in task.data.files] == ["ozone/papers.csv"]
+
+
+QUERIES = {"queries.tsv": "id\ttext\nq1\twhat\n", "papers.csv": "id,title,label\n1,A,x\n2,B,y\n"}
+FOLDERS = {
+    "rerank": {**QUERIES, "qrels.tsv": "q1\t0\t1\t1\n"},
+    "retrieve": {**QUERIES, "qrels/test.tsv": "q1\t0\t1\t1\n"},
+    "probe": {f"{part}.csv": f"id,title,label\n{part},A,x\n{part}2,B,y\n" for part in ("train", "valid", "test")},
+    "label": {"papers.csv": "id,title,labels\n1,A,x\n", "labels.csv": "id,name\nx,X\n"},
+    "match": {
+        "papers.csv": QUERIES["papers.csv"],
+        "reviewers.csv": "reviewer_id,papers\nr,2\n",
+        "ratings.csv": "paper_id,reviewer_id,rating\n1,r,2\n",
+    },
+    "cluster": {
+        "papers.csv": QUERIES["papers.csv"],
+        "signatures.csv": "signature_id,paper_id,name,author_id\ns,1,A B,a\nt,2,A B,a\n",
+    },
+    "tag": {f"{part}.tsv": "a\tO\n\n" for part in ("train", "devel", "test")},
+    "pair": {f"{part}.jsonl": '{"text": "a", "label": "x"}\n' for part in ("train", "dev", "test")},
+    "span": {f"{part}.json": '{"data": []}' for part in ("train", "dev", "test")},
+}
+METRICS = {"rerank": "ndcg", "retrieve": "ndcg@10", "label": "recall@5", "match": "good p@5", "cluster": "b3"}
+METRICS |= {"tag": "entity_f1", "span": "f1"}
+
+
+@pytest.fixture(scope="module")
+def opened():
+    """Return the names of the files that are opened, empty again after a test."""
+    names, is_over = [], []
+
+    def note(event, arguments):
+        if event == "open" and not is_over and isinstance(arguments[0], str | PathLike):
+            names.append(fspath(arguments[0]))
+
+    sys.addaudithook(note)  # which stays to the end of the process
+    yield names
+    is_over.append(True)
+
+
+@pytest.mark.parametrize("protocol", FOLDERS)
+def test_no_file_is_opened_that_no_layout_names(tmp_path, opened, protocol):
+    home = tmp_path / "home"
+    others = ("secret.json", "mail.csv", "packed.npz", ".train.csv", "papers/.hidden", "sub/papers.csv", "sub/a/b.json")
+    for name, text in {**FOLDERS[protocol], **dict.fromkeys(others, "not to be read")}.items():
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(text)
+    os.mkfifo(home / "qrels.pipe")  # to open it would take forever
+    levels = 'levels = [["good", 2.5]]\n' if protocol == "match" else ""
+    head = HEAD.replace("retrieve", protocol).replace("ndcg@10", METRICS.get(protocol, "f1_macro"))
+    (tmp_path / "mine.toml").write_text(f'{head}data = "home"\n{levels}')
+    opened.clear()
+    (task,) = read_suite(tmp_path / "mine.toml").tasks
+    with suppress(InputError):  # of too few papers
+        task.data.read(DataRoot())
+    found = {str(Path(name).relative_to(home)) for name in opened if name.startswith(f"{home}{os.sep}")}
+    assert found == set(FOLDERS[protocol]) == {name.removeprefix("home/") for name, _ in task.data.files}
 
 
 def test_several_metrics_tasks_and_files(toml, tmp_path):

@@ -27,7 +27,6 @@ from sciprism.datasets.data_root import PinnedData
 from sciprism.errors import InputError
 from sciprism.evaluation.protocols import protocols
 from sciprism.evaluation.protocols.probe import OF_NUMBERS, ProbeProtocol
-from sciprism.evaluation.stored_results import is_pack, scores_path
 from sciprism.evaluation.task import Average, DataLayout, Suite, Task, list_published, parse_tables
 from sciprism.files import sha256
 from sciprism.formats import FORMATS
@@ -72,6 +71,9 @@ METRIC_KEYS = ("metric", "metrics")
 STATED = ("group", "in_train", "numbers", "reference", "remark", "method_formats")
 """Keys that are fields of `Task`, with its defaults."""
 TASK_KEYS = (*REQUIRED, "data", "fields", "stated_distance", *STATED)
+READ_NAMES = frozenset(("corpus", "papers", "queries", "qrels", "labels", "reviewers", "ratings", "signatures"))
+READ_NAMES |= {"train", "dev", "devel", "val", "valid", "validation", "test"}
+"""Names before the first dot of what layouts look for in the folder `data`; nothing else in it is opened."""
 PATHS = ("data", "papers", "queries", "qrels", "labels", "reviewers", "ratings", "signatures")
 """Keys that name files or folders, relative to the TOML file."""
 T = TypeVar("T")
@@ -320,20 +322,20 @@ def _resolve_paths(
         for name, path in zip(names, paths, strict=True):
             if not path.exists():
                 raise InputError(f"{where}: {key} is {name!r}, but there is no {path}")
-            for file in _list_files(path):
+            for file in _list_files(path, key):
                 files[str(Path(str(name)) / file.relative_to(path))] = sha256(file)
         resolved[key] = [str(path) for path in paths] if isinstance(settings[key], list) else str(paths[0])
     return resolved, tuple(sorted(files.items()))
 
 
-def _list_files(path: Path) -> list[Path]:
-    """Return the file, or all files of the folder except hidden ones and results written there."""
+def _list_files(path: Path, key: str) -> list[Path]:
+    """Return the file, or the files of the folder: those that layouts look for in `data`, all others without a dot."""
     if path.is_file():
         return [path]
-    written = {item.parent.parent for item in path.rglob("items/*.parquet")}
-    for pack in filter(is_pack, path.rglob("*.json")):
-        written |= {pack, scores_path(pack)}
-    data_files = [item for item in path.rglob("*") if item.is_file() and not written & {item, *item.parents}]
+    if key == "data":
+        named = [item for item in path.iterdir() if item.name.partition(".")[0] in READ_NAMES]
+        return [item for item in (*named, *(path / "qrels").glob("[!.]*")) if item.is_file()]
+    data_files = [item for item in path.rglob("*") if item.is_file()]
     return [item for item in data_files if not any(part[0] == "." for part in item.relative_to(path).parts)]
 
 
