@@ -15,8 +15,9 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
 from filelock import FileLock, Timeout
@@ -158,8 +159,17 @@ def explain_write_errors(path: Path) -> Iterator[None]:
         if error.errno is None and " requested and " in str(error):  # numpy's words for a short write
             error = OSError(errno.ENOSPC, str(error))
         advice = "free some space" if error.errno in FULL else "see to that"
-        message = f"{name_os_error(error)}; what was committed before is kept: {advice}, and the same command continues"
+        reason = f"{name_os_error(error)}{_count_free(path) if error.errno == errno.ENOSPC else ''}"
+        message = f"{reason}; what was committed before is kept: {advice}, and the same command continues"
         raise OSError(error.errno or 0, f"cannot write {path}: {message}") from error
+
+
+def _count_free(path: Path) -> str:
+    """Return what is free on the disk of a file, now that what was written of it is gone."""
+    with suppress(OSError, StopIteration):
+        folder = next(folder for folder in path.absolute().parents if folder.is_dir())
+        return f", {shutil.disk_usage(folder).free:,} bytes are free"
+    return ""
 
 
 def flush_output() -> OSError | None:
@@ -237,6 +247,16 @@ def lock_folder(folder: Path, *, timeout: float = 0) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
     with lock_file(folder / LOCK_NAME, busy, timeout=timeout):
         yield
+
+
+@contextmanager
+def create_work_folder(folder: Path, prefix: str) -> Iterator[Path]:
+    """Lock a folder, and yield an empty one inside it, which is gone at the end; those of killed runs are removed."""
+    with lock_folder(folder):
+        for left in folder.glob(f"{prefix}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        with TemporaryDirectory(prefix=prefix, dir=folder) as name:
+            yield Path(name)
 
 
 @contextmanager

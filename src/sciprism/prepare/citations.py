@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -18,7 +16,7 @@ from sciprism.datasets.rows import as_id
 from sciprism.datasets.split import list_paper_keys
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.files import lock_folder, write_json
+from sciprism.files import create_work_folder, write_json
 from sciprism.papers.read import read_papers
 from sciprism.papers.records import Paper
 from sciprism.prepare.example_folder import ExampleFolder
@@ -106,11 +104,8 @@ def prepare_citations(out: Path, sources: CitationSources, settings: CitationSet
     """
     began, dropped = time.monotonic(), sources.reader.dropped
     sampler = samplers[settings.sampler](seed=settings.seed, **settings.options)
-    with lock_folder(out), TemporaryDirectory(prefix=DRAFT, dir=out) as name:
-        for path in out.glob(f"{DRAFT}*"):
-            if path.name != Path(name).name:
-                shutil.rmtree(path, ignore_errors=True)  # of a run that was killed
-        draft = ExampleFolder(Path(name))
+    with create_work_folder(out, DRAFT) as work:
+        draft = ExampleFolder(work)
         whole = _build_corpus(draft.path / PAPERS_FILE, sources, settings)
         parts = dict(_split(whole, settings, dropped))
         for name, part in parts.items():

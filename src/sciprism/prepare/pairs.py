@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from sciprism.datasets.open_data import Part
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.task import read_sizes
+from sciprism.files import create_work_folder
 from sciprism.formats import Role
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.json_rows import NOT_READ
@@ -241,12 +241,11 @@ def prepare_pairs(out: Path, files: Sequence[Path], settings: PairSettings) -> P
     """
     sources = _list_sources(files, settings)
     former = _read_former_report(out / REPORT, sources, settings)
-    out.mkdir(parents=True, exist_ok=True)
     folder, dropped_papers = ExampleFolder(out), DropReport()
-    with TemporaryDirectory(prefix=".papers-", dir=out) as texts:
+    with create_work_folder(out, ".papers-") as texts:
         citations: Iterable[tuple[Paper, Paper]] = ()
         if any(source.shape.built_from == "citation" for source in sources):
-            citations = _Citations(Path(texts) / PAPERS_FILE, files, settings, dropped_papers)
+            citations = _Citations(texts / PAPERS_FILE, files, settings, dropped_papers)
         for source in sources:
             _write_source(folder, source, citations, settings)
     reports = {"papers and citations": dropped_papers} | {source.name: source.dropped for source in sources}

@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from heapq import nsmallest
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Literal, get_args
 
 import numpy as np
@@ -21,6 +20,7 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.systems import EncodingInput
 from sciprism.evaluation.systems.bm25 import BM25System
+from sciprism.files import create_work_folder
 from sciprism.papers.records import Paper
 from sciprism.prepare.example_folder import ExampleFolder
 from sciprism.prepare.preparation import Preparation
@@ -168,10 +168,9 @@ def prepare_patients(folder: Path, out: Path, settings: PatientSettings) -> Prep
     sampler, release = negative_samplers[settings.negatives], PatientsRelease(folder, settings.search)
     reports: dict[Split, SampleReport] = {split: SampleReport() for split in LATER}
     relevant = {split: release.relevant_documents(split, report.dropped) for split, report in reports.items()}
-    out.mkdir(parents=True, exist_ok=True)
     examples, files = ExampleFolder(out), {split: f"{split}/patients-{settings.search}.jsonl" for split in LATER}
-    with TemporaryDirectory(prefix=".papers-", dir=out) as texts:
-        path = Path(texts) / PAPERS_FILE
+    with create_work_folder(out, ".papers-") as texts:
+        path = texts / PAPERS_FILE
         pool, documents = _read_documents(release, path, relevant.values(), settings)
         negatives = sampler(pool, settings.max_negatives, settings.seed)
         builder = _ExampleBuilder(release, PaperLookup(path), negatives, settings.negatives)

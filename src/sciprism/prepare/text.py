@@ -14,7 +14,6 @@ from heapq import heappop, heappush
 from importlib.metadata import version
 from math import floor
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +23,7 @@ from tokenizers import Tokenizer
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.task import read_sizes
-from sciprism.files import lock_folder, write_json
+from sciprism.files import create_work_folder, write_json
 from sciprism.papers.duplicates import MinHashSignatures
 from sciprism.parallel import map_processes
 from sciprism.prepare.filters import Filters
@@ -34,7 +33,7 @@ from sciprism.text.documents.document import document_readers, read_documents
 from sciprism.text.sentences import SentencePacker, encode_documents
 from sciprism.text.token_shards import MIXTURE, TokenShardWriter, TokenSourceCounts, find_end_ids
 from sciprism.text.tokenizer import fingerprint_tokenizer, open_tokenizer
-from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
+from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary, write_tokenizer
 
 DUPLICATE, NEAR_DUPLICATE = "duplicate text", "near-duplicate text"
 Mask = NDArray[np.bool_]  # documents of a source
@@ -265,9 +264,9 @@ def prepare_text(
     if not sources or len({source.name for source in sources}) < len(sources):
         raise InputError("name at least one source, and each name once")
     filters = Filters() if filters is None else filters
-    with lock_folder(out), TemporaryDirectory(prefix=".texts-", dir=out) as folder:
+    with create_work_folder(out, ".texts-") as folder:
         (out / MIXTURE).unlink(missing_ok=True)  # until everything is written
-        work = partial(filter_source, filters, Path(folder))
+        work = partial(filter_source, filters, folder)
         filtered = list(map_processes(work, sources, min(settings.workers, len(sources))))
         drop_duplicates(filtered, settings.near_duplicates)
         dev = [
@@ -302,8 +301,7 @@ def _load_tokenizer(out: Path, mixture: Sequence[SourcePasses], settings: TextSe
         find_end_ids(tokenizer)
         tokenizer.no_truncation()
         tokenizer.no_padding()
-        folder.mkdir(parents=True, exist_ok=True)
-        tokenizer.save(str(folder / "tokenizer.json"))
+        write_tokenizer(tokenizer, folder)
     return open_tokenizer(folder)
 
 

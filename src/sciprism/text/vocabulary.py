@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from sciprism.errors import InputError
-from sciprism.files import write_json
+from sciprism.files import write_atomically, write_json
 from sciprism.text.tokenizer import BERT_TOKENS, ROBERTA_TOKENS, batch_texts, encode_texts
 
 VOCAB_SIZE = 50_265  # tokens of IndusBPE, and of RoBERTa
@@ -70,10 +70,15 @@ def save_vocabulary(tokenizer: Tokenizer, folder: Path, *, max_length: int = 512
     folder.mkdir(parents=True, exist_ok=True)
     if others := sorted({path.name for path in folder.iterdir()} - {"tokenizer.json", "tokenizer_config.json"}):
         raise InputError(f"{folder} holds {others[0]}, and is no folder of a tokenizer alone; name another folder")
-    tokenizer.save(str(folder / "tokenizer.json"))
+    write_tokenizer(tokenizer, folder)
     ends = {"bos_token": FIRST_TOKENS[0], "eos_token": FIRST_TOKENS[2]}
     config = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": max_length, **ends}
     write_json(folder / "tokenizer_config.json", config | ROBERTA_TOKENS)
+
+
+def write_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
+    """Write `tokenizer.json` into a folder, atomically."""
+    write_atomically(folder / "tokenizer.json", lambda file: file.write(tokenizer.to_str(pretty=True).encode()))
 
 
 # ---- the classes of tokens ----

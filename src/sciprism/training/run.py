@@ -19,7 +19,7 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.provenance import describe_unpaid
 from sciprism.encoders.settings import describe_slowness
 from sciprism.errors import UntrainedStageWarning
-from sciprism.files import create_draft, lock_folder, replace_folder
+from sciprism.files import create_draft, lock_folder, replace_folder, write_atomically
 from sciprism.training.finishing import copy_start_weights, interpolate, whiten
 from sciprism.training.initialization import build_encoder, build_untouched
 from sciprism.training.learners.learner import LearnerContext
@@ -162,4 +162,4 @@ def plot_curves(folder: StageFolder, metrics: Mapping[str, str]) -> None:
         axis.set_xlabel("step")
         axis.legend(fontsize=7)
     figure.tight_layout()
-    figure.savefig(folder.folder / "curve.png", dpi=120)
+    write_atomically(folder.folder / "curve.png", lambda file: figure.savefig(file, format="png", dpi=120))
