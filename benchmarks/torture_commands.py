@@ -199,6 +199,7 @@ class Whole:
     """A run that was not killed: what it wrote and of how many bytes, what it took, how often it changed the disk."""
 
     files: Files
+    names: frozenset[str]
     ended: Ended
     changes: int
     size: int
@@ -211,7 +212,8 @@ def run_whole(work: Path, command: Command) -> Whole:
     use = json.loads((folder / USE).read_text())
     import_all(use["modules"])
     size = sum(path.stat().st_size for path in (folder / "out").rglob("*") if path.is_file())
-    return Whole(command.read(folder / command.output), ended, use["changes"], size)
+    files = command.read(folder / command.output)
+    return Whole(files, frozenset(files), ended, use["changes"], size)
 
 
 def torture_commands(count: int, draw: random.Random, work: Path) -> dict[str, Tally]:
@@ -251,7 +253,7 @@ def judge_kill(tally: Tally, killed: Ended, folder: Path, command: Command, whol
     else:
         made = command.read(folder / command.output)
         other = [path for path, content in whole.files.items() if made.get(path) != content]
-        left = [path for path in made if path not in whole.files and ".part" in path]
+        left = sorted(made.keys() - whole.names)
         tally.add("lost" if other else "whole", f"{command.words}: {other} differ" if other else "")
         if left:
             tally.add("left behind", f"{command.words}: {left}")
