@@ -1,23 +1,26 @@
-"""Peak memory and seconds of the commands over collections of several sizes, and what a further paper adds.
+"""Peak memory and seconds of the commands over collections of several sizes, what a further paper adds, and growth.
 
 The papers are those of `scale.py papers`, or any JSON Lines files. Each command runs in a separate process. `anonymous`
 is the memory that the process needs; `resident` counts pages of mapped files too, which the system takes back when
-others need them. Collections are made in FOLDER once, and the steps of a size are stored when it ends. Run from the
-repository root:
+others need them. Collections are made in FOLDER once, and the steps of a size are stored when it ends. Seconds grow as
+the number of papers to the power `growth exponents`, from one size to the next; `--growth` computes them of a file that
+is there. Run from the repository root:
 
     python benchmarks/command_memory.py PAPERS FOLDER --sizes 10000 100000 -o results/command_memory.json
+    python benchmarks/command_memory.py --growth results/command_memory.json
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -102,15 +105,33 @@ def slopes(small: dict[str, Any], large: dict[str, Any], papers: int) -> dict[st
     return {each: round((large[each][name] - small[each][name]) * 2**20 / papers) for each in large if each in small}
 
 
+def growth(sizes: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Return, for each command and size, the power of the papers by which its seconds grew from the size before."""
+    found: dict[str, dict[str, float]] = {}
+    for small, large in pairwise(sorted(sizes, key=int)):
+        for name in sizes[large].keys() & sizes[small].keys():
+            seconds = sizes[large][name]["seconds"] / sizes[small][name]["seconds"]
+            exponent = round(math.log(seconds) / math.log(int(large) / int(small)), 2)
+            found.setdefault(name, {})[f"{int(small):,} to {int(large):,}"] = exponent
+    return dict(sorted(found.items()))
+
+
 def main() -> None:
     """Measure each size."""
     parser = build_parser(__doc__)
-    parser.add_argument("papers", type=Path)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("papers", type=Path, nargs="?")
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("--growth", type=Path, help="a result file, whose growth exponents are computed")
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--made", type=Path, help="a collection of all papers, for the largest size")
     options = parser.parse_args()
-    result: dict[str, Any] = provenance(("torch", "sciprism", "numpy", "faiss-cpu", "bm25s"), sizes={})
+    if options.growth:
+        result = json.loads(options.growth.read_text(encoding="utf-8"))
+        write_result(options.growth, result | {"growth exponents": growth(result["sizes"])})
+        return
+    if options.papers is None or options.folder is None:
+        parser.error("name the papers and a folder")
+    result = provenance(("torch", "sciprism", "numpy", "faiss-cpu", "bm25s"), sizes={})
     for size in options.sizes:
         folder = options.folder / str(size)
         write_inputs(options.papers, folder, size)
@@ -120,6 +141,7 @@ def main() -> None:
         below, above = sorted(options.sizes)[-2:]
         sizes = result["sizes"]
         result["bytes a further paper adds"] = slopes(sizes[str(below)], sizes[str(above)], above - below)
+        result["growth exponents"] = growth(sizes)
         write_result(options.output, result)
 
 
