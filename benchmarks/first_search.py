@@ -117,7 +117,10 @@ def measure_start(args: argparse.Namespace) -> None:
         assert printed[name] == printed[f"{name}, with torch"], "the answers differ"
     for name, times in seconds.items():
         print(f"{name:<30} {median(times):.2f} s ({min(times):.2f} to {max(times):.2f})")
-    facts = {name: {"median": round(median(t), 3), "seconds": [round(s, 3) for s in t]} for name, t in seconds.items()}
+    facts = {
+        name: {"median": median(times), "min": min(times), "max": max(times), "seconds": times}
+        for name, times in {name: [round(second, 3) for second in t] for name, t in seconds.items()}.items()
+    }
     papers = len(StoredCollection.open(args.start))
     packages = ["torch", "numpy", "tokenizers", "typer", "pydantic"]
     write_result(args.output, provenance(packages, papers=papers, rounds=args.rounds, processes=facts))
