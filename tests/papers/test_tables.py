@@ -14,6 +14,7 @@ from sciprism.errors import InputError
 from sciprism.papers.bibliographic_fields import split_names
 from sciprism.papers.cleaning import clean_text
 from sciprism.papers.input_file import ReadOptions
+from sciprism.papers.read import read_papers
 
 SAMPLES = Path(__file__).parent / "samples"
 PLAIN = st.text(alphabet="abcXYZäß漢019 .,:;|\"\t\n'!", min_size=1, max_size=40).filter(clean_text)
@@ -295,3 +296,10 @@ def test_written_then_read_is_equal(read, rows, delimiter, quoting) -> None:
         (f"k{i}", clean_text(title), clean_text(abstract), split_names(";".join(names)))
         for i, (title, abstract, names) in enumerate(rows)
     ]
+
+
+def test_a_header_of_several_lines_is_one_line_in_a_message(tmp_path):
+    (tmp_path / "a.csv").write_text('"titel\nof it",abstrct,x\n1,2,3\n')
+    with pytest.raises(InputError, match="no column 'title'; nearest: 'titel of it'") as caught:
+        list(read_papers(tmp_path / "a.csv"))
+    assert "\n" not in str(caught.value)

@@ -171,7 +171,7 @@ def find_columns(
         exact = header in headers
         columns[field] = [headers.index(header) if exact else normalized.index(normalize_header(header))]
     if required not in columns:
-        nearest = find_nearest_header(headers, known_headers[required])
+        nearest = " ".join(find_nearest_header(headers, known_headers[required]).split())  # a message is one line
         hint = f"; nearest: {nearest!r}" if nearest else ""
         example = shlex.quote(f"{required}={nearest or 'HEADER'}")
         advice = (
