@@ -118,3 +118,36 @@ def test_written_then_read_is_equal(read, rows) -> None:
     assert [(p.id, p.title, p.abstract, p.year) for p in papers] == [
         (f"k{i}", clean_text(title), clean_text(abstract), year) for i, (title, abstract, year) in enumerate(rows)
     ]
+
+
+def ods(rows: str) -> bytes:
+    """Return the least of an OpenDocument sheet with these rows."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet", zipfile.ZIP_STORED)
+        archive.writestr(
+            "META-INF/manifest.xml",
+            '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>',
+        )
+        spaces = " ".join(f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in NAMES)
+        body = f'<office:spreadsheet><table:table table:name="a">{rows}</table:table></office:spreadsheet>'
+        archive.writestr(
+            "content.xml",
+            f"<office:document-content {spaces}><office:body>{body}</office:body></office:document-content>",
+        )
+    return content.getvalue()
+
+
+NAMES = ("office", "table", "text")
+CELL = '<table:table-cell office:value-type="string"{}><text:p>{}</text:p></table:table-cell>'
+
+
+def test_an_opendocument_sheet_is_read_and_one_that_repeats_cells_is_bounded(read, monkeypatch) -> None:
+    header = f"<table:table-row>{CELL.format('', 'title')}{CELL.format('', 'year')}</table:table-row>"
+    paper = f"<table:table-row>{CELL.format('', 'Sand')}{CELL.format('', '1999')}</table:table-row>"
+    papers, _ = read("a.ods", ods(header + paper))
+    assert [(paper.title, paper.year) for paper in papers] == [("Sand", 1999)]
+    repeated = CELL.format(' table:number-columns-repeated="40"', "x")
+    monkeypatch.setenv("SCIPRISM_LIMITS", "cells=100")
+    with pytest.raises(InputError, match=r"more than 100 cells in a sheet.*save it as CSV"):
+        read("b.ods", ods(header + paper + f"<table:table-row>{repeated}</table:table-row>"))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import io
 import re
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -120,6 +122,24 @@ _COLUMN, _ROW = re.compile(_PLACE + rb"([A-Z]{1,3})\d"), re.compile(_PLACE + rb"
 _MAX_REFERENCE = 32  # bytes of the name of a cell
 _MAX_HEADER_ROW = 10
 _MIN_BYTES, _MAX_BYTES = 1 << 24, 1 << 32
+_CELL_BYTES = 64  # of memory, at most, when a workbook is opened
+# What a workbook that is no .xlsx asks for is known once it is open: it is opened first where that does no harm.
+_COUNT_CELLS = """
+import io, sys
+from contextlib import suppress
+with suppress(ImportError):
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]),) * 2)
+from python_calamine import CalamineWorkbook
+try:
+    workbook = CalamineWorkbook.from_object(io.BytesIO(sys.stdin.buffer.read()))
+    sheets = map(workbook.get_sheet_by_name, workbook.sheet_names)
+    print(max(((sheet.total_width + 1) * (sheet.total_height + 1) for sheet in sheets), default=0))
+except MemoryError:
+    sys.exit(1)
+except Exception:  # the reader says what is wrong
+    print(0)
+"""
 _ANNIF = re.compile(r".*\bsubject_uris\b")  # the header of a corpus of Annif, which has a reader
 
 
@@ -246,7 +266,9 @@ def read_workbook(file: InputFile, options: ReadOptions) -> Iterator[Paper | Del
     with file.binary() as stream:
         content = io.BytesIO(stream.read())
     try:
-        _check_size(content)
+        names = _check_size(content)
+        if not any(name.startswith("xl/worksheets/") and name.endswith(".xml") for name in names):
+            _check_apart(content)
         workbook = CalamineWorkbook.from_object(content)
         rows, start = _find_table(workbook, file, options)
     except (CalamineError, zipfile.BadZipFile, EOFError, OSError, ValueError, RuntimeError) as error:  # last: encrypted
@@ -264,10 +286,10 @@ def read_workbook(file: InputFile, options: ReadOptions) -> Iterator[Paper | Del
             yield build_record(build, cells, number, file)
 
 
-def _check_size(content: io.BytesIO) -> None:
-    """Raise InputError for a workbook that unpacks to more than fits: a stray cell far below counts."""
+def _check_size(content: io.BytesIO) -> list[str]:
+    """Return the names of the parts; raise InputError where they unpack to too much: a stray cell far below counts."""
     if content.getbuffer()[:4] != _ZIP:
-        return
+        return []
     with zipfile.ZipFile(content) as archive:
         unpacked = sum(member.file_size for member in archive.infolist())
         if unpacked > max(_MIN_BYTES, limit("ratio") * len(content.getbuffer())):
@@ -283,7 +305,21 @@ def _check_size(content: io.BytesIO) -> None:
                         f"{name} extends to row {row:,} and column {column:,}, {describe_excess('cells')}; else delete "
                         "the cells beyond the table, or save it as CSV"
                     )
+        names = archive.namelist()
     content.seek(0)
+    return names
+
+
+def _check_apart(content: io.BytesIO) -> None:
+    """Raise InputError for a workbook that takes too much memory in a process of its own, or has too many cells."""
+    memory = (1 << 30) + _CELL_BYTES * limit("cells")
+    command = [sys.executable, "-c", _COUNT_CELLS, str(memory)]
+    done = subprocess.run(command, input=content.getvalue(), capture_output=True, check=False)
+    if done.returncode or int(done.stdout) > limit("cells"):
+        raise InputError(
+            f"the workbook asks for over {memory >> 30} GB, or has {describe_excess('cells')}; else delete the cells "
+            "beyond the table, or save it as CSV"
+        )
 
 
 def _find_last_cell(part: IO[bytes]) -> tuple[int, int]:
