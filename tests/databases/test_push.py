@@ -258,6 +258,31 @@ def test_a_new_table_that_stayed_empty(address: str, folder: Path, monkeypatch: 
     assert push(folder, address).spaces[0].new == 30
 
 
+@pytest.mark.slow
+def test_a_table_of_milvus_whose_indexes_are_not_all_there(folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    """The client creates a table, then one index after the other; a push that stops between them is continued."""
+    client, address = pytest.importorskip("pymilvus").MilvusClient, local_address("milvus", tmp_path / "there")
+    create, left = client.create_index, 0
+
+    def create_some(self: Any, table: str, indexes: Any, **more: Any) -> None:
+        nonlocal left
+        for index in indexes:
+            if not left:
+                raise ConnectionError("the connection is lost")
+            left -= 1
+            one = type(indexes)()
+            one.append(index)
+            create(self, table, one, **more)
+
+    monkeypatch.setattr(client, "create_index", create_some)
+    for allowed in (0, 1, 1):  # of the record's table, of the papers' none, then the first
+        left = allowed
+        with pytest.raises(RunFailedError, match="the connection is lost"):
+            push(folder, address)
+    monkeypatch.undo()
+    assert push(folder, address).spaces[0].new == 30 and len(list_ids(address)) == 30
+
+
 def test_another_encoder_is_refused(address: str, folder: Path, tmp_path: Path) -> None:
     push(folder, address)
     build_collection(tmp_path / "other", random_papers(30), WordSumEncoder("else", "f1", dim=64), ("search",))

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
 PORT = 19530
+UNUSED = "unused"  # the vector that Milvus asks of each table
 TIMEOUT = 60.0  # seconds that a server may take for one request
 MAX_TEXT = 65_535  # bytes of a text that Milvus stores
 NO_PERMISSION = ("auth check failure", "unauthenticated", "permission deny", "invalid token", "privilege")
@@ -107,7 +108,7 @@ class _MilvusDatabase(VectorDatabase):
 
     @explained
     def read_texts(self, table: str, keys: Sequence[str]) -> dict[str, str]:
-        if not self._client.has_collection(table, timeout=TIMEOUT):
+        if not self._is_whole(table, UNUSED):
             return {}
         self._client.load_collection(table)
         rows = self._client.get(table, list(keys), output_fields=["key", "text"], timeout=TIMEOUT)
@@ -115,20 +116,18 @@ class _MilvusDatabase(VectorDatabase):
 
     @explained
     def write_texts(self, table: str, texts: Mapping[str, str]) -> None:
-        """Store texts by key; Milvus asks each table for a vector, which is not used here."""
+        """Store texts by key."""
         from pymilvus import DataType
 
-        if not self._client.has_collection(table, timeout=TIMEOUT):
+        if not self._is_whole(table, UNUSED):
             schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
             schema.add_field("key", DataType.VARCHAR, is_primary=True, max_length=100)
             schema.add_field("text", DataType.VARCHAR, max_length=MAX_TEXT)
-            schema.add_field("unused", DataType.FLOAT_VECTOR, dim=2)
+            schema.add_field(UNUSED, DataType.FLOAT_VECTOR, dim=2)
             indexes = self._client.prepare_index_params()
-            indexes.add_index("unused", index_type="FLAT", metric_type="L2")
-            self._client.create_collection(
-                table, schema=schema, index_params=indexes, consistency_level="Strong", timeout=TIMEOUT
-            )
-        rows = [{"key": key, "text": text, "unused": [0.0, 0.0]} for key, text in texts.items()]
+            indexes.add_index(UNUSED, index_type="FLAT", metric_type="L2")
+            self._create(table, schema, indexes)
+        rows = [{"key": key, "text": text, UNUSED: [0.0, 0.0]} for key, text in texts.items()]
         self._client.upsert(table, rows, timeout=TIMEOUT)
 
     @explained
@@ -144,6 +143,8 @@ class _MilvusDatabase(VectorDatabase):
         if missing := sorted(wanted - fields.keys()):
             raise foreign_table(self.address, table, f"lacks {', '.join(missing)}")
         index = self._client.describe_index(table, VECTOR, timeout=TIMEOUT) or {}
+        if not self._is_whole(table, VECTOR, WORDS) and self._is_empty(table):
+            return None  # `create` makes it again
         distance = {value: name for name, value in METRICS.items()}.get(index.get("metric_type", ""))
         if distance is None:
             raise foreign_table(self.address, table, f"has no index of {VECTOR!r} that sciprism knows")
@@ -155,7 +156,20 @@ class _MilvusDatabase(VectorDatabase):
         indexes = self._client.prepare_index_params()
         indexes.add_index(VECTOR, **_build_index(layout))
         indexes.add_index(WORDS, index_type="SPARSE_INVERTED_INDEX", metric_type="IP")
-        schema = _build_schema(self._client, layout.dim)
+        self._create(table, _build_schema(self._client, layout.dim), indexes)
+
+    def _is_whole(self, table: str, *indexed: str) -> bool:
+        """Return whether a table exists with these indexes: Milvus creates them one after the other."""
+        exists = self._client.has_collection(table, timeout=TIMEOUT)
+        return exists and all(self._client.describe_index(table, name, timeout=TIMEOUT) for name in indexed)
+
+    def _is_empty(self, table: str) -> bool:
+        return not self._client.get_collection_stats(table, timeout=TIMEOUT)["row_count"]
+
+    def _create(self, table: str, schema: Any, indexes: Any) -> None:
+        """Create a table; what a killed process left of it goes first."""
+        if self._client.has_collection(table, timeout=TIMEOUT) and self._is_empty(table):
+            self._client.drop_collection(table, timeout=TIMEOUT)
         self._client.create_collection(
             table, schema=schema, index_params=indexes, consistency_level="Strong", timeout=TIMEOUT
         )
