@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sciprism.papers.readers.registry import FileFormat
 
 Record = TypeVar("Record", Paper, Label)
-Finished: TypeAlias = Record | Deletion | BadRecord
+Finished: TypeAlias = Record | Deletion | BadRecord | None
 
 MAX_DETAILED = 1000  # skipped records that are kept with their reasons; all are counted
 _XML_ROOT = re.compile(r"\s*(?:<[?!][^>]*>\s*)*<([A-Za-z_][\w:.-]*)[\s/>]")
@@ -242,6 +242,8 @@ class _RecordStream(Generic[Record]):
         file.wanted = partial(self.share.reads_record, counts.path) if self.share else None
         try:
             for number, record in self._finish_all(file, counts, prefix):  # noqa: B007 - the last is the count
+                if record is None:
+                    continue
                 if isinstance(record, BadRecord):
                     self._skip(counts, record.number, record.line, record.reason)
                     continue
@@ -260,16 +262,16 @@ class _RecordStream(Generic[Record]):
             self._skip(counts, None, None, f"{number:,} records, but {listed}; fetch both again")
 
     def _finish_all(self, file: InputFile, counts: FileReport, prefix: str) -> Iterator[tuple[int, Finished[Record]]]:
-        """Yield number and record of each that is wanted. Raises InputError after too many unusable ones in a row."""
+        """Yield number and record of each, None of another part. Raises InputError after too many unusable in a row."""
         unusable, most = 0, limit("unusable")
         for number, item in enumerate(self.formats[counts.format].read(file, self.options), 1):
-            if file.wanted and not file.wanted(number):
-                continue
-            place = Place(counts.path, number, file.record_line, file.record_version)
-            record = item if isinstance(item, BadRecord) else self._finish(item, prefix, place, file.deletes)
-            unusable = unusable + 1 if isinstance(record, BadRecord) else 0
-            if unusable > most:
-                raise InputError(f"{place}: {describe_excess('unusable')}")
+            record: Finished[Record] = None
+            if not file.wanted or file.wanted(number):
+                place = Place(counts.path, number, file.record_line, file.record_version)
+                record = item if isinstance(item, BadRecord) else self._finish(item, prefix, place, file.deletes)
+                unusable = unusable + 1 if isinstance(record, BadRecord) else 0
+                if unusable > most:
+                    raise InputError(f"{place}: {describe_excess('unusable')}")
             yield number, record
 
     def _finish(self, item: Record | Deletion, prefix: str, place: Place, deletes: bool) -> Finished[Record]:
@@ -290,8 +292,7 @@ class _RecordStream(Generic[Record]):
 
     def _explain_unknown(self, file: InputFile) -> str:
         names = ", ".join(f"{name} ({' '.join(self.formats[name].suffixes)})" for name in sorted(self.formats))
-        root = _XML_ROOT.match(file.head())
-        element = f" (XML of <{root[1]}>)" if root else ""
+        element = f" (XML of <{root[1]}>)" if (root := _XML_ROOT.match(file.head())) else ""
         if (head := file.head().lstrip()).startswith(("{", "[")):
             element = f" (JSON that begins {' '.join(head.split())[:_MAX_QUOTED]!r})"
         return f"{file.path}: not in a known format{element}; known: {names}; pass --reader NAME to force one"
@@ -339,8 +340,7 @@ class _RecordStream(Generic[Record]):
             return ""
         names = [self.reader] if self.reader else self._list_by_suffix(file)
         has_parts = any(self.formats[name].reads_parts for name in names)
-        head = file.head()
-        binary = has_parts or any(format.recognizes(head) for format in self.formats.values())
+        binary = has_parts or any(format.recognizes(file.head()) for format in self.formats.values())
         return file.wrong_kind(binary=True) if binary else wrong
 
     def _list_by_suffix(self, file: InputFile) -> dict[str, int]:
