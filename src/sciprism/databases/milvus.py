@@ -108,7 +108,7 @@ class _MilvusDatabase(VectorDatabase):
 
     @explained
     def read_texts(self, table: str, keys: Sequence[str]) -> dict[str, str]:
-        if not self._is_whole(table, UNUSED):
+        if not _is_whole(self._client, table, UNUSED):
             return {}
         self._client.load_collection(table)
         rows = self._client.get(table, list(keys), output_fields=["key", "text"], timeout=TIMEOUT)
@@ -119,14 +119,14 @@ class _MilvusDatabase(VectorDatabase):
         """Store texts by key."""
         from pymilvus import DataType
 
-        if not self._is_whole(table, UNUSED):
+        if not _is_whole(self._client, table, UNUSED):
             schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
             schema.add_field("key", DataType.VARCHAR, is_primary=True, max_length=100)
             schema.add_field("text", DataType.VARCHAR, max_length=MAX_TEXT)
             schema.add_field(UNUSED, DataType.FLOAT_VECTOR, dim=2)
             indexes = self._client.prepare_index_params()
             indexes.add_index(UNUSED, index_type="FLAT", metric_type="L2")
-            self._create(table, schema, indexes)
+            _create(self._client, table, schema, indexes)
         rows = [{"key": key, "text": text, UNUSED: [0.0, 0.0]} for key, text in texts.items()]
         self._client.upsert(table, rows, timeout=TIMEOUT)
 
@@ -143,7 +143,7 @@ class _MilvusDatabase(VectorDatabase):
         if missing := sorted(wanted - fields.keys()):
             raise foreign_table(self.address, table, f"lacks {', '.join(missing)}")
         index = self._client.describe_index(table, VECTOR, timeout=TIMEOUT) or {}
-        if not self._is_whole(table, VECTOR, WORDS) and self._is_empty(table):
+        if not _is_whole(self._client, table, VECTOR, WORDS) and _is_empty(self._client, table):
             return None  # `create` makes it again
         distance = {value: name for name, value in METRICS.items()}.get(index.get("metric_type", ""))
         if distance is None:
@@ -156,23 +156,7 @@ class _MilvusDatabase(VectorDatabase):
         indexes = self._client.prepare_index_params()
         indexes.add_index(VECTOR, **_build_index(layout))
         indexes.add_index(WORDS, index_type="SPARSE_INVERTED_INDEX", metric_type="IP")
-        self._create(table, _build_schema(self._client, layout.dim), indexes)
-
-    def _is_whole(self, table: str, *indexed: str) -> bool:
-        """Return whether a table exists with these indexes: Milvus creates them one after the other."""
-        exists = self._client.has_collection(table, timeout=TIMEOUT)
-        return exists and all(self._client.describe_index(table, name, timeout=TIMEOUT) for name in indexed)
-
-    def _is_empty(self, table: str) -> bool:
-        return not self._client.get_collection_stats(table, timeout=TIMEOUT)["row_count"]
-
-    def _create(self, table: str, schema: Any, indexes: Any) -> None:
-        """Create a table; what a killed process left of it goes first."""
-        if self._client.has_collection(table, timeout=TIMEOUT) and self._is_empty(table):
-            self._client.drop_collection(table, timeout=TIMEOUT)
-        self._client.create_collection(
-            table, schema=schema, index_params=indexes, consistency_level="Strong", timeout=TIMEOUT
-        )
+        _create(self._client, table, _build_schema(self._client, layout.dim), indexes)
 
     @explained
     def set_approximate(self, table: str, layout: TableSchema) -> None:
@@ -257,6 +241,23 @@ class _MilvusDatabase(VectorDatabase):
         )
         for hits in rankings:
             yield [FoundRow(int(hit["entity"]["key"]), float(hit["distance"]), hit["entity"]["paper"]) for hit in hits]
+
+
+def _is_whole(client: MilvusClient, table: str, *indexed: str) -> bool:
+    """Return whether a table exists with these indexes: Milvus creates them one after the other."""
+    exists = client.has_collection(table, timeout=TIMEOUT)
+    return exists and all(client.describe_index(table, name, timeout=TIMEOUT) for name in indexed)
+
+
+def _is_empty(client: MilvusClient, table: str) -> bool:
+    return not client.get_collection_stats(table, timeout=TIMEOUT)["row_count"]
+
+
+def _create(client: MilvusClient, table: str, schema: Any, indexes: Any) -> None:
+    """Create a table; what a killed process left of it goes first."""
+    if client.has_collection(table, timeout=TIMEOUT) and _is_empty(client, table):
+        client.drop_collection(table, timeout=TIMEOUT)
+    client.create_collection(table, schema=schema, index_params=indexes, consistency_level="Strong", timeout=TIMEOUT)
 
 
 def _build_schema(client: MilvusClient, dim: int) -> Any:
