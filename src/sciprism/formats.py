@@ -7,13 +7,5 @@ Role = Literal["paper", "query", "label"]
 
 FORMATS: tuple[Format, ...] = ("classification", "regression", "proximity", "search")
 ROLES: tuple[Role, ...] = ("paper", "query", "label")
-
-
-def choose_route(format: Format, role: Role) -> Format:
-    """Return the format whose modules serve a text: proximity for the candidates of a search."""
-    return "proximity" if format == "search" and role != "query" else format
-
-
-def choose_space(format: Format) -> Format:
-    """Return the name of the space of a format's vectors: queries of a search share that of proximity."""
-    return "proximity" if format == "search" else format
+SPACES: dict[Format, Format] = {format: format for format in FORMATS} | {"search": "proximity"}
+"""Format -> the space of its vectors: queries of a search share that of proximity, and its papers the modules."""

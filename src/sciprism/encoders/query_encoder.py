@@ -21,7 +21,7 @@ from safetensors.numpy import load_file
 
 from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
-from sciprism.formats import FORMATS, Format, Role, choose_route, choose_space
+from sciprism.formats import FORMATS, SPACES, Format, Role
 from sciprism.text.template import Template
 from sciprism.text.tokenizer import describe_tokenizer, read_json, read_tokenizer, tokenize_texts
 
@@ -68,7 +68,7 @@ class QueryEncoder:
         compact = folder / "model.int8.safetensors"
         self._tensors = load_file(compact if compact.exists() else folder / "model.safetensors")
         self._float32: dict[str, Floats] = {}
-        routes = {choose_route(format, role) for format in self.formats for role in ("query", "paper")}
+        routes = {*self.formats, *(SPACES[format] for format in self.formats)}
         self._routes = [format for format in FORMATS if format in routes]
 
     @cached_property
@@ -100,15 +100,16 @@ class QueryEncoder:
 
     def space(self, format: Format, role: Role) -> str:  # noqa: ARG002 - the signature of `Encoder`
         """Name the space of such vectors."""
-        return choose_space(format)
+        return SPACES[format]
 
     def encode(self, texts: Sequence[str], *, format: Format, role: Role) -> Floats:
         """Return one vector per text, (n, dim)."""
+        route = format if role == "query" else SPACES[format]
         sequences = tokenize_texts(self.tokenizer, [self._template.text(text, role) for text in texts])
         vectors = np.empty((len(sequences), self._config["hidden_size"]), np.float32)
         order = sorted(range(len(sequences)), key=lambda index: len(sequences[index]))
         for batch in _split(order, sequences):
-            vectors[batch] = self._forward([sequences[index] for index in batch], choose_route(format, role))
+            vectors[batch] = self._forward([sequences[index] for index in batch], route)
         return vectors
 
     def _forward(self, sequences: Sequence[Sequence[int]], route: Format) -> Floats:

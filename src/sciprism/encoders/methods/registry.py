@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
-from sciprism.formats import FORMATS, Format, Role, choose_route, choose_space
+from sciprism.formats import FORMATS, SPACES, Format, Role
 from sciprism.registry import Registry
 
 Pool = Callable[[Tensor, PackedBatch], Tensor]
@@ -117,11 +117,11 @@ class PerFormat(Method):
 
     def route(self, format: Format, role: Role) -> str:
         """Return the format's name; proximity for the candidates of a search."""
-        return choose_route(format, role)
+        return format if role == "query" else SPACES[format]
 
     def space(self, format: Format, role: Role) -> str:
         """Return the format's name; search and proximity share a space."""
-        return choose_space(format)
+        return SPACES[format]
 
 
 def build_method(name: str, options: Mapping[str, Any]) -> Method:
