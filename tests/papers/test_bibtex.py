@@ -151,7 +151,9 @@ def test_file_truncated_inside_a_type_is_reported(read) -> None:
     st.lists(
         st.fixed_dictionaries(
             {
-                "title": st.text(alphabet="abcXYZäßŁé0123 .,:;()!?'/=@\"#", min_size=1, max_size=40),
+                "title": st.text(alphabet="abcXYZäßŁé0123 .,:;()!?'/=@\"#", min_size=1, max_size=40).filter(
+                    lambda text: not clean_text(text).endswith(" /")  # as of a library's catalogue
+                ),
                 "abstract": st.text(alphabet="abc\n 漢字αβ.,=()", max_size=80),
                 "year": st.integers(1500, 2030),
             }

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from sciprism.errors import InputError
 from sciprism.papers.cleaning import clean_text
 
-PLAIN = st.text(alphabet="abcXYZäßé漢0123 .,:()!?'-/&<>", min_size=1, max_size=50).filter(clean_text)
+TEXT = st.text(alphabet="abcXYZäßé漢0123 .,:()!?'-/&<>", min_size=1, max_size=50)
+PLAIN = TEXT.filter(lambda text: clean_text(text).removesuffix(" /") == clean_text(text) != "")  # no catalogue's title
 ROWS = st.lists(
     st.tuples(PLAIN, PLAIN, st.lists(st.text("abcé", min_size=1), max_size=3, unique=True), st.integers(1500, 2030)),
     min_size=1,
