@@ -267,7 +267,7 @@ def read_workbook(file: InputFile, options: ReadOptions) -> Iterator[Paper | Del
         content = io.BytesIO(stream.read())
     try:
         names = _check_size(content)
-        if not any(name.startswith("xl/worksheets/") and name.endswith(".xml") for name in names):
+        if "xl/workbook.xml" not in names or not names.isdisjoint(("xl/workbook.bin", "content.xml")):
             _check_apart(content)
         workbook = CalamineWorkbook.from_object(content)
         rows, start = _find_table(workbook, file, options)
@@ -286,10 +286,10 @@ def read_workbook(file: InputFile, options: ReadOptions) -> Iterator[Paper | Del
             yield build_record(build, cells, number, file)
 
 
-def _check_size(content: io.BytesIO) -> list[str]:
-    """Return the names of the parts; raise InputError where they unpack to too much: a stray cell far below counts."""
+def _check_size(content: io.BytesIO) -> set[str]:
+    """Return the parts, in lower case; raise InputError if they unpack to too much: a stray cell far below counts."""
     if content.getbuffer()[:4] != _ZIP:
-        return []
+        return set()
     with zipfile.ZipFile(content) as archive:
         unpacked = sum(member.file_size for member in archive.infolist())
         if unpacked > max(_MIN_BYTES, limit("ratio") * len(content.getbuffer())):
@@ -305,13 +305,13 @@ def _check_size(content: io.BytesIO) -> list[str]:
                         f"{name} extends to row {row:,} and column {column:,}, {describe_excess('cells')}; else delete "
                         "the cells beyond the table, or save it as CSV"
                     )
-        names = archive.namelist()
+        names = {name.lower() for name in archive.namelist()}
     content.seek(0)
     return names
 
 
 def _check_apart(content: io.BytesIO) -> None:
-    """Raise InputError for a workbook that takes too much memory in a process of its own, or has too many cells."""
+    """Raise InputError for a workbook with too many cells, or that a subprocess cannot open in bounded memory."""
     memory = (1 << 30) + _CELL_BYTES * limit("cells")
     command = [sys.executable, "-c", _COUNT_CELLS, str(memory)]
     done = subprocess.run(command, input=content.getvalue(), capture_output=True, check=False)
