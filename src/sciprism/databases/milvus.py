@@ -108,7 +108,7 @@ class _MilvusDatabase(VectorDatabase):
 
     @explained
     def read_texts(self, table: str, keys: Sequence[str]) -> dict[str, str]:
-        if not _is_whole(self._client, table, UNUSED):
+        if not _is_whole(self._client, table):
             return {}
         self._client.load_collection(table)
         rows = self._client.get(table, list(keys), output_fields=["key", "text"], timeout=TIMEOUT)
@@ -119,7 +119,7 @@ class _MilvusDatabase(VectorDatabase):
         """Store texts by key."""
         from pymilvus import DataType
 
-        if not _is_whole(self._client, table, UNUSED):
+        if not _is_whole(self._client, table):
             schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
             schema.add_field("key", DataType.VARCHAR, is_primary=True, max_length=100)
             schema.add_field("text", DataType.VARCHAR, max_length=MAX_TEXT)
@@ -143,7 +143,8 @@ class _MilvusDatabase(VectorDatabase):
         if missing := sorted(wanted - fields.keys()):
             raise foreign_table(self.address, table, f"lacks {', '.join(missing)}")
         index = self._client.describe_index(table, VECTOR, timeout=TIMEOUT) or {}
-        if not _is_whole(self._client, table, VECTOR, WORDS) and _is_empty(self._client, table):
+        whole = index and self._client.describe_index(table, WORDS, timeout=TIMEOUT)
+        if not whole and _is_empty(self._client, table):
             return None  # `create` makes it again
         distance = {value: name for name, value in METRICS.items()}.get(index.get("metric_type", ""))
         if distance is None:
@@ -243,10 +244,9 @@ class _MilvusDatabase(VectorDatabase):
             yield [FoundRow(int(hit["entity"]["key"]), float(hit["distance"]), hit["entity"]["paper"]) for hit in hits]
 
 
-def _is_whole(client: MilvusClient, table: str, *indexed: str) -> bool:
-    """Return whether a table exists with these indexes: Milvus creates them one after the other."""
-    exists = client.has_collection(table, timeout=TIMEOUT)
-    return exists and all(client.describe_index(table, name, timeout=TIMEOUT) for name in indexed)
+def _is_whole(client: MilvusClient, table: str) -> bool:
+    """Return whether a table of texts exists with its index, which Milvus creates after it."""
+    return client.has_collection(table, timeout=TIMEOUT) and bool(client.describe_index(table, UNUSED, timeout=TIMEOUT))
 
 
 def _is_empty(client: MilvusClient, table: str) -> bool:
