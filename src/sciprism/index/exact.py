@@ -147,7 +147,7 @@ def _candidates(
             if allowed is None or allowed.any():
                 scores = _similarities(left, block, distance)
                 if allowed is not None:
-                    scores += np.where(allowed, np.float32(0), np.float32(-np.inf))
+                    np.copyto(scores, -np.inf, where=~allowed)
                 best.add(scores, first)
         return best.ranked()
 
