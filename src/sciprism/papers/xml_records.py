@@ -107,7 +107,7 @@ def text_of(element: Element | None, path: str = "") -> str:
     match = element.find(path) if element is not None and path else element
     if match is None:
         return ""
-    if match.find(".//sup") is None:
+    if next(match.iter("sup"), None) is None:
         return " ".join("".join(match.itertext()).split())
     text = raise_powers("".join(_iterate_texts(match)))
     return " ".join(text.replace("<sup>", "").replace("</sup>", "").split())
