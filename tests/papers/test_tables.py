@@ -226,6 +226,22 @@ def test_author_numbers_of_scopus_are_no_names(read) -> None:
     assert papers[0].authors == ("John Smith", "Kim Roe")
 
 
+def test_ids_in_the_cells_of_opencitations_meta_are_no_names(read) -> None:
+    papers, _ = read(
+        "meta.csv",
+        "id,title,author,pub_date,venue,volume,issue,page,type,publisher,editor\n"
+        '"doi:10.5555/A pmid:12 omid:br/061",T,"Roe, Kim [orcid:0000-0001-5366-5194 omid:ra/061]; Lee, Bo; '
+        '[omid:ra/063]",2019-01-10,Tides [issn:1434-5161 omid:br/062],6,4,351-353,journal article,Out [crossref:1],\n'
+        "omid:br/064,No other id,Fay [orcid:0000-0002-8420-0696],1999,,,,,book,,\n"
+        "doi:10.5555/B,One id,,,,,,,,,\n",
+    )
+    assert [paper.id for paper in papers] == ["doi:10.5555/a", "omid:br/064", "doi:10.5555/B"]
+    assert [paper.ids for paper in papers] == [{"doi": "10.5555/a", "pmid": "12"}, {}, {"doi": "10.5555/b"}]
+    assert [paper.authors for paper in papers] == [("Kim Roe", "Bo Lee"), ("Fay",), ()]
+    assert papers[0].orcids == {"Kim Roe": "0000-0001-5366-5194"}
+    assert (papers[0].venue, papers[0].year, papers[0].pages) == ("Tides", 2019, "351-353")
+
+
 def test_ids_and_lists(read) -> None:
     papers, _ = read(
         "lists.csv",

@@ -27,6 +27,7 @@ from sciprism.papers.bibliographic_fields import (
     find_noted_ids,
     find_year,
     join_pages,
+    reorder_name,
     split_keywords,
     split_list,
     split_names,
@@ -80,7 +81,7 @@ PAPER_HEADERS = {
     "note": "extra",
     "volume": "volume vol vl vi",
     "issue": "issue issuenumber number is ip",
-    "pages": "pages pagination pagerange pg pp",
+    "pages": "pages pagination pagerange page pg pp",
     "first_page": "pagestart startpage beginningpage firstpage articlenumber artno bp sp ar",
     "last_page": "pageend endpage endingpage lastpage ep",
 }
@@ -114,6 +115,10 @@ _AUTHOR_NUMBER = re.compile(r"\(\d+\)")  # Scopus: "Smith, John (57000000000); .
 # Springer Link writes "Ann AlderBo Birch", and has McBeth and LeRoy too.
 _GLUED = re.compile(r"(?<=[^\W\d_A-ZÀ-Þ])(?<!\bMc)(?<!\bMac)(?<!\b[DL][aeiu])(?=[A-ZÀ-Þ])")
 _SPRINGER = frozenset(["itemtitle", "itemdoi"])
+# OpenCitations Meta (oc_meta 3.0.0): ids are "doi:10.1/x omid:br/061", authors "Doe, Jane [orcid:... omid:...]".
+_MARKED = r"[a-z]+:\S+"
+_MARKED_IDS, _MARKED_NOTE = re.compile(rf"{_MARKED}(?: {_MARKED})*"), re.compile(rf"\s*\[{_MARKED}(?: {_MARKED})*\]")
+_MARKED_NAME = re.compile(r"([^;\[\]]*[^;\[\]\s])\s*\[[^\[\]]*\borcid:(\S+?)[ \]]")
 _NO_AUTHOR = re.compile(r"\[no author name available\]", re.IGNORECASE)  # Scopus
 _ZIP = b"PK\x03\x04"
 _WORKBOOK = re.compile(r"\A(?:\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1|PK\x03\x04[\s\S]*?(?:xl/|opendocument\.spreadsheet))")
@@ -220,15 +225,20 @@ def build_paper(text: Callable[[str], str], name_joint: str = "", keyword_joint:
     """
     authors = _NO_AUTHOR.sub("", _AUTHOR_NUMBER.sub("", text("authors")))
     authors = _GLUED.sub("; ", authors) if name_joint == "glued" else authors
-    work = _OPENALEX_ID.fullmatch(text("id"))
+    number = text("id")
+    work = _OPENALEX_ID.fullmatch(number)
     ids = {system: text(system) for system in ID_SYSTEMS if text(system)}
+    if _MARKED_IDS.fullmatch(number):
+        marked = dict(part.split(":", 1) for part in reversed(number.split()))  # the first of a system
+        ids = {system: marked[system] for system in ID_SYSTEMS if system in marked} | ids
+        number = "" if " " in number and {"doi", "pmid"} & ids.keys() else number
     fields = split_list(text("fields"))
     return Paper(
-        id=work[1].upper() if work else text("id"),
+        id=work[1].upper() if work else number,
         title=_unlist(text("title")),
         abstract=_unlist(text("abstract"), " "),
-        authors=split_names(authors, name_joint),
-        venue=_unlist(text("venue")),
+        authors=split_names(_MARKED_NOTE.sub("", authors), name_joint),
+        venue=_MARKED_NOTE.sub("", _unlist(text("venue"))),
         year=find_year(text("year")),
         fields=tuple(part for field in fields for part in (field.split() if _CATEGORIES.fullmatch(field) else [field])),
         keywords=tuple(
@@ -240,6 +250,7 @@ def build_paper(text: Callable[[str], str], name_joint: str = "", keyword_joint:
         volume=text("volume"),
         issue=text("issue"),
         pages=text("pages") or join_pages(text("first_page"), text("last_page")),
+        orcids={reorder_name(name.strip()): orcid for name, orcid in _MARKED_NAME.findall(authors)},
     )
 
 
