@@ -282,6 +282,21 @@ def test_what_replies_hold_in_the_place_of_papers_is_counted_or_named(file: Path
             read_reply(file, reply)
 
 
+def test_datacite_says_where_a_paper_is_printed_and_who_its_authors_are(file: Path):
+    orcid = {"nameIdentifier": "https://orcid.org/0000-0001-5366-5194", "nameIdentifierScheme": "ORCID"}
+    creators = [
+        {"name": "Roe, Kim", "givenName": "Kim", "familyName": "Roe", "nameIdentifiers": [orcid]},
+        {"name": "Institute of Tides, Section Two", "nameType": "Organizational", "nameIdentifiers": []},
+        {"name": "Lee, Bo", "nameIdentifiers": [{"nameIdentifier": "12", "nameIdentifierScheme": "GND"}]},
+    ]
+    container = {"title": "Tides", "volume": "29", "issue": "7", "firstPage": "994", "lastPage": "1013"}
+    attributes = {"doi": "10.5555/a", "titles": [{"title": "T"}], "creators": creators, "container": container}
+    (paper,), _ = read_reply(file, {"data": [{"id": "10.5555/a", "attributes": attributes}]})
+    assert paper.authors == ("Kim Roe", "Institute of Tides, Section Two", "Bo Lee")
+    assert paper.orcids == {"Kim Roe": orcid["nameIdentifier"]}
+    assert (paper.venue, paper.volume, paper.issue, paper.pages) == ("Tides", "29", "7", "994-1013")
+
+
 def test_arxiv_authors_in_one_text(file: Path):
     text = "C. Bal\\'azs (1), E. L. Berger and P. Nadolsky, and the LAT\n Collaboration ((1) Michigan)"
     (paper,) = read("arxiv", file, {"id": "1", "title": "T", "authors": text})

@@ -8,13 +8,23 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sciprism.papers.bibliographic_fields import reorder_name
-from sciprism.papers.json_rows import JsonLayout, JsonObject, first_text, get_first, get_path, list_texts, parse_year
+from sciprism.papers.bibliographic_fields import join_pages, reorder_name
+from sciprism.papers.json_rows import (
+    JsonLayout,
+    JsonObject,
+    find_text,
+    first_text,
+    get_first,
+    get_path,
+    list_texts,
+    parse_year,
+)
 from sciprism.papers.readers.csl_json import join_title
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 
 _KEYS = (re.compile(r'"titles"\s*:\s*\['), re.compile(r'"(?:creators|publicationYear|descriptions)"\s*:'))
+_ORCID = re.compile(r"\b\d{4}-\d{4}-\d{4}-\d{3}[\dX]\b")
 
 
 @paper_readers.json_objects(
@@ -27,17 +37,21 @@ def _build_paper(answer: JsonObject) -> Paper:
     outer = answer["data"] if isinstance(answer.get("data"), dict) else answer
     row = outer["attributes"] if isinstance(outer.get("attributes"), dict) else outer
     titles = _select(row, "titles", "titleType", "title", "") or list_texts(row.get("titles"), "title")
-    doi = first_text(row.get("doi"))
+    doi, container, people = first_text(row.get("doi")), row.get("container"), _as_list(row, "creators")
     ids = {"doi": doi, "url": first_text(row.get("url"))}
     return Paper(
         id="" if doi else first_text(outer.get("id")),
         title=join_title(first_text(list(titles)), _select(row, "titles", "titleType", "title", "Subtitle")),
         abstract=first_text(list(_select(row, "descriptions", "descriptionType", "description", "Abstract"))),
-        authors=tuple(filter(None, map(_parse_person, _as_list(row, "creators")))),
-        venue=first_text(get_path(row, "container", "title")) or first_text(row.get("publisher"), "name"),
+        authors=tuple(filter(None, map(_parse_person, people))),
+        venue=find_text(container, "title") or first_text(row.get("publisher"), "name"),
         year=parse_year(get_first(row, "publicationYear", "published")),
         keywords=list_texts(row.get("subjects"), "subject"),
         ids={system: value for system, value in ids.items() if value},
+        volume=find_text(container, "volume"),
+        issue=find_text(container, "issue"),
+        pages=join_pages(find_text(container, "firstPage"), find_text(container, "lastPage")),
+        orcids={_parse_person(person): orcid for person in people if (orcid := _find_orcid(person))},
     )
 
 
@@ -51,7 +65,13 @@ def _parse_person(value: Any) -> str:
     if not isinstance(value, dict):
         return first_text(value)
     whole = " ".join(filter(None, (first_text(value.get(key)) for key in ("givenName", "familyName"))))
-    return whole or reorder_name(first_text(value.get("name")))
+    name = first_text(value.get("name"))
+    return whole or (name if value.get("nameType") == "Organizational" else reorder_name(name))
+
+
+def _find_orcid(value: Any) -> str:
+    orcids = list_texts(get_path(value, "nameIdentifiers"), "nameIdentifier")
+    return next((orcid for orcid in orcids if _ORCID.search(orcid)), "")
 
 
 def _as_list(row: JsonObject, key: str) -> list[Any]:
