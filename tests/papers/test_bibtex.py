@@ -91,6 +91,12 @@ def test_ids_of_all_systems(read) -> None:
     assert scholar.ids == {"arxiv": "1706.03762"}
 
 
+def test_the_pmid_in_notes_of_publishers_and_the_article_number_of_scopus(read) -> None:
+    paper = one(read, "@article{a, title={T}, note ={PMID: 123}, art_number={e12}, doi={10.5555/a}}")
+    assert (paper.ids, paper.pages) == ({"doi": "10.5555/a", "pmid": "123"}, "e12")
+    assert one(read, "@article{a, title={T}, note={cited By 4}, pmid={7}}").ids == {"pmid": "7"}
+
+
 def test_what_an_entry_leaves_to_its_parent_is_counted(read) -> None:
     child = "@inproceedings{%s, title={%s}, crossref={conf}%s}\n"
     whole = child % ("b", "B", ", booktitle={Conf}, year=1999")

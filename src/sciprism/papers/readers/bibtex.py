@@ -13,7 +13,7 @@ from typing import Any
 
 from sciprism.errors import InputError
 from sciprism.limits import LINE_SIZE, describe_excess, limit
-from sciprism.papers.bibliographic_fields import find_year, split_keywords, split_outside_braces
+from sciprism.papers.bibliographic_fields import find_noted_ids, find_year, split_keywords, split_outside_braces
 from sciprism.papers.cleaning import decode_latex, normalize_arxiv
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import paper_readers
@@ -235,7 +235,7 @@ def _build_paper(fields: Mapping[str, str]) -> Paper:
         ids=ids,
         volume=text("volume"),
         issue=text("number", "issue"),
-        pages=text("pages", "eid", "articleno", "article-number"),
+        pages=text("pages", "eid", "articleno", "article-number", "art_number"),  # the last is Scopus's
     )
 
 
@@ -251,6 +251,8 @@ def _join_name(name: str) -> str:
 def _collect_ids(fields: Mapping[str, str]) -> dict[str, str]:
     systems = ("doi", "pmid", "pmcid", "isbn", "url")
     ids = {system: _verbatim(fields[system]) for system in systems if fields.get(system)}
+    for system, value in find_noted_ids(fields.get("note", "")).items():  # "PMID: 123" of Taylor & Francis and SAGE
+        ids.setdefault(system, value)
     if "doi.org/10." in ids.get("url", ""):
         ids.setdefault("doi", ids["url"])
     eprint = _verbatim(fields.get("eprint", ""))
