@@ -100,6 +100,23 @@ def _check(papers, rows) -> None:
     ]
 
 
+def test_records_that_begin_with_their_title_keep_their_own_fields(read) -> None:
+    """As Digital Commons writes them: the title before the type, and some records without a type."""
+    contents = "%T Contents\n%B Tides\n%D 2021\n\n\n"
+    first = "%T One\n%0 Journal Article\n%A Roe, Kim\n%D 2020\n%X A text.\n\nIts second paragraph.\n\n\n"
+    last = "%T Two\n%0 Journal Article\n%A Lee, Bo\n%D 2019\n%X Words.\n"
+    for text in (first + contents + last, contents + first + last):
+        papers, report = read("commons.txt", text)
+        assert {paper.title: (paper.authors, paper.year, paper.abstract) for paper in papers} == {
+            "One": (("Kim Roe",), 2020, "A text. Its second paragraph."),
+            "Contents": ((), 2021, ""),
+            "Two": (("Bo Lee",), 2019, "Words."),
+        }
+        assert (report.files[0].format, len(papers)) == ("enw", 3)
+    papers, _ = read("usual.enw", "%0 Book\n%A Roe, Kim\n%T One\n%0 Book\n%A Lee, Bo\n%T Two\n")
+    assert [(paper.title, paper.authors) for paper in papers] == [("One", ("Kim Roe",)), ("Two", ("Bo Lee",))]
+
+
 def test_lines_outside_of_records_are_counted(read) -> None:
     text = "My list\n\n%~ A database\n\n%0 Book\n%X 12\n% of all.\n\n%5 more\n%T One\n\nset 2\n\n%0 Book\n%T Two\n"
     papers, report = read("head.enw", text)

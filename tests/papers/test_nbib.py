@@ -29,6 +29,45 @@ def test_every_field(read) -> None:
     assert (second.authors, second.ids["doi"]) == (("Roe R",), "10.1000/y")
 
 
+def test_records_of_eric_have_no_pmid(read) -> None:
+    text = """
+OWN - ERIC
+TI  - Tides in lessons
+AU  - Roe, Kim
+OT  - Oceanography
+JT  - School Science
+AID - http://dx.doi.org/10.5555/A
+OID - EJ000001
+VI  - 10
+IP  - 1
+PG  - 1-9
+DP  - 2000
+LID - http://eric.ed.gov/?id=EJ000001
+AB  - Lessons on tides help.
+ISSN - ISSN-0000-0000
+LA  - English
+
+OWN - ERIC
+TI  - A report
+OID - ED000002
+DP  - 2001
+VI  -
+AB  - Words.
+"""
+    for name in ("eric.nbib", "eric.txt"):
+        (first, second), report = read(name, text)
+        assert (report.files[0].format, report.files[0].note) == ("nbib", "")
+        assert (first.id, first.title, first.abstract) == ("EJ000001", "Tides in lessons", "Lessons on tides help.")
+        assert (first.authors, first.venue, first.year, first.pages) == (("Kim Roe",), "School Science", 2000, "1-9")
+        assert first.ids == {"doi": "10.5555/a", "url": "http://eric.ed.gov/?id=EJ000001"}
+        assert (second.id, second.year, second.keywords) == ("ED000002", 2001, ())
+
+
+def test_a_title_that_is_not_available_is_that_of_the_paper_s_language(read) -> None:
+    papers, _ = read("fr.nbib", "PMID- 1\nTI  - [Not Available].\nTT  - Les marees.\nLA  - fre\nAB  - Words.\n")
+    assert papers[0].title == "Les marees."
+
+
 def test_records_need_no_empty_line_between_them(read) -> None:
     papers, _ = read("dense.nbib", "PMID- 1\nTI  - One\nPMID- 2\nTI  - Two\n")
     assert [paper.id for paper in papers] == ["1", "2"]

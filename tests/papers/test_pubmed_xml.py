@@ -94,6 +94,32 @@ def test_vernacular_title_and_other_doi(file: Path):
     assert paper == Paper(id="1", title="Über Tang", ids={"pmid": "1", "doi": "10.1/x"})
 
 
+def test_what_pubmed_says_of_titles_names_and_abstracts(file: Path):
+    """A title that is not available, the name before its erratum, an abstract in another language alone."""
+    name = (
+        "<Author ValidYN='{}'><LastName>{}</LastName><ForeName>R J</ForeName><Identifier Source='ORCID'>{}</Identifier>"
+    )
+    authors = name.format("Y", "Whitley", 1) + "</Author>" + name.format("N", "Whitely", 2) + "</Author>"
+    other = "<OtherAbstract Type='Publisher' Language='{}'><AbstractText>{}</AbstractText></OtherAbstract>"
+    (paper,) = read(
+        file,
+        articles(
+            article(
+                "<ArticleTitle>[Not Available].</ArticleTitle><VernacularTitle>Les marées.</VernacularTitle>"
+                f"<AuthorList>{authors}</AuthorList>",
+                after=other.format("fre", "La mer."),
+            )
+        ),
+    )
+    assert (paper.title, paper.authors, paper.orcids) == ("Les marées.", ("R J Whitley",), {"R J Whitley": "1"})
+    assert paper.abstract == "La mer."
+    (paper,) = read(
+        file,
+        articles(article("<Abstract><AbstractText>The sea.</AbstractText></Abstract>", after=other.format("fre", "x"))),
+    )
+    assert paper.abstract == "The sea."
+
+
 def test_a_power_is_not_read_as_a_number(file: Path):
     title = "<ArticleTitle>From <b>10<sup>6</sup></b> cells, <i>E<sub>2</sub></i>, <sup>13</sup>C</ArticleTitle>"
     assert read(file, articles(article(title)))[0].title == "From 10⁶ cells, E2, 13C"

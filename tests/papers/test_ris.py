@@ -129,6 +129,16 @@ def test_forms_that_are_mixed_where_no_text_goes_on(read) -> None:
     assert (papers[0].title, papers[0].ids, papers[0].abstract) == ("One", {"doi": "10.1/x"}, "Of DO - it")
 
 
+def test_psycnet_stars_main_headings_and_has_a_tag_for_the_pmid(read) -> None:
+    papers, _ = read(
+        "psycnet.ris",
+        "TY  - BOOK\nPMID  - 12\nT1  - One\nA1  - Roe, Kim\nKW  - *Memory\nKW  - *-Algebras\nKW  - A* search\n"
+        "SN  - 9780000000002\nER  -\n",
+    )
+    assert papers[0].keywords == ("Memory", "*-Algebras", "A* search")
+    assert papers[0].ids == {"pmid": "12", "isbn": "9780000000002"}
+
+
 def test_lines_outside_of_records_are_counted(read) -> None:
     record = "{}.\nTY  - JOUR\nT1  - {}\nY1  - 2020//\nER  -  \n\nLink to the text: https://example.org/{}\n\n"
     strategy = "C1  - Database: Invented <1990>\n\nSearch Strategy:\n1     exp oars/ (12)\nT2-weighted.mp.\n"

@@ -25,6 +25,7 @@ _ADDITIONS = re.compile(
     r"(?:,\s*(?:(?:[a-z]{1,6}\.?\s)?(?:\d{4}\??-(?:\d{4}\??)?|-\d{4})(?:\s[a-z]{1,12})?"
     r"|author|editor|translator|compiler|illustrator|contributor)\.?){1,3}(?=\s*(?:[;|\n]|$))"
 )
+_STAR = re.compile(r"\A\*(?=[^\W\d_])")
 _ORGANIZATION = re.compile(r"\b(?:of|for|the|on|in)\b")  # in lower case as in The Office of ...
 
 
@@ -42,6 +43,11 @@ def reorder_name(name: str) -> str:
     """Return `First Last Suffix` of `Last, First, Suffix, years of life`; other names unchanged."""
     last, given, *suffix = (*(part.strip() for part in _ADDITIONS.sub("", name).split(",")), "")
     return " ".join(filter(None, (given, last, *suffix)))
+
+
+def choose_title(titles: Iterable[str]) -> str:
+    """Return the first title; PubMed's "[Not Available]." of papers without an English one is none."""
+    return next((title for title in titles if title and title.lower().rstrip(".") != "[not available]"), "")
 
 
 def find_year(text: str) -> int | None:
@@ -72,8 +78,8 @@ def split_list(text: str, separators: str = ";|\n") -> tuple[str, ...]:
 
 
 def split_all(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the distinct items of several lists, each in one text."""
-    return tuple(dict.fromkeys(item for text in texts for item in split_list(text)))
+    """Return the distinct keywords of several lists, without the star of PsycInfo's and Ovid's main headings."""
+    return tuple(dict.fromkeys(_STAR.sub("", item) for text in texts for item in split_list(text)))
 
 
 def split_outside_braces(separator: re.Pattern[str], text: str) -> list[str]:

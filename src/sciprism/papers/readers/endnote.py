@@ -1,4 +1,4 @@
-"""EndNote's XML, as EndNote, Zotero, Mendeley and others write it."""
+"""EndNote's XML, and its tagged text, as EndNote, Zotero, Mendeley and others write them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sciprism.papers.bibliographic_fields import find_year, is_medline, reorder_
 from sciprism.papers.cleaning import normalize_doi
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import paper_readers
+from sciprism.papers.readers.tagged import TaggedFields, TaggedLines, TaggedSyntax, build_tagged_papers, first_value
 from sciprism.papers.records import Paper
 from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
 
@@ -81,3 +82,64 @@ def _collect_xml_ids(record: Element) -> dict[str, str]:
         "url": urls[0] if urls else "",
     }
     return {system: value for system, value in ids.items() if value}
+
+
+# ---- EndNote's tagged text ----
+
+_ENW_LINE = re.compile(r"%(?P<tag>[0-46-9A-Z@!?+^&$#()\[\]{}<>=~*,:;/|])(?:\s+(?P<value>.*))?$")
+_ENW_TYPE = re.compile(r"^%0 [A-Z]", re.MULTILINE)
+_ENW_FIELD = re.compile(r"^%([ATDJXB]) \S", re.MULTILINE)
+# Digital Commons: the title before the type, which some records lack (exports of AIS eLibrary, colrev 0.16.2).
+_ENW_TITLE_FIRST = re.compile(r"\A(?:(?!%).*\n)*(?=%T )(?:.*\n)*?%T .*\n%0 [A-Z]")
+_ENW_LINES, _ENW_PARAGRAPHS = ("A", "E", "Y", "K"), ("X", "Z")  # lines of the former are values of their own
+
+
+@paper_readers.reader(
+    "enw",
+    'EndNote\'s tagged text (`.enw`, "refer"), as EndNote, Google Scholar, Zotero and publishers write it',
+    (".enw", ".refer"),
+    check=lambda head: _ENW_TYPE.search(head) is not None or len(set(_ENW_FIELD.findall(head))) > 2,
+)
+def read_enw(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
+    """Yield one paper from each %0 (in some files from each %T) to the next; without %0, records end at empty lines."""
+    first = "T" if _ENW_TITLE_FIRST.search(file.head()) else "0"
+    syntax = TaggedSyntax(_ENW_LINE.match, _extend_enw, first, ("T", "!", "B"), ends_at_empty_line=True)
+    return build_tagged_papers(file, syntax, _build_enw_paper)
+
+
+def _extend_enw(tag: str, values: TaggedLines, line: str) -> bool:
+    text = line.strip()
+    if text and tag in _ENW_LINES:
+        values.append([text])
+    elif text:
+        values[-1].append(text)
+    return text != "" or tag in _ENW_PARAGRAPHS
+
+
+def _build_enw_paper(fields: TaggedFields) -> Paper:
+    label, accession, custom = (first_value(fields, tag) for tag in "FM2")
+    links = [url for url in fields.get("U", ()) if "doi.org/" in url]
+    medical = accession.isdigit() and is_medline(first_value(fields, "~"), first_value(fields, "W"))
+    ids = {
+        "doi": normalize_doi(" ".join([*fields.get("R", ()), *links])),
+        "pmid": accession if medical else "",
+        "pmcid": custom if custom.upper().startswith("PMC") else "",
+        "isbn": first_value(fields, "@") if "book" in first_value(fields, "0").lower() else "",
+        "url": first_value(fields, "U"),
+    }
+    authors = [name for tag in ("A", "Q") for name in fields.get(tag, ())] or fields.get("E", [])
+    title = first_value(fields, "T", "!", "B")
+    return Paper(
+        id=label if label and not label.isdigit() else "" if ids["doi"] or medical else accession,
+        title=title,
+        abstract=first_value(fields, "X"),
+        # EndNote ends the name of an institution with a comma.
+        authors=tuple(dict.fromkeys(reorder_name(name.rstrip(",")) for name in authors if name.rstrip(","))),
+        venue=next((venue for tag in "JBSI" if (venue := first_value(fields, tag)) and venue != title), ""),
+        year=find_year(first_value(fields, "D")) or find_year(first_value(fields, "8")),
+        keywords=split_all(fields.get("K", [])),
+        ids={system: value for system, value in ids.items() if value},
+        volume=first_value(fields, "V"),
+        issue=first_value(fields, "N"),
+        pages=first_value(fields, "P"),
+    )

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-from sciprism.papers.bibliographic_fields import find_year
+from sciprism.papers.bibliographic_fields import choose_title, find_year
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Deletion, Paper
@@ -20,7 +20,7 @@ _ISSUES = ("Journal/JournalIssue/PubDate", "Book/PubDate")
 # A MedlineDate is such as "1998 Dec-1999 Jan", "Spring 2000".
 _DATES = [f"{issue}/{date}" for issue in _ISSUES for date in ("Year", "MedlineDate")]
 _DATES += ["ArticleDate/Year", "ContributionDate/Year"]
-_AUTHORS = "AuthorList/Author"
+_AUTHORS = "AuthorList/Author"  # with ValidYN="N" a name that an erratum corrected (NLM, elements of MEDLINE)
 _CITED = "Reference/ArticleIdList/ArticleId[@IdType='pubmed']"
 _LATER_VERSION = re.compile(r"(?!1$)[1-9]\d{0,2}", re.ASCII)
 _DELETIONS = ("DeleteCitation", "DeleteDocument")
@@ -64,8 +64,8 @@ def _build_xml_paper(record: Element) -> Paper:
     keywords = texts_of(citation, "KeywordList/Keyword")
     return Paper(
         id=ids.get("pmid", ""),
-        title=_first(article, "ArticleTitle", "VernacularTitle", "Book/BookTitle"),
-        abstract=_build_abstract(article),
+        title=choose_title(text_of(article, path) for path in ("ArticleTitle", "VernacularTitle", "Book/BookTitle")),
+        abstract=_build_abstract(article.find("Abstract")) or _build_abstract(citation.find("OtherAbstract")),
         authors=tuple(filter(None, map(_join_name, article.iterfind(_AUTHORS)))),
         venue=_first(article, "Journal/Title", "Journal/ISOAbbreviation", "Book/BookTitle")
         or text_of(citation, "MedlineJournalInfo/MedlineTA"),
@@ -79,7 +79,7 @@ def _build_xml_paper(record: Element) -> Paper:
         orcids={
             _join_name(author): orcid
             for author in article.iterfind(_AUTHORS)
-            if (orcid := text_of(author, "Identifier[@Source='ORCID']"))
+            if (orcid := text_of(author, "Identifier[@Source='ORCID']")) and author.get("ValidYN") != "N"
         },
     )
 
@@ -98,10 +98,10 @@ def _collect_xml_ids(record: Element, citation: Element, article: Element) -> di
     return {system: value for system, value in ids.items() if value}
 
 
-def _build_abstract(article: Element) -> str:
+def _build_abstract(abstract: Element | None) -> str:
     """Join the sections of a structured abstract, each after its label."""
     sections = []
-    for section in article.iterfind("Abstract/AbstractText"):
+    for section in () if abstract is None else abstract.iterfind("AbstractText"):
         label, text = section.get("Label", "").strip(), text_of(section)
         # UNLABELLED is PubMed's own word for a section that has no label.
         sections.append(f"{label}: {text}" if label and text and label != "UNLABELLED" else text)
@@ -109,6 +109,8 @@ def _build_abstract(article: Element) -> str:
 
 
 def _join_name(author: Element) -> str:
+    if author.get("ValidYN") == "N":
+        return ""
     given = text_of(author, "ForeName") or text_of(author, "Initials")
     name = " ".join(filter(None, (given, text_of(author, "LastName"), text_of(author, "Suffix"))))
     return name or text_of(author, "CollectiveName")

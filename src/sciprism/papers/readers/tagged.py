@@ -1,4 +1,4 @@
-"""Bibliographies of tagged lines: RIS, EndNote's `.enw`, MEDLINE (`.nbib`), Web of Science (`savedrecs.txt`)."""
+"""Bibliographies of tagged lines: RIS, MEDLINE (`.nbib`), Web of Science (`savedrecs.txt`)."""
 
 from __future__ import annotations
 
@@ -8,20 +8,28 @@ from dataclasses import dataclass, field
 
 from sciprism.errors import InputError
 from sciprism.limits import LINE_SIZE, describe_excess, limit
-from sciprism.papers.bibliographic_fields import find_year, is_medline, join_pages, reorder_name, split_all, split_list
+from sciprism.papers.bibliographic_fields import (
+    choose_title,
+    find_year,
+    is_medline,
+    join_pages,
+    reorder_name,
+    split_all,
+    split_list,
+)
 from sciprism.papers.cleaning import normalize_doi
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 
-Fields = dict[str, list[str]]  # tag -> its values
-Lines = list[list[str]]  # the lines of each value of a tag
+TaggedFields = dict[str, list[str]]  # tag -> its values
+TaggedLines = list[list[str]]  # the lines of each value of a tag
 Match = Callable[[str], re.Match[str] | None]  # finds `tag` and `value` of a line; None of a text
 _INDENTED, _OTHER_LINE = re.compile(r"^ {2,}\S", re.MULTILINE), "other line"  # one of no record: a search strategy
 
 
 @dataclass(frozen=True, slots=True)
-class _Syntax:
+class TaggedSyntax:
     """How a format writes records.
 
     extend: adds a line without a tag to the values of the tag before; returns whether further lines may. first: the tag
@@ -30,14 +38,16 @@ class _Syntax:
     """
 
     match: Match
-    extend: Callable[[str, Lines, str], bool]
+    extend: Callable[[str, TaggedLines, str], bool]
     first: str
     titles: tuple[str, ...]
     outside: tuple[str, ...] = ()
     ends_at_empty_line: bool = False
 
 
-def _build_papers(file: InputFile, syntax: _Syntax, build: Callable[[Fields], Paper]) -> Iterator[Paper]:
+def build_tagged_papers(
+    file: InputFile, syntax: TaggedSyntax, build: Callable[[TaggedFields], Paper]
+) -> Iterator[Paper]:
     """Yield what `build` makes of the fields of each record; lines of no record are counted."""
     for block in _read_blocks(file, syntax):
         fields = {tag: [" ".join(lines).strip() for lines in values] for tag, values in block.items()}
@@ -47,9 +57,9 @@ def _build_papers(file: InputFile, syntax: _Syntax, build: Callable[[Fields], Pa
             file.omitted[_OTHER_LINE] += sum(map(len, fields.values()))
 
 
-def _read_blocks(file: InputFile, syntax: _Syntax) -> Iterator[dict[str, Lines]]:
+def _read_blocks(file: InputFile, syntax: TaggedSyntax) -> Iterator[dict[str, TaggedLines]]:
     """Yield the fields from the first tag of a record to the next one, or to a tag outside of records."""
-    fields: dict[str, Lines] = {}
+    fields: dict[str, TaggedLines] = {}
     last, is_after_empty_line, size, most = "", False, 0, limit("record")
     for line, text in file.lines():
         tagged = syntax.match(text)
@@ -86,7 +96,7 @@ def _limit_tags(match: Match, names: str, file: InputFile) -> Match:
     return lambda line: tagged if (tagged := match(line)) and tagged["tag"] in tags else None
 
 
-def _first(fields: Fields, *tags: str) -> str:
+def first_value(fields: TaggedFields, *tags: str) -> str:
     """Return the first value of these tags that is not empty, or an empty text."""
     return next((value for tag in tags for value in fields.get(tag, ()) if value), "")
 
@@ -100,9 +110,10 @@ C1 C2 C3 C4 C5 C6 C7 C8 CA CN CP CY DB DP ET EP IS L1 L2 L3 L4 LA LB M1 M2 M3 NV
 U3 U4 U5 VL VO
 """
 _RIS_TAGS = frozenset(_SPACED_TAGS.split())
-_RIS_LINE = re.compile(r"(?P<indent>\s*)(?P<tag>[A-Z][A-Z0-9])(?P<gap>\s{0,3})-(?P<space>\s*)(?P<value>.*)")
+_RIS_LINE = re.compile(r"(?P<indent>\s*)(?P<tag>PMID|[A-Z][A-Z0-9])(?P<gap>\s{0,3})-(?P<space>\s*)(?P<value>.*)")
 _RIS_CODE, _RIS_END = re.compile(r"[A-Z]{3,}"), ("ER", "EF")  # the code of a type: JOUR, CONF
-_ONE_LINE = frozenset(("TY", "ID", "PY", "Y1", "Y2", "DA", "DO", "VL", "IS", "SP", "EP", "SN", "LA"))  # never text
+# Never text:
+_ONE_LINE = frozenset(("TY", "ID", "AU", "A1", "PY", "Y1", "Y2", "DA", "DO", "VL", "IS", "SP", "EP", "SN", "LA"))
 _RIS_TYPE = re.compile(r"^[^\S\n]*TY\s{0,3}-\s*[A-Z]", re.MULTILINE)
 _RIS_FIELD = re.compile(r"^(?:TI|T1|AU|A1|AB|N2|PY|Y1|JO|JF|ER)  - ", re.MULTILINE)
 _MEDLINE = re.compile(r"^PMID\s*- ", re.MULTILINE)
@@ -120,8 +131,9 @@ def _is_ris(head: str) -> bool:
 @paper_readers.reader("ris", "RIS in the dialects of reference managers and publishers", (".ris",), check=_is_ris)
 def read_ris(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each TY to the next or to ER; lines outside of records are counted."""
-    syntax = _Syntax(_RisTags().match, _extend_ris, "TY", _TITLES, _RIS_END)
-    return _build_papers(file, syntax, _build_ris_paper)
+    return build_tagged_papers(
+        file, TaggedSyntax(_RisTags().match, _extend_ris, "TY", _TITLES, _RIS_END), _build_ris_paper
+    )
 
 
 @dataclass(slots=True)
@@ -157,7 +169,7 @@ class _RisTags:
         return tagged
 
 
-def _extend_ris(tag: str, values: Lines, line: str) -> bool:
+def _extend_ris(tag: str, values: TaggedLines, line: str) -> bool:
     text = line.strip()
     if not text and tag not in _PARAGRAPHS:
         return False  # only texts of several paragraphs continue after an empty line
@@ -168,99 +180,41 @@ def _extend_ris(tag: str, values: Lines, line: str) -> bool:
     return True
 
 
-def _build_ris_paper(fields: Fields) -> Paper:
-    title_tag = next((tag for tag in _TITLES if _first(fields, tag)), "")
+def _build_ris_paper(fields: TaggedFields) -> Paper:
+    title_tag = next((tag for tag in _TITLES if first_value(fields, tag)), "")
     ids = _collect_ris_ids(fields)
-    label, accession = _first(fields, "ID"), _first(fields, "AN")
-    if label.isdigit():
-        label = ""  # EndNote numbers the records of each library from 1, so two libraries share these
+    label, accession = first_value(fields, "ID"), first_value(fields, "AN")
+    label = "" if label.isdigit() else label  # EndNote numbers the records of each library from 1
     authors = [name for tag in ("AU", "A1") for name in fields.get(tag, ())]
     editors = [name for tag in ("A2", "A3", "ED") for name in fields.get(tag, ())]
     return Paper(
         id=label or ("" if "doi" in ids or "pmid" in ids else accession),
-        title=_first(fields, title_tag),
-        abstract=max((_first(fields, "AB"), _first(fields, "N2")), key=len),
+        title=first_value(fields, title_tag),
+        abstract=max((first_value(fields, "AB"), first_value(fields, "N2")), key=len),
         authors=tuple(dict.fromkeys(map(reorder_name, filter(None, authors or editors)))),
-        venue=_first(fields, *(tag for tag in _VENUES if tag != title_tag)),
-        year=next((year for tag in ("PY", "Y1", "DA") if (year := find_year(_first(fields, tag)))), None),
+        venue=first_value(fields, *(tag for tag in _VENUES if tag != title_tag)),
+        year=next((year for tag in ("PY", "Y1", "DA") if (year := find_year(first_value(fields, tag)))), None),
         keywords=split_all(fields.get("KW", [])),
         ids=ids,
-        volume=_first(fields, "VL"),
-        issue=_first(fields, "IS"),
-        pages=join_pages(_first(fields, "SP"), _first(fields, "EP")) or _first(fields, "C7"),
+        volume=first_value(fields, "VL"),
+        issue=first_value(fields, "IS"),
+        pages=join_pages(first_value(fields, "SP"), first_value(fields, "EP")) or first_value(fields, "C7"),
     )
 
 
-def _collect_ris_ids(fields: Fields) -> dict[str, str]:
+def _collect_ris_ids(fields: TaggedFields) -> dict[str, str]:
     values = [(tag, value) for tag in ("DO", "M3", "L3", "N1", "UR", "L2") for value in fields.get(tag, ())]
     dois = (value for tag, value in values if "10." in value and (tag == "DO" or _RIS_DOI.match(value)))
-    accession, pmcid = _first(fields, "AN"), _first(fields, "C2")
+    accession, pmcid = first_value(fields, "AN"), first_value(fields, "C2")
+    medical = accession.isdigit() and is_medline(first_value(fields, "DB"), first_value(fields, "DP"))
     ids = {
         "doi": next(dois, ""),
-        "url": _first(fields, "UR"),
-        "isbn": _first(fields, "SN") if _first(fields, "TY") in ("BOOK", "EBOOK", "EDBOOK", "WHOLE") else "",
-        "pmid": accession if accession.isdigit() and is_medline(_first(fields, "DB"), _first(fields, "DP")) else "",
+        "url": first_value(fields, "UR"),
+        "isbn": first_value(fields, "SN") if first_value(fields, "TY") in ("BOOK", "EBOOK", "EDBOOK", "WHOLE") else "",
+        "pmid": first_value(fields, "PMID") or (accession if medical else ""),  # the tag is PsycNet's
         "pmcid": pmcid if pmcid.startswith("PMC") else "",
     }
     return {system: value for system, value in ids.items() if value}
-
-
-# ---- EndNote's tagged text ----
-
-_ENW_LINE = re.compile(r"%(?P<tag>[0-46-9A-Z@!?+^&$#()\[\]{}<>=~*,:;/|])(?:\s+(?P<value>.*))?$")
-_ENW_TYPE = re.compile(r"^%0 [A-Z]", re.MULTILINE)
-_ENW_FIELD = re.compile(r"^%([ATDJXB]) \S", re.MULTILINE)
-_ENW_LINES, _ENW_PARAGRAPHS = ("A", "E", "Y", "K"), ("X", "Z")  # lines of the former are values of their own
-
-
-@paper_readers.reader(
-    "enw",
-    'EndNote\'s tagged text (`.enw`, "refer"), as EndNote, Google Scholar, Zotero and publishers write it',
-    (".enw", ".refer"),
-    check=lambda head: _ENW_TYPE.search(head) is not None or len(set(_ENW_FIELD.findall(head))) > 2,
-)
-def read_enw(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
-    """Yield one paper from each %0 to the next; without %0, records end at empty lines."""
-    syntax = _Syntax(_ENW_LINE.match, _extend_enw, "0", ("T", "!", "B"), ends_at_empty_line=True)
-    return _build_papers(file, syntax, _build_enw_paper)
-
-
-def _extend_enw(tag: str, values: Lines, line: str) -> bool:
-    text = line.strip()
-    if text and tag in _ENW_LINES:
-        values.append([text])
-    elif text:
-        values[-1].append(text)
-    return text != "" or tag in _ENW_PARAGRAPHS
-
-
-def _build_enw_paper(fields: Fields) -> Paper:
-    label, accession, custom = _first(fields, "F"), _first(fields, "M"), _first(fields, "2")
-    links = [url for url in fields.get("U", ()) if "doi.org/" in url]
-    medical = accession.isdigit() and is_medline(_first(fields, "~"), _first(fields, "W"))
-    ids = {
-        "doi": normalize_doi(_first(fields, "R")) or normalize_doi(" ".join(links[:1])),
-        "pmid": accession if medical else "",
-        "pmcid": custom if custom.upper().startswith("PMC") else "",
-        "isbn": _first(fields, "@") if "book" in _first(fields, "0").lower() else "",
-        "url": _first(fields, "U"),
-    }
-    authors = [name for tag in ("A", "Q") for name in fields.get(tag, ())] or fields.get("E", [])
-    title = _first(fields, "T", "!", "B")
-    return Paper(
-        id=label if label and not label.isdigit() else "" if ids["doi"] or medical else accession,
-        title=title,
-        abstract=_first(fields, "X"),
-        # EndNote ends the name of an institution with a comma.
-        authors=tuple(dict.fromkeys(reorder_name(name.rstrip(",")) for name in authors if name.rstrip(","))),
-        venue=next((venue for tag in "JBSI" if (venue := _first(fields, tag)) and venue != title), ""),
-        year=find_year(_first(fields, "D")) or find_year(_first(fields, "8")),
-        keywords=split_all(fields.get("K", [])),
-        ids={system: value for system, value in ids.items() if value},
-        volume=_first(fields, "V"),
-        issue=_first(fields, "N"),
-        pages=_first(fields, "P"),
-    )
 
 
 # ---- MEDLINE ----
@@ -268,24 +222,28 @@ def _build_enw_paper(fields: Fields) -> Paper:
 _NBIB_LINE = re.compile(r"(?P<tag>[A-Z][A-Z0-9]{1,3})(?P<gap> {0,2})-(?P<space> ?)(?P<value>.*)")
 _NBIB_NAMES = """
 AB AD AID AU AUID BTI CDAT CDT CI CIN CN COI COIS CON CP CRDT CRF CRI CTDT CTI CY DA DCOM DDIN DEP DP DRDT DRIN EA ECF
-ECI ED EDAT EFR EIN EN FAU FED FIR FPS GN GR IP IR IRAD IS ISBN JID JT LA LID LR MH MHDA MID NM OAB OABL OCI OID ORI OT
-OTO OWN PB PG PHST PL PMC PMCR PMID PRIN PROF PS PST PT PUBM RF RIN RN ROF RPF RPI RRF RRI SB SFM SI SO SPIN STAT TA TI
-TT UIN UOF UPIN UOV VI VTI
+ECI ED EDAT EFR EIN EN FAU FED FIR FPS GN GR IP IR IRAD IS ISBN ISSN JID JT LA LID LR MH MHDA MID NM OAB OABL OCI OID
+ORI OT OTO OWN PB PG PHST PL PMC PMCR PMID PRIN PROF PS PST PT PUBM RF RIN RN ROF RPF RPI RRF RRI SB SFM SI SO SPIN STAT
+TA TI TT UIN UOF UPIN UOV VI VTI
 """
 _NBIB_WIDTH, _NBIB_TITLES = 4, ("TI", "BTI", "TT", "CTI")  # the width is that of a tag with spaces before its dash
-_CITATION = re.compile(r"^PMID ?- ?\d", re.MULTILINE)
+_CITATION = re.compile(r"^(?:PMID ?- ?\d|(?P<eric>OWN - ERIC\s*$))", re.MULTILINE)
+# ERIC's records have no PMID and begin with their owner; "ISSN -" is wider than PubMed's tags (colrev 0.16.2).
+_ERIC_LINE = re.compile(r"(?P<tag>[A-Z]{2,4}) {0,2}-(?: (?P<value>.*))?$")
 
 
 @paper_readers.reader(
     "nbib",
-    'MEDLINE text, as PubMed saves citations (`.nbib`, and `.txt` for the format "PubMed")',
+    'MEDLINE text, as PubMed (`.nbib`, and `.txt` for the format "PubMed") and ERIC save citations',
     (".nbib", ".medline"),
     patterns=(_CITATION,),
 )
 def read_nbib(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
-    """Yield one paper from each PMID to the next; the id is the PMID."""
-    syntax = _Syntax(_limit_tags(_NbibTags().match, _NBIB_NAMES, file), _extend_nbib, "PMID", _NBIB_TITLES)
-    return _build_papers(file, syntax, _build_nbib_paper)
+    """Yield one paper from each PMID to the next, of ERIC from each OWN; the id is the PMID, or ERIC's number."""
+    found = _CITATION.search(file.head())
+    match, first = (_ERIC_LINE.match, "OWN") if found and found["eric"] else (_NbibTags().match, "PMID")
+    syntax = TaggedSyntax(_limit_tags(match, _NBIB_NAMES, file), _extend_nbib, first, _NBIB_TITLES)
+    return build_tagged_papers(file, syntax, _build_nbib_paper)
 
 
 @dataclass(slots=True)
@@ -311,32 +269,36 @@ class _NbibTags:
         return tagged if has_form and (tagged["space"] == self._space or not tagged["value"]) else None
 
 
-def _extend_nbib(tag: str, values: Lines, line: str) -> bool:
+def _extend_nbib(tag: str, values: TaggedLines, line: str) -> bool:
     values[-1].append(line.strip())
     return line.strip() != ""
 
 
-def _build_nbib_paper(fields: Fields) -> Paper:
-    pmid = _first(fields, "PMID")
+def _build_nbib_paper(fields: TaggedFields) -> Paper:
+    pmid = first_value(fields, "PMID")
     marked = [*fields.get("AID", ()), *fields.get("LID", ())]  # each with the name of its system in brackets
-    doi = next((value.removesuffix("[doi]").strip() for value in marked if value.endswith("[doi]")), "")
-    ids = {"pmid": pmid, "pmcid": _first(fields, "PMC"), "doi": doi}
+    doi = next((value.removesuffix("[doi]") for value in marked if value.endswith("[doi]") or "doi.org/" in value), "")
+    ids = {
+        "pmid": pmid,
+        "pmcid": first_value(fields, "PMC"),
+        "doi": doi,
+        "url": first_value(fields, "LID") if not pmid else "",
+    }
     # A star marks the main headings; a slash precedes the aspect of a topic.
-    headings = [heading.split("/")[0].replace("*", "") for heading in fields.get("MH", ())]
-    words = [word.replace("*", "") for word in fields.get("OT", ())]
+    words = [*(heading.split("/")[0] for heading in fields.get("MH", ())), *fields.get("OT", ())]
     authors = [reorder_name(name) for name in fields.get("FAU", fields.get("AU", []))]
     return Paper(
-        id=pmid,
-        title=_first(fields, *_NBIB_TITLES),
-        abstract=_first(fields, "AB", "OAB"),
+        id=pmid or first_value(fields, "OID"),
+        title=choose_title(first_value(fields, tag) for tag in _NBIB_TITLES),
+        abstract=first_value(fields, "AB", "OAB"),
         authors=tuple(filter(None, [*authors, *fields.get("CN", ())])),
-        venue=_first(fields, "JT", "TA", "BTI"),
-        year=find_year(_first(fields, "DP", "DEP")),
-        keywords=tuple(dict.fromkeys(filter(None, headings + words))),
+        venue=first_value(fields, "JT", "TA", "BTI"),
+        year=find_year(first_value(fields, "DP", "DEP")),
+        keywords=tuple(dict.fromkeys(filter(None, (word.replace("*", "") for word in words)))),
         ids={system: value for system, value in ids.items() if value},
-        volume=_first(fields, "VI"),
-        issue=_first(fields, "IP"),
-        pages=_first(fields, "PG"),
+        volume=first_value(fields, "VI"),
+        issue=first_value(fields, "IP"),
+        pages=first_value(fields, "PG"),
     )
 
 
@@ -363,38 +325,37 @@ _CITED_DOI = re.compile(r"\bDOI \[?(10\.[^\s,\]]+)")
 )
 def read_web_of_science(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each PT to the next or to ER; the id is Web of Science's own."""
-    outside = ("ER", "FN", "VR", "EF")  # the end of a record, and tags of the file
-    syntax = _Syntax(_limit_tags(_WOS_LINE.match, _WOS_NAMES, file), _extend_wos, "PT", ("TI",), outside)
-    return _build_papers(file, syntax, _build_wos_paper)
+    match = _limit_tags(_WOS_LINE.match, _WOS_NAMES, file)
+    return build_tagged_papers(
+        file, TaggedSyntax(match, _extend_wos, "PT", ("TI",), ("ER", "FN", "VR", "EF")), _build_wos_paper
+    )
 
 
-def _extend_wos(tag: str, values: Lines, line: str) -> bool:
+def _extend_wos(tag: str, values: TaggedLines, line: str) -> bool:
     values += [[text] for text in [line.strip()] if text]
     return True
 
 
-def _build_wos_paper(fields: Fields) -> Paper:
+def _build_wos_paper(fields: TaggedFields) -> Paper:
     def join(tag: str) -> str:
         return " ".join(filter(None, fields.get(tag, ())))
 
-    short, full = fields.get("AU", []), fields.get("AF", [])
-    authors = full if len(full) >= len(short) else short
-    ids = {"doi": _first(fields, "DI"), "pmid": _first(fields, "PM")}
-    if _first(fields, "PT") == "B":
-        ids["isbn"] = _first(fields, "BN")
+    authors = max(fields.get("AF", []), fields.get("AU", []), key=len)
+    book = first_value(fields, "BN") if first_value(fields, "PT") == "B" else ""
+    ids = {"doi": first_value(fields, "DI"), "pmid": first_value(fields, "PM"), "isbn": book}
     cited = (doi[1] for reference in fields.get("CR", ()) if (doi := _CITED_DOI.search(reference)))
     return Paper(
-        id=_first(fields, "UT"),
+        id=first_value(fields, "UT"),
         title=join("TI"),
         abstract=join("AB"),
         authors=tuple(dict.fromkeys(reorder_name(name) for name in authors or fields.get("CA", []) if name)),
         venue=join("SO") or join("SE"),
-        year=find_year(_first(fields, "PY")) or find_year(_first(fields, "EA")),
+        year=find_year(first_value(fields, "PY")) or find_year(first_value(fields, "EA")),
         fields=split_list(join("WC") or join("SC")),
         keywords=split_all([join("DE"), join("ID")]),
         references=tuple(dict.fromkeys(f"doi:{normalize_doi(doi)}" for doi in cited)),
         ids={system: value for system, value in ids.items() if value},
-        volume=_first(fields, "VL"),
-        issue=_first(fields, "IS"),
-        pages=join_pages(_first(fields, "BP"), _first(fields, "EP")) or _first(fields, "AR"),
+        volume=first_value(fields, "VL"),
+        issue=first_value(fields, "IS"),
+        pages=join_pages(first_value(fields, "BP"), first_value(fields, "EP")) or first_value(fields, "AR"),
     )
