@@ -36,11 +36,10 @@ from sciprism.store.shard_files import (
     Mask,
     Matrix,
     open_matrix,
-    paper_at,
     papers_file,
+    papers_of,
     read_column,
     read_group,
-    read_papers_at,
     scales_file,
     values_file,
 )
@@ -124,14 +123,15 @@ class StoredCollection:
         """Return the papers of some rows, in the order given."""
         rows = np.asarray(rows, np.int64)
         papers_at: list[Paper | None] = [None] * len(rows)
+        few = min(len(rows), self.rows // ROW_GROUP + len(self.manifest.shards)) <= ROW_GROUPS
+        read = self._read_group if few else self._read_group.__wrapped__  # many would drive each other out of memory
         for shard, positions, here in self._split_by_shard(rows):
-            path = self.folder / papers_file(shard)
-            if len(rows) > ROW_GROUPS:
-                papers = read_papers_at(path, self._checks_of(path), here)
-            else:
-                papers = [paper_at(self._read_group(path, row // ROW_GROUP), row) for row in here.tolist()]
-            for position, paper in zip(positions, papers, strict=True):
-                papers_at[position] = paper
+            groups = here // ROW_GROUP
+            for group in np.unique(groups).tolist():
+                mine = groups == group
+                papers = papers_of(read(self.folder / papers_file(shard), group), here[mine])
+                for position, paper in zip(positions[mine].tolist(), papers, strict=True):
+                    papers_at[position] = paper
         return [paper for paper in papers_at if paper is not None]
 
     def find(self, id: str) -> int:
