@@ -43,3 +43,39 @@ def test_keys_and_tags_come_back(tmp_path, form):
         assert [getattr(paper, part) for paper in back] == [getattr(paper, part) for paper in papers], part
     assert back[0].abstract == "A first line. Costs $3 and 10_3." and find_doi(back[0]) == "10.1000/a_b"
     assert back[0].authors == ("Ada Keller", "Åse Ørsted")
+
+
+NAMES = {
+    "Ada Keller": "Keller, Ada",
+    "Ludwig van Berg": "van Berg, Ludwig",
+    "John A. Smith Jr.": "Smith, John A., Jr.",
+    "R. Roe III": "Roe, R., III",
+    "Smith J": "Smith, J",
+    "Aristotle": "Aristotle",
+    "World Health Organization": "World Health Organization",
+    "Ministry of Tides and Seas": "Ministry of Tides and Seas",
+    "ATLAS Collaboration": "ATLAS Collaboration",
+}
+
+
+def test_other_programs_find_last_names_suffixes_and_organizations():
+    """Zotero splits a name of RIS at its comma alone; pybtex and citation-js take the last word for the last name."""
+    paper = Paper(id="a", authors=tuple(NAMES), pages="11-19", ids={"doi": "10.1000/a<1#2>3;2-b"})
+    [ris], [bibtex] = format_ris([(paper, "")]), format_bibtex([(paper, "")])
+    assert [line[6:] for line in ris.splitlines() if line.startswith("AU")] == [*NAMES.values()]
+    assert "SP  - 11\nEP  - 19\n" in ris
+    assert "DO  - 10.1000/a<1#2>3;2-b\nUR  - https://doi.org/10.1000/a%3C1%232%3E3;2-b\n" in ris
+    assert (
+        "author = {Ada Keller and Ludwig van Berg and Smith, Jr., John A. and Roe, III, R. and Smith, J and Aristotle"
+        " and {World Health Organization} and {Ministry of Tides and Seas} and {ATLAS Collaboration}},"
+    ) in bibtex
+
+
+@pytest.mark.parametrize("form", ["ris", "bib"])
+def test_names_come_back(tmp_path, form):
+    write = format_ris if form == "ris" else format_bibtex
+    paper = Paper(id="a", title="T", authors=tuple(NAMES), pages="e12-e19")
+    (tmp_path / f"a.{form}").write_text(*write([(paper, "")]), encoding="utf-8")
+    (back,) = read_papers(tmp_path / f"a.{form}")
+    assert back.authors == tuple(name if name != "Smith J" else "J Smith" for name in NAMES)
+    assert back.pages == "e12-e19"

@@ -27,6 +27,12 @@ _ADDITIONS = re.compile(
 )
 _STAR = re.compile(r"\A\*(?=[^\W\d_])")
 _ORGANIZATION = re.compile(r"\b(?:of|for|the|on|in)\b")  # in lower case as in The Office of ...
+_ORGANIZATION_NOUN = re.compile(
+    r"\b(?:agency|association|cent(?:er|re)|collaboration|commission|committee|consorti(?:a|um)|council|department"
+    r"|foundation|group|initiative|institut[a-z]*|investigators|laborator(?:y|ies)|ministry|network|organi[sz]ation"
+    r"|society|team|universi[a-z]+)\b",
+    re.IGNORECASE,
+)
 
 
 def join_pages(first: str, last: str) -> str:
@@ -48,6 +54,31 @@ def reorder_name(name: str) -> str:
 def choose_title(titles: Iterable[str]) -> str:
     """Return the first title; PubMed's "[Not Available]." of papers without an English one is none."""
     return next((title for title in titles if title and title.lower().rstrip(".") != "[not available]"), "")
+
+
+def is_organization(name: str) -> bool:
+    """Return whether an author is an organization, as far as its words tell: `World Health Organization`."""
+    return _ORGANIZATION.search(name) is not None or _ORGANIZATION_NOUN.search(name) is not None
+
+
+def split_person(name: str) -> tuple[str, str, str]:
+    """Return last name with its particles, given names and suffix of a name; also of `Last, First, Suffix`.
+
+    The last name is the last word, or begins at the first word in lower case after the first one, as in BibTeX; before
+    a single letter it is the words up to it ("Smith J").
+
+    >>> split_person("Ludwig van Beethoven"), split_person("John A. Smith Jr.")
+    (('van Beethoven', 'Ludwig', ''), ('Smith', 'John A.', 'Jr.'))
+    """
+    if "," in name:
+        last, given, suffix, *_ = (*(part.strip() for part in name.split(",", 2)), "", "")
+        return last, given, suffix
+    words = name.split()
+    suffix = words.pop() if len(words) > 2 and _SUFFIX.fullmatch(words[-1]) and len(words[-1]) > 1 else ""
+    if len(words) > 1 and len(words[-1].rstrip(".")) == 1:
+        return " ".join(words[:-1]), words[-1], suffix
+    start = next((n for n, word in enumerate(words[1:-1], 1) if word.lstrip("'’")[:1].islower()), len(words) - 1)
+    return " ".join(words[start:]), " ".join(words[:start]), suffix
 
 
 def find_year(text: str) -> int | None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from urllib.parse import quote
 
+from sciprism.papers.bibliographic_fields import is_organization, split_person
 from sciprism.papers.cleaning import normalize_doi
 from sciprism.papers.records import Paper
 
@@ -22,6 +24,8 @@ _TEX = str.maketrans(
     {character: f"\\{character}" for character in "{}&%$#_"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 )
+_IN_ADDRESSES = "/:;()!$&'*+,=@~"  # of a DOI, which may have < and # too
+_RANGE = re.compile(r"[^\s,;-]+-[^\s,;-]+")
 _NO_KEY = re.compile(r"[^A-Za-z0-9_:./+-]+")
 
 
@@ -41,7 +45,8 @@ def find_url(paper: Paper) -> str:
     'https://arxiv.org/abs/1706.03762'
     """
     ids = {**paper.ids, "doi": find_doi(paper)}
-    return next((url.format(ids[system]) for system, url in RESOLVERS.items() if ids.get(system)), ids.get("url", ""))
+    known = (url.format(quote(ids[system], _IN_ADDRESSES)) for system, url in RESOLVERS.items() if ids.get(system))
+    return next(known, ids.get("url", ""))
 
 
 def format_bibtex(papers: Iterable[tuple[Paper, str]]) -> Iterator[str]:
@@ -62,8 +67,7 @@ def format_bibtex(papers: Iterable[tuple[Paper, str]]) -> Iterator[str]:
             key = f"{key}-{used[key.lower()]}"
         fields = {
             "title": f"{{{_escape(paper.title)}}}" if paper.title else "",
-            # a name that BibTeX would take for two is in braces
-            "author": " and ".join(f"{{{name}}}" if " and " in name else name for name in map(_escape, paper.authors)),
+            "author": " and ".join(map(_format_author, paper.authors)),
             "journal": _escape(paper.venue),
             "year": str(paper.year or ""),
             "volume": _escape(paper.volume),
@@ -80,14 +84,30 @@ def format_bibtex(papers: Iterable[tuple[Paper, str]]) -> Iterator[str]:
 
 
 def format_ris(papers: Iterable[tuple[Paper, str]]) -> Iterator[str]:
-    """Yield an entry of RIS for each paper with its note."""
+    """Yield an entry of RIS for each paper with its note.
+
+    Authors are `Last, First, Suffix`, as the format asks for: without a comma, Zotero takes all for the last name.
+    """
     for paper, note in papers:
+        first, _, last = paper.pages.partition("-") if _RANGE.fullmatch(paper.pages) else (paper.pages, "", "")
         lines = [("TY", "JOUR" if paper.venue else "GEN"), ("ID", paper.id), ("TI", paper.title)]
-        lines += [("AU", author) for author in paper.authors]
+        lines += [("AU", name if is_organization(name) else _join_parts(name)) for name in paper.authors]
         lines += [("PY", str(paper.year or "")), ("JO", paper.venue), ("VL", paper.volume)]
-        lines += [("IS", paper.issue), ("SP", paper.pages), ("DO", find_doi(paper)), ("UR", find_url(paper))]
+        lines += [("IS", paper.issue), ("SP", first), ("EP", last), ("DO", find_doi(paper)), ("UR", find_url(paper))]
         lines += [("AB", paper.abstract), *(("KW", word) for word in paper.keywords), ("N1", note)]
         yield "".join(f"{tag}  - {' '.join(text.split())}\n" for tag, text in lines if text) + "ER  - \n"
+
+
+def _format_author(name: str) -> str:
+    """Return a name as BibTeX reads it: organizations, and names that it would take for two, are in braces."""
+    if is_organization(name) or " and " in name:
+        return f"{{{_escape(name)}}}"
+    last, given, suffix = split_person(name)
+    return _escape(name if name.endswith(last) else ", ".join(filter(None, (last, suffix, given))))
+
+
+def _join_parts(name: str) -> str:
+    return ", ".join(filter(None, split_person(name)))
 
 
 def _escape(text: str) -> str:
