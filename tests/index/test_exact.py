@@ -202,6 +202,23 @@ def test_threads_are_as_many_afterwards() -> None:
     assert torch.get_num_threads() == 2
 
 
+@pytest.mark.parametrize("distance", DISTANCES)
+def test_lengths_of_rows_are_computed_once(monkeypatch: pytest.MonkeyPatch, distance: exact.Distance) -> None:
+    vectors = np.random.default_rng(6).normal(size=(90, 12)).astype(np.float32)
+    vectors[7] = 0
+    shards, computed = cut(vectors, [40, 41], "float16"), []
+    row_lengths = shard_files.row_lengths
+    monkeypatch.setattr(shard_files, "row_lengths", lambda rows: (computed.append(len(rows)), row_lengths(rows))[1])
+    monkeypatch.setattr(exact, "BLOCK", 25)
+    for _ in range(3):
+        scores, rows = topk(vectors[:2], shards, 90, distance=distance)
+    stored = np.concatenate([shard.block(0, len(shard)) for shard in shards])
+    best, expected = oracle(vectors[:2], stored, 90, None, distance)
+    np.testing.assert_array_equal(rows, expected)
+    np.testing.assert_array_equal(scores, best)
+    assert computed == ([] if distance == "dot" else [25, 15, 1, 25, 24])
+
+
 needs_int8 = pytest.mark.skipif(not int8_products_work(), reason="this processor has no lossless int8 products")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sciprism.arrays import Floats, torch_is_loaded
+from sciprism.arrays import Floats, row_lengths, torch_is_loaded
 from sciprism.checksums import BLOCK, BlockChecks, Bytes, CheckedFile
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.papers.bibliographic_fields import has_name, normalize
@@ -79,11 +79,13 @@ class Matrix:
     """Rows (n, d) as float32, float16 or int8; int8 rows are multiplied by their scale (n,) when read.
 
     file: the mapped file of the values, whose blocks are compared with their checksums when first read.
+    known_lengths: of rows start..stop; the rows never change.
     """
 
     values: NDArray[np.generic]
     scales: Floats | None = None
     file: MatrixFile | None = None
+    known_lengths: dict[tuple[int, int], Floats] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -96,6 +98,13 @@ class Matrix:
     def block(self, start: int, stop: int) -> Floats:
         """Return rows start..stop as float32; float32 rows are a view of the file, not a copy."""
         return self.take(slice(start, stop))
+
+    def lengths(self, start: int, block: Floats) -> Floats:
+        """Return the length of each row of a block (n, d) from start on, computed once."""
+        rows = (start, start + len(block))
+        if rows not in self.known_lengths:
+            self.known_lengths[rows] = row_lengths(block)
+        return self.known_lengths[rows]
 
     def stored(self, rows: slice | NDArray[np.integer]) -> NDArray[np.generic]:
         """Return the given rows as they are stored, without scales."""
