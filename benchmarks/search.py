@@ -1,10 +1,13 @@
 """Exact search against faiss IndexFlatIP: the same vectors, the same queries, in rounds of one run.
 
+The vectors are random ones, whose inner products are searched, or those of a collection, searched by its distance;
+faiss has those of a cosine scaled to length 1. The collection's queries are vectors of its papers, which are left out.
 Ours reads the vectors as a collection has them, from memory-mapped shards, or with an int8 copy of float32 vectors
 in memory, as after some searches of a collection; faiss holds its own copy in memory. `share_of_read` is the time
 to read as many bytes as the int8 copy has, in the same rounds, in that of a search. Run from the repository root:
 
     python benchmarks/search.py -o results/search.json
+    python benchmarks/search.py --collection VECTORS -o results/search-papers-avx2.json
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -23,7 +27,9 @@ import torch
 from measurement import build_parser, format_ratio, interleave, provenance, ratio, write_result
 from sciprism.checksums import BlockChecks
 from sciprism.index import topk
-from sciprism.index.int8_copy import Int8Copy, int8_products_work
+from sciprism.index.exact import Distance, normalize_for
+from sciprism.index.int8_copy import Int8Copy, find_int8_product
+from sciprism.store import StoredCollection
 from sciprism.store.collection import DEFAULT_SHARD_SIZE
 from sciprism.store.shard_files import DTYPES, Dtype, Matrix, open_matrix, quantize
 
@@ -60,20 +66,53 @@ def overlap(ours: np.ndarray, reference: np.ndarray) -> float:
     return float(np.mean([len(set(a) & set(b)) / len(b) for a, b in zip(ours, reference, strict=True)]))
 
 
+@dataclass(frozen=True)
+class Problem:
+    """Vectors (n, d) to search, queries (m, d), the distance, and what a result file states of them."""
+
+    vectors: np.ndarray
+    queries: np.ndarray
+    distance: Distance
+    facts: dict[str, Any]
+
+
+def draw_vectors(args: argparse.Namespace, queries: int) -> Problem:
+    """Return random vectors."""
+    numbers = np.random.default_rng(args.seed)
+    vectors, drawn = (unit_vectors(count, args.dim, numbers) for count in (args.rows, queries))
+    return Problem(vectors, drawn, "dot", {})
+
+
+def read_collection(args: argparse.Namespace, queries: int) -> Problem:
+    """Return the vectors of a collection's first space without those of some papers, which are the queries."""
+    collection = StoredCollection.open(args.collection)
+    space = next(iter(collection.manifest.spaces))
+    vectors = np.concatenate([shard.block(0, len(shard)) for shard in collection.vectors(space)])
+    chosen = np.random.default_rng(args.seed).choice(len(vectors), queries, replace=False)
+    encoder = collection.manifest.encoder
+    if encoder.distance == "euclidean":
+        raise SystemExit(f"{args.collection} has the Euclidean distance, IndexFlatIP inner products; take another")
+    facts = {"encoder": encoder.name, "fingerprint": encoder.fingerprint, "space": space, "options": encoder.options}
+    return Problem(np.delete(vectors, chosen, axis=0), vectors[chosen], encoder.distance, {"collection": facts})
+
+
 def compare(
     peer: faiss.Index,
     shards: dict[Dtype, list[Matrix]],
     copy: Int8Copy | None,
-    queries: np.ndarray,
+    problem: Problem,
     args: argparse.Namespace,
 ) -> dict[str, Any]:
     """Time one batch of queries in every way, and compare what was found."""
-    contenders: dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]] = {PEER: lambda: peer.search(queries, args.k)}
+    queries, distance = problem.queries, problem.distance
+    contenders: dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]] = {
+        PEER: lambda: peer.search(normalize_for(queries, distance), args.k)
+    }
     for dtype, matrices in shards.items():
-        contenders[f"sciprism {dtype}"] = lambda matrices=matrices: topk(queries, matrices, args.k, distance="dot")
+        contenders[f"sciprism {dtype}"] = lambda matrices=matrices: topk(queries, matrices, args.k, distance=distance)
     if copy:
-        contenders[COPY] = lambda: topk(queries, shards["float32"], args.k, distance="dot", copy=copy)
-    content = torch.ones(args.rows * args.dim // 8, dtype=torch.int64)
+        contenders[COPY] = lambda: topk(queries, shards["float32"], args.k, distance=distance, copy=copy)
+    content = torch.ones(problem.vectors.size // 8, dtype=torch.int64)
     seconds = interleave(contenders | {READ: content.sum}, args.rounds)
     reference = contenders[PEER]()[1]
     facts: dict[str, Any] = {}
@@ -105,6 +144,7 @@ def print_comparison(threads: int, batch: int, facts: dict[str, Any]) -> None:
 
 def main() -> None:
     parser = build_parser(__doc__)
+    parser.add_argument("--collection", type=Path, help="search its vectors, not --rows random ones of --dim")
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--dim", type=int, default=384)
     parser.add_argument("--batches", type=int, nargs="+", default=[100, 8, 1], help="queries at once")
@@ -113,24 +153,23 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    numbers = np.random.default_rng(args.seed)
-    vectors = unit_vectors(args.rows, args.dim, numbers)
-    queries = unit_vectors(max(args.batches), args.dim, numbers)
-    peer = faiss.IndexFlatIP(args.dim)
-    peer.add(vectors)
+    problem = (read_collection if args.collection else draw_vectors)(args, max(args.batches))
+    rows, dim = problem.vectors.shape
+    peer = faiss.IndexFlatIP(dim)
+    peer.add(normalize_for(problem.vectors, problem.distance))
     measured = []
     with tempfile.TemporaryDirectory() as folder:
-        shards = {dtype: store_vectors(vectors, dtype, Path(folder)) for dtype in DTYPES}
+        shards = {dtype: store_vectors(problem.vectors, dtype, Path(folder)) for dtype in DTYPES}
         for threads in args.threads:
             torch.set_num_threads(threads)
             faiss.omp_set_num_threads(threads)
-            copy = Int8Copy(shards["float32"], "dot") if int8_products_work() else None
+            copy = Int8Copy(shards["float32"], problem.distance) if find_int8_product() else None
             for batch in args.batches:
-                facts = compare(peer, shards, copy, queries[:batch], args)
+                facts = compare(peer, shards, copy, replace(problem, queries=problem.queries[:batch]), args)
                 print_comparison(threads, batch, facts)
                 measured.append({"threads": threads, "queries": batch, "contenders": facts})
     if args.output:
-        settings = {name: getattr(args, name) for name in ("rows", "dim", "k", "rounds", "seed")}
+        settings = {"rows": rows, "dim": dim, "k": args.k, "rounds": args.rounds, "seed": args.seed, **problem.facts}
         write_result(
             args.output,
             provenance(["torch", "numpy", "faiss-cpu"], **settings, device="cpu", measured=measured),

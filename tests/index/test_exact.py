@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sciprism import arrays
-from sciprism.index import exact, topk
-from sciprism.index.int8_copy import Int8Copy, int8_products_work
+from sciprism.index import exact, int8_copy, topk
+from sciprism.index.int8_copy import Int8Copy, find_int8_product
 from sciprism.store import shard_files
 from sciprism.store.shard_files import Matrix, quantize
 
@@ -219,10 +219,18 @@ def test_lengths_of_rows_are_computed_once(monkeypatch: pytest.MonkeyPatch, dist
     assert computed == ([] if distance == "dot" else [25, 15, 1, 25, 24])
 
 
-needs_int8 = pytest.mark.skipif(not int8_products_work(), reason="this processor has no lossless int8 products")
+@pytest.fixture(params=int8_copy.PRODUCTS, ids=["onednn", "fbgemm"])
+def product(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """One way to multiply int8 numbers, where it loses nothing."""
+    monkeypatch.setattr(int8_copy, "PRODUCTS", (request.param,))
+    find_int8_product.cache_clear()
+    if find_int8_product() is None:
+        pytest.skip("this product of int8 numbers is not without loss on this processor")
+    yield
+    find_int8_product.cache_clear()
 
 
-@needs_int8
+@pytest.mark.usefixtures("product")
 @pytest.mark.parametrize("distance", DISTANCES)
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 @pytest.mark.parametrize("outliers", [False, True])
@@ -245,11 +253,23 @@ def test_an_int8_copy_changes_no_result(distance: exact.Distance, dtype: str, ou
         np.testing.assert_array_equal(got, expected)
 
 
-@needs_int8
+@pytest.mark.usefixtures("product")
+def test_an_int8_copy_adds_the_largest_numbers_without_loss() -> None:
+    """Rows and queries of 1 and -1 have no residuals: the bounds are as narrow as rounding."""
+    numbers = np.random.default_rng(7)
+    vectors, queries = (np.sign(numbers.normal(size=(n, 510))).astype(np.float32) for n in (5000, 17))
+    vectors[3000:3005], vectors[4000] = queries[:5], -queries[0]
+    expected = topk(queries, [Matrix(vectors)], 10, distance="dot")
+    got = topk(queries, [Matrix(vectors)], 10, distance="dot", copy=Int8Copy([Matrix(vectors)], "dot"))
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.usefixtures("product")
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_an_int8_copy_leaves_few_candidates_or_none_where_rows_are_too_alike() -> None:
     vectors = np.random.default_rng(4).normal(size=(30_000, 64)).astype(np.float32)
     rows = Int8Copy([Matrix(vectors)], "dot").candidates(vectors[:3], 10, None)
     assert rows is not None and rows.shape[1] < 100 and (rows[:, :1] >= -1).all()
-    assert Int8Copy([Matrix(vectors)], "dot").candidates(np.zeros((1, 64), np.float32), 10, None) is None
+    for query in (0, 1e-36, 1e36, np.inf, np.nan):
+        assert Int8Copy([Matrix(vectors)], "dot").candidates(np.full((1, 64), query, np.float32), 10, None) is None
     assert Int8Copy([Matrix(vectors * np.float32(1e30))], "dot").candidates(vectors[:1], 10, None) is None

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows, inner_products, mkl_is_faster, torch_is_loaded
-from sciprism.index.int8_copy import MAX_BYTES, MIN_ROWS, QUERIES, Int8Copy, int8_products_work
+from sciprism.index.int8_copy import MAX_BYTES, MIN_ROWS, QUERIES, Int8Copy, find_int8_product
 from sciprism.index.search_modes import vector_searches
 from sciprism.parallel import count_threads, map_threads
 from sciprism.store import Matrix, StoredCollection
@@ -41,7 +41,7 @@ def search(
         copy = copies.get(space, 0)
         if isinstance(copy, int):
             small = MIN_ROWS <= collection.rows <= MAX_BYTES // collection.manifest.spaces[space].dim
-            due = copy >= SEARCHES and small and int8_products_work()
+            due = copy >= SEARCHES and small and find_int8_product()
             copies[space] = copy = Int8Copy(shards, distance) if due else copy + 1
     copied = copy if isinstance(copy, Int8Copy) else None
     return topk(queries, shards, k, mask=mask, distance=distance, copy=copied)

@@ -6,11 +6,12 @@ whose upper bound is below the k-th best lower bound is none of the k best; the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +21,6 @@ from sciprism.parallel import count_threads, map_threads
 from sciprism.store import Matrix
 from sciprism.store.shard_files import quantize
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
 QUERIES = 16  # per product: the copy is read once for all of them
 MIN_ROWS = 4096  # with fewer, a copy saves less than it costs
 MAX_BYTES = 1 << 30  # of a copy; a larger collection has none
@@ -30,69 +28,101 @@ MAX_RUN = 1 << 16  # rows per product: bounds the scores in memory
 BLOCK = 2048  # rows that are quantized at once
 GROUP = 16  # rows of which at first only the best is compared
 MAX_CANDIDATES = 1024  # groups per query; where more are near, the bounds separate too little
+SCALES = (1e-30, 1e30)  # of queries; beyond, float32 may lose their products
 ROUNDING = 1e-5  # of sums in float32, relative to lengths: far above what they lose
+
+
+Multiply = Callable[[Floats, float], Floats]
+"""Whole numbers (m, d) and their scale -> products with packed rows (m, n) in float32, plus the rows' offsets."""
+Pack = Callable[[NDArray[np.int8], Floats, Floats], Multiply]
+"""Rows (n, d), their scales (n,) and offsets (n,) -> a product with them."""
+
+
+def _pack_for_onednn(values: NDArray[np.int8], scales: Floats, offsets: Floats) -> Multiply:
+    """Pack rows for numbers of queries from -127 to 127, which need instructions for int8 (AVX-512 VNNI, AMX)."""
+    import torch
+
+    packed = torch.ops.onednn.qlinear_prepack(torch.from_numpy(values), None)
+    zeros = torch.zeros(len(scales), dtype=torch.int32)
+    settings: tuple[Any, ...] = (torch.from_numpy(offsets), 1.0, 0, torch.float32, "none", [], "")
+
+    def multiply(numbers: Floats, scale: float) -> Floats:
+        queries = torch.from_numpy((numbers + 128).astype(np.uint8))  # uint8 is the fastest type of queries
+        factors = (scale, 128, packed, torch.from_numpy(scales), zeros)
+        scores: Floats = torch.ops.onednn.qlinear_pointwise(queries, *factors, *settings).numpy()
+        return scores
+
+    return multiply
+
+
+def _pack_for_fbgemm(values: NDArray[np.int8], scales: Floats, offsets: Floats) -> Multiply:
+    """Pack rows for numbers of queries from -63 to 63: AVX2 adds two products in 16 bits, more would overflow.
+
+    oneDNN would pack the rows again at every product, which takes twice as long.
+    """
+    import torch
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # torch means to remove these tensors; then there is no copy
+        factors, zeros = torch.from_numpy(scales).double(), torch.zeros(len(scales), dtype=torch.int64)
+        rows = torch._make_per_channel_quantized_tensor(torch.from_numpy(values), factors, zeros, 0)
+        packed = torch.ops.quantized.linear_prepack(rows, torch.from_numpy(offsets))
+    multiply = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32
+    return lambda numbers, scale: multiply(torch.from_numpy(numbers * np.float32(scale)), scale, 64, packed).numpy()
+
+
+PRODUCTS: tuple[tuple[Pack, int], ...] = ((_pack_for_onednn, 127), (_pack_for_fbgemm, 63))  # and the largest number
+
+
+@cache
+def find_int8_product() -> tuple[Pack, int] | None:
+    """Return the first of `PRODUCTS` that this build of torch computes on this processor without loss, None of none."""
+    rows = np.repeat(np.array([[127], [-127], [1]], np.int8), 256, axis=1)
+    one, none = np.ones(3, np.float32), np.zeros(3, np.float32)
+    for pack, largest in PRODUCTS:
+        try:
+            scores = pack(rows, one, none)(np.full((2, 256), largest, np.float32), 1.0)
+        except (AttributeError, RuntimeError, NotImplementedError):
+            continue
+        expected = np.array([[127, -127, 1]] * 2, np.float32) * largest * 256
+        if np.array_equal(scores, expected):
+            return pack, largest
+    return None
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Packed rows of one product: row first + j * groups + g is row j of group g; the largest bounds of each group."""
+    """Rows of one product: row first + j * groups + g is row j of group g; the largest bounds of each group."""
 
     first: int
     count: int
-    packed: Tensor
-    scales: Tensor
-    offsets: Tensor
+    multiply: Multiply
     lengths: Floats
     residuals: Floats
 
-    def multiply(self, queries: Tensor, scale: float) -> Tensor:
-        """Return (queries - 128) * scale times the rows, (m, n) in float32; uint8 is the fastest type of queries."""
-        import torch
 
-        zeros = torch.zeros(len(self.scales), dtype=torch.int32)
-        settings: tuple[Any, ...] = (self.offsets, 1.0, 0, torch.float32, "none", [], "")
-        out: Tensor = torch.ops.onednn.qlinear_pointwise(
-            queries, scale, 128, self.packed, self.scales, zeros, *settings
-        )
-        return out
+def _build_run(pack: Pack, first: int, values: NDArray[np.int8], numbers: Sequence[Floats]) -> _Run:
+    """Pack rows (n, d), with rows that never win up to whole groups.
 
-
-def _pack(
-    first: int, values: NDArray[np.int8], scales: Floats, offsets: Floats, lengths: Floats, residuals: Floats
-) -> _Run:
-    """Pack rows (n, d), with rows that never win up to whole groups."""
-    import torch
-
+    numbers: the rows' scales, offsets, lengths and lengths of residuals, (n,) each.
+    """
     more = -len(values) % GROUP
     filled = np.concatenate([values, np.zeros((more, values.shape[1]), np.int8)])
-    packed = torch.ops.onednn.qlinear_prepack(torch.from_numpy(filled), None)
-    scales, offsets, lengths, residuals = (
-        np.append(numbers, np.full(more, fill, np.float32))
-        for numbers, fill in ((scales, 1), (offsets, -np.inf), (lengths, 0), (residuals, 0))
+    scales, offsets, *bounds = (
+        np.append(each, np.full(more, fill, np.float32)) for each, fill in zip(numbers, (1, -np.inf, 0, 0), strict=True)
     )
-    largest = (numbers.reshape(GROUP, -1).max(axis=0) for numbers in (lengths, residuals))
-    return _Run(first, len(values), packed, torch.from_numpy(scales), torch.from_numpy(offsets), *largest)
-
-
-@cache
-def int8_products_work() -> bool:
-    """Return whether this build of torch and this processor multiply int8 numbers without loss."""
-    import torch
-
-    rows = np.repeat(np.array([[127], [-127], [1]], np.int8), 256, axis=1)
-    one, none = np.ones(3, np.float32), np.zeros(3, np.float32)
-    try:
-        scores = _pack(0, rows, one, none, one, none).multiply(torch.full((2, 256), 255, dtype=torch.uint8), 1.0)
-    except (AttributeError, RuntimeError, NotImplementedError):
-        return False
-    expected = torch.tensor([127.0, -127.0, 1.0]) * 127 * 256
-    return torch.equal(scores[:, :3], expected.expand(2, 3))
+    largest = (each.reshape(GROUP, -1).max(axis=0) for each in bounds)
+    return _Run(first, len(values), pack(filled, scales, offsets), *largest)
 
 
 class Int8Copy:
     """The rows of a space in int8, with scale, length and length of the residual: d + 16 bytes each."""
 
     def __init__(self, shards: Sequence[Matrix], distance: str) -> None:
+        product = find_int8_product()
+        if product is None:
+            raise RuntimeError("this processor has no product of int8 numbers without loss")
+        pack, self._largest = product
         shards = list(shards)  # opened once
         starts = np.cumsum([0, *(len(shard) for shard in shards)])
         values = np.empty((starts[-1], shards[0].dim), np.int8)
@@ -104,7 +134,8 @@ class Int8Copy:
             rows = slice(starts[shard] + start, starts[shard] + start + len(block))
             near = quantize(block, "int8")
             values[rows], scales[rows] = near.values, near.scales
-            lengths[rows], residuals[rows] = row_lengths(block), row_lengths(block - near.block(0, len(block)))
+            lengths[rows] = shards[shard].lengths(start, block)
+            residuals[rows] = row_lengths(block - near.block(0, len(block)))
 
         map_threads(fill, [(i, start) for i, shard in enumerate(shards) for start in range(0, len(shard), BLOCK)])
         if distance == "cosine":
@@ -115,28 +146,25 @@ class Int8Copy:
         self._finite = all(np.isfinite(numbers).all() for numbers in (scales, residuals, offsets))
         runs = max(count_threads(), -(-len(values) // MAX_RUN))
         cuts = np.linspace(0, len(values), runs + 1).astype(int).tolist()
-        self._runs = [
-            _pack(a, values[a:b], scales[a:b], offsets[a:b], lengths[a:b], residuals[a:b]) for a, b in pairwise(cuts)
-        ]
+        numbers = (scales, offsets, lengths, residuals)
+        self._runs = [_build_run(pack, a, values[a:b], [each[a:b] for each in numbers]) for a, b in pairwise(cuts)]
 
     def candidates(self, queries: Floats, k: int, mask: NDArray[np.bool_] | None) -> Rows | None:
         """Return rows (m, c) that have the k best of each query, -1 for none; None where the bounds do not separate.
 
         queries: at most `QUERIES`, (m, d), as `normalize_for` returns them. mask: (rows,), False for excluded rows.
         """
-        import torch
-
-        scale = np.abs(queries).max(initial=0) / np.float32(127) or np.float32(1)
+        scale = np.abs(queries).max(initial=0) / np.float32(self._largest) or np.float32(1)
+        if not SCALES[0] < scale < SCALES[1]:
+            return None
         numbers = np.rint(queries / scale)
         errors, sizes = (row_lengths(x)[:, None] for x in (queries - numbers * scale, queries))
-        packed = torch.from_numpy((numbers + 128).astype(np.uint8))
 
         def scan(run: _Run) -> tuple[Floats, Floats, Floats]:
-            scores = run.multiply(packed, float(scale))
+            scores = run.multiply(numbers, float(scale))
             if mask is not None:
-                excluded = ~mask[run.first : run.first + run.count]
-                scores[:, : run.count].masked_fill_(torch.from_numpy(excluded), -torch.inf)
-            grouped = scores.numpy().reshape(len(queries), GROUP, -1)
+                np.copyto(scores[:, : run.count], -np.inf, where=~mask[run.first : run.first + run.count])
+            grouped = scores.reshape(len(queries), GROUP, -1)
             radius = (errors + ROUNDING * sizes) * run.lengths + (sizes + errors) * run.residuals
             if self._euclidean:
                 radius += ROUNDING * (run.lengths**2 + sizes**2)
