@@ -19,6 +19,7 @@ from sciprism.text.tokenizer import (
     open_tokenizer,
     read_json,
     read_tokenizer,
+    tokenize_texts,
 )
 
 WORDPIECE = {
@@ -59,6 +60,26 @@ def test_vocab_txt(settings, wordpiece_folder, nasty_texts, tmp_path):
     tokenizer, special = read_tokenizer(folder)
     assert_same(tokenizer, BertTokenizer.from_pretrained(folder), nasty_texts)
     assert special == BERT_TOKENS
+
+
+FOLDERS = [("wordpiece_folder", each) for each in WORDPIECE.values()]
+FOLDERS += [("byte_level_folder", each) for each in BYTE_LEVEL.values()]
+
+
+@pytest.mark.parametrize("length", [None, 1, 2, 3, 7])
+@pytest.mark.parametrize(
+    ("fixture", "settings"), FOLDERS, ids=[*WORDPIECE, *(f"byte-level, {name}" for name in BYTE_LEVEL)]
+)
+def test_many_texts_have_the_ids_of_each_alone(fixture, settings, length, request, nasty_texts, tmp_path):
+    """Printable ASCII is tokenized in a shorter way where there are many texts."""
+    folder = copy_folder(request.getfixturevalue(fixture), tmp_path / "t", tokenizer_config=settings)
+    tokenizer, special = read_tokenizer(folder)
+    if length is not None:
+        tokenizer.enable_truncation(length)
+    plain = ["", " ", "A", "Don't SHOUT: (DNA)-binding, 3.14!", "  two  spaces ", "".join(map(chr, range(32, 127)))]
+    named = [form(f"One{token} two {token}") for token in special.values() for form in (str, str.lower, str.title)]
+    many = [*nasty_texts, *plain, *named, "tab\tand\nline"] * 9
+    assert tokenize_texts(tokenizer, many) == [tokenizer.encode(text).ids for text in many]
 
 
 def test_vocab_txt_settings_differ_on_these_texts(wordpiece_folder, nasty_texts, tmp_path):
