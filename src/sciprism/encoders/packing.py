@@ -88,7 +88,7 @@ def pack(
     lengths = tuple(len(sequence) for sequence in sequences)
     flat = array("q")
     for sequence in sequences:
-        flat.fromlist(list(sequence))
+        flat += array("q", sequence)
     names = (routes,) * len(lengths) if isinstance(routes, str) else tuple(routes)
     ids = torch.from_numpy(np.array(flat, np.int64))
     return PackedBatch(copy_tensor(ids, device), lengths, names, on_host=ids)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,7 +34,8 @@ OnBatch = Callable[[int], None]
 
 ARROW_SLICE = 4_096  # values of an Arrow column that are Python objects at a time
 EXPECTED = "expected texts, papers, labels or dicts with title and abstract"
-WINDOW = 16_384  # texts tokenized and sorted together
+WINDOW = 16_384  # texts sorted together
+TOKENIZED = 1_024  # texts tokenized at a time
 CUDA_WINDOW = 4_096  # few: an accelerator encodes one window while the next is tokenized
 CPU_BUDGET = 2_048  # tokens per batch: its states fit in the processor's cache
 CUDA_BUDGET = 65_536
@@ -73,8 +75,9 @@ def read_inputs(inputs: Inputs, fields: Sequence[str] = FIELDS) -> EncoderInputs
         column: Any = inputs
         values, count = lambda: _values(column), len(column) if hasattr(column, "__len__") else None
     if count is not None:
-        for _ in _to_items(values(), fields):
-            pass
+        for number, value in enumerate(values()):
+            if not (isinstance(value, dict) and all(type(value.get(name)) is str for name in fields)):
+                _to_item(value, fields, f"items[{number}]")
     return EncoderInputs(_to_items(values(), fields), count, False)
 
 
@@ -183,13 +186,19 @@ def tokenize_windows(
     windows: Iterable[list[str]],
     device: torch.device,
     count: int | None,
-) -> Iterator[list[list[int]]]:
+) -> Iterator[list[array[int]]]:
     """Return the token ids of each window's texts; a thread is ahead of an accelerator, which needs no core.
 
-    count: of all texts, None if unknown.
+    Few texts are tokenized at a time, since tokens take twenty times the memory of their ids. count: of all texts,
+    None if unknown.
     """
+
+    def read_ids(texts: list[str]) -> list[array[int]]:
+        parts = (texts[start : start + TOKENIZED] for start in range(0, len(texts), TOKENIZED))
+        return [array("q", ids) for part in parts for ids in tokenize(part)]
+
     ahead = device.type != "cpu" and (count is None or count > CUDA_WINDOW)
-    return map_ahead(tokenize, windows) if ahead else map(tokenize, windows)
+    return map_ahead(read_ids, windows) if ahead else map(read_ids, windows)
 
 
 @dataclass(frozen=True)
@@ -219,14 +228,14 @@ def encode_windows(
     start = end = 0
     for sequences in windows:
         start, end = end, end + len(sequences)
-        for step, array in zip(passes, arrays, strict=True):
-            if end > len(array):
+        for step, vectors in zip(passes, arrays, strict=True):
+            if end > len(vectors):
                 late.write()
-                array.resize((end, *step.shape), refcheck=False)  # in place: no copy where memory can grow
-            rows = array[start:end]
+                vectors.resize((end, *step.shape), refcheck=False)  # in place: no copy where memory can grow
+            rows = vectors[start:end]
             encode_sequences(step, sequences, rows, device=device, on_batch=on_batch, max_texts=max_texts, late=late)
     late.write()
-    return [array[:end] for array in arrays]
+    return [vectors[:end] for vectors in arrays]
 
 
 class LateVectors:
