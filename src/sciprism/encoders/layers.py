@@ -90,7 +90,7 @@ class WeightsSnapshot:
     def __init__(self, modules: Iterable[nn.Module]) -> None:
         self._tables = [module._parameters for module in modules if module._parameters]
         self._weights = [weight.detach() for weight in self._iterate()]  # held: no other tensor gets their memory
-        self._samples = [_sample(weight) for weight in self._weights]
+        self._samples = [sample for sample in map(_sample, self._weights) if len(sample)]
         self._facts = self._read()
 
     def is_current(self) -> bool:

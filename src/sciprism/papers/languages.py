@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from itertools import chain
 
 # The languages of most abstracts in Latin script. Words of one letter are omitted: they are symbols too.
 _COMMON_WORDS = {
@@ -99,7 +100,7 @@ def _latin_language(sample: str) -> str:
     words = (_ASCII_WORD if sample.isascii() else _WORD).findall(sample)
     if not words:
         return "none"
-    counts = Counter(name for word in words for name in _LANGUAGES.get(word, ()))
+    counts = Counter(chain.from_iterable(filter(None, map(_LANGUAGES.get, words))))
     (best, most), (_, next_most), *_ = (*counts.most_common(2), ("", 0), ("", 0))
     if most >= _MIN_COMMON_WORDS and most > next_most:
         return best

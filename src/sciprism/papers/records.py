@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
+from functools import cache
 from typing import Any, ClassVar, Self
 
 PAPER_ID_SYSTEMS = ("doi", "pmid", "pmcid", "arxiv", "openalex", "s2")
@@ -21,14 +23,10 @@ class _Record:
     def to_json(self) -> dict[str, Any]:
         """Return the record as JSON values, without empty fields."""
         row: dict[str, Any] = {}
-        for item in content_fields(type(self)):
-            value = getattr(self, item.name)
-            if isinstance(value, tuple):
-                value = list(value)
-            elif isinstance(value, Mapping):
-                value = dict(value)
-            if value or value == 0:
-                row[item.name] = value
+        for name, kind, is_content in _list_fields(type(self)):
+            value = getattr(self, name)
+            if is_content and (value or value == 0):
+                row[name] = _JSON[kind](value) if kind in _JSON else value
         return row
 
     @classmethod
@@ -38,23 +36,20 @@ class _Record:
         Lists become tuples; unknown keys are ignored.
         """
         values: dict[str, Any] = {}
-        for item in fields(cls):
-            if item.name == "place" or item.name not in row or row[item.name] is None:
+        for name, kind, _ in _list_fields(cls):
+            value = row.get(name)
+            if value is None:
                 continue
-            value = row[item.name]
-            kind = str(item.type)
-            if kind.startswith("tuple"):
+            if kind == "tuple":
                 if isinstance(value, str) or not isinstance(value, Iterable):
-                    raise ValueError(f"{item.name} is {value!r}, not a list")
-                values[item.name] = tuple(_check_text(item.name, text) for text in value)
-            elif kind.startswith("Mapping"):
+                    raise ValueError(f"{name} is {value!r}, not a list")
+                values[name] = tuple(_check_text(name, text) for text in value)
+            elif kind == "Mapping":
                 if not isinstance(value, Mapping):
-                    raise ValueError(f"{item.name} is {value!r}, not an object")
-                values[item.name] = {str(k): str(v) for k, v in value.items()}
-            elif kind.startswith("int"):
-                values[item.name] = _check_year(item.name, value)
+                    raise ValueError(f"{name} is {value!r}, not an object")
+                values[name] = {str(k): str(v) for k, v in value.items()}
             else:
-                values[item.name] = _check_text(item.name, value)
+                values[name] = (_check_year if kind == "int" else _check_text)(name, value)
         if not values.get("id"):
             raise ValueError("no id")
         if cls is Label and not values.get("name"):
@@ -65,6 +60,17 @@ class _Record:
 def content_fields(record: type[_Record]) -> Iterator[Field[Any]]:
     """Yield the fields of a record that say what it is; where it was read is not one."""
     return (item for item in fields(record) if item.compare)
+
+
+_JSON: dict[str, type] = {"tuple": list, "Mapping": dict}
+
+
+def _read_fields(record: Any) -> tuple[tuple[str, str, bool], ...]:
+    """Return for each field but the place its name, the first word of its type, and whether it is content."""
+    return tuple((f.name, re.split(r"\W", str(f.type))[0], f.compare) for f in fields(record) if f.name != "place")
+
+
+_list_fields: Callable[[Any], tuple[tuple[str, str, bool], ...]] = cache(_read_fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +169,7 @@ class Label(_Record):
 
 
 def _check_text(name: str, value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+    if type(value) is not str and (isinstance(value, bool) or not isinstance(value, str | int | float)):
         raise ValueError(f"{name} is {value!r}, not a text")
     return str(value)
 

@@ -21,6 +21,7 @@ StatusKind = Literal["new", "changed", "updated", "unchanged", "duplicate", "con
 Next to one of the same input, it is a duplicate of equal text, or in conflict with it."""
 _ENTRY = np.dtype([("text", "u4"), ("record", "u4"), ("row", "u4"), ("seen", "?"), ("missing", "?")])
 _LOW_BITS = 0xFFFFFFFF
+_JSON = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def hash64(text: str, errors: str = "strict") -> int:
 
 def hash_paper(paper: Paper, text: str) -> PaperHashes:
     """Return the hashes of a paper and its encoded text; UnicodeEncodeError for a lone surrogate."""
-    record = json.dumps(paper.to_json(), sort_keys=True, ensure_ascii=False)
+    record = _JSON.encode(paper.to_json())
     return PaperHashes(hash64(paper.id), hash64(text), hash64(record + "\n" + text))
 
 
