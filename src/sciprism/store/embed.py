@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,7 @@ from sciprism.papers.identity import identify, is_same_paper
 from sciprism.papers.languages import count_other_languages
 from sciprism.papers.merging import merge_records
 from sciprism.papers.records import Deletion, Paper
+from sciprism.parallel import map_ahead
 from sciprism.store.collection import CollectionLayout, StoredCollection, check_folder, group_by_space, open_or_create
 from sciprism.store.known_papers import (
     PaperStatus,
@@ -38,6 +40,7 @@ from sciprism.store.writing import BATCH, PendingRow, ShardWriter, load_known_pa
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
 
+AHEAD = 16  # batches of papers that a thread classifies while a shard is encoded on a GPU: two shards
 MAX_YEAR = 100_000
 MAX_REASONS = 20
 _NO_ROWS = np.empty(0, np.int64)
@@ -113,8 +116,12 @@ def embed(
         rules = _Rules(skip_bad, replace, prune, corrections)
         run = _EmbeddingRun(collection, encoder, rules, progress)
         rest = iter(papers)
-        while batch := list(islice(rest, BATCH)):
-            run.add(batch)
+        batches = iter(lambda: list(islice(rest, BATCH)), [])
+        on_cpu = encoder.device.type == "cpu"  # else a thread classifies the papers of the shards to come
+        for shards, error in map(run.add, batches) if on_cpu else map_ahead(run.add, batches, AHEAD):
+            run.write(shards)
+            if error is not None:
+                raise error
         return run.finish()
 
 
@@ -129,7 +136,7 @@ class _Rules:
 
 
 class _EmbeddingRun:
-    """One pass over an input: classifies papers, and writes a shard whenever enough are pending."""
+    """One pass over an input: classifies papers, in shards, and writes these, maybe while another thread classifies."""
 
     def __init__(
         self,
@@ -147,30 +154,49 @@ class _EmbeddingRun:
         self._kept: set[int] = set()  # hashes of ids of the input whose records cannot be used
         self._deleted = array("Q")  # hashes of ids that the input deletes
         self._writer = ShardWriter(collection, encoder, self._encoded)
-        self._pending: list[PendingRow] = []
+        self._pending: list[PendingRow] = []  # of the shard that is not full
+        self._unwritten: list[PendingRow] = []  # these too, after those of full shards
+        self._first_unwritten = collection.manifest.rows
+        self._lock = Lock()
         self._other_languages = Counter[str]()
 
-    def add(self, records: list[Paper | Deletion]) -> None:
-        """Classify papers; write a shard whenever one is full."""
+    def add(self, records: list[Paper | Deletion]) -> tuple[list[list[PendingRow]], InputError | None]:
+        """Classify papers; return the shards that are full now, and the error that ends the pass after them."""
+        shards: list[list[PendingRow]] = []
         texts = iter(self._encoder.texts([record for record in records if isinstance(record, Paper)], role="paper"))
-        for paper in records:
-            if isinstance(paper, Deletion):
-                self._delete(paper)
-                continue
-            text = next(texts)
-            self.report.read += 1
-            if reason := find_problem(paper):
-                self._bad(paper, reason)
-            else:
-                self._classify(paper, text)
-            if len(self._pending) == self._writer.manifest.shard_size:
-                self._store()
+        try:
+            for paper in records:
+                if isinstance(paper, Deletion):
+                    self._delete(paper)
+                    continue
+                text = next(texts)
+                self.report.read += 1
+                if reason := find_problem(paper):
+                    self._bad(paper, reason)
+                else:
+                    self._classify(paper, text)
+                if len(self._pending) == self._writer.manifest.shard_size:
+                    shards.append(self._pending)
+                    self._pending = []
+        except InputError as error:
+            return shards, error
+        return shards, None
+
+    def write(self, shards: list[list[PendingRow]]) -> None:
+        """Encode and write shards."""
+        for rows in shards:
+            papers = [row.paper for row in rows if row.status.kind != "updated"]
+            self._other_languages.update(count_other_languages(f"{paper.title} {paper.abstract}" for paper in papers))
+            self._writer.write(rows)
+            with self._lock:
+                self._first_unwritten += len(rows)
+                del self._unwritten[: len(rows)]
         self._progress(self.report)
 
     def finish(self) -> EmbedReport:
         """Write the last shard, and record what left and that the input was read completely."""
         if self._pending:
-            self._store()
+            self.write([self._pending])
         report, before = self.report, self._writer.manifest
         stored = StoredCollection(self._folder, before)
         deleted = self._known.find_unseen(np.array(self._deleted, np.uint64))
@@ -220,11 +246,11 @@ class _EmbeddingRun:
             status = self._known.compare(hashes)
         count = "duplicates" if status.kind == "duplicate" else status.kind
         setattr(self.report, count, getattr(self.report, count) + 1)
-        if status.kind in ("new", "changed"):
-            self._other_languages.update(count_other_languages([f"{paper.title} {paper.abstract}"]))
         if status.must_be_stored:
-            self._known.mark(hashes, self._writer.manifest.rows + len(self._pending))
-            self._pending.append(PendingRow(paper, hashes, status))
+            with self._lock:
+                self._known.mark(hashes, self._first_unwritten + len(self._unwritten))
+                self._pending.append(PendingRow(paper, hashes, status))
+                self._unwritten.append(self._pending[-1])
         elif status.kind == "unchanged":
             self._known.mark(hashes, status.row)
 
@@ -261,20 +287,14 @@ class _EmbeddingRun:
         return merge_records([paper, known_paper])
 
     def _known_paper(self, row: int) -> Paper:
-        pending = row - self._writer.manifest.rows
-        if pending >= 0:
-            return self._pending[pending].paper
+        with self._lock:
+            if row >= self._first_unwritten:
+                return self._unwritten[row - self._first_unwritten].paper
         first = row - row % ROW_GROUP  # neighbours are read together: they are often asked for next
-        if first not in self._read:
-            self._read.clear()
+        if row - first >= len(self._read.get(first, ())):
             stored = StoredCollection(self._folder, self._writer.manifest)
-            self._read[first] = stored.papers(range(first, min(first + ROW_GROUP, stored.rows)))
+            self._read = {first: stored.papers(range(first, min(first + ROW_GROUP, stored.rows)))}
         return self._read[first][row - first]
-
-    def _store(self) -> None:
-        self._writer.write(self._pending)
-        self._pending = []
-        self._read.clear()
 
     def _encoded(self, count: int) -> None:
         self.report.encoded += count
