@@ -33,11 +33,13 @@ PRODUCTS = {"mm": 0, "bmm": 0, "addmm": 1, "baddbmm": 1}
 LINEAR = {"linear", "_linear_pointwise"}
 ATTENTION = {"scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu"}
 COPIES = {"copy_", "clone", "_to_copy", "cat", "stack", "index", "index_select", "constant_pad_nd", "repeat"}
+WAITS = {"_local_scalar_dense", "nonzero", "masked_select", "equal", "is_nonzero"}
+"""Operators for whose numbers the host would wait if they were on a GPU, as for those of `.item()` and `.tolist()`."""
 ZEROS = {"zeros", "new_zeros", "zeros_like", "zero_", "full", "full_like", "slice_backward", "select_backward"}
 
 
 class OperationCounter(TorchDispatchMode):
-    """Counts what torch computes in this thread: products by shape, numbers that are copied or set to zero."""
+    """Counts what torch computes in this thread: products by shape, numbers copied or set to zero, waits."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,6 +59,8 @@ class OperationCounter(TorchDispatchMode):
             self.add(math.prod(several), queries, keys, width)
         elif name in COPIES or name in ZEROS:
             self.numbers["copied" if name in COPIES else "zeros"] += out.numel()
+        elif name in WAITS:
+            self.numbers["waits"] += 1
         return out
 
     def add(self, several: int, rows: int, inner: int, columns: int) -> None:
@@ -65,7 +69,7 @@ class OperationCounter(TorchDispatchMode):
         self.products[shape] += several * rows * inner * columns
 
     def to_json(self) -> dict[str, dict[str, int]]:
-        """Return multiplications by shape of the right matrix, and numbers copied or set to zero."""
+        """Return multiplications by shape of the right matrix, numbers copied or set to zero, and waits."""
         return {"multiplications": dict(sorted(self.products.items())), "numbers": dict(sorted(self.numbers.items()))}
 
 

@@ -104,10 +104,10 @@ def sentence_vectors(encoder: Encoder, texts: EncodingInput) -> list[Tensor]:
     def run(rows: list[int]) -> None:
         with torch.inference_mode():
             batch = pack([sequences[row] for row in rows], route, device=encoder.device)
-            states = encoder.model(batch).float()
+            states = encoder.model(batch).float().cpu()  # at once, not sentence by sentence
             for row, begin in zip(rows, batch.bounds, strict=False):
                 mine = states[begin : begin + len(sequences[row])]
-                vectors[row] = torch.stack([mine[span].mean(dim=0) for span in spans[row]]).cpu()
+                vectors[row] = torch.stack([mine[span].mean(dim=0) for span in spans[row]])
 
     budget = CPU_BUDGET if encoder.device.type == "cpu" else CUDA_BUDGET
     run_batches(run, token_batches([len(ids) for ids in sequences], budget), encoder.device)
