@@ -118,10 +118,8 @@ def embed(
         rest = iter(papers)
         batches = iter(lambda: list(islice(rest, BATCH)), [])
         on_cpu = encoder.device.type == "cpu"  # else a thread classifies the papers of the shards to come
-        for shards, error in map(run.add, batches) if on_cpu else map_ahead(run.add, batches, AHEAD):
-            run.write(shards)
-            if error is not None:
-                raise error
+        for full in map(run.add, batches) if on_cpu else map_ahead(run.add, batches, AHEAD):
+            run.write(*full)
         return run.finish()
 
 
@@ -182,8 +180,8 @@ class _EmbeddingRun:
             return shards, error
         return shards, None
 
-    def write(self, shards: list[list[PendingRow]]) -> None:
-        """Encode and write shards."""
+    def write(self, shards: list[list[PendingRow]], error: InputError | None = None) -> None:
+        """Encode and write shards; then raise the error, if there is one."""
         for rows in shards:
             papers = [row.paper for row in rows if row.status.kind != "updated"]
             self._other_languages.update(count_other_languages(f"{paper.title} {paper.abstract}" for paper in papers))
@@ -192,6 +190,8 @@ class _EmbeddingRun:
                 self._first_unwritten += len(rows)
                 del self._unwritten[: len(rows)]
         self._progress(self.report)
+        if error is not None:
+            raise error
 
     def finish(self) -> EmbedReport:
         """Write the last shard, and record what left and that the input was read completely."""
