@@ -192,13 +192,15 @@ def tokenize_windows(
     Few texts are tokenized at a time, since tokens take twenty times the memory of their ids. count: of all texts,
     None if unknown.
     """
-
-    def read_ids(texts: list[str]) -> list[array[int]]:
-        parts = (texts[start : start + TOKENIZED] for start in range(0, len(texts), TOKENIZED))
-        return [array("q", ids) for part in parts for ids in tokenize(part)]
-
     ahead = device.type != "cpu" and (count is None or count > CUDA_WINDOW)
-    return map_ahead(read_ids, windows) if ahead else map(read_ids, windows)
+    return (map_ahead if ahead else map)(
+        lambda texts: [
+            array("q", ids)
+            for start in range(0, len(texts), TOKENIZED)
+            for ids in tokenize(texts[start : start + TOKENIZED])
+        ],
+        windows,
+    )
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,9 @@ def embed(
         batches = iter(lambda: list(islice(rest, BATCH)), [])
         on_cpu = encoder.device.type == "cpu"  # else a thread classifies the papers of the shards to come
         for full in map(run.add, batches) if on_cpu else map_ahead(run.add, batches, AHEAD):
-            run.write(*full)
+            if any(full):
+                run.write(*full)
+            run.progress(run.report)
         return run.finish()
 
 
@@ -146,7 +148,7 @@ class _EmbeddingRun:
         self.report = EmbedReport()
         self._folder = collection.folder
         self._encoder, self._rules = encoder, rules
-        self._progress = progress or (lambda _report: None)
+        self.progress = progress or (lambda _report: None)
         self._read: dict[int, list[Paper]] = {}  # first row -> the stored papers from there
         self._known = load_known_papers(collection)
         self._kept: set[int] = set()  # hashes of ids of the input whose records cannot be used
@@ -184,12 +186,11 @@ class _EmbeddingRun:
         """Encode and write shards; then raise the error, if there is one."""
         for rows in shards:
             papers = [row.paper for row in rows if row.status.kind != "updated"]
-            self._other_languages.update(count_other_languages(f"{paper.title} {paper.abstract}" for paper in papers))
+            self._other_languages.update(count_other_languages([f"{each.title} {each.abstract}" for each in papers]))
             self._writer.write(rows)
             with self._lock:
                 self._first_unwritten += len(rows)
                 del self._unwritten[: len(rows)]
-        self._progress(self.report)
         if error is not None:
             raise error
 
@@ -298,7 +299,7 @@ class _EmbeddingRun:
 
     def _encoded(self, count: int) -> None:
         self.report.encoded += count
-        self._progress(self.report)
+        self.progress(self.report)
 
     def _bad(self, paper: Paper, reason: str) -> None:
         where = paper.place or f"number {self.report.read} of the input"
