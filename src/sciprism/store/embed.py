@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from threading import Lock
@@ -117,8 +118,7 @@ def embed(
         run = _EmbeddingRun(collection, encoder, rules, progress)
         rest = iter(papers)
         batches = iter(lambda: list(islice(rest, BATCH)), [])
-        on_cpu = encoder.device.type == "cpu"  # else a thread classifies the papers of the shards to come
-        for full in map(run.add, batches) if on_cpu else map_ahead(run.add, batches, AHEAD):
+        for full in (map if encoder.device.type == "cpu" else partial(map_ahead, ahead=AHEAD))(run.add, batches):
             if any(full):
                 run.write(*full)
             run.progress(run.report)
