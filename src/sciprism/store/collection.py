@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 CHANGED = "damaged or changed: its checksum differs"
 OPEN_MATRICES = 16_384
+MASKS = 4  # of filters, in memory
 """Mapped files kept open: 30 million rows of 2,048 a shard; Linux allows a process 65,530 mappings."""
 DEFAULT_FORMATS = ("proximity",)
 DEFAULT_DTYPE: Dtype = "float32"
@@ -73,6 +74,7 @@ class StoredCollection:
         self._files |= {record.file: record.checksum for record in manifest.row_files}
         self._checks: dict[str, BlockChecks] = {}
         self.open_matrix = lru_cache(maxsize=OPEN_MATRICES)(partial(_open_shard, self))
+        self._pass = lru_cache(MASKS)(self._find_passing)  # a page asks for one several times
         self._read_group = lru_cache(ROW_GROUPS)(lambda path, group: read_group(path, self._checks_of(path), group))
 
     @classmethod
@@ -195,12 +197,14 @@ class StoredCollection:
 
     def mask(self, filter: Filter | None = None) -> Mask | None:
         """Mark the rows that a search may return; None: all of them."""
-        live = self._live
-        if not filter or not self.manifest.shards:
-            return live
+        return self._pass(filter) if filter and self.manifest.shards else self._live
+
+    def _find_passing(self, filter: Filter) -> Mask:
         shards = enumerate(self.manifest.shards)
         passes = np.concatenate([filter.passes(shard.rows, partial(self.shard_column, i)) for i, shard in shards])
-        return passes if live is None else passes & live
+        passes &= True if self._live is None else self._live
+        passes.flags.writeable = False
+        return passes
 
     def column(self, name: str) -> NDArray[Any]:
         """Return one column of numbers or flags over all rows."""
@@ -387,12 +391,8 @@ def _remove_unfinished(collection: StoredCollection) -> None:
     folder, manifest = collection.folder, collection.manifest
     committed = {folder / name for shard in manifest.shards for name in shard.files}
     committed |= {folder / record.file for record in manifest.row_files}
-    folders = [
-        folder / "papers",
-        folder / DELETED_FOLDER,
-        *(folder / "vectors" / space.folder for space in manifest.spaces.values()),
-    ]
-    for subfolder in folders:
+    vectors = [folder / "vectors" / space.folder for space in manifest.spaces.values()]
+    for subfolder in (folder / "papers", folder / DELETED_FOLDER, *vectors):
         for path in subfolder.glob("*"):
             if path not in committed and _SHARD_FILE.fullmatch(path.name):
                 path.unlink()
