@@ -60,9 +60,26 @@ def test_results_are_counted_marked_filtered_and_escaped(client):
     assert "1 paper, the nearest first" in read(client, "/library/six?q=halo&year_from=2001&year_to=2001")
     assert "beyond the last paper" in read(client, "/library/six?q=halo&page=2")
     assert "No paper found" in read(client, "/library/six?q=zebra&mode=lexical")
-    for wrong in ("year_from=soon", "venue=Nowhere", "mode=magic"):
+    for wrong in ("year_from=soon", "venue=Nowhere", "author=Nobody", "mode=magic"):
         page = read(client, f"/library/six?q=halo&{wrong}", 400)
-        assert 'role="alert"' in page and 'value="halo"' in page
+        assert 'role="alert"' in page and 'value="halo"' in page and ("Clear filters" in page) == ("mode" not in wrong)
+    assert "the last year is &#39;soon&#39;; write a number" in read(client, "/library/six?q=halo&year_to=soon", 400)
+    page = read(client, "/library/six")
+    assert (
+        page.count("<option>ApJ</option>") == page.count("<option>Biology</option>") == 1 and "<details open>" in page
+    )
+
+
+def test_results_are_saved_as_files_with_the_filters_of_their_page(client):
+    page = read(client, "/library/six?q=halo&year_from=2001&mode=exact")
+    for suffix, entry in (("bib", "@"), ("ris", "TY  -")):
+        (path,) = re.findall(rf'href="(/library/six/results.{suffix}.*?)"', page)
+        answer = client.get(unescape(path))
+        assert answer.headers["content-disposition"] == f'attachment; filename="results.{suffix}"'
+        assert answer.text.count(entry) == sum(paper.year is not None and paper.year >= 2001 for paper in MADE)
+    assert client.get("/library/six/results.ris?q=zebra&mode=lexical").text == "\n"
+    for wrong in ("q=", "q=halo&year_from=soon"):
+        assert client.get(f"/library/six/results.bib?{wrong}").status_code == 400
 
 
 def test_a_paper_has_similar_ones_and_entries(client):

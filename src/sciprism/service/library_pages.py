@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Request
 from markupsafe import Markup, escape
 from pydantic import ValidationError
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
 from sciprism.index.lexical import split_words
-from sciprism.papers.bibliography_entries import find_doi, find_url
+from sciprism.papers.bibliography_entries import find_doi, find_url, format_bibtex, format_ris
 from sciprism.papers.records import Paper
 from sciprism.service.pages import environment, render
 from sciprism.service.papers import (
@@ -27,16 +31,21 @@ from sciprism.service.papers import (
     use_collection,
 )
 from sciprism.service.state import ServiceState
+from sciprism.store import StoredCollection
 from sciprism.text.sentences import split_sentences
 from sciprism.uses.mapping.layout import has_packages
+from sciprism.uses.rankings import Hit
+from sciprism.uses.search import explain
 from sciprism.uses.tagging.suggestions import TagChoice
 
 router = APIRouter(prefix="/library/{name}", include_in_schema=False)
 MODES = {"exact": "Meaning", "lexical": "Words", "hybrid": "Both"}
-FILTERS = ("year_from", "year_to", "venue", "field")
+FILTERS = ("year_from", "year_to", "author", "venue", "field")
+YEARS = {"year_from": "first", "year_to": "last"}
 PAGE = 20  # papers of a page
-REASONED = 3  # pages whose reasons the model finds: it reads all papers before them again
 MAX_SIMILAR = 8
+NAMES = 500  # venues and fields that the filters offer, the most frequent ones
+OPEN = 16  # collections whose names are remembered
 COMMON = 3  # letters of a word at most that is not marked
 
 
@@ -70,46 +79,105 @@ def describe_library(request: Request, name: str) -> dict[str, Any]:
     return facts | {"modes": modes, "tabs": tabs}
 
 
+@lru_cache(OPEN)
+def list_names(stored: StoredCollection) -> dict[str, list[str]]:
+    """List the venues and the fields of a collection, the most frequent first."""
+    venues, fields = Counter[str](), Counter[str]()
+    for some_venues, some_fields in stored.columns("venue", "fields"):
+        venues.update(filter(None, some_venues))
+        fields.update(chain.from_iterable(filter(None, some_fields)))
+    return {
+        name: [value for value, _ in counts.most_common(NAMES)]
+        for name, counts in (("venues", venues), ("fields", fields))
+    }
+
+
 Library = Annotated[dict[str, Any], Depends(describe_library)]
 """What `describe_library` returns, looked up in a thread."""
 
 
+class Question:
+    """What the address of a page of results states: the query, the mode and the filters."""
+
+    def __init__(self, request: Request, collection: str, q: str, mode: str) -> None:
+        self.request, self.collection, self.q, self.mode = request, collection, q, mode
+        self.filters = {name: request.query_params.get(name, "").strip() for name in FILTERS}
+        self.stated = {name: text for name, text in self.filters.items() if text}
+
+    def link(self, **more: Any) -> str:
+        """Return the end of an address that states the same, and more."""
+        return "?" + urlencode({"q": self.q, "mode": self.mode} | self.stated | more)
+
+    def build(self, k: int) -> SearchRequest:
+        """Return the request for the first k papers. Raises InputError for what is no year or no mode."""
+        facts = {"collection": self.collection, "q": [self.q], "mode": self.mode, "k": k, "why": False}
+        try:
+            return SearchRequest.model_validate(facts | self.stated)
+        except ValidationError as error:
+            wrong = error.errors()[0]
+            name = str(wrong["loc"][0])
+            if name in YEARS:
+                message = f"the {YEARS[name]} year is {self.stated[name]!r}; write a number, such as 2015"
+                raise InputError(message) from None
+            raise InputError(f"{name}: {wrong['msg']}") from None
+
+    async def rank(self, k: int) -> tuple[Hit, ...]:
+        """Return the first k papers."""
+        return (await rank_queries(self.request, self.build(k)))[0].hits
+
+    async def explain(self, hits: Sequence[Hit]) -> list[str]:
+        """Return the sentence of each paper that is nearest to the query: by its words, or by meaning."""
+        papers = [hit.paper for hit in hits]
+        if self.mode == "lexical":
+            return [_find_sentence(paper, self.q) for paper in papers]
+        return await use_collection(
+            self.request, self.collection, lambda stored, encoder: explain(stored, encoder, self.q, papers)
+        )
+
+
+async def _read_question(request: Request, name: str, q: str = "", mode: str = "exact") -> Question:
+    return Question(request, name, q, mode)
+
+
+Asked = Annotated[Question, Depends(_read_question)]
+
+
 @router.get("")
 async def search_page(
-    request: Request,
-    library: Library,
-    q: str = "",
-    mode: str = "exact",
-    page: Annotated[int, Query(ge=1, le=MAX_K // PAGE)] = 1,
+    request: Request, library: Library, asked: Asked, page: Annotated[int, Query(ge=1, le=MAX_K // PAGE)] = 1
 ) -> Response:
     """Show the search of a collection and what a query finds."""
-    filters = {name: request.query_params.get(name, "").strip() for name in FILTERS}
-    values = {"q": q, "mode": mode, "page": page, "filters": filters, "hits": None, "error": ""}
-    if q.strip():
+    facts = {name: getattr(asked, name) for name in ("q", "mode", "filters", "stated")}
+    values = facts | {"page": page, "hits": None, "error": "", "names": list_names(library["stored"])}
+    if asked.q.strip():
         try:
-            values |= await _search(request, library, values)
-        except ValidationError as error:
-            values["error"] = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+            values |= await _search(asked, library, page)
         except InputError as error:
             values["error"] = request.app.state.service.hide_paths(str(error))
-    return render(request, "search.html", 400 if values["error"] else 200, **library, **values)
+    plain = "?" + urlencode({"q": asked.q, "mode": asked.mode})
+    return render(request, "search.html", 400 if values["error"] else 200, **library, **values, plain=plain)
 
 
-async def _search(request: Request, library: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    """Return the papers of a page of results, how many there are, and the query of the pages beside it."""
-    mode, page, query = values["mode"], values["page"], values["q"]
-    stated = {name: text for name, text in values["filters"].items() if text}
-    depth = MAX_K if mode == "lexical" else page * PAGE
-    conditions = {"collection": library["name"], "q": [query], "mode": mode, "k": depth}
-    body = SearchRequest.model_validate(conditions | stated | {"why": mode != "lexical" and page <= REASONED})
-    hits = (await rank_queries(request, body))[0].hits
-    mask = library["stored"].mask(body.build())
-    total = len(hits) if mode == "lexical" else library["papers"] if mask is None else int(mask.sum())
-    facts = {"q": query, "mode": mode, **stated}
-    links = {number: "?" + urlencode(facts | {"page": number}) for number in (page - 1, page + 1)}
-    shown = [(hit, hit.why or _find_sentence(hit.paper, query)) for hit in hits[(page - 1) * PAGE : page * PAGE]]
-    more = page * PAGE < min(total, MAX_K)
-    return {"hits": shown, "total": total, "first": (page - 1) * PAGE + 1, "links": links, "more": more, "top": MAX_K}
+async def _search(asked: Question, library: dict[str, Any], page: int) -> dict[str, Any]:
+    """Return the papers of a page of results, how many there are, and the addresses of the pages beside it."""
+    is_lexical = asked.mode == "lexical"
+    hits = await asked.rank(MAX_K if is_lexical else page * PAGE)
+    mask = library["stored"].mask(asked.build(1).build())
+    total = len(hits) if is_lexical else library["papers"] if mask is None else int(mask.sum())
+    links = {number: asked.link(page=number) for number in (page - 1, page + 1)}
+    here = hits[(page - 1) * PAGE : page * PAGE]
+    shown = list(zip(here, await asked.explain(here), strict=True))
+    facts = {"more": page * PAGE < min(total, MAX_K), "top": MAX_K, "saved": asked.link()}
+    return facts | {"hits": shown, "total": total, "first": (page - 1) * PAGE + 1, "links": links}
+
+
+@router.get("/results.{suffix}")
+async def download_results(library: Library, asked: Asked, suffix: Literal["bib", "ris"]) -> Response:
+    """Return the papers that a query finds, at most as many as its pages show, for reference managers."""
+    papers = [(hit.paper, f"rank {hit.rank}") for hit in await asked.rank(min(MAX_K, library["papers"]))]
+    entries = (format_bibtex if suffix == "bib" else format_ris)(papers)
+    headers = {"content-disposition": f'attachment; filename="results.{suffix}"'}
+    return PlainTextResponse("\n".join(entries) + "\n", headers=headers)
 
 
 def _find_sentence(paper: Paper, query: str) -> str:

@@ -224,6 +224,14 @@ def encode_titles(collection: StoredCollection, encoder: Encoder) -> dict[str, T
     return {space: TitleQueries(titles, encoder.encode(titles, format=format, role="query"))} if titles else {}
 
 
+def explain(collection: StoredCollection, encoder: Encoder, query: str, papers: Sequence[Paper]) -> list[str]:
+    """Return the sentence of each paper that is nearest to a query in words; "" where its abstract has none."""
+    collection.check_encoder(encoder)
+    format, space = choose_query_space(collection.manifest.spaces, collection.folder, encoder)
+    vectors, manifest = encoder.encode([query], format=format, role="query"), collection.manifest
+    return find_nearest_sentences(encoder, manifest.spaces[space], manifest.encoder.distance, vectors, [papers])[0]
+
+
 def similar(
     collection: StoredCollection,
     encoder: Encoder | None,
