@@ -20,7 +20,7 @@ import sciprism.service
 from five_papers import PAPERS
 from sciprism.index import lexical
 from sciprism.papers.records import Paper
-from sciprism.service import maps, tag_reviews
+from sciprism.service import desks, maps, tag_reviews
 from sciprism.service.app import build_app
 from sciprism.service.batching import SharedEncoder
 from sciprism.service.collections import ServedCollections
@@ -131,6 +131,16 @@ def test_a_desk_encodes_the_criteria_alone(client, monkeypatch):
     assert [item.title for item in encoded] == ["genes that a desk looks for"]
 
 
+def test_a_review_of_too_many_records_is_refused_before_it_begins(client, monkeypatch):
+    monkeypatch.setattr(desks, "MAX_RECORDS", 5)
+    page = read(client, "/library/six/screening")
+    assert "six has 6 papers; a review has at most 5 records" in page and "<textarea" not in page
+    csrf = re.search('name="csrf" content="(.*?)"', page)[1]
+    before = page.count("begun ")
+    assert client.post("/library/six/screening", data={"csrf": csrf}).status_code == 400
+    assert read(client, "/library/six/screening").count("begun ") == before
+
+
 def test_uploads_are_shown_with_what_became_of_them(client):
     csrf = re.search('name="csrf" content="(.*?)"', read(client, "/uploads"))[1]
     for name, content in (("<i>refs", "@misc{a, title={Dark matter}, year={2001}}"), ("empty", "nothing")):
@@ -215,10 +225,12 @@ def test_suggested_tags_are_decided_and_become_files(client, tmp_path, monkeypat
             client.post("/workspace/tag-reviews", json=body | {"vocabulary": odd}, headers=header).status_code == status
         )
     monkeypatch.setattr(tag_reviews, "MAX_TAGS", 12)
-    for sent in (body, body | {"k": 3}, body | {"vocabulary": {"name": "w.csv", "text": f"{text}sky,other"}}):
+    many = client.post("/workspace/tag-reviews", json=body | {"k": 3}, headers=header)
+    assert many.status_code == 400 and "at most 12 tags" in many.text
+    for sent in (body, body | {"vocabulary": {"name": "w.csv", "text": f"{text}sky,other"}}):
         assert client.post("/workspace/tag-reviews", json=sent, headers=header).status_code == 202
     page = wait_for_items(client, "/library/six/tags")
-    assert "two labels have the id sky" in page and "at most 12 tags" in page
+    assert "two labels have the id sky" in page
     (address,) = re.findall('<h2><a href="(/library/six/tags/tagging-.*?)">', page)
     page = read(client, address)
     total = int(re.search(r"0 of (\d+) tags decided", page)[1])

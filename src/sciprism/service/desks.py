@@ -38,6 +38,11 @@ MAX_REASON = 1_000  # characters
 LATEST = 8  # decisions that a desk shows
 
 
+def _check_size(stored: StoredCollection) -> None:
+    if len(stored) > MAX_RECORDS:
+        raise InputError(f"a review has at most {MAX_RECORDS:,} records here; screen more with `sciprism screen`")
+
+
 class Desk:
     """A review of a collection by one owner: its session and the records that come next.
 
@@ -45,8 +50,7 @@ class Desk:
     """
 
     def __init__(self, stored: StoredCollection, item: WorkspaceItem, state: ServiceState) -> None:
-        if len(stored) > MAX_RECORDS:
-            raise InputError(f"a review has at most {MAX_RECORDS:,} records here; screen more with `sciprism screen`")
+        _check_size(stored)
         self.title, self.table, self.lock = item.name, item.folder / DECISIONS, Lock()
         self.review = read_document(item.folder / REVIEW)
 
@@ -120,13 +124,15 @@ OpenedDesk = Annotated[Desk, Depends(_open_desk)]
 @router.get("")
 def list_reviews(request: Request, library: Library, name: str) -> Response:
     """List the reviews of a collection, and offer a new one."""
-    return render(request, "reviews.html", **library, items=describe_items(request, KIND, DECISIONS, name))
+    items = describe_items(request, KIND, DECISIONS, name)
+    return render(request, "reviews.html", **library, items=items, most=MAX_RECORDS)
 
 
 @router.post("")
 def start_review(request: Request, library: Library, form: Form, name: str) -> Response:
     """Start a review of a collection."""
     uploads, owner = find_uploads(request)
+    _check_size(library["stored"])
     review = {"collection": name, "criteria": form.get("criteria", "")}
     files = {REVIEW: dumps(review).encode(), DECISIONS: b""}
     item = uploads.workspace.create(owner, KIND, form.get("title") or f"Review of {library['library']}", files)

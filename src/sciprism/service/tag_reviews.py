@@ -16,6 +16,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from pydantic import Field
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
+from sciprism.arrays import Rows
 from sciprism.errors import InputError
 from sciprism.files import write_json
 from sciprism.papers import ReadReport, read_labels
@@ -57,17 +58,24 @@ class TagReviewRequest(Conditions):
     tagger: str = ""
 
 
+def _choose_rows(stored: StoredCollection, body: TagReviewRequest) -> Rows:
+    """Return the rows of the papers to tag. Raises InputError for none, or for too many."""
+    check_filter(stored, body.build())
+    mask = stored.mask(body.build())
+    rows = stored.live if mask is None else np.flatnonzero(mask)
+    if len(rows) * body.k > MAX_TAGS:
+        most = f"at most {MAX_TAGS:,} tags are suggested here"
+        raise InputError(f"{len(rows):,} papers may have {body.k} tags each, {most}; state fewer, or years or a venue")
+    return rows
+
+
 def _suggest(item: WorkspaceItem, *, state: ServiceState) -> None:
     """Write the suggestions of a review."""
     review, progress = read_document(item.folder / REVIEW), ItemProgress(state.background, item)
     body = TagReviewRequest(**review["request"])
     stored = state.find_collection(review["owner"], body.collection).open()
     vectors = TagVectors(state.share_model(stored.manifest.encoder.fingerprint, patient=True))
-    mask = stored.mask(body.build())
-    rows = stored.live if mask is None else np.flatnonzero(mask)
-    if len(rows) * body.k > MAX_TAGS:
-        most = f"at most {MAX_TAGS:,} tags are suggested here"
-        raise InputError(f"{len(rows):,} papers may have {body.k} tags each, {most}; state fewer, or years or a venue")
+    rows = _choose_rows(stored, body)
     files, report = [*item.folder.glob(f"{VOCABULARY}.*")], ReadReport()
     if files:
         vocabulary = Vocabulary(read_labels(files, skip_bad=True, report=report))
@@ -126,7 +134,7 @@ def start_review(request: Request, body: TagReviewRequest) -> Response:
     (uploads, owner), state = find_uploads(request), request.app.state.service
     state.check_ready()
     served = state.find_collection(owner, body.collection)
-    check_filter(served.open(), body.build())
+    _choose_rows(served.open(), body)
     files: dict[str, bytes] = {}
     title = body.title
     if body.vocabulary is not None:
