@@ -153,6 +153,7 @@ def test_uploads_are_shown_with_what_became_of_them(client):
     for path in re.findall('action="(/items/.*?)"', page):
         assert client.post(path).status_code == 403
         assert client.post(path, data={"csrf": csrf, "next": "/uploads"}).url.path == "/uploads"
+    assert 'aria-current="page">Your collections' in page
     assert "<li>" not in read(client, "/uploads")
 
 
@@ -296,6 +297,17 @@ def test_a_map_is_drawn_once_in_the_background_and_stored(client, monkeypatch):
 
 
 def test_no_page_loads_anything_from_elsewhere_or_has_a_script_inside():
+def test_an_error_is_a_page_and_static_files_are_asked_for_again(client):
+    page = read(client, "/library/six/papers/none", 404)
+    assert "<h1>Not found</h1>" in page and "six has no paper with the id" in page and "Try again" not in page
+    answer = client.get("/static/icon.svg")
+    assert answer.headers["cache-control"] == "private, no-cache"
+    assert client.get("/static/icon.svg", headers={"if-none-match": answer.headers["etag"]}).status_code == 304
+    assert (
+        client.get("/library/six", headers=PAGE).headers["cache-control"] == "private, no-cache"
+    )  # the way back is short
+
+
     folder = Path(sciprism.service.__file__).parent
     for path in [*(folder / "templates").iterdir(), *(folder / "static").iterdir()]:
         text = path.read_text(encoding="utf-8")

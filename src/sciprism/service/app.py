@@ -149,12 +149,16 @@ def _add_errors(app: FastAPI) -> None:
         return answer_error(request, Refusal(error.status_code, str(error.detail), dict(error.headers or {})))
 
 
+HEADINGS = {404: "Not found", 429: "Too many requests", 503: "Not ready yet"}
+
+
 def answer_error(request: Request, refusal: Refusal) -> Response:
     """Return an error as a page for browsers, as JSON for programs."""
     message = request.app.state.service.hide_paths(refusal.message)
     if "text/html" not in request.headers.get("accept", ""):
         return error_response(refusal.status, message, refusal.headers)
-    page = pages.render(request, "error.html", refusal.status, error=message)
+    facts = {"error": message, "heading": HEADINGS.get(refusal.status, "It did not work"), "status": refusal.status}
+    page = pages.render(request, "error.html", **facts)
     page.headers.update(refusal.headers)
     return page
 

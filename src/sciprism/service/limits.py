@@ -134,8 +134,9 @@ HEADERS = {
     "referrer-policy": "same-origin",  # with no-referrer, browsers state the origin of a page's own forms as null
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
-    "cache-control": "no-store",
+    "cache-control": "private, no-cache",  # a browser may show its copy on the way back
 }
+SECRET = {"cache-control": "no-store"}  # not once somebody has signed out
 BURST = 10  # seconds of the rate that may come at once
 MAX_CLIENTS = 10_000  # whose rates are remembered
 ErrorAnswer = Callable[[Request, Refusal], Response]
@@ -187,7 +188,7 @@ class Guard:
             if message["type"] == "http.response.start":
                 sent = True
                 added = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
+                for name, value in self._choose_headers(scope["path"]).items():
                     added.setdefault(name, value)
                 if session := state.get("new_session"):
                     added.append("set-cookie", session_cookie(scope, session))
@@ -214,6 +215,9 @@ class Guard:
             refusal = Refusal(500, "the request failed; the log says where")
         if not sent:
             await self._refuse(scope, refusal)(scope, receive, send_checked)
+
+    def _choose_headers(self, path: str) -> dict[str, str]:
+        return HEADERS if self.gatekeeper.open or path.startswith(STATIC) else HEADERS | SECRET
 
     def _admit(self, scope: Scope, headers: Headers) -> Identity:
         """Return who may pass. Raises Refusal for all others."""

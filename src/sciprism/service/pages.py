@@ -32,10 +32,12 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
         "request": request,
         "collections": list(state.collections) if identity.owner else [],
         "owner": "" if identity.owner == EVERYONE else identity.owner,
+        "signed_in": bool(identity.owner),
         "has_workspace": bool(identity.owner) and state.uploads is not None,
         "csrf": state.gatekeeper.csrf(identity.session),
         "sign_in": not state.gatekeeper.open,
         "error": "",
+        "status": status,
     }
     return HTMLResponse(environment.get_template(template).render(shared | values), status)
 
