@@ -129,9 +129,10 @@ function inside(area, x, y) { // whether a ray from the point crosses the outlin
   return odd;
 }
 const fold = text => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+const covered = () => size.w < 700 ? size.h / 4 : 0; // pixels: the card is over the lower half of a narrow map
 function link(i) {
   const button = make("button", data.titles[i] || "(no title)");
-  button.onclick = () => { fly(data.x[i], data.y[i], Math.max(view.k, start().k * 8)); open(i); };
+  button.onclick = () => { const k = Math.max(view.k, start().k * 8); fly(data.x[i], data.y[i] + covered() / k, k); open(i); };
   return button;
 }
 
@@ -491,7 +492,7 @@ function controls() {
     select();
     histogram();
   };
-  get("lasso").onclick = () => get("lasso").setAttribute("aria-pressed", !lassoing());
+  get("lasso").onclick = () => { if (chosen >= 0) shut(); get("lasso").setAttribute("aria-pressed", !lassoing()); };
   get("fit").onclick = () => fly(...Object.values(start()));
   get("more").onclick = () => { const open = get("options").classList.toggle("open"); get("more").setAttribute("aria-expanded", open); histogram(); resize(); };
   get("png").onclick = () => picture("png");
@@ -555,7 +556,7 @@ function remember() {
     for (const name of ["venue", "field"]) if (filter[name] >= 0) facts[name] = data[name + "s"][filter[name]];
     for (const name of ["from", "to"]) if (Number.isFinite(filter[name])) facts[name] = filter[name];
     if (filter.area) facts.area = filter.area.join("_");
-    if (chosen >= 0) facts.paper = chosen;
+    if (chosen >= 0) facts.paper = data.links[chosen] || chosen;
     history.replaceState(null, "", "#" + new URLSearchParams(facts));
   }, 300);
 }
@@ -568,7 +569,10 @@ function recall() {
   for (const name of ["venue", "field"]) if (facts.get(name)) { filter[name] = data[name + "s"].indexOf(facts.get(name)); get(name).value = filter[name]; }
   for (const name of ["from", "to"]) if (facts.get(name)) { filter[name] = +facts.get(name); get(name).value = filter[name]; }
   if (facts.get("area")) filter.area = facts.get("area").split("_").map(place => place.split(",").map(Number));
-  return facts.get("paper") === null ? -1 : +facts.get("paper");
+  if (facts.get("paper") === null) return -1;
+  const linked = data.links.indexOf(facts.get("paper")), paper = linked < 0 ? +facts.get("paper") : linked;
+  if (linked >= 0 && facts.get("z") === null) view = { x: data.x[linked], y: data.y[linked] + covered() / (start().k * 8), k: start().k * 8 };
+  return paper;
 }
 function measure() {
   const box = get("map").getBoundingClientRect();

@@ -90,7 +90,8 @@ def _fill(data: Mapping[str, str], address: str) -> str:
         f"default-src 'none'; script-src '{allowed['js']}'; style-src '{allowed['css']}'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
-    nav = f'<p><a href="{address}">Search and papers</a></p>\n' if address else ""
+    links = f'<a class="brand" href="/">sciprism</a> <a href="{address}">Search and papers</a>'
+    nav = f'<nav aria-label="Pages">{links}</nav>\n' if address else ""
     shared = {"style": parts["css"], "script": parts["js"], "policy": policy, "nav": nav}
     return Template(parts["html"]).substitute(data, **shared)
 
