@@ -61,6 +61,7 @@ def send(page: Page, button: str, name: str) -> str:
     link = f'#items a:text-is("{title}")'
     page.wait_for_selector(link)
     look(page, name)
+    assert page.inner_text("#said") == f"{title}: ready"
     return link
 
 
@@ -72,6 +73,14 @@ def search_and_read(page: Page) -> None:
     look(page, "results")
     click(page, ".results h3 a")
     look(page, "paper")
+
+
+def find_on_map(page: Page) -> None:
+    page.goto(f"{ADDRESS}/library/landmarks/papers/watson1953molecular")
+    click(page, ".actions a:has-text('On the map')")
+    page.wait_for_selector("html[data-ready]", timeout=300_000)  # the first visit waits for the map
+    assert "Francis H. C. Crick" in page.inner_text("#card")
+    look(page, "map")
 
 
 def screen(page: Page) -> None:
@@ -125,6 +134,6 @@ with sync_playwright() as playwright:
     browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
     for width, scheme in ((1280, "light"), (390, "dark")):
         with open_page(browser, width, scheme) as page:
-            for follow in (search_and_read, screen, review_tags, match_reviewers, upload):
+            for follow in (search_and_read, find_on_map, screen, review_tags, match_reviewers, upload):
                 follow(page)
 print(len(looked_at), "pages;", "; ".join(problems) or "no problem")

@@ -277,7 +277,8 @@ def test_a_map_is_drawn_once_in_the_background_and_stored(client, monkeypatch):
     monkeypatch.setattr(maps, "draw_map", draw)
     monkeypatch.setattr(maps, "write_parquet", lambda *_: None)
     monkeypatch.setattr(maps, "write_page", lambda _, __, path, **names: path.write_text(f"{sorted(names.items())}"))
-    assert "being drawn" in read(client, "/library/six/map", 202)
+    page = read(client, "/library/six/map", 202)
+    assert "being drawn" in page and "data-pending" in page and "refresh" not in page
     while client.app.state.maps.progress:
         time.sleep(0.01)
     for _ in range(2):
@@ -296,7 +297,6 @@ def test_a_map_is_drawn_once_in_the_background_and_stored(client, monkeypatch):
     assert client.get("/static/map.py").status_code == 422
 
 
-def test_no_page_loads_anything_from_elsewhere_or_has_a_script_inside():
 def test_an_error_is_a_page_and_static_files_are_asked_for_again(client):
     page = read(client, "/library/six/papers/none", 404)
     assert "<h1>Not found</h1>" in page and "six has no paper with the id" in page and "Try again" not in page
@@ -308,6 +308,7 @@ def test_an_error_is_a_page_and_static_files_are_asked_for_again(client):
     )  # the way back is short
 
 
+def test_no_page_loads_anything_from_elsewhere_or_has_a_script_inside():
     folder = Path(sciprism.service.__file__).parent
     for path in [*(folder / "templates").iterdir(), *(folder / "static").iterdir()]:
         text = path.read_text(encoding="utf-8")
