@@ -5,6 +5,7 @@ Run by `test_clients.py` with playwright and axe-core: ADDRESS BROWSER, in a fol
 
 from __future__ import annotations
 
+import base64
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,16 @@ from playwright.sync_api import Browser, Page, sync_playwright
 ADDRESS, BROWSER = sys.argv[1:]
 AXE = files("axe_core_python").joinpath("axe.min.js").read_text("utf-8")
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
+POINT_ABOVE_CARD = """async picture => {
+  const map = get("map").getBoundingClientRect(), card = get("card").getBoundingClientRect(), image = new Image();
+  const [left, top] = [...data.x].map((x, i) => [map.x + across(x), map.y + down(data.y[i]), i]).find(([x, y, i]) =>
+    x > 20 && x < map.right - 20 && y > map.y + 20 && y < card.y - 20 && i !== chosen && !near(chosen).includes(i));
+  image.src = picture;
+  await image.decode();
+  const context = new OffscreenCanvas(image.width, image.height).getContext("2d");
+  context.drawImage(image, 0, 0);
+  return [left, 2].map(x => context.getImageData(x, top, 1, 1).data.join());
+}"""
 problems: list[str] = []
 looked_at: set[str] = set()
 
@@ -81,6 +92,10 @@ def find_on_map(page: Page) -> None:
     page.wait_for_selector("html[data-ready]", timeout=300_000)  # the first visit waits for the map
     assert "Francis H. C. Crick" in page.inner_text("#card")
     look(page, "map")
+    if page.viewport_size["width"] < 700:
+        shown = base64.b64encode(page.screenshot()).decode()
+        point, ground = page.evaluate(POINT_ABOVE_CARD, f"data:image/png;base64,{shown}")
+        assert point != ground
 
 
 def screen(page: Page) -> None:
