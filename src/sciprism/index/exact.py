@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from threading import Lock
 from typing import Literal
 from weakref import WeakKeyDictionary
@@ -66,11 +67,17 @@ def topk(
         raise ValueError(f"k is {k}, not a positive number")
     parts, step = [], QUERIES if copy else QUERY_BLOCK
     for part in np.split(queries, range(step, len(queries), step)):
-        rows = copy.candidates(normalize_for(part, distance), k, mask) if copy else None
+        score = partial(score_rows, part, shards, k, distance)
+        rows = copy.candidates(normalize_for(part, distance), k, mask, score) if copy else None
         if rows is None:
             rows = _candidates(part, shards, k + EXTRA_CANDIDATES, mask, distance)
         parts.append(rescore(part, shards, rows, k, distance))
     return np.concatenate([scores for scores, _ in parts]), np.concatenate([rows for _, rows in parts])
+
+
+def score_rows(queries: Floats, shards: Sequence[Matrix], k: int, distance: Distance, rows: Rows) -> Floats:
+    """Return the k best of the scores that `rescore` gives rows (m, c), (m, k)."""
+    return rescore(queries, shards, rows, k, distance)[0]
 
 
 def rescore(queries: Floats, shards: Sequence[Matrix], rows: Rows, k: int, distance: Distance) -> tuple[Floats, Rows]:

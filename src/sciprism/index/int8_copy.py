@@ -1,7 +1,8 @@
 """An int8 copy of vectors in memory, whose bounds prove which rows can be among the best.
 
-Of a row x = x' + r and a query q = q' + e, with x' and q' in int8, |q.x - q'.x'| <= |e||x| + (|q| + |e|)|r|. A row
-whose upper bound is below the k-th best lower bound is none of the k best; the others are scored from the vectors.
+Of a row x = x' + r and a query q = q' + e, with x' and q' in int8, |q.x - q'.x'| <= |e||x| + (|q| + |e|)|r|. The k rows
+that seem best are scored from the vectors. A row whose upper bound is below the lowest of these scores is none of the
+k best; the others are scored from the vectors too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sciprism.arrays import Floats, Rows, row_lengths
+from sciprism.arrays import Doubles, Floats, Rows, row_lengths
 from sciprism.parallel import count_threads, map_threads
 from sciprism.store import Matrix
 from sciprism.store.shard_files import quantize
@@ -62,11 +63,9 @@ def _pack_for_fbgemm(values: NDArray[np.int8], scales: Floats, offsets: Floats) 
     """
     import torch
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # torch means to remove these tensors; then there is no copy
-        factors, zeros = torch.from_numpy(scales).double(), torch.zeros(len(scales), dtype=torch.int64)
-        rows = torch._make_per_channel_quantized_tensor(torch.from_numpy(values), factors, zeros, 0)
-        packed = torch.ops.quantized.linear_prepack(rows, torch.from_numpy(offsets))
+    factors, zeros = torch.from_numpy(scales).double(), torch.zeros(len(scales), dtype=torch.int64)
+    rows = torch._make_per_channel_quantized_tensor(torch.from_numpy(values), factors, zeros, 0)
+    packed = torch.ops.quantized.linear_prepack(rows, torch.from_numpy(offsets))
     multiply = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32
     return lambda numbers, scale: multiply(torch.from_numpy(numbers * np.float32(scale)), scale, 64, packed).numpy()
 
@@ -81,7 +80,9 @@ def find_int8_product() -> tuple[Pack, int] | None:
     one, none = np.ones(3, np.float32), np.zeros(3, np.float32)
     for pack, largest in PRODUCTS:
         try:
-            scores = pack(rows, one, none)(np.full((2, 256), largest, np.float32), 1.0)
+            with warnings.catch_warnings():  # torch warns once that it means to remove fbgemm's tensors
+                warnings.simplefilter("ignore", UserWarning)
+                scores = pack(rows, one, none)(np.full((2, 256), largest, np.float32), 1.0)
         except (AttributeError, RuntimeError, NotImplementedError):
             continue
         expected = np.array([[127, -127, 1]] * 2, np.float32) * largest * 256
@@ -147,20 +148,26 @@ class Int8Copy:
         runs = max(count_threads(), -(-len(values) // MAX_RUN))
         cuts = np.linspace(0, len(values), runs + 1).astype(int).tolist()
         numbers = (scales, offsets, lengths, residuals)
-        self._runs = [_build_run(pack, a, values[a:b], [each[a:b] for each in numbers]) for a, b in pairwise(cuts)]
+        self._runs = map_threads(
+            lambda cut: _build_run(pack, cut[0], values[slice(*cut)], [each[slice(*cut)] for each in numbers]),
+            pairwise(cuts),
+        )
 
-    def candidates(self, queries: Floats, k: int, mask: NDArray[np.bool_] | None) -> Rows | None:
+    def candidates(
+        self, queries: Floats, k: int, mask: NDArray[np.bool_] | None, score: Callable[[Rows], Floats]
+    ) -> Rows | None:
         """Return rows (m, c) that have the k best of each query, -1 for none; None where the bounds do not separate.
 
         queries: at most `QUERIES`, (m, d), as `normalize_for` returns them. mask: (rows,), False for excluded rows.
+        score: of rows (m, k), by their vectors, the scores (m, k), the best first.
         """
         scale = np.abs(queries).max(initial=0) / np.float32(self._largest) or np.float32(1)
-        if not SCALES[0] < scale < SCALES[1]:
+        if not self._finite or not SCALES[0] < scale < SCALES[1]:
             return None
         numbers = np.rint(queries / scale)
         errors, sizes = (row_lengths(x)[:, None] for x in (queries - numbers * scale, queries))
 
-        def scan(run: _Run) -> tuple[Floats, Floats, Floats]:
+        def scan(run: _Run) -> _Scan:
             scores = run.multiply(numbers, float(scale))
             if mask is not None:
                 np.copyto(scores[:, : run.count], -np.inf, where=~mask[run.first : run.first + run.count])
@@ -168,25 +175,59 @@ class Int8Copy:
             radius = (errors + ROUNDING * sizes) * run.lengths + (sizes + errors) * run.residuals
             if self._euclidean:
                 radius += ROUNDING * (run.lengths**2 + sizes**2)
-            return grouped, grouped.max(axis=1), radius
+            return _Scan(run.first, grouped, grouped.max(axis=1), radius)
 
         scans = map_threads(scan, self._runs)
-        lower = np.concatenate([best - radius for _, best, radius in scans], axis=1)
-        if not self._finite or lower.shape[1] < k:
+        near = _find_near(scans, k)
+        if near is None:
             return None
-        floor = np.partition(lower, -k, axis=1)[:, [-k]]
-        return _select(scans, floor, [run.first for run in self._runs]) if np.isfinite(floor).all() else None
+        floor = score(near)[:, -1:].astype(np.float64)
+        if self._euclidean:
+            floor = (np.square(sizes, dtype=np.float64) - floor**2) / 2
+        return _select(scans, floor) if np.isfinite(floor).all() else None
 
 
-def _select(scans: list[tuple[Floats, Floats, Floats]], floor: Floats, firsts: list[int]) -> Rows | None:
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    """Scores (m, `GROUP`, groups) of the rows from `first` on, the best of each group and the radius of its bounds."""
+
+    first: int
+    scores: Floats
+    best: Floats
+    radius: Floats
+
+    def rows(self, group: Rows, member: Rows) -> Rows:
+        """Return the rows that are such members of such groups."""
+        rows: Rows = self.first + member * self.best.shape[1] + group
+        return rows
+
+
+def _find_near(scans: list[_Scan], k: int) -> Rows | None:
+    """Return the best row of each of the k best groups (m, k); None where there are fewer."""
+    best = np.concatenate([scan.best for scan in scans], axis=1)
+    if best.shape[1] < k:
+        return None
+    top = np.argpartition(best, -k, axis=1)[:, -k:]
+    if not np.isfinite(np.take_along_axis(best, top, axis=1)).all():
+        return None
+    starts = np.cumsum([0, *(scan.best.shape[1] for scan in scans)])
+    rows = np.empty_like(top)
+    for scan, start, end in zip(scans, starts, starts[1:], strict=False):
+        query, place = np.nonzero((top >= start) & (top < end))
+        group = top[query, place] - start
+        rows[query, place] = scan.rows(group, scan.scores[query, :, group].argmax(axis=1))
+    return rows
+
+
+def _select(scans: list[_Scan], floor: Doubles) -> Rows | None:
     """Return the rows (m, c) whose upper bound reaches the floor (m, 1), -1 for none; None if they are too many."""
     parts = []
-    for (scores, best, radius), first in zip(scans, firsts, strict=True):
-        query, group = np.nonzero(best + radius >= floor)
+    for scan in scans:
+        query, group = np.nonzero(scan.best + scan.radius >= floor)
         if len(query) > MAX_CANDIDATES * len(floor):
             return None
-        place, member = np.nonzero(scores[query, :, group] + radius[query, group, None] >= floor[query])
-        parts.append((query[place], first + member * best.shape[1] + group[place]))
+        place, member = np.nonzero(scan.scores[query, :, group] + scan.radius[query, group, None] >= floor[query])
+        parts.append((query[place], scan.rows(group[place], member)))
     queries, rows = (np.concatenate(numbers) for numbers in zip(*parts, strict=True))
     order = np.argsort(queries, kind="stable")
     counts = np.bincount(queries, minlength=len(floor))
