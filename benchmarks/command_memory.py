@@ -2,11 +2,12 @@
 
 The papers are those of `scale.py papers`, or any JSON Lines files. Each command runs in a separate process. `anonymous`
 is the memory that the process needs; `resident` counts pages of mapped files too, which the system takes back when
-others need them. Collections are made in FOLDER once, and the steps of a size are stored when it ends. Seconds grow as
-the number of papers to the power `growth exponents`, from one size to the next; `--growth` computes them of a file that
-is there. Run from the repository root:
+others need them. Collections are made in FOLDER once, and the steps of a size are stored when it ends. The processor's
+seconds (the clock's in older files) grow as the number of papers to the power `growth exponents`, from one size to the
+next; `--growth` computes them of a file that is there. Run from the repository root:
 
     python benchmarks/command_memory.py PAPERS FOLDER --sizes 10000 100000 -o results/command_memory.json
+    python benchmarks/command_memory.py PAPERS FOLDER --evaluate -o results/evaluate_growth.json
     python benchmarks/command_memory.py --growth results/command_memory.json
 """
 
@@ -30,6 +31,15 @@ FURTHER = 1_000
 """Papers that are added to each collection, and deleted from it."""
 LIBRARY = 200
 """Papers for which others are recommended."""
+QUERIES = 500
+"""Titles of papers, each of which `evaluate` searches among all papers."""
+TASK = """[[task]]
+name = "titles"
+protocol = "retrieve"
+format = "search"
+metric = "ndcg@10"
+data = "titles"
+"""
 QUERY = "how does noise limit the precision of measurements"
 
 
@@ -64,7 +74,13 @@ def measure(*words: Any) -> dict[str, float]:
         said = process.stderr.read().decode()[-2000:] if process.stderr else ""
         raise RuntimeError(f"{' '.join(command)}: {said}")
     seconds = round(time.perf_counter() - began, 1)
-    return {"seconds": seconds, "anonymous MB": anonymous, "resident MB": round(usage.ru_maxrss / 1024)}
+    processor = round(usage.ru_utime + usage.ru_stime, 1)
+    return {
+        "seconds": seconds,
+        "processor seconds": processor,
+        "anonymous MB": anonymous,
+        "resident MB": round(usage.ru_maxrss / 1024),
+    }
 
 
 def measure_size(folder: Path, made: Path | None) -> dict[str, Any]:
@@ -99,6 +115,26 @@ def measure_size(folder: Path, made: Path | None) -> dict[str, Any]:
     return found
 
 
+def measure_evaluate(folder: Path) -> dict[str, Any]:
+    """Score two systems without an encoder on titles whose papers are searched, among the papers of one size."""
+    task = folder / "titles"
+    task.mkdir(exist_ok=True)
+    shutil.copy(folder / "papers.jsonl", task)
+    rows = [json.loads(line) for line in read_lines(task, 0, QUERIES)]
+    queries = "".join(json.dumps({"id": f"q{n}", "text": row["title"]}) + "\n" for n, row in enumerate(rows))
+    (task / "queries.jsonl").write_text(queries, encoding="utf-8")
+    (task / "qrels.tsv").write_text("".join(f"q{n} 0 {row['id']} 1\n" for n, row in enumerate(rows)), encoding="utf-8")
+    tasks = folder / "titles.toml"
+    tasks.write_text(TASK, encoding="utf-8")
+    found = {}
+    for system in ("random", "bm25"):
+        results = folder / f"results-{system}"
+        shutil.rmtree(results, ignore_errors=True)
+        found[f"evaluate {system}"] = measure("evaluate", system, "--tasks", tasks, "-o", results)
+        print(system, found, file=sys.stderr)
+    return found
+
+
 def slopes(small: dict[str, Any], large: dict[str, Any], papers: int) -> dict[str, int]:
     """Return the bytes that a further paper adds to the anonymous memory of each command."""
     name = "anonymous MB"
@@ -110,8 +146,9 @@ def growth(sizes: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for small, large in pairwise(sorted(sizes, key=int)):
         for name in sizes[large].keys() & sizes[small].keys():
-            seconds = sizes[large][name]["seconds"] / sizes[small][name]["seconds"]
-            exponent = round(math.log(seconds) / math.log(int(large) / int(small)), 2)
+            pair = sizes[small][name], sizes[large][name]
+            clock = "processor seconds" if all("processor seconds" in facts for facts in pair) else "seconds"
+            exponent = round(math.log(pair[1][clock] / pair[0][clock]) / math.log(int(large) / int(small)), 2)
             found.setdefault(name, {})[f"{int(small):,} to {int(large):,}"] = exponent
     return dict(sorted(found.items()))
 
@@ -123,6 +160,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--growth", type=Path, help="a result file, whose growth exponents are computed")
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000])
+    parser.add_argument("--evaluate", action="store_true", help="measure the scoring of a task instead")
     parser.add_argument("--made", type=Path, help="a collection of all papers, for the largest size")
     options = parser.parse_args()
     if options.growth:
@@ -135,7 +173,8 @@ def main() -> None:
     for size in options.sizes:
         folder = options.folder / str(size)
         write_inputs(options.papers, folder, size)
-        result["sizes"][str(size)] = measure_size(folder, options.made if size == max(options.sizes) else None)
+        made = options.made if size == max(options.sizes) else None
+        result["sizes"][str(size)] = measure_evaluate(folder) if options.evaluate else measure_size(folder, made)
         write_result(options.output, result)
     if len(options.sizes) > 1:
         below, above = sorted(options.sizes)[-2:]

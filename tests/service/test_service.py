@@ -473,12 +473,12 @@ def test_a_failure_says_nothing_of_texts(client, monkeypatch, caplog):
 
 GROWTH = """
 import ctypes, torch
-from sciprism.service.app import PRODUCTS, bound_products
+from sciprism.service.app import PRODUCTS, bound_memory
 class Facts(ctypes.Structure):
     _fields_ = [(str(number), ctypes.c_size_t) for number in range(10)]
 library = ctypes.CDLL(None)
 library.mallinfo2.restype = Facts
-bound_products()
+bound_memory()
 torch.set_num_threads(1)
 weight, used = torch.ops.mkldnn._reorder_linear_weight(torch.randn(384, 64)), []
 for rows in range(1, 3 * PRODUCTS):

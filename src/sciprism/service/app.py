@@ -43,7 +43,8 @@ from sciprism.service.state import ServiceState
 
 log = logging.getLogger("sciprism.service")
 CLEANING = 3600  # seconds between two looks for items that expired
-TRIMMING = 60  # seconds after which freed memory goes back to the system
+TRIMMING = 20  # seconds after which freed memory goes back to the system
+M_ARENA_MAX = -8  # of glibc's mallopt
 PRODUCTS = 128  # compiled products that are kept: of each layer in half precision, whose rows are few numbers, all
 
 
@@ -94,7 +95,7 @@ async def _clean(state: ServiceState) -> None:
 async def _trim(state: ServiceState) -> None:
     """Give freed memory back to the system now and then, where the C library can.
 
-    glibc keeps it for each thread, in pieces: no two batches have the same number of tokens, so new blocks fit badly.
+    glibc keeps it in pieces: no two batches have the same number of tokens, so new blocks fit badly.
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     while trim is not None:
@@ -102,13 +103,16 @@ async def _trim(state: ServiceState) -> None:
         await state.run(trim, 0)
 
 
-def bound_products() -> None:
-    """Let torch keep few compiled products; call it before the first one, since torch reads this once.
+def bound_memory() -> None:
+    """Let torch keep few compiled products, and glibc one heap; call it before torch computes and threads start.
 
-    oneDNN compiles one of half a megabyte for each number of rows of each layer, and keeps 1,024, as does each thread.
+    oneDNN compiles a product of half a megabyte for each number of rows of each layer, and keeps 1,024, as does each
+    thread. glibc gives each thread a heap of its own, in which freed blocks lie between live ones.
     """
     for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(name, str(PRODUCTS))
+    if set_option := getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None:
+        set_option(M_ARENA_MAX, 1)
 
 
 def _add_operations(app: FastAPI, state: ServiceState) -> None:
@@ -171,7 +175,7 @@ def serve(state: ServiceState, on_start: Callable[[str], None]) -> None:
 
     Raises InputError for an address that cannot be used, and what kept a model from being loaded.
     """
-    bound_products()
+    bound_memory()
     settings = state.settings
     listener = _listen(settings.host, settings.port)
     _log_to_stderr()
