@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from build_marc import build_marc
 from build_zotero import build_zotero
 from sciprism.errors import InputError
 from sciprism.papers import Paper, ReadReport, read_papers
@@ -20,7 +21,10 @@ NAMES = sorted(paper_readers)
 BUILT_PATHS: dict[str, Path] = {}
 
 
-BUILT = {"zotero": ("zotero.sqlite", build_zotero)}  # binary formats: a file name, and what writes the sample
+BUILT = {
+    "zotero": ("zotero.sqlite", build_zotero),
+    "marc": ("marc.mrc", build_marc),
+}  # binary formats: a file name, and what writes the sample
 TEXTS = sorted(paper_readers.keys() - BUILT - {"excel", "parquet"})
 
 
@@ -32,6 +36,8 @@ def built_samples(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 def sample(name: str) -> Path:
+    if name == "marc":
+        pytest.importorskip("pymarc")
     if name in BUILT:
         return BUILT_PATHS[name]
     (path,) = SAMPLES.glob(f"{name}.*")

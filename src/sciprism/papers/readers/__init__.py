@@ -9,6 +9,7 @@ from sciprism.papers.readers import (  # noqa: F401 - registered by their import
     endnote,
     europe_pmc,
     jsonl,
+    marc,
     openalex,
     openreview,
     parquet,
