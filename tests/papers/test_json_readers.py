@@ -297,6 +297,25 @@ def test_datacite_says_where_a_paper_is_printed_and_who_its_authors_are(file: Pa
     assert (paper.venue, paper.volume, paper.issue, paper.pages) == ("Tides", "29", "7", "994-1013")
 
 
+def test_replies_of_arxiv_s_api_give_the_papers_of_the_snapshot(read):
+    report = ReadReport()
+    first, second = read_papers(SAMPLES / "arxiv_atom.xml", report=report)
+    assert (first.id, first.title, first.year) == ("2199.00001", "Tides of invented moons", 2021)
+    assert (first.abstract, first.venue) == (
+        "We weigh the tides of moons that we made up.",
+        "Invented J. Tides 4 (2022) 11-19",
+    )
+    assert (first.authors, first.fields) == (("Åsa K. Brandström", "J. Q. Doe"), ("astro-ph.EP", "physics.ao-ph"))
+    assert first.ids == {"arxiv": "2199.00001", "doi": "10.9999/tidal.3"}
+    assert (second.id, second.venue, report.files[0].note) == ("astro-ph/9900001", "arXiv", "1 withdrawn paper")
+    reply = (
+        "<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>http://arxiv.org/api/errors#x</id>"
+        "<title>Error</title><summary>incorrect id format for abc</summary></entry></feed>"
+    )
+    with pytest.raises(InputError, match="no paper, but the reply Error: incorrect id format for abc"):
+        read("e.xml", reply)
+
+
 def test_arxiv_authors_in_one_text(file: Path):
     text = "C. Bal\\'azs (1), E. L. Berger and P. Nadolsky, and the LAT\n Collaboration ((1) Michigan)"
     (paper,) = read("arxiv", file, {"id": "1", "title": "T", "authors": text})

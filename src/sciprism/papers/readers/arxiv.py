@@ -1,4 +1,4 @@
-"""arXiv metadata, one record a line, as in the snapshot of all of arXiv.
+"""arXiv metadata: the snapshot of all of arXiv, one record a line, and replies of its API, which are Atom.
 
 Categories are the fields; the first version gives the year. A withdrawn paper stays a paper, and is counted: its
 abstract is still there, or says why. One without abstract is a deletion.
@@ -7,11 +7,14 @@ abstract is still there, or says why. One without abstract is a deletion.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from sciprism.papers.cleaning import decode_latex
+from sciprism.papers.cleaning import decode_latex, normalize_arxiv
+from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.json_rows import JsonObject, get_first, get_path, list_texts, parse_year
-from sciprism.papers.readers.registry import paper_readers
+from sciprism.papers.readers.registry import build_record, paper_readers
 from sciprism.papers.records import Deletion, Paper
+from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
 
 _KEYS = re.compile(r'"(authors_parsed|journal-ref|report-no|update_date)"\s*:')
 _AFFILIATION = re.compile(r"\((?:[^()]|\([^()]*\))*\)")
@@ -20,6 +23,7 @@ _WITHDRAWN = re.compile(
     r"(?:now\s+|temporarily\s+)?withdrawn\b|\A\W*withdrawn\b",
     re.IGNORECASE,
 )
+_ATOM, _ARXIV = "{http://www.w3.org/2005/Atom}", "{http://arxiv.org/schemas/atom}"
 _BETWEEN_AUTHORS = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+")
 
 
@@ -69,3 +73,33 @@ def _parse_authors(row: JsonObject) -> tuple[str, ...]:
         listed = _AFFILIATION.sub("", " ".join(decode_latex(listed).split()))
         return list_texts(list(filter(None, map(str.strip, _BETWEEN_AUTHORS.split(listed)))))
     return list_texts(listed)
+
+
+@paper_readers.reader(
+    "arxiv_atom",
+    "Replies of arXiv's API (Atom)",
+    (".atom", ".xml"),
+    patterns=(re.compile(r"<feed\b"), re.compile(r"https?://arxiv\.org/(?:api|schemas/atom)")),
+)
+def read_arxiv_atom(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
+    """Yield the paper of every entry, as the snapshot has it: ids are without version, the first one gives the year."""
+    for number, entry in enumerate(read_xml_records(file, (f"{_ATOM}entry",)), 1):
+        if isinstance(entry, BadRecord):
+            yield entry
+            continue
+        row = {
+            "id": normalize_arxiv(text_of(entry, f"{_ATOM}id")),
+            "title": text_of(entry, f"{_ATOM}title"),
+            "abstract": text_of(entry, f"{_ATOM}summary"),
+            "authors": list(texts_of(entry, f"{_ATOM}author/{_ATOM}name")),
+            "journal-ref": text_of(entry, f"{_ARXIV}journal_ref"),
+            "doi": text_of(entry, f"{_ARXIV}doi"),
+            "categories": [category.get("term", "") for category in entry.iterfind(f"{_ATOM}category")],
+            "versions": [{"created": text_of(entry, f"{_ATOM}published")}],
+            "comments": text_of(entry, f"{_ARXIV}comment"),
+        }
+        if not row["id"]:  # wrong requests are answered so
+            yield BadRecord(number, None, f"no paper, but the reply {row['title']}: {row['abstract']}")
+            continue
+        file.noticed.update(filter(None, [_find_withdrawal(row)]))
+        yield build_record(_build_record, row, number, file)
