@@ -66,6 +66,8 @@ AB  - Words.
 def test_a_title_that_is_not_available_is_that_of_the_paper_s_language(read) -> None:
     papers, _ = read("fr.nbib", "PMID- 1\nTI  - [Not Available].\nTT  - Les marees.\nLA  - fre\nAB  - Words.\n")
     assert papers[0].title == "Les marees."
+    papers, _ = read("jpn.nbib", "PMID- 1\nTI  - [Not Available].\nLA  - jpn\n")  # as PMID 37967964
+    assert papers[0].title == "[Not Available]."
 
 
 def test_records_need_no_empty_line_between_them(read) -> None:

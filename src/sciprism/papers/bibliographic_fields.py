@@ -52,8 +52,8 @@ def reorder_name(name: str) -> str:
 
 
 def choose_title(titles: Iterable[str]) -> str:
-    """Return the first title; PubMed's "[Not Available]." of papers without an English one is none."""
-    return next((title for title in titles if title and title.lower().rstrip(".") != "[not available]"), "")
+    """Return the first title; PubMed's "[Not Available]." of papers without an English one counts if no other does."""
+    return min(filter(None, titles), key=lambda title: title.lower().rstrip(".") == "[not available]", default="")
 
 
 def is_organization(name: str) -> bool:
