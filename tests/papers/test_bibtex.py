@@ -97,6 +97,17 @@ def test_the_pmid_in_notes_of_publishers_and_the_article_number_of_scopus(read) 
     assert one(read, "@article{a, title={T}, note={cited By 4}, pmid={7}}").ids == {"pmid": "7"}
 
 
+def test_journals_that_ads_names_by_commands(read) -> None:
+    for journal, name in [
+        (r"{\apj}", "Astrophysical Journal"),
+        (r"{\mnras}", "Monthly Notices of the Royal Astronomical Society"),
+        (r"{{\prd }}", "Physical Review D"),
+        (r"{\ourjournal}", "ourjournal"),
+        ("{Nature}", "Nature"),
+    ]:
+        assert one(read, f"@article{{a, title={{T}}, journal = {journal}}}").venue == name
+
+
 def test_what_an_entry_leaves_to_its_parent_is_counted(read) -> None:
     child = "@inproceedings{%s, title={%s}, crossref={conf}%s}\n"
     whole = child % ("b", "B", ", booktitle={Conf}, year=1999")

@@ -124,6 +124,15 @@ def test_names(read) -> None:
     )
 
 
+def test_the_json_of_papis_has_the_keys_of_bibtex(read) -> None:
+    people = [{"given": "Kim", "family": "Roe"}, {"given": "Bo", "family": "van Lee"}]
+    row = {"title": "T", "author": "Roe, Kim and van Lee, Bo", "author_list": people, "year": 2014, "doi": "10.5555/A"}
+    row |= {"journal": "Tides", "publisher": "Sea Press", "pages": "140501", "volume": "89", "type": "article"}
+    papers, report = read("papis.json", json.dumps([row]))
+    assert (report.files[0].format, papers[0].authors, papers[0].year) == ("csl_json", ("Kim Roe", "Bo van Lee"), 2014)
+    assert (papers[0].venue, papers[0].pages, papers[0].ids) == ("Tides", "140501", {"doi": "10.5555/a"})
+
+
 def test_ids_keywords_and_markup(read) -> None:
     paper = one(
         read,

@@ -323,6 +323,16 @@ def test_arxiv_authors_in_one_text(file: Path):
     assert paper.authors == ("C. Balázs", "E. L. Berger", "P. Nadolsky", "the LAT Collaboration")
 
 
+def test_a_reply_of_zenodo_has_its_fields_inside(file: Path):
+    creators = [{"name": "Roe, Kim", "orcid": "0000-0001-5366-5194"}, {"name": "Institute of Tides"}]
+    inside = {"title": "T", "publication_date": "2020-10-01", "description": "<p>Words.</p>", "creators": creators}
+    inside |= {"journal": {"title": "Tides", "volume": "4"}, "keywords": ["salt"]}
+    (paper,), report = read_reply(file, {"id": 12, "doi": "10.5555/a", "title": "T", "metadata": inside})
+    assert (report.files[0].format, paper.id, paper.ids) == ("jsonl", "12", {"doi": "10.5555/a"})
+    assert (paper.authors, paper.year, paper.abstract) == (("Kim Roe", "Institute of Tides"), 2020, "Words.")
+    assert (paper.venue, paper.keywords) == ("Tides", ("salt",))
+
+
 def test_rows_that_name_things_as_others_do(file: Path):
     row = {
         "paper_id": 12,

@@ -35,6 +35,24 @@ _NEXT_ENTRY = re.compile(r"\s*@\s*[A-Za-z][\w-]*\s*\{[^{}=\",]*,\s*(?:$|[\w-]+\s
 _RECOGNIZED = re.compile(r"^[^\S\n]*@\s*[A-Za-z]+\s*[{(][^{}\"]*[,=]", re.MULTILINE)
 _NO_PAPERS = ("comment", "preamble", "string", "xdata", "set", "control", "bstctl", "ieeetranbstctl")
 _VENUES = ("journal", "journaltitle", "booktitle", "eventtitle", "school", "institution", "series", "publisher")
+# Commands of AASTeX, with which NASA ADS exports journals: `journal = {\\apj}`.
+_JOURNAL = re.compile(r"\s*\{?\s*\\([a-z]+)\s*\}?\s*")
+_JOURNALS = """
+aap Astronomy and Astrophysics|aapr Astronomy and Astrophysics Review|aaps Astronomy and Astrophysics Supplement Series
+aj Astronomical Journal|ao Applied Optics|apj Astrophysical Journal|apjl Astrophysical Journal Letters
+apjs Astrophysical Journal Supplement Series|apss Astrophysics and Space Science
+araa Annual Review of Astronomy and Astrophysics|baas Bulletin of the American Astronomical Society
+gca Geochimica et Cosmochimica Acta|grl Geophysical Research Letters|icarus Icarus
+jcap Journal of Cosmology and Astroparticle Physics|jcp Journal of Chemical Physics|jgr Journal of Geophysical Research
+jqsrt Journal of Quantitative Spectroscopy and Radiative Transfer|maps Meteoritics and Planetary Science
+mnras Monthly Notices of the Royal Astronomical Society|na New Astronomy|nar New Astronomy Reviews|nat Nature
+nphysa Nuclear Physics A|pasa Publications of the Astronomical Society of Australia
+pasj Publications of the Astronomical Society of Japan|pasp Publications of the Astronomical Society of the Pacific
+physrep Physics Reports|physscr Physica Scripta|planss Planetary and Space Science|pra Physical Review A
+prb Physical Review B|prc Physical Review C|prd Physical Review D|pre Physical Review E|prl Physical Review Letters
+procspie Proceedings of SPIE|psj Planetary Science Journal|solphys Solar Physics|ssr Space Science Reviews
+"""
+_JOURNAL_NAMES = dict(entry.split(" ", 1) for entry in re.split(r"[|\n]", _JOURNALS.strip()))
 _ARXIV_NOTE = re.compile(r"arxiv:\s*(\S+)", re.IGNORECASE)
 _AND = re.compile(" and ", re.IGNORECASE)
 _SPACE = re.compile(r"\s*")
@@ -222,6 +240,7 @@ def _build_paper(fields: Mapping[str, str]) -> Paper:
         return next((decode_latex(fields[name]) for name in names if fields.get(name)), "")
 
     ids = _collect_ids(fields)
+    command = _JOURNAL.fullmatch(fields.get("journal", ""))
     people = split_outside_braces(_AND, " ".join((fields.get("author") or fields.get("editor") or "").split()))
     title, subtitle = text("title", "maintitle"), text("subtitle")
     return Paper(
@@ -229,7 +248,7 @@ def _build_paper(fields: Mapping[str, str]) -> Paper:
         title=f"{title}: {subtitle}" if subtitle else title,
         abstract=text("abstract"),
         authors=tuple(name for name in map(_join_name, people) if name and name != "others"),
-        venue=text(*_VENUES),
+        venue=(command and _JOURNAL_NAMES.get(command[1])) or text(*_VENUES),
         year=find_year(fields.get("year", "")) or find_year(fields.get("date", "")),
         keywords=split_keywords(text("keywords", "keyword", "author_keywords")),
         ids=ids,

@@ -1,4 +1,4 @@
-"""CSL-JSON, as Zotero, Mendeley, Paperpile, pandoc and doi.org write it, and the works of Crossref's API.
+"""CSL-JSON, as Zotero, Mendeley, Paperpile, pandoc and doi.org write it, and the works of Crossref's API; papis's JSON.
 
 Crossref writes what CSL has as a text as a list, and the subtitle apart; the title is both. The year is that of the
 first date that has one, as `issued` may be `[[null]]`.
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sciprism.papers.bibliographic_fields import find_noted_ids, find_year, split_keywords
+from sciprism.papers.bibliographic_fields import find_noted_ids, find_year, split_keywords, split_names
 from sciprism.papers.cleaning import clean_text, normalize_doi
 from sciprism.papers.json_rows import JsonLayout, JsonObject, find_text, first_text, get_first, get_path, list_texts
 from sciprism.papers.readers.registry import paper_readers, without
@@ -29,12 +29,19 @@ _WORD = re.compile(r"[^\W_]+")
 _SYSTEMS = ("DOI", "PMID", "PMCID", "ISBN", "URL")
 _TITLES = ("title", "short-title", "title-short", "original-title")
 _VENUES = (
-    *("container-title", "container", "short-container-title", "container-title-short", "journalAbbreviation"),
+    *(
+        "container-title",
+        "container",
+        "journal",
+        "short-container-title",
+        "container-title-short",
+        "journalAbbreviation",
+    ),
     *("event-title", "event", "collection-title", "institution", "publisher"),
 )
 _DATES = (
     *("issued", "published-print", "published-online", "published", "published-other", "posted", "original-date"),
-    *("event-date", "available-date", "submitted", "accepted"),
+    *("event-date", "available-date", "submitted", "accepted", "year"),
 )
 
 
@@ -48,7 +55,7 @@ _DATES = (
 def _build_paper(row: JsonObject) -> Paper:
     row = message if isinstance(message := row.get("message"), dict) else row
     people, words = get_first(row, "author", "editor"), get_first(row, "keyword", "categories")
-    people = people if isinstance(people, list) else [people]
+    people = split_names(people) if isinstance(people, str) else people if isinstance(people, list) else [people]
     cited = row.get("reference")
     number = first_text(get_first(row, "id", "citation-key"))
     if _ITEM.match(number):
@@ -66,7 +73,7 @@ def _build_paper(row: JsonObject) -> Paper:
         ids=_collect_ids(row),
         volume=find_text(row, "volume"),
         issue=find_text(row, "issue"),
-        pages=find_text(row, "page", "article-number", "number"),
+        pages=find_text(row, "page", "pages", "article-number", "number"),
         orcids={_parse_person(who): orcid for who in people if (orcid := find_text(who, "ORCID"))},
     )
 
@@ -130,7 +137,7 @@ def _parse_year(value: Any) -> int | None:
 
 
 def _collect_ids(row: JsonObject) -> dict[str, str]:
-    ids = {system.lower(): value for system in _SYSTEMS if (value := first_text(row.get(system)))}
+    ids = {name.lower(): value for name in _SYSTEMS if (value := first_text(row.get(name) or row.get(name.lower())))}
     if _RESOLVED.match(number := first_text(row.get("id"))):
         ids.setdefault("doi", number)
     note = row.get("note")

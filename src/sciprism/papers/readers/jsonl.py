@@ -10,13 +10,13 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from sciprism.papers.bibliographic_fields import split_keywords, split_names
+from sciprism.papers.bibliographic_fields import reorder_name, split_keywords, split_names
 from sciprism.papers.json_rows import JsonLayout, JsonObject, find_text, get_first, get_path, list_texts, parse_year
 from sciprism.papers.readers.registry import KEYED_RECORDS, paper_readers, without
 from sciprism.papers.records import ID_SYSTEMS, Paper
 
 _IDS = ("id", "paper_id", "corpus_id", "pmid", "doi")
-_YEARS = ("year", "publication_year", "pub_year", "yearPublished", "published")
+_YEARS = ("year", "publication_year", "pub_year", "yearPublished", "published", "publication_date")
 _ID = re.compile(rf'"({"|".join(_IDS)})"\s*:')
 _TEXT = re.compile(r'"(title|abstract|text)"\s*:')
 _BEIR = (re.compile(r'"_id"\s*:'), re.compile(r'"text"\s*:'))
@@ -36,6 +36,8 @@ _OTHER_FORMATS = without(
     layout=JsonLayout(("results", "items", "data", "articles", "papers", "records")),
 )
 def _build_paper(row: JsonObject) -> Paper:
+    if isinstance(inner := row.get("metadata"), dict):
+        row = {**inner, **row}  # replies of Zenodo's API hold the description and the creators inside
     ids = row.get("ids")
     if ids is not None and not isinstance(ids, dict):
         raise ValueError(f"ids is {ids!r}, not an object")
@@ -46,6 +48,7 @@ def _build_paper(row: JsonObject) -> Paper:
     system, _, value = str(row.get("id")).partition(":")  # such as pmid:9854
     if system in ID_SYSTEMS:
         listed.setdefault(system, value)
+    creators = tuple(map(reorder_name, _parse_list(row.get("creators"), split_names)))
     number = get_first(row, *_IDS)
     if number in (0, "0") and get_first(row, *_IDS[:3]) is None:
         number = "NA"  # it is the PMID, and there is none
@@ -53,9 +56,9 @@ def _build_paper(row: JsonObject) -> Paper:
         {
             "id": number,
             "title": row.get("title"),
-            "abstract": get_first(row, "abstract", "text", "abstractText"),
-            "authors": _parse_list(get_first(row, "authors", "author"), split_names),
-            "venue": get_first(row, "venue", "journal"),
+            "abstract": get_first(row, "abstract", "text", "abstractText", "description"),
+            "authors": _parse_list(get_first(row, "authors", "author"), split_names) or creators,
+            "venue": get_first(row, "venue") or get_path(row, "journal", "title") or row.get("journal"),
             "year": parse_year(get_first(row, *_YEARS)),
             "fields": _parse_list(get_first(row, "fields", "field")) + _parse_list(row.get("categories")),
             "keywords": _parse_list(get_first(row, "keywords", "mesh", "meshMajor")),
