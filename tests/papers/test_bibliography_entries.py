@@ -64,7 +64,7 @@ def test_other_programs_find_last_names_suffixes_and_organizations():
     [ris], [bibtex] = format_ris([(paper, "")]), format_bibtex([(paper, "")])
     assert [line[6:] for line in ris.splitlines() if line.startswith("AU")] == [*NAMES.values()]
     assert "SP  - 11\nEP  - 19\n" in ris
-    assert "DO  - 10.1000/a<1#2>3;2-b\nUR  - https://doi.org/10.1000/a%3C1%232%3E3;2-b\n" in ris
+    assert "DO  - 10.1000/a<1#2>3;2-b\nUR  - https://doi.org/10.1000/a%3C1%232%3E3%3B2-b\n" in ris
     assert (
         "author = {Ada Keller and Ludwig van Berg and Smith, Jr., John A. and Roe, III, R. and Smith, J and Aristotle"
         " and {World Health Organization} and {Ministry of Tides and Seas} and {ATLAS Collaboration}},"

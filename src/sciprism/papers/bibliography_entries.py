@@ -24,7 +24,7 @@ _TEX = str.maketrans(
     {character: f"\\{character}" for character in "{}&%$#_"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 )
-_IN_ADDRESSES = "/:;()!$&'*+,=@~"  # of a DOI, which may have < and # too
+_IN_ADDRESSES = "/:()!$&'*+,=@~"  # of a DOI, which may have < and # too; rispy splits addresses at semicolons
 _RANGE = re.compile(r"[^\s,;-]+-[^\s,;-]+")
 _NO_KEY = re.compile(r"[^A-Za-z0-9_:./+-]+")
 
