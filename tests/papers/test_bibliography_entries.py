@@ -52,6 +52,7 @@ NAMES = {
     "R. Roe III": "Roe, R., III",
     "Smith J": "Smith, J",
     "Aristotle": "Aristotle",
+    "Hans in der Au": "in der Au, Hans",
     "World Health Organization": "World Health Organization",
     "Ministry of Tides and Seas": "Ministry of Tides and Seas",
     "ATLAS Collaboration": "ATLAS Collaboration",
@@ -67,6 +68,7 @@ def test_other_programs_find_last_names_suffixes_and_organizations():
     assert "DO  - 10.1000/a<1#2>3;2-b\nUR  - https://doi.org/10.1000/a%3C1%232%3E3%3B2-b\n" in ris
     assert (
         "author = {Ada Keller and Ludwig van Berg and Smith, Jr., John A. and Roe, III, R. and Smith, J and Aristotle"
+        " and Hans in der Au"
         " and {World Health Organization} and {Ministry of Tides and Seas} and {ATLAS Collaboration}},"
     ) in bibtex
 

@@ -26,7 +26,8 @@ _ADDITIONS = re.compile(
     r"|author|editor|translator|compiler|illustrator|contributor)\.?){1,3}(?=\s*(?:[;|\n]|$))"
 )
 _STAR = re.compile(r"\A\*(?=[^\W\d_])")
-_ORGANIZATION = re.compile(r"\b(?:of|for|the|on|in)\b")  # in lower case as in The Office of ...
+# In lower case as in The Office of ..., and not as in Hans in der Au:
+_ORGANIZATION = re.compile(r"\b(?:of|for|the|on|in(?! (?:['’]t|de[nr]?|het)\b))\b")
 _ORGANIZATION_NOUN = re.compile(
     r"\b(?:agency|association|cent(?:er|re)|collaboration|commission|committee|consorti(?:a|um)|council|department"
     r"|foundation|group|initiative|institut[a-z]*|investigators|laborator(?:y|ies)|ministry|network|organi[sz]ation"
