@@ -68,7 +68,7 @@ def test_reader_can_be_named(read) -> None:
     papers, report = read("table.dat", "title\nOnly a title\n", reader="tables")
     assert papers[0].title == "Only a title"
     assert report.files[0].format == "tables"
-    with pytest.raises(InputError, match="unknown paper reader 'word'; known: annif, arxiv, beir, bibtex"):
+    with pytest.raises(InputError, match="unknown paper reader 'word'; known: annif, arxiv, arxiv_atom, beir, bibtex"):
         read_papers(["x"], reader="word")
 
 
