@@ -16,7 +16,7 @@ from sciprism.papers.bibliographic_fields import find_year, reorder_name
 from sciprism.papers.encodings import has_invalid_utf8
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import build_record, paper_readers
-from sciprism.papers.records import Paper
+from sciprism.papers.records import Deletion, Paper
 from sciprism.papers.xml_records import read_xml_records
 
 Subfields = list[tuple[str, str]]  # code and text of each; a control field has the code ""
@@ -35,7 +35,7 @@ _DOI = re.compile(r"(?:https?://(?:dx\.)?doi\.org/)?10\.\d{4}")
 @paper_readers.reader(
     "marcxml", "MARCXML of library catalogues", (".marcxml", ".xml"), patterns=(re.compile(f"<[^<>]*{_NAMESPACE}"),)
 )
-def read_marcxml(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
+def read_marcxml(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
     """Yield every record of a collection, or of replies of SRU and OAI; a fault of the file is one BadRecord."""
     for number, record in enumerate(read_xml_records(file, (f"{{{_NAMESPACE}}}record",)), 1):
         if isinstance(record, BadRecord):
@@ -49,7 +49,7 @@ def read_marcxml(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadR
 @paper_readers.reader(
     "marc", "MARC 21 of library catalogues (ISO 2709)", (".mrc", ".marc"), check=lambda head: bool(_LEADER.match(head))
 )
-def read_marc(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
+def read_marc(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
     """Yield every record; text that is UTF-8 is read so, whatever its leader says. MissingExtraError without pymarc."""
     with import_extra("marc", "reading MARC (not MARCXML)"):
         from pymarc import MARCReader
