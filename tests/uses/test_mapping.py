@@ -110,6 +110,8 @@ def test_papers_of_a_stored_layout_stay_and_new_ones_come_among_them(vectors, pl
     stored = StoredCollection.open(vectors)
     drawn = draw_map(vectors)
     assert drawn.counts == {"papers": 30, "duplicates": 1, "laid out": 30, "placed": 0, "topics": 8}
+    write_page(drawn, stored, tmp_path / "map.html")
+    assert "30 papers, 1 duplicate, 8 topics" in (tmp_path / "map.html").read_text(encoding="utf-8")
     write_parquet(drawn, stored, tmp_path / "map.parquet")
     former = read_layout(tmp_path / "map.parquet")
     assert np.array_equal(former.positions, drawn.positions) and former.origin == drawn.origin

@@ -71,8 +71,8 @@ def write_page(
 def _describe(drawn: PaperMap, shown: int) -> str:
     count = len(drawn.rows)
     papers = f"{count:,} papers" if shown == count else f"a random {shown:,} of {count:,} papers"
-    topics = sum(map(len, drawn.levels))
-    return f"{papers}, {topics:,} topics" if topics else papers
+    counts = {"duplicate": drawn.counts["duplicates"], "topic": sum(map(len, drawn.levels))}
+    return ", ".join([papers, *(f"{n:,} {what}{'s' * (n > 1)}" for what, n in counts.items() if n)])
 
 
 def _fill(data: Mapping[str, str], address: str) -> str:
