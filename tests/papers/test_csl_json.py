@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sciprism.papers.cleaning import clean_abstract, clean_text
+from sciprism.papers.cleaning import clean_abstract, clean_title
 
 ITEM = {"id": "a", "type": "article-journal", "title": "T"}
 JSON = st.recursive(
@@ -182,11 +182,11 @@ def test_any_json_is_a_paper_or_counted(read, rows) -> None:
     st.sampled_from([None, 1, "\t"]),
 )
 def test_written_then_read_is_equal(read, rows, indent) -> None:
-    rows = [(title, abstract) for title, abstract in rows if clean_text(title)]
+    rows = [(title, abstract) for title, abstract in rows if clean_title(title)]
     if not rows:
         return
     items = [ITEM | {"id": f"k{i}", "title": t, "abstract": a} for i, (t, a) in enumerate(rows)]
     papers, _ = read("written.csl.json", json.dumps(items, indent=indent))
     assert [(p.id, p.title, p.abstract) for p in papers] == [
-        (f"k{i}", clean_text(t), clean_abstract(a)) for i, (t, a) in enumerate(rows)
+        (f"k{i}", clean_title(t), clean_abstract(a)) for i, (t, a) in enumerate(rows)
     ]

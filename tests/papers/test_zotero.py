@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from build_zotero import MINE, ZoteroBuilder, build_zotero
 from sciprism.errors import InputError
 from sciprism.papers import Paper, ReadReport, read_papers
-from sciprism.papers.cleaning import clean_abstract, clean_text
+from sciprism.papers.cleaning import clean_abstract, clean_title
 
 RDF = Path(__file__).parent / "samples" / "zotero_rdf.rdf"
 
@@ -133,8 +133,8 @@ def test_any_values_are_a_paper_or_counted(tmp_path_factory, rows) -> None:
     found = {paper.id: paper for paper in read_papers(path, skip_bad=True, report=report)}
     assert len(found) + report.skipped_count == max(1, len(rows))
     for number, (title, abstract, _) in enumerate(rows):
-        if clean_text(title):
-            assert found[f"K{number}"].title == clean_text(title)
+        if clean_title(title):
+            assert found[f"K{number}"].title == clean_title(title)
             if isinstance(abstract, str):
                 assert found[f"K{number}"].abstract == clean_abstract(abstract)
 

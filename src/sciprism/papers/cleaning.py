@@ -250,7 +250,7 @@ def clean_paper(paper: Paper) -> Paper:
     cleaned = replace(
         paper,
         id=clean_id(paper.id),
-        title=_clean_title(paper.title),
+        title=clean_title(paper.title),
         abstract=clean_abstract(paper.abstract),
         authors=_clean_all(paper.authors),
         venue=clean_text(paper.venue),
@@ -262,7 +262,7 @@ def clean_paper(paper: Paper) -> Paper:
     return cleaned if cleaned.id else replace(cleaned, id=_derive_id(cleaned))
 
 
-def _clean_title(text: str) -> str:
+def clean_title(text: str) -> str:
     """Clean a title; what catalogues of libraries add goes: `Title [electronic resource] /`."""
     text = clean_text(text)
     return _CATALOGUED.sub("", text) if text.endswith(" /") or " [" in text else text
