@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from build_marc import ARTICLE, TIDES, build_record
 from build_zotero import build_zotero
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
@@ -70,7 +71,8 @@ def fuzz_readers(count: int, draw: random.Random, work: Path) -> dict[str, Tally
     """Read changed samples of every reader until so many records were read or skipped, in forks with a limit."""
     if not (work / "zotero.sqlite").exists():
         build_zotero(work / "zotero.sqlite")
-    samples = {path.stem: path for path in [*SAMPLES.iterdir(), work / "zotero.sqlite"]}
+    (work / "marc.mrc").write_bytes(build_record(TIDES) + build_record(ARTICLE))
+    samples = {path.stem: path for path in [*SAMPLES.iterdir(), work / "zotero.sqlite", work / "marc.mrc"]}
     tallies = {}
     for name in sorted(paper_readers):
         tally, wanted = Tally(), -(-count // len(paper_readers))
