@@ -3,9 +3,11 @@
 Weights are int8 per output channel; activations are quantized when a layer runs, with one scale for all tokens
 ("tensor") or one for each ("token"), by torch's oneDNN operator. `kinds` are the linear maps of a block that are int8;
 the others stay in bfloat16. `layers` times the products of a layer and what quantizing costs, on a core, and products
-of numbers of rows that are new to oneDNN. Run from the repository root:
+of numbers of rows that are new to oneDNN. `--fbgemm` compares with float32 instead, on a processor with AVX2 alone:
+some maps by torch's fbgemm, where activations have 7 bits, for sums of 16. Run from the repository root:
 
     SCIPRISM_DATA=... python benchmarks/int8.py -o results/int8.json
+    SCIPRISM_DATA=... python benchmarks/int8.py --fbgemm --papers 96 -o results/int8-avx2.json
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -38,6 +41,9 @@ VARIANTS = [
     ("tensor", ("expand",)),
     ("token", ("expand",)),
 ]
+FBGEMM_KINDS = [KINDS, KINDS[:3], ("qkv", "expand"), ("output", "expand"), ("expand",)]
+BuildLinear = Callable[[Tensor, Tensor | None, str], Any]
+Encode = Callable[[list[str]], np.ndarray]
 SHAPES = {"qkv": (384, 1152, "none"), "output": (384, 384, "none"), "expand": (384, 1536, "gelu")}
 SHAPES["contract"] = (1536, 384, "none")
 TOKENS = 2048
@@ -79,21 +85,50 @@ class Int8Linear:
         return multiply(x, scale, 128, *weights, self.bias, 1.0, 0, torch.bfloat16, name, [], algorithm)
 
 
-def load_int8(model: str, scale: str, kinds: tuple[str, ...], texts: list[str]) -> Callable[[list[str]], np.ndarray]:
+class FbgemmLinear:
+    """A linear layer with int8 products by fbgemm, one scale for all tokens, in float32 at both ends."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None, activation: str) -> None:
+        scales, zeros = weight.detach().abs().amax(1) / 127, torch.zeros(len(weight), dtype=torch.int64)
+        values = torch.quantize_per_channel(weight.detach().float(), scales, zeros, 0, torch.qint8)
+        self.packed = torch.ops.quantized.linear_prepack(values, None if bias is None else bias.detach().float())
+        self.activation = ACTIVATIONS[activation]
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.activation(torch.ops.quantized.linear_dynamic(x.float().contiguous(), self.packed, True))
+
+
+def load_int8(model: str, build: BuildLinear, kinds: tuple[str, ...], texts: list[str], precision: str) -> Encode:
     """Return the function that encodes with int8 products in some linear maps of each block."""
 
     def pack(weight: Tensor, bias: Tensor | None, activation: str, dtype: torch.dtype) -> Any:
         rows, columns = weight.shape
         kind = "qkv" if rows == 3 * columns else "expand" if rows > columns else "contract"
         if (kind if rows != columns else "output") in kinds:
-            return Int8Linear(weight, bias, activation, scale)
+            return build(weight, bias, activation)
         return PackedLinear(weight, bias, activation, dtype)
 
-    encoder = Encoder.load(model, precision="bfloat16", max_length=MAX_LENGTH, device="cpu")
+    encoder = Encoder.load(model, precision=precision, max_length=MAX_LENGTH, device="cpu")
     encoder.prepare()
     with mock.patch.object(layers, "PackedLinear", pack), mock.patch.object(transformer, "PackedLinear", pack):
         encoder.encode(texts[:8])
     return encoder.encode
+
+
+def measure_fbgemm(model: str, texts: list[str], args: argparse.Namespace) -> dict[str, Any]:
+    """Time a model with some maps by fbgemm against float32, and compare vectors."""
+    torch.set_num_threads(args.threads)
+    runs = {"float32": Encoder.load(model, precision="float32", max_length=MAX_LENGTH, device="cpu").encode}
+    runs |= {" ".join(kinds): load_int8(model, FbgemmLinear, kinds, texts, "float32") for kinds in FBGEMM_KINDS}
+    seconds = interleave({name: lambda run=run: run(texts) for name, run in runs.items()}, args.rounds)
+    expected = runs.pop("float32")(texts)
+    found = {
+        name: {"times float32": ratio(seconds["float32"], seconds[name])} | agreement(run(texts), expected)
+        for name, run in runs.items()
+    }
+    for name, facts in found.items():
+        print(f"{model} {name:<32} {format_ratio(facts['times float32'])}, {facts['top10_overlap']:.4f}")
+    return found
 
 
 def time_layers(rounds: int) -> dict[str, Any]:
@@ -133,7 +168,9 @@ def measure(model: str, texts: list[str], args: argparse.Namespace) -> dict[str,
     torch.set_num_threads(args.threads)
     runs = {name: Encoder.load(model, precision=name, max_length=MAX_LENGTH, device="cpu").encode for name in
             ("float32", "bfloat16")}  # fmt: skip
-    runs |= {f"int8 {scale}, {' '.join(kinds)}": load_int8(model, scale, kinds, texts) for scale, kinds in VARIANTS}
+    for scale, kinds in VARIANTS:
+        build = partial(Int8Linear, scale=scale)
+        runs[f"int8 {scale}, {' '.join(kinds)}"] = load_int8(model, build, kinds, texts, "bfloat16")
     if model == MODEL:
         runs[DEFAULT_PEER] = load_contender(DEFAULT_PEER)
     vectors: dict[str, np.ndarray] = {}
@@ -162,17 +199,19 @@ def main() -> None:
     parser.add_argument("--papers", type=int, default=400)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--fbgemm", action="store_true")
     args = parser.parse_args()
     if args.data is None:
         parser.error("say where the data sets are: --data FOLDER or SCIPRISM_DATA")
     texts = read_texts(Path(args.data), args.papers)
+    way = measure_fbgemm if args.fbgemm else measure
     result = provenance(
         ["torch", "sentence-transformers", "numpy"],
         papers=len(texts),
         rounds=args.rounds,
         threads=args.threads,
-        layers={"tokens": TOKENS, **time_layers(4 * args.rounds + 1)},
-        models={model: measure(model, texts, args) for model in ("sciprism-small", MODEL)},
+        **({} if args.fbgemm else {"layers": {"tokens": TOKENS, **time_layers(4 * args.rounds + 1)}}),
+        models={model: way(model, texts, args) for model in ("sciprism-small", MODEL)},
     )
     write_result(args.output, result)
 
