@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import chain
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
+from weakref import WeakKeyDictionary
 
 from fastapi import APIRouter, Depends, Query, Request
 from markupsafe import Markup, escape
@@ -45,8 +45,8 @@ YEARS = {"year_from": "first", "year_to": "last"}
 PAGE = 20  # papers of a page
 MAX_SIMILAR = 8
 NAMES = 500  # venues and fields that the filters offer, the most frequent ones
-OPEN = 16  # collections whose names are remembered
 COMMON = 3  # letters of a word at most that is not marked
+_names: WeakKeyDictionary[StoredCollection, dict[str, list[str]]] = WeakKeyDictionary()
 
 
 def mark_words(text: str, query: str) -> Markup:
@@ -79,21 +79,25 @@ def describe_library(request: Request, name: str) -> dict[str, Any]:
     return facts | {"modes": modes, "tabs": tabs}
 
 
-@lru_cache(OPEN)
-def list_names(stored: StoredCollection) -> dict[str, list[str]]:
-    """List the venues and the fields of a collection, the most frequent first."""
-    venues, fields = Counter[str](), Counter[str]()
-    for some_venues, some_fields in stored.columns("venue", "fields"):
-        venues.update(filter(None, some_venues))
-        fields.update(chain.from_iterable(filter(None, some_fields)))
-    return {
-        name: [value for value, _ in counts.most_common(NAMES)]
-        for name, counts in (("venues", venues), ("fields", fields))
-    }
-
-
 Library = Annotated[dict[str, Any], Depends(describe_library)]
 """What `describe_library` returns, looked up in a thread."""
+
+
+def find_names(library: Library) -> dict[str, list[str]]:
+    """Return the venues and the fields of a collection, the most frequent first; counted once while it is open."""
+    stored: StoredCollection = library["stored"]
+    if stored not in _names:
+        venues, fields = Counter[str](), Counter[str]()
+        for some_venues, some_fields in stored.columns("venue", "fields"):
+            venues.update(filter(None, some_venues))
+            fields.update(chain.from_iterable(filter(None, some_fields)))
+        counts = {"venues": venues, "fields": fields}
+        _names[stored] = {name: [value for value, _ in count.most_common(NAMES)] for name, count in counts.items()}
+    return _names[stored]
+
+
+Names = Annotated[dict[str, list[str]], Depends(find_names)]
+"""What `find_names` returns, counted in a thread."""
 
 
 class Question:
@@ -144,11 +148,15 @@ Asked = Annotated[Question, Depends(_read_question)]
 
 @router.get("")
 async def search_page(
-    request: Request, library: Library, asked: Asked, page: Annotated[int, Query(ge=1, le=MAX_K // PAGE)] = 1
+    request: Request,
+    library: Library,
+    names: Names,
+    asked: Asked,
+    page: Annotated[int, Query(ge=1, le=MAX_K // PAGE)] = 1,
 ) -> Response:
     """Show the search of a collection and what a query finds."""
     facts = {name: getattr(asked, name) for name in ("q", "mode", "filters", "stated")}
-    values = facts | {"page": page, "hits": None, "error": "", "names": list_names(library["stored"])}
+    values = facts | {"page": page, "hits": None, "error": "", "names": names}
     if asked.q.strip():
         try:
             values |= await _search(asked, library, page)
@@ -159,7 +167,7 @@ async def search_page(
 
 
 async def _search(asked: Question, library: dict[str, Any], page: int) -> dict[str, Any]:
-    """Return the papers of a page of results, how many there are, and the addresses of the pages beside it."""
+    """Return the papers of a page of results, how many there are, and the addresses of the pages before and after it."""
     is_lexical = asked.mode == "lexical"
     hits = await asked.rank(MAX_K if is_lexical else page * PAGE)
     mask = library["stored"].mask(asked.build(1).build())
