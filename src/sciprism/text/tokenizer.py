@@ -250,8 +250,7 @@ def encode_texts(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
 
 def tokenize_texts(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
     """Return the token ids of each text, special ones included. Raises InputError for half a character."""
-    state = tuple((tokenizer.truncation or {}).items()), tokenizer.get_vocab_size()
-    found = _build_ascii_tokenizer(tokenizer, state) if len(texts) > FEW else None
+    found = _find_ascii_tokenizer(tokenizer) if len(texts) > FEW else None
     try:
         if len(texts) == 1:  # in this thread: to wake others takes longer than the text
             return [tokenizer.encode(texts[0]).ids]
@@ -265,6 +264,11 @@ def tokenize_texts(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]
     except TypeError as error:  # `tokenizers` raises it for a lone surrogate
         text = next(text for text in texts if any("\ud800" <= c <= "\udfff" for c in text))
         raise InputError(f"half a character (a lone surrogate) in {text!r:.80}") from error
+
+
+def _find_ascii_tokenizer(tokenizer: Tokenizer) -> tuple[Tokenizer, list[int], list[int]] | None:
+    state = tuple((tokenizer.truncation or {}).items()), tokenizer.get_vocab_size()
+    return _build_ascii_tokenizer(tokenizer, state)
 
 
 @lru_cache(maxsize=4)
