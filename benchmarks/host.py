@@ -193,7 +193,7 @@ def measure_all(data: Path, count: int, rate: float) -> dict[str, Row]:
 
 
 def run_alone(source: Path, args: argparse.Namespace) -> dict[str, Row]:
-    """Return the rows of a checkout, by its folder `src`, in a process of its own."""
+    """Return the rows of a checkout, by its folder `src`, in a separate process."""
     words = [sys.executable, __file__, "--alone", "--data", str(args.data), "--papers", str(args.papers)]
     words += ["--tokens-per-second", str(args.tokens_per_second)]
     environment = os.environ | {"PYTHONPATH": str(source)}

@@ -107,7 +107,7 @@ def bound_memory() -> None:
     """Let torch keep few compiled products, and glibc one heap; call it before torch computes and threads start.
 
     oneDNN compiles a product of half a megabyte for each number of rows of each layer, and keeps 1,024, as does each
-    thread. glibc gives each thread a heap of its own, in which freed blocks lie between live ones.
+    thread. glibc gives each thread a separate heap, in which freed blocks lie between live ones.
     """
     for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(name, str(PRODUCTS))
