@@ -167,7 +167,7 @@ async def search_page(
 
 
 async def _search(asked: Question, library: dict[str, Any], page: int) -> dict[str, Any]:
-    """Return the papers of a page of results, how many there are, and the addresses of the pages before and after it."""
+    """Return the papers of a page of results, their number, and the addresses of the pages before and after it."""
     is_lexical = asked.mode == "lexical"
     hits = await asked.rank(MAX_K if is_lexical else page * PAGE)
     mask = library["stored"].mask(asked.build(1).build())
