@@ -14,7 +14,10 @@ from sciprism.files import create_work_folder, write_atomically, write_json
 
 SOURCE = Path(sciprism.__file__).parent
 OPENERS = {"open", "ZipFile", "fdopen"}  # with a mode that writes
-WRITERS = {"write_text", "write_bytes", "save_file", "copyfile", "copytree", "NamedTemporaryFile", "TemporaryFile"}
+WRITERS = {
+    *("write_text", "write_bytes", "save_file", "write_tensors"),
+    *("copyfile", "copytree", "NamedTemporaryFile", "TemporaryFile"),
+}
 """Functions that open a file by its name, and write it. A writer that gets an open file is not among them."""
 
 DRAFT = "a file of a draft, which `place_folder` or `replace_folder` flushes and renames"

@@ -18,11 +18,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from filelock import FileLock, Timeout
 
 from sciprism.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 PARTIAL_SUFFIX = ".part"
 LOCK_NAME = ".lock"
@@ -69,6 +72,16 @@ def write_json(path: Path, value: Any, *, indent: int | None = 1) -> None:
     """Write JSON atomically; an unpaired surrogate becomes a question mark."""
     text = json.dumps(value, indent=indent, ensure_ascii=False) + "\n"
     write_atomically(path, lambda file: file.write(text.encode("utf-8", "replace")))
+
+
+def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
+    """Write safetensors into a draft, with the rights of any new file: safetensors 0.8.0 lets the owner alone read it."""
+    from safetensors.torch import save_file
+
+    path.touch()
+    rights = path.stat().st_mode
+    save_file(tensors, path, metadata=metadata)
+    path.chmod(rights)
 
 
 def write_lines(path: Path, lines: Iterable[str], *, errors: str = "strict") -> int:

@@ -110,6 +110,13 @@ def test_a_model_may_be_saved_where_it_came_from(saved):
     assert np.array_equal(Encoder.load(saved, device="cpu").encode(TEXTS), before)
 
 
+@pytest.mark.parametrize("compact", [False, True])
+def test_who_may_read_one_file_of_a_model_may_read_all(compact, tiny_encoder, tmp_path):
+    """safetensors 0.8.0 writes files that the owner alone may read; 0.7.0 did not."""
+    tiny_encoder.save(tmp_path / "m", compact=compact)
+    assert len({path.stat().st_mode for path in (tmp_path / "m").rglob("*") if path.is_file()}) == 1
+
+
 def test_a_model_is_not_saved_over_a_file(make, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match=r"notes.txt is a file; a model is written to a folder"):

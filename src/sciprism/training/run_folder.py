@@ -25,13 +25,21 @@ from typing import Any
 
 import torch
 from pydantic import ValidationError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from sciprism.checksums import CHECKSUMS_NAME, check_folder, hash_bytes, hash_file, write_checksums
 from sciprism.encoders.provenance import describe_unpaid, untrained_stage
 from sciprism.errors import InputError
-from sciprism.files import PARTIAL_SUFFIX, create_draft, place_folder, recover_folder, write_atomically, write_json
+from sciprism.files import (
+    PARTIAL_SUFFIX,
+    create_draft,
+    place_folder,
+    recover_folder,
+    write_atomically,
+    write_json,
+    write_tensors,
+)
 from sciprism.text.tokenizer import read_json
 from sciprism.training.recipe import Recipe
 
@@ -128,7 +136,7 @@ class StageFolder:
         metrics = {"size": len(content), "checksum": hash_bytes(content)}
         shutil.rmtree(self.previous_checkpoint, ignore_errors=True)
         draft = create_draft(self.checkpoint)
-        save_file({k: v.contiguous() for k, v in checkpoint.weights.items()}, draft / WEIGHTS)
+        write_tensors(draft / WEIGHTS, {k: v.contiguous() for k, v in checkpoint.weights.items()})
         torch.save(checkpoint.optimizer, draft / OPTIMIZER)
         state = {"step": checkpoint.step, **checkpoint.state, "metrics": metrics}
         write_json(draft / STATE, state)

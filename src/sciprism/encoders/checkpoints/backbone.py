@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from sciprism.checksums import hash_file
@@ -22,7 +22,7 @@ from sciprism.encoders.checkpoints.torch_files import read_torch_file
 from sciprism.encoders.methods.registry import Method
 from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import DamagedCacheWarning, InputError
-from sciprism.files import cache_folder, describe_wrong_path
+from sciprism.files import cache_folder, describe_wrong_path, write_tensors
 from sciprism.text.tokenizer import check_regular, read_json
 
 # supported model types; all but BERT leave the position rows up to the padding id unused
@@ -310,7 +310,7 @@ def _read_pickled(path: Path) -> dict[str, Tensor]:
     with suppress(OSError, SafetensorError):  # without a cache, the next load converts again
         cache.mkdir(parents=True, exist_ok=True)
         draft = cache / f"{key}.{os.getpid()}"
-        save_file(tensors, draft)
+        write_tensors(draft, tensors)
         draft.replace(cache / f"{key}-{hash_file(draft)}.safetensors")
     return tensors
 
@@ -338,7 +338,7 @@ def write_compact(state: dict[str, Tensor], folder: Path) -> None:
         scale = weight.float().abs().amax(dim=-1, keepdim=True).clamp_min(torch.finfo(torch.float32).tiny) / MAX_INT8
         tensors[name] = (weight.float() / scale).round().to(torch.int8).contiguous()
         tensors[name + SCALE] = scale.squeeze(-1).contiguous()
-    save_file(tensors, folder / COMPACT, metadata={"format": "pt"})
+    write_tensors(folder / COMPACT, tensors, {"format": "pt"})
 
 
 def dequantize(tensors: dict[str, Tensor], path: Path) -> dict[str, Tensor]:

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.torch import save_file
 from tokenizers import Tokenizer
 
 from sciprism.arrays import Floats
@@ -39,7 +38,7 @@ from sciprism.encoders.methods.registry import PLAIN, build_method, methods
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import DamagedCacheWarning, DamagedFileError, InputError
-from sciprism.files import cache_folder, place_folder, replace_folder, sync_folder, sync_tree
+from sciprism.files import cache_folder, place_folder, replace_folder, sync_folder, sync_tree, write_tensors
 from sciprism.formats import Format
 from sciprism.text.template import Template
 from sciprism.text.tokenizer import read_json, read_tokenizer
@@ -219,7 +218,7 @@ def write_folder(
     if compact:
         write_compact(state, folder)
     else:
-        save_file(state, folder / WEIGHTS, metadata={"format": "pt"})
+        write_tensors(folder / WEIGHTS, state, {"format": "pt"})
     tokenizer.save(str(folder / "tokenizer.json"))
     _, special = read_tokenizer(folder)
     tokens = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": settings.max_length}

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import Field
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from sciprism.encoders.checkpoints.backbone import read_weights
@@ -20,6 +20,7 @@ from sciprism.encoders.layers import Linear, initialize_weights
 from sciprism.encoders.packing import copy_tensor
 from sciprism.encoders.transformer import TransformerConfig
 from sciprism.errors import InputError
+from sciprism.files import write_tensors
 from sciprism.objectives.masked_lm import masked_lm
 from sciprism.text.vocabulary import TokenClasses, classify_tokens
 from sciprism.training.batches import Ids
@@ -149,7 +150,7 @@ class MaskedLMLearner(BlockLearner):
 
     def save(self, folder: Path) -> None:
         """Write the head, which another stage may continue."""
-        save_file({name: tensor.contiguous() for name, tensor in self.head.state_dict().items()}, folder / HEAD_FILE)
+        write_tensors(folder / HEAD_FILE, {name: each.contiguous() for name, each in self.head.state_dict().items()})
 
 
 # ---- the head ----
