@@ -447,6 +447,14 @@ def test_a_teachers_vectors_are_cached_unless_the_recipe_says_no(encoder, name, 
     assert losses[0] == losses[1]
 
 
+def test_a_teacher_says_how_many_texts_it_has_encoded_for_the_coming_steps(encoder, monkeypatch, tmp_path):
+    monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path))
+    (learner,) = build_learners(encoder, {"name": "similarity", "teacher": "t"})
+    said = []
+    learner.prefetch([batch_of(EXAMPLES)], lambda *counts: said.append(counts))
+    assert (3, 3) in said  # three queries, and as many positives
+
+
 def test_a_wider_teacher_is_learned_through_a_map_that_keeps_angles(encoder):
     """The student's cosines after the map are its own; where the teacher's vectors lie in a subspace, the loss is 0."""
     width = encoder.dim

@@ -217,6 +217,10 @@ def show_training(recipe: Recipe, data: Path | None) -> AbstractContextManager[H
         if not console.is_terminal and step.step % max(1, step.steps // 20) == 0:
             on_message(f"{step.stage}: step {step.step:,} of {step.steps:,}, {display.describe_rate()}")
 
+    def on_texts(done: int, total: int) -> None:
+        display.show("the teacher, encoding", "texts", done, total)
+        first.clear()  # the steps' rate begins anew after the texts
+
     tasks = {name: _find_task(name) for stage in recipe.stages for name in stage.evaluation.tasks}
 
     def on_message(line: str) -> None:
@@ -232,7 +236,7 @@ def show_training(recipe: Recipe, data: Path | None) -> AbstractContextManager[H
     @contextmanager
     def show() -> Iterator[Hooks]:
         with display if _is_first() else nullcontext():
-            yield Hooks(evaluate=evaluate, on_step=on_step, on_message=on_message)
+            yield Hooks(evaluate=evaluate, on_step=on_step, on_texts=on_texts, on_message=on_message)
 
     return show()
 

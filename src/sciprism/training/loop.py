@@ -20,6 +20,7 @@ import torch
 from torch import nn
 
 from sciprism.checksums import CHECKSUMS_NAME, hash_file, write_checksums
+from sciprism.encoders.cached_encoder import TextProgress
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.provenance import training_facts
 from sciprism.errors import InputError, RunFailedError
@@ -81,12 +82,13 @@ class StepReport(NamedTuple):
 class Hooks:
     """Functions that the training loop calls; the defaults do nothing.
 
-    evaluate: an encoder and names of benchmark tasks -> scores. on_step: shows a step. on_message: shows a
-    line.
+    evaluate: an encoder and names of benchmark tasks -> scores. on_step: shows a step. on_texts: shows how many texts
+    of how many a teacher has encoded, before the steps that need them. on_message: shows a line.
     """
 
     evaluate: Callable[[Encoder, Sequence[str]], Mapping[str, float]] = lambda _encoder, _names: {}
     on_step: Callable[[StepReport], None] = lambda _step: None
+    on_texts: TextProgress = lambda _done, _total: None
     on_message: Callable[[str], None] = lambda _line: None
 
 
@@ -192,7 +194,7 @@ class TrainingLoop:
         accumulated, last = self.stage.gradient_accumulation, min(self.step + PREFETCHED_STEPS, self.steps)
         coming = [pair for n in range(self.step * accumulated, last * accumulated) for pair in self.batches(n)]
         for wanted in wanting:
-            self.learners[wanted].prefetch([batch for source, batch in coming if source == wanted])
+            self.learners[wanted].prefetch([batch for source, batch in coming if source == wanted], self.hooks.on_texts)
 
     def take_step(self) -> dict[str, Any]:
         """Take one step over the accumulated batches, each with its own negatives; return its metrics."""

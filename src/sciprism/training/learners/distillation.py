@@ -10,7 +10,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from sciprism.encoders.cached_encoder import CachedEncoder
+from sciprism.encoders.cached_encoder import CachedEncoder, TextProgress
 from sciprism.encoders.packing import copy_tensor
 from sciprism.errors import InputError
 from sciprism.formats import Format, Role
@@ -48,12 +48,14 @@ class DistillationLearner(PairLearner):
         self.teacher = CachedEncoder(teacher, precision=objective.cache_precision) if cached else teacher
         self.prefetches = cached
 
-    def prefetch(self, batches: Sequence[Batch]) -> None:
+    def prefetch(self, batches: Sequence[Batch], progress: TextProgress) -> None:
         """Encode the texts of coming batches with the teacher, which caches the vectors."""
         items: dict[tuple[Format, Role], list[Item]] = defaultdict(list)
         for batch in batches:
             for group, role in self.select_texts(batch):
                 items[batch.format, role] += group
+        if isinstance(self.teacher, CachedEncoder):
+            self.teacher.watch(progress)
         for (format, role), group in items.items():
             self.teacher.encode(group, format=format, role=role, fields=FIELDS)
 

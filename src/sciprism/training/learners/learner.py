@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from sciprism.arrays import Floats, normalize_rows
+from sciprism.encoders.cached_encoder import TextProgress
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.packing import PackedBatch, pack, token_batches
 from sciprism.encoders.protocols import EncoderProtocol
@@ -91,7 +92,7 @@ class Learner:
         """Return the texts whose vectors the loss needs."""
         raise NotImplementedError
 
-    def prefetch(self, batches: Sequence[Batch]) -> None:
+    def prefetch(self, batches: Sequence[Batch], progress: TextProgress) -> None:
         """Prepare what coming batches need besides the encoder: many at once use all cores."""
 
     def count(self, batch: Batch) -> int:
