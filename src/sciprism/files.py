@@ -75,7 +75,7 @@ def write_json(path: Path, value: Any, *, indent: int | None = 1) -> None:
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
-    """Write safetensors into a draft, with the rights of any new file: safetensors 0.8.0 lets the owner alone read it."""
+    """Write safetensors into a draft, with the rights of any new file: safetensors 0.8.0 lets only the owner read."""
     from safetensors.torch import save_file
 
     path.touch()
