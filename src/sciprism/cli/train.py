@@ -218,8 +218,10 @@ def show_training(recipe: Recipe, data: Path | None) -> AbstractContextManager[H
             on_message(f"{step.stage}: step {step.step:,} of {step.steps:,}, {display.describe_rate()}")
 
     def on_texts(done: int, total: int) -> None:
-        display.show("the teacher, encoding", "texts", done, total)
-        first.clear()  # the steps' rate begins anew after the texts
+        if not done:  # of other texts than before
+            display.begin("the teacher, encoding", "texts", total)
+            first.clear()  # so the steps' rate begins anew too
+        display.update(done)
 
     tasks = {name: _find_task(name) for stage in recipe.stages for name in stage.evaluation.tasks}
 
