@@ -37,6 +37,14 @@ OBJECTIVES = {
     "contrast": "contrast",
     "regression": "numbers",
 }
+OTHERS = {  # rows of the table of systems: what it is called, and the folders of its results and of the baseline's
+    "sciprism-small": ("sciprism-small", (RESULTS,)),
+    "sciprism-base-laptop": ("sciprism-base at laptop size", (RESULTS, RESULTS.parent / "base")),
+    "lexical": (f"{BASELINE} with a lexical part, untrained", (RESULTS, RESULTS.parent / "teacher")),
+    "all-mpnet-base-v2": ("all-mpnet-base-v2", (RESULTS, RESULTS.parent / "teacher")),
+    "bm25": ("BM25", (RESULTS.parent / "benchmarks",)),
+    "random": ("random vectors", (RESULTS.parent / "benchmarks",)),
+}
 FORMATS = ("format classification", "format regression", "format proximity", "format search", "all")
 Averages = Mapping[str, Mapping[str, PartOfAverage]]
 Sources = Mapping[str, Mapping[str, Mapping[str, str]]]
@@ -56,7 +64,8 @@ def read_sources() -> Sources:
 def build_pages() -> dict[Path, str]:
     """Return each page with its blocks as they are computed now."""
     overlap, sources = read_overlap(), read_sources()
-    averages = split_averages(RESULTS, {task: each["seen"] for task, each in overlap["tasks"].items()})
+    seen = {task: each["seen"] for task, each in overlap["tasks"].items()}
+    averages = split_averages([RESULTS], seen)
     blocks = {
         CARD: {
             "sources": format_data_sets(sources, overlap) + "\n" + format_files(sources, overlap),
@@ -64,7 +73,7 @@ def build_pages() -> dict[Path, str]:
             "split": format_split(averages),
         },
         README: {"split": format_sentence(averages)},
-        RESULTS_PAGE: {"split": format_formats(averages)},
+        RESULTS_PAGE: {"split": format_formats(averages), "systems": format_systems(seen)},
     }
     pages = {path: fill_marks(path, some, "make small-card") for path, some in blocks.items()}
     return pages | {SPLIT_PAGE: format_split_page(averages)}
@@ -181,6 +190,18 @@ def format_formats(averages: Averages) -> str:
         rows.append([name.removeprefix("format "), *scores, *differences])
     heads = ["", BASELINE, MODEL, "difference", "labels or source seen", "labels seen", "source alone", "neither"]
     return format_table(heads, rows)
+
+
+def format_systems(seen: Mapping[str, str]) -> str:
+    """Return the table of docs/results.md: differences of every system to the baseline, over the tasks that it has."""
+    rows = []
+    for model, (what, folders) in OTHERS.items():
+        averages = split_averages(folders, seen, model, partial=True)
+        cells = [averages["all"].get(part) for part in (ALL, LABELS, SOURCE, NEITHER)]
+        cells += [averages.get(name, {}).get(ALL) for name in FORMATS[:-1]]
+        rows.append([what, *(f"{_short(cell)} ({cell.tasks})" if cell else "" for cell in cells)])
+    formats = [name.removeprefix("format ") for name in FORMATS[:-1]]
+    return format_table(["", "all", "labels seen", "source alone", "neither", *formats], rows)
 
 
 def _short(part: PartOfAverage) -> str:

@@ -1,4 +1,4 @@
-"""Differences of sciprism-small to all-MiniLM-L6-v2 by what training saw of a test, from stored results.
+"""Differences of a model to all-MiniLM-L6-v2 by what sciprism-small's training saw of a test, from stored results.
 
 Every average of the `open` suite is computed again over those of its tasks whose labels, or the source of whose
 papers, sciprism-small saw in training, and over the others (`small_overlap.py`). Nothing is scored.
@@ -6,7 +6,7 @@ papers, sciprism-small saw in training, and over the others (`small_overlap.py`)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -41,20 +41,27 @@ class PartOfAverage:
     difference: Difference
 
 
-def split_averages(results: Path, seen: Mapping[str, str]) -> dict[str, dict[str, PartOfAverage]]:
-    """Return average -> part -> its numbers, without parts that have no task. seen: what training saw of each task."""
+def split_averages(
+    results: Sequence[Path], seen: Mapping[str, str], model: str = MODEL, *, partial: bool = False
+) -> dict[str, dict[str, PartOfAverage]]:
+    """Return average -> part -> its numbers, without parts that have no task.
+
+    seen: what training saw of each task. partial: over the tasks that the model has numbers of; else it has all.
+    """
+    runs = [run for run in read_stored_results(results) if run.result.suite == OPEN.name]
+    systems = {system.name: system for system in group_by_system(runs)}
+    had = {each.task for each in systems[model].results if each.status == "done"} if partial else set(seen)
     names = {
         f"{average.name}: {part}": Average(
-            name=f"{average.name}: {part}", tasks=tuple(task for task in average.tasks if seen[task] in kinds)
+            name=f"{average.name}: {part}",
+            tasks=tuple(task for task in average.tasks if seen[task] in kinds and task in had),
         )
         for average in OPEN.averages
         if average.name not in REPLACED
         for part, kinds in PARTS.items()
     }
     suite = replace(OPEN, averages=tuple(each for each in names.values() if each.tasks))
-    runs = [run for run in read_stored_results([results]) if run.result.suite == OPEN.name]
-    systems = {system.name: system for system in group_by_system(runs)}
-    report = build_report([systems[BASELINE], systems[MODEL]], {OPEN.name: suite})
+    report = build_report([systems[BASELINE], systems[model]], {OPEN.name: suite})
     found: dict[str, dict[str, PartOfAverage]] = {}
     for row in report.rows:
         if row.kind == "average" and row.name in names:
