@@ -158,13 +158,13 @@ def test_there_are_two_checkpoints_at_most(runs, tmp_path, monkeypatch):
 
     counts = []
 
-    def count(tensors, path):
+    def count(path, tensors):
         stage = path.parent.parent
         counts.append(1 + sum((stage / name).exists() for name in (*CHECKPOINTS, ".checkpoint.old")))
-        write(tensors, path)
+        write(path, tensors)
 
-    write = run_folder.save_file
-    monkeypatch.setattr(run_folder, "save_file", count)
+    write = run_folder.write_tensors
+    monkeypatch.setattr(run_folder, "write_tensors", count)
     run_recipe(read_recipe(runs[1], ["stages.0.checkpoint_every=1"]), tmp_path / "run", device="cpu")
     assert counts == [1, 2, 2, 2, 2, 2]
 

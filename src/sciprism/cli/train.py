@@ -205,6 +205,7 @@ def show_training(recipe: Recipe, data: Path | None) -> AbstractContextManager[H
     from sciprism.training.loop import Hooks, StepReport
 
     console = plain_console(error=True)
+    on_message = partial(console.print, soft_wrap=True)
     display = ProgressDisplay("preparing")
     first: dict[str, int] = {}
 
@@ -224,9 +225,6 @@ def show_training(recipe: Recipe, data: Path | None) -> AbstractContextManager[H
         display.update(done)
 
     tasks = {name: _find_task(name) for stage in recipe.stages for name in stage.evaluation.tasks}
-
-    def on_message(line: str) -> None:
-        console.print(line, soft_wrap=True)
 
     def evaluate(encoder: Encoder, names: Sequence[str]) -> Mapping[str, float]:
         results = {name: _score_task(encoder, tasks[name], data) for name in names}
