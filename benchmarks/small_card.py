@@ -37,13 +37,13 @@ OBJECTIVES = {
     "contrast": "contrast",
     "regression": "numbers",
 }
-OTHERS = {  # rows of the table of systems: what it is called, and the folders of its results and of the baseline's
-    "sciprism-small": ("sciprism-small", (RESULTS,)),
-    "sciprism-base-laptop": ("sciprism-base at laptop size", (RESULTS, RESULTS.parent / "base")),
-    "lexical": (f"{BASELINE} with a lexical part, untrained", (RESULTS, RESULTS.parent / "teacher")),
-    "all-mpnet-base-v2": ("all-mpnet-base-v2", (RESULTS, RESULTS.parent / "teacher")),
-    "bm25": ("BM25", (RESULTS.parent / "benchmarks",)),
-    "random": ("random vectors", (RESULTS.parent / "benchmarks",)),
+BASE, BENCHMARKS = (RESULTS, RESULTS.parent / "base"), (RESULTS.parent / "benchmarks",)
+OTHERS = {  # further rows of the table of systems: what it is called, and the folders of its results and the baseline's
+    "sciprism-base-laptop": ("sciprism-base at laptop size", BASE),
+    "lexical": (f"{BASELINE} with a lexical part, untrained", BASE),
+    "all-mpnet-base-v2": ("all-mpnet-base-v2", BASE),
+    "bm25": ("BM25", BENCHMARKS),
+    "random": ("random vectors", BENCHMARKS),
 }
 FORMATS = ("format classification", "format regression", "format proximity", "format search", "all")
 Averages = Mapping[str, Mapping[str, PartOfAverage]]
@@ -73,7 +73,7 @@ def build_pages() -> dict[Path, str]:
             "split": format_split(averages),
         },
         README: {"split": format_sentence(averages)},
-        RESULTS_PAGE: {"split": format_formats(averages), "systems": format_systems(seen)},
+        RESULTS_PAGE: {"split": format_formats(averages), "systems": format_systems(averages, seen)},
     }
     pages = {path: fill_marks(path, some, "make small-card") for path, some in blocks.items()}
     return pages | {SPLIT_PAGE: format_split_page(averages)}
@@ -192,13 +192,15 @@ def format_formats(averages: Averages) -> str:
     return format_table(heads, rows)
 
 
-def format_systems(seen: Mapping[str, str]) -> str:
+def format_systems(averages: Averages, seen: Mapping[str, str]) -> str:
     """Return the table of docs/results.md: differences of every system to the baseline, over the tasks that it has."""
-    rows = []
+    systems = {MODEL: averages}
     for model, (what, folders) in OTHERS.items():
-        averages = split_averages(folders, seen, model, partial=True)
-        cells = [averages["all"].get(part) for part in (ALL, LABELS, SOURCE, NEITHER)]
-        cells += [averages.get(name, {}).get(ALL) for name in FORMATS[:-1]]
+        systems[what] = split_averages(folders, seen, model, partial=True)
+    rows = []
+    for what, found in systems.items():
+        cells = [found["all"].get(part) for part in (ALL, LABELS, SOURCE, NEITHER)]
+        cells += [found.get(name, {}).get(ALL) for name in FORMATS[:-1]]
         rows.append([what, *(f"{_short(cell)} ({cell.tasks})" if cell else "" for cell in cells)])
     formats = [name.removeprefix("format ") for name in FORMATS[:-1]]
     return format_table(["", "all", "labels seen", "source alone", "neither", *formats], rows)
