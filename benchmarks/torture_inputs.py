@@ -29,7 +29,7 @@ from torture_forks import HUNG, MEMORY, PATIENCE, SLOW, Tally, run_apart
 
 SAMPLES = Path(__file__).parents[1] / "tests" / "papers" / "samples"
 BATCH = 500  # changed files that one fork reads
-PAPER = 0.0003  # seconds that each paper of a packed file may take, as 2 MB may hold half a million
+RECORD = 0.0003  # seconds that each record of a file may take, read or skipped, as 2 MB may hold half a million
 SIZE = 1 << 17  # bytes of a repeated text; of a packed one 16 times as many
 SUFFIXES = ("ris", "bib", "nbib", "enw", "csv", "tsv", "json", "jsonl", "xml", "rdf", "txt")
 TOKENS = [b"\x00", b"\xff", b'"', b"\\", b"{", b"}", b"[", b"]", b"<", b">", b"&", b"\n", b"\r\n", b"@", b"  - ", b","]
@@ -108,7 +108,7 @@ def fuzz_some(sample: Path, name: str, seed: float, wanted: int, work: Path) -> 
 def read_or_refuse(tally: Tally, path: Path, reader: str | None, slow: float = SLOW) -> ReadReport:
     """Read a file; count how it ended, and keep one that ended otherwise than it may.
 
-    slow: the seconds after which it is stopped; it may take `SLOW`, and `PAPER` for each paper.
+    slow: the seconds after which it is stopped; it may take `SLOW`, and `RECORD` for each record.
     """
     report, began = ReadReport(), time.process_time()
     try:
@@ -126,8 +126,8 @@ def read_or_refuse(tally: Tally, path: Path, reader: str | None, slow: float = S
         tally.add("hung" if isinstance(error, TimeoutError) else "exception", f"{kept}: {reader}: {error!r}")
     seconds = time.process_time() - began
     tally.measure("seconds of a file" if slow == SLOW else "seconds of a packed file", seconds)
-    if seconds > SLOW + PAPER * report.papers:
-        tally.add("slow", f"{path.name}, {report.papers} papers: {path.read_bytes()[-200:]!r}")
+    if seconds > SLOW + RECORD * (records := report.papers + report.skipped_count):
+        tally.add("slow", f"{path.name}, {records} records: {path.read_bytes()[-200:]!r}")
     return report
 
 

@@ -85,17 +85,18 @@ def read_rows(file: InputFile, layout: TableLayout) -> Iterator[tuple[list[str],
     """
     lines = ((line, text) for line, text in file.lines() if line >= layout.first_line)
     again, read = list[tuple[int, str]](), list[tuple[int, str]]()  # lines to be read again; those of the current row
+    longest = limit("field")
 
     def feed() -> Iterator[str]:
         size = 0
         while (item := again.pop() if again else next(lines, None)) is not None:
             read.append(item)
-            if (size := size + len(item[1]) + LINE_SIZE if len(read) > 1 else 0) > 2 * limit("field"):
+            if (size := size + len(item[1]) + LINE_SIZE if len(read) > 1 else 0) > 2 * longest:
                 raise csv.Error(f"a row with {describe_excess('field')}")
             yield item[1] + "\n"
 
     reader = csv.reader(feed(), delimiter=layout.delimiter, strict=True)
-    width, read_again = len(layout.headers) or limit("field"), 0
+    width, read_again = len(layout.headers) or longest, 0
     while True:
         read.clear()
         fault = ""
@@ -202,7 +203,9 @@ def cell_getter(cells: Sequence[str], columns: Columns) -> Callable[[str], str]:
     """Return a function of a field that gives the text of its cell, empty where there is none."""
 
     def text(field: str) -> str:
-        filled = (cells[column].strip() for column in columns.get(field, ()) if column < len(cells))
-        return next(filter(None, filled), "")
+        for column in columns.get(field, ()):
+            if column < len(cells) and (cell := cells[column].strip()):
+                return cell
+        return ""
 
     return text
