@@ -40,6 +40,7 @@ CREATE TABLE collectionItems (collectionID INT NOT NULL, itemID INT NOT NULL, or
     PRIMARY KEY (collectionID, itemID));
 CREATE INDEX collectionItems_itemID ON collectionItems(itemID);
 CREATE TABLE deletedItems (itemID INTEGER PRIMARY KEY, dateDeleted DEFAULT CURRENT_TIMESTAMP NOT NULL);
+CREATE TABLE retractedItems (itemID INTEGER PRIMARY KEY, data TEXT, flag INT DEFAULT 0);
 CREATE TABLE deletedCollections (collectionID INTEGER PRIMARY KEY, dateDeleted DEFAULT CURRENT_TIMESTAMP NOT NULL);
 """
 MINE, READING_GROUP, FEED = 1, 2, 3

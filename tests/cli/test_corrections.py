@@ -97,7 +97,11 @@ def test_a_withdrawn_paper_is_said_and_a_missing_abstract_of_an_outdated_record_
     write_lines(tmp_path / "a.jsonl.gz", rows[:2])
     options = ("a.jsonl.gz", "-o", "vecs", "--missing-abstract", "fail", "--corrections")
     status, printed, error = command("embed", *options)
-    assert status == 0 and "1 outdated by later ones" in printed and "a.jsonl.gz: 1 withdrawn paper\n" in error
+    assert (
+        status == 0
+        and "1 outdated by later ones" in printed
+        and "a.jsonl.gz: 1 withdrawn paper (2401.00001)\n" in error
+    )
     assert contents("vecs") == {"2401.00001": ("Second version", "On waves.")}
     write_lines(tmp_path / "a.jsonl.gz", rows)
     status, _, error = command("embed", *options)

@@ -114,7 +114,7 @@ def test_what_an_entry_leaves_to_its_parent_is_counted(read) -> None:
     parent = "@proceedings{conf, title={Proceedings}, booktitle={Conf}, year=1999}"
     papers, report = read("children.bib", child % ("a", "A", ", year=1999") + whole + parent)
     assert [(paper.venue, paper.year) for paper in papers] == [("", 1999), ("Conf", 1999), ("Conf", 1999)]
-    assert [file.note for file in report.files] == ["1 unfollowed crossref"]
+    assert [file.note for file in report.files] == ["1 unfollowed crossref (a)"]
 
 
 def test_odd_layouts(read) -> None:

@@ -147,7 +147,7 @@ def test_a_withdrawn_paper_of_arxiv_stays_and_is_counted_unless_it_has_no_abstra
     found = list(read_changes(tmp_path / "arxiv.jsonl.gz", report=report))
     assert [each.id for each in found] == [f"2401.{number:05d}" for number in range(1, 5)]
     assert [isinstance(each, Deletion) for each in found] == [False, True, False, False]
-    assert report.files[0].note == "2 withdrawn papers"
+    assert report.files[0].note == "1 withdrawn paper (2401.00001)"
 
 
 @given(

@@ -307,7 +307,11 @@ def test_replies_of_arxiv_s_api_give_the_papers_of_the_snapshot(read):
     )
     assert (first.authors, first.fields) == (("Åsa K. Brandström", "J. Q. Doe"), ("astro-ph.EP", "physics.ao-ph"))
     assert first.ids == {"arxiv": "2199.00001", "doi": "10.9999/tidal.3"}
-    assert (second.id, second.venue, report.files[0].note) == ("astro-ph/9900001", "arXiv", "1 withdrawn paper")
+    assert (second.id, second.venue, report.files[0].note) == (
+        "astro-ph/9900001",
+        "arXiv",
+        "1 withdrawn paper (astro-ph/9900001)",
+    )
     reply = (
         "<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>http://arxiv.org/api/errors#x</id>"
         "<title>Error</title><summary>incorrect id format for abc</summary></entry></feed>"

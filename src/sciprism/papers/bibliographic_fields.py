@@ -46,6 +46,16 @@ def is_medline(*names: str) -> bool:
     return re.search("pubmed|medline|nlm", " ".join(names), re.IGNORECASE) is not None
 
 
+def find_retraction(*kinds: str) -> str:
+    """Return `Paper.notice` of a paper by its kinds of publication, or by whether it is retracted, as a text.
+
+    PubMed, Europe PMC and Web of Science state "Retracted Publication", Scopus "Retracted"; "Retraction of Publication"
+    is the notice that says so of another.
+    """
+    named = {part.strip().casefold() for kind in kinds for part in kind.split(";")}
+    return "" if named.isdisjoint(("retracted publication", "retracted", "true")) else "retracted paper"
+
+
 def reorder_name(name: str) -> str:
     """Return `First Last Suffix` of `Last, First, Suffix, years of life`; other names unchanged."""
     last, given, *suffix = (*(part.strip() for part in _ADDITIONS.sub("", name).split(",")), "")

@@ -15,7 +15,7 @@ from sciprism.limits import describe_excess, limit
 from sciprism.papers.bibliographic_fields import find_year
 from sciprism.papers.cleaning import clean_id, clean_label, clean_name, clean_paper
 from sciprism.papers.division import InputShare
-from sciprism.papers.input_file import BadRecord, FilePath, InputFile, ReadOptions
+from sciprism.papers.input_file import BadRecord, FilePath, InputFile, ReadOptions, count_noun
 from sciprism.papers.input_paths import InputPath, Paths, find_paths, list_files
 from sciprism.papers.records import Deletion, Label, Paper, Place
 from sciprism.papers.rows import guess_columns
@@ -249,6 +249,7 @@ class _RecordStream(Generic[Record]):
                     continue
                 if columns and isinstance(record, Paper):
                     record = replace(record, **{name: columns[name] for name in columns if not getattr(record, name)})
+                file.notice(record)
                 counts.deletions += isinstance(record, Deletion)
                 counts.papers += not isinstance(record, Deletion)
                 yield record
@@ -369,18 +370,18 @@ def _describe_repairs(file: InputFile) -> str:
     """Return how a file was decoded, what was replaced in it, left out and noticed."""
     notes = []
     if file.encoding:
-        lines = f" in {_count_noun(file.redecoded_lines, 'line')}" if file.redecoded_lines else ""
+        lines = f" in {count_noun(file.redecoded_lines, 'line')}" if file.redecoded_lines else ""
         notes.append(f"read as {file.encoding}{lines}")
     if file.damaged_characters:
-        notes.append(f"{_count_noun(file.damaged_characters, 'damaged character')} replaced")
+        notes.append(f"{count_noun(file.damaged_characters, 'damaged character')} replaced")
     if file.removed_characters:
-        notes.append(f"{_count_noun(file.removed_characters, 'control character')} removed")
+        notes.append(f"{count_noun(file.removed_characters, 'control character')} removed")
     if file.omitted:
-        counts = ", ".join(_count_noun(count, what) for what, count in sorted(file.omitted.items()))
+        counts = ", ".join(count_noun(count, what) for what, count in sorted(file.omitted.items()))
         notes.append(f"not papers: {counts}")
-    notes += [_count_noun(count, what) for what, count in sorted(file.noticed.items())]
+    notes += file.describe_notices()
     if file.unread_sheets:
-        notes.append(f"{_count_noun(len(file.unread_sheets), 'other sheet')} not read")
+        notes.append(f"{count_noun(len(file.unread_sheets), 'other sheet')} not read")
     return ", ".join([*notes, *file.remarks])
 
 
@@ -393,8 +394,3 @@ def _warn_of_choices(file: InputFile, path: str) -> None:
         names = ", ".join(map(repr, file.unread_sheets))
         choice = f"the first sheet with a title column was read, not {names}; choose one with {path}#SHEET"
         warnings.warn(f"{path}: {choice}", UnreadSheetsWarning, stacklevel=2)
-
-
-def _count_noun(number: int, noun: str) -> str:
-    plural = noun if number == 1 else f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number:,} {plural}"

@@ -66,8 +66,9 @@ _JSON: dict[str, type] = {"tuple": list, "Mapping": dict}
 
 
 def _read_fields(record: Any) -> tuple[tuple[str, str, bool], ...]:
-    """Return for each field but the place its name, the first word of its type, and whether it is content."""
-    return tuple((f.name, re.split(r"\W", str(f.type))[0], f.compare) for f in fields(record) if f.name != "place")
+    """Return for each field of the JSON its name, the first word of its type, and whether it is content."""
+    named = (f for f in fields(record) if f.name not in ("place", "notice"))
+    return tuple((f.name, re.split(r"\W", str(f.type))[0], f.compare) for f in named)
 
 
 _list_fields: Callable[[Any], tuple[tuple[str, str, bool], ...]] = cache(_read_fields)
@@ -104,7 +105,8 @@ class Paper(_Record):
     ids: system (one of `ID_SYSTEMS`) -> id without resolver prefix. references: ids of cited papers, as the
     source writes them (`doi:10.1/x`, an OpenAlex id, an id of the same file ...). volume, issue, pages: where it is
     printed, for `dedupe` and bibliographies; orcids: name of an author -> ORCID, for `disambiguate`; collections do not
-    store them. place: where it was read, if it was.
+    store them. place: where it was read, if it was. notice: what its record says besides ("retracted paper"), which
+    reports of reading count.
     Papers are equal whatever their places, also in print.
 
     >>> from sciprism import Paper
@@ -128,6 +130,7 @@ class Paper(_Record):
     pages: str = field(default="", compare=False, repr=False)
     orcids: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     place: Place | None = field(default=None, compare=False, repr=False)
+    notice: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,7 +43,7 @@ def test_corpora_in_every_form(tmp_path: Path, name: str, text: str):
     found = {paper.title: paper.keywords for paper in papers}
     assert found == {"Waves of storms": (f"{X}1", f"{X}2"), "Calm days": (f"{X}2",), "Untagged": ()}
     assert len({paper.id for paper in papers}) == 3
-    assert (report.files[0].format, report.files[0].note) == ("annif", "1 untagged document")
+    assert (report.files[0].format, report.files[0].note) == ("annif", "1 untagged document (sha1:32ff1c7defcf)")
 
 
 @pytest.mark.parametrize(

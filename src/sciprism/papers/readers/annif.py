@@ -18,7 +18,6 @@ _KEYS = {"document_id", "text", "metadata", "subjects"}
 URI = r"<[^<>\n]+>|\w+://\S+|urn:\S+"
 # Lines without subjects may come first; XML and JSON are something else.
 _TSV = re.compile(rf"\A(?!\s*[<{{])(?:[^\t\n]*(?:\t[^\S\n]*)?\n)*?[^\t\n]+\t\s*(?:{URI})", re.IGNORECASE)
-_UNTAGGED = "untagged document"
 _SUBJECT = re.compile(r"<([^<>]+)>|([^\s<>]+)")
 
 
@@ -46,13 +45,9 @@ def is_annif_object(text: str) -> bool:
 def read_annif_corpus(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
     """Yield a paper of each document; a text without a title is the title. Documents without subjects are counted."""
     if file.head().lstrip().startswith("{"):
-        yield from read_objects(
-            file, build_annif_paper, find_notice=lambda row: "" if row.get("subjects") else _UNTAGGED
-        )
+        yield from read_objects(file, build_annif_paper)
         return
     for number, (row, fault) in enumerate(_list_rows(file), 1):
-        if not fault and not row["subjects"]:
-            file.noticed[_UNTAGGED] += 1
         yield (
             BadRecord(number, file.record_line, fault) if fault else build_record(build_annif_paper, row, number, file)
         )
@@ -90,4 +85,5 @@ def build_annif_paper(row: JsonObject) -> Paper:
         title=title or text,
         abstract=text if title else "",
         keywords=tuple(map(bare_uri, list_texts(row.get("subjects"), "uri", "label"))),
+        notice="" if row.get("subjects") else "untagged document",
     )

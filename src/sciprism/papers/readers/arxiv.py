@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from sciprism.papers.cleaning import decode_latex, normalize_arxiv
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
@@ -35,17 +36,16 @@ def _find_withdrawal(row: JsonObject) -> str:
     "arxiv",
     "arXiv metadata, one record a line, as in the snapshot of all of arXiv",
     (_KEYS,),
-    find_notice=_find_withdrawal,
 )
 def _build_record(row: JsonObject) -> Paper | Deletion:
-    if _find_withdrawal(row) and not str(row.get("abstract") or "").strip() and row.get("id"):
+    if (notice := _find_withdrawal(row)) and not str(row.get("abstract") or "").strip() and row.get("id"):
         return Deletion(str(row["id"]))
     number = row.get("id")
     dois = str(get_first(row, "doi") or "").split()
     versions = row.get("versions")
     first = get_path(versions[0], "created") if isinstance(versions, list) and versions else None
     categories = row.get("categories")
-    return Paper.from_json(
+    paper = Paper.from_json(
         {
             "id": number,
             "title": row.get("title"),
@@ -57,6 +57,7 @@ def _build_record(row: JsonObject) -> Paper | Deletion:
             "ids": {"arxiv": number, **({"doi": dois[0]} if dois else {})} if number else {},
         }
     )
+    return replace(paper, notice=notice)
 
 
 def _parse_authors(row: JsonObject) -> tuple[str, ...]:
@@ -101,5 +102,4 @@ def read_arxiv_atom(file: InputFile, options: ReadOptions) -> Iterator[Paper | D
         if not row["id"]:  # wrong requests are answered so
             yield BadRecord(number, None, f"no paper, but the reply {row['title']}: {row['abstract']}")
             continue
-        file.noticed.update(filter(None, [_find_withdrawal(row)]))
         yield build_record(_build_record, row, number, file)

@@ -13,7 +13,13 @@ from typing import Any
 
 from sciprism.errors import InputError
 from sciprism.limits import LINE_SIZE, describe_excess, limit
-from sciprism.papers.bibliographic_fields import find_noted_ids, find_year, split_keywords, split_outside_braces
+from sciprism.papers.bibliographic_fields import (
+    find_noted_ids,
+    find_retraction,
+    find_year,
+    split_keywords,
+    split_outside_braces,
+)
 from sciprism.papers.cleaning import decode_latex, normalize_arxiv
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import paper_readers
@@ -90,14 +96,9 @@ def read_bibtex(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRe
         number += 1
         file.record_line = block.line
         try:
-            fields = _fields(block, macros)
-            paper = _build_paper(fields)
+            yield _build_paper(_fields(block, macros))
         except (ValueError, OverflowError) as error:
             yield BadRecord(number, block.line, str(error))
-            continue
-        if fields.get("crossref") and not (paper.venue and paper.year):
-            file.noticed["unfollowed crossref"] += 1
-        yield paper
 
 
 @dataclass(slots=True)
@@ -243,18 +244,22 @@ def _build_paper(fields: Mapping[str, str]) -> Paper:
     command = _JOURNAL.fullmatch(fields.get("journal", ""))
     people = split_outside_braces(_AND, " ".join((fields.get("author") or fields.get("editor") or "").split()))
     title, subtitle = text("title", "maintitle"), text("subtitle")
+    venue = (command and _JOURNAL_NAMES.get(command[1])) or text(*_VENUES)
+    year = find_year(fields.get("year", "")) or find_year(fields.get("date", ""))
+    unfollowed = fields.get("crossref") and not (venue and year)
     return Paper(
         id=fields["@"],
         title=f"{title}: {subtitle}" if subtitle else title,
         abstract=text("abstract"),
         authors=tuple(name for name in map(_join_name, people) if name and name != "others"),
-        venue=(command and _JOURNAL_NAMES.get(command[1])) or text(*_VENUES),
-        year=find_year(fields.get("year", "")) or find_year(fields.get("date", "")),
+        venue=venue,
+        year=year,
         keywords=split_keywords(text("keywords", "keyword", "author_keywords")),
         ids=ids,
         volume=text("volume"),
         issue=text("number", "issue"),
         pages=text("pages", "eid", "articleno", "article-number", "art_number"),  # the last is Scopus's
+        notice=find_retraction(text("type", "document_type")) or ("unfollowed crossref" if unfollowed else ""),
     )
 
 

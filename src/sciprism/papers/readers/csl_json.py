@@ -75,6 +75,7 @@ def _build_paper(row: JsonObject) -> Paper:
         issue=find_text(row, "issue"),
         pages=find_text(row, "page", "pages", "article-number", "number"),
         orcids={_parse_person(who): orcid for who in people if (orcid := find_text(who, "ORCID"))},
+        notice="retracted paper" if "retraction" in list_texts(row.get("updated-by"), "type") else "",
     )
 
 

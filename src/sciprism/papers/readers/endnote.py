@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-from sciprism.papers.bibliographic_fields import find_year, is_medline, reorder_name, split_all
+from sciprism.papers.bibliographic_fields import find_retraction, find_year, is_medline, reorder_name, split_all
 from sciprism.papers.cleaning import normalize_doi
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import paper_readers
@@ -142,4 +142,5 @@ def _build_enw_paper(fields: TaggedFields) -> Paper:
         volume=first_value(fields, "V"),
         issue=first_value(fields, "N"),
         pages=first_value(fields, "P"),
+        notice=find_retraction(*fields.get("9", ())),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sciprism.papers.bibliographic_fields import split_names
+from sciprism.papers.bibliographic_fields import find_retraction, split_names
 from sciprism.papers.json_rows import JsonLayout, JsonObject, first_text, get_first, get_path, list_texts, parse_year
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
@@ -44,6 +44,7 @@ def _build_paper(row: JsonObject) -> Paper:
         volume=first_text(get_path(row, "journalInfo", "volume") or row.get("journalVolume")),
         issue=first_text(get_path(row, "journalInfo", "issue") or row.get("issue")),
         pages=first_text(row.get("pageInfo")),
+        notice=find_retraction(*list_texts(get_path(row, "pubTypeList", "pubType"))),
     )
 
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from sciprism.limits import describe_excess, limit
-from sciprism.papers.bibliographic_fields import join_pages
+from sciprism.papers.bibliographic_fields import find_retraction, join_pages
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.json_rows import JsonObject, find_text, get_first, get_path, list_texts, parse_year
 from sciprism.papers.printed_values import nest_columns
@@ -47,7 +48,7 @@ def _build_paper(row: JsonObject) -> Paper:
     printed = row.get("biblio")
     words = list_texts(_as_list(row, "keywords"), "display_name", "keyword")
     headings = list_texts(_as_list(row, "mesh"), "descriptor_name")
-    return Paper.from_json(
+    paper = Paper.from_json(
         {
             "id": number,
             "title": get_first(row, "title", "display_name"),
@@ -67,6 +68,7 @@ def _build_paper(row: JsonObject) -> Paper:
             "pages": join_pages(find_text(printed, "first_page"), find_text(printed, "last_page")),
         }
     )
+    return replace(paper, notice=find_retraction(str(row.get("is_retracted"))))
 
 
 def _build_abstract(index: Any) -> str:

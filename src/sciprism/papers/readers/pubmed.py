@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-from sciprism.papers.bibliographic_fields import choose_title, find_year
+from sciprism.papers.bibliographic_fields import choose_title, find_retraction, find_year
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Deletion, Paper
@@ -76,6 +76,7 @@ def _build_xml_paper(record: Element) -> Paper:
         volume=text_of(article, "Journal/JournalIssue/Volume"),
         issue=text_of(article, "Journal/JournalIssue/Issue"),
         pages=text_of(article, "Pagination/MedlinePgn"),
+        notice=find_retraction(*texts_of(article, "PublicationTypeList/PublicationType")),
         orcids={
             _join_name(author): orcid
             for author in article.iterfind(_AUTHORS)

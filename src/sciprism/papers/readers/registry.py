@@ -77,17 +77,15 @@ class FormatRegistry(Registry[FileFormat[Record]]):
         suffixes: tuple[str, ...] = JSON_SUFFIXES,
         layout: JsonLayout = ANY_LAYOUT,
         find_omission: Callable[[Any], str] | None = None,
-        find_notice: Callable[[JsonObject], str] | None = None,
     ) -> Callable[[Build[Record]], Build[Record]]:
         """Register a function that makes a record of a JSON object.
 
         find_omission: says what a value is that is no record ("reply"), else ""; such values are counted.
-        find_notice: says what is counted of an object that is a record ("withdrawn paper"), else "".
         """
 
         def register(build: Build[Record]) -> Build[Record]:
             def read(file: InputFile, options: ReadOptions) -> Iterator[Record | Deletion | BadRecord]:
-                return read_objects(file, build, layout, find_omission, find_notice)
+                return read_objects(file, build, layout, find_omission)
 
             self.register(name)(FileFormat(about, suffixes, read, (_JSON, *patterns), build=build))
             return build
@@ -109,7 +107,6 @@ def read_objects(
     build: Build[Record],
     layout: JsonLayout = ANY_LAYOUT,
     find_omission: Callable[[Any], str] | None = None,
-    find_notice: Callable[[JsonObject], str] | None = None,
 ) -> Iterator[Record | Deletion | BadRecord]:
     """Yield a record for every object of a file; the arguments are those of `FormatRegistry.json_objects`."""
     number = 0
@@ -129,10 +126,7 @@ def read_objects(
             if reason or not isinstance(item, dict):
                 yield BadRecord(number, line, (reason or f"{item!r} is not an object")[:MAX_REASON_CHARS])
                 continue
-            record = build_record(build, item, number, file)
-            if find_notice and not isinstance(record, BadRecord) and (notice := find_notice(item)):
-                file.noticed[notice] += 1
-            yield record
+            yield build_record(build, item, number, file)
 
 
 def build_record(

@@ -25,6 +25,7 @@ from sciprism.papers.bibliographic_fields import (
     find_keyword_joint,
     find_name_joint,
     find_noted_ids,
+    find_retraction,
     find_year,
     join_pages,
     reorder_name,
@@ -79,6 +80,7 @@ PAPER_HEADERS = {
     "isbn": "isbn",
     "url": "url link articleurl dimensionsurl externalurl documenturl pdflink ur",
     "note": "extra",
+    "kind": "documenttype dt isretracted",
     "volume": "volume vol vl vi",
     "issue": "issue issuenumber number is ip",
     "pages": "pages pagination pagerange page pg pp",
@@ -98,7 +100,7 @@ FLATTENED = {
             r"|authorships(?:\.author\.display_name|\.raw_author_name)?|referenced_works|host_venue(?:\.display_name)?"
             r"|primary_location(?:\.source\.display_name|\.raw_source_name)?|keywords(?:\.display_name|\.keyword)?"
             r"|topics(?:(?:\.(?:sub)?field)?\.display_name)?|primary_topic(?:\.(?:sub)?field\.display_name)?"
-            r"|mesh(?:\.descriptor_name)?|concepts(?:\.(?:display_name|level|score))?"
+            r"|mesh(?:\.descriptor_name)?|is_retracted|concepts(?:\.(?:display_name|level|score))?"
         ),
     ),
     "semantic_scholar": (
@@ -251,6 +253,7 @@ def build_paper(text: Callable[[str], str], name_joint: str = "", keyword_joint:
         issue=text("issue"),
         pages=text("pages") or join_pages(text("first_page"), text("last_page")),
         orcids={reorder_name(name.strip()): orcid for name, orcid in _MARKED_NAME.findall(authors)},
+        notice=find_retraction(text("kind")),
     )
 
 

@@ -10,6 +10,7 @@ from sciprism.errors import InputError
 from sciprism.limits import LINE_SIZE, describe_excess, limit
 from sciprism.papers.bibliographic_fields import (
     choose_title,
+    find_retraction,
     find_year,
     is_medline,
     join_pages,
@@ -199,6 +200,7 @@ def _build_ris_paper(fields: TaggedFields) -> Paper:
         volume=first_value(fields, "VL"),
         issue=first_value(fields, "IS"),
         pages=join_pages(first_value(fields, "SP"), first_value(fields, "EP")) or first_value(fields, "C7"),
+        notice=find_retraction(*fields.get("M3", ())),
     )
 
 
@@ -299,6 +301,7 @@ def _build_nbib_paper(fields: TaggedFields) -> Paper:
         volume=first_value(fields, "VI"),
         issue=first_value(fields, "IP"),
         pages=first_value(fields, "PG"),
+        notice=find_retraction(*fields.get("PT", ())),
     )
 
 
@@ -358,4 +361,5 @@ def _build_wos_paper(fields: TaggedFields) -> Paper:
         volume=first_value(fields, "VL"),
         issue=first_value(fields, "IS"),
         pages=join_pages(first_value(fields, "BP"), first_value(fields, "EP")) or first_value(fields, "AR"),
+        notice=find_retraction(join("DT")),
     )

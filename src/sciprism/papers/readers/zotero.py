@@ -12,7 +12,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -58,7 +58,6 @@ MAX_LISTED = 40  # names that a message lists
 _LIBRARY_NAMES = {"user": "My Library", "publications": "My Publications"}
 _LIBRARIES = "SELECT libraries.libraryID, type, name FROM libraries LEFT JOIN groups USING (libraryID)"
 _COLLECTIONS = "SELECT collectionID, collectionName, parentCollectionID, libraryID FROM collections"
-_DELETED = "SELECT collectionID FROM deletedCollections"  # since Zotero 6
 _NAMESPACE = "http://www.zotero.org/namespaces/export#"
 _BIB, _Z = "{http://purl.org/net/biblio#}", f"{{{_NAMESPACE}}}"
 _DC, _TERMS = "{http://purl.org/dc/elements/1.1/}", "{http://purl.org/dc/terms/}"
@@ -102,6 +101,7 @@ def read_zotero(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRe
 def _read_items(database: sqlite3.Connection, file: InputFile) -> Iterator[Paper | BadRecord]:
     collections = _Collections.read(database)
     only, inside = collections.select(file.part, f"{file.path}#{file.part}") if file.part else (None, None)
+    retracted = _list_numbers(database, "retractedItems", "itemID")  # by Retraction Watch, which Zotero asks
     number = 0
     for item, key, kind, library, deleted in database.execute(_ITEMS):
         memberships = _column(database, _MEMBERSHIPS, item)
@@ -120,7 +120,7 @@ def _read_items(database: sqlite3.Connection, file: InputFile) -> Iterator[Paper
             collections=[collections.names[place] for place in memberships if place in collections.names],
         )
         if paper.title or paper.abstract:
-            yield paper
+            yield replace(paper, notice="retracted paper") if item in retracted else paper
         else:
             yield BadRecord(
                 number, None, f"the item {key} ({kind or 'of an unknown type'}) has no title and no abstract"
@@ -174,6 +174,12 @@ def _column(database: sqlite3.Connection, query: str, *values: object) -> list[A
     return [row[0] for row in database.execute(query, values)]
 
 
+def _list_numbers(database: sqlite3.Connection, table: str, column: str) -> set[Any]:
+    """Return the numbers in a table that libraries of an earlier Zotero lack: then none."""
+    exists = database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", [table]).fetchone()
+    return set(_column(database, f"SELECT {column} FROM {table}")) if exists else set()
+
+
 @dataclass(frozen=True, slots=True)
 class _Collections:
     """The libraries and collections of a database.
@@ -196,8 +202,7 @@ class _Collections:
             for number, kind, name in database.execute(_LIBRARIES)
             if kind != "feed"
         }
-        has_deleted = database.execute("SELECT 1 FROM sqlite_master WHERE name = 'deletedCollections'").fetchone()
-        deleted = {number for (number,) in database.execute(_DELETED)} if has_deleted else set()
+        deleted = _list_numbers(database, "deletedCollections", "collectionID")
         rows = [row for row in database.execute(_COLLECTIONS) if row[0] not in deleted and row[3] in libraries]
         return cls(
             libraries,
