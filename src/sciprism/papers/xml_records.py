@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from itertools import islice
 from typing import BinaryIO, Self
-from xml.etree.ElementTree import Element, ParseError
+from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
+from xml.parsers import expat
 
 from sciprism.errors import InputError
 from sciprism.limits import describe_excess, limit
@@ -23,62 +25,141 @@ def read_xml_records(
 ) -> Iterator[Element | BadRecord]:
     """Yield each element named in `tags`; a fault of the file is one BadRecord, the last item.
 
-    None as tags means each child of the root.
-
-    An element is emptied when the next one is read, and what is between records at once, so memory stays
-    constant. as_text: the text is decoded and cleaned as that of other formats, a little slower; control
+    None as tags means each child of the root. Elements are dropped with the piece of the file that ends them, so memory
+    stays constant. as_text: the text is decoded and cleaned as that of other formats, a little slower; control
     characters and wrong bytes are then no fault. A chosen encoding implies it.
     """
-    number, inside, most = 0, 0, limit("nesting")
-    path: list[Element] = []
-
-    def is_record(element: Element) -> bool:
-        return len(path) == 1 if tags is None else element.tag in tags
-
+    number, fault, builder = 0, "", TreeBuilder()
+    document = builder.start("document", {})  # the root is put into it, and can be seen while it grows
+    parser = XMLParser(target=builder)
     with _Stream(_TextStream(file) if as_text or file.chosen_encoding else file.binary()) as stream:
-        for event in _parse_events(stream):
-            if not isinstance(event, tuple):
-                yield BadRecord(number + 1, event.line, event.reason)
-                return
-            kind, element = event
-            if kind == "start":
-                inside += is_record(element)
-                path.append(element)
-                if len(path) > most:
+        while not stream.has_ended:
+            fault, line = _parse_piece(parser, stream)
+            if stream.has_ended:
+                builder.start("end", {})  # what precedes it is complete
+            for record in (*_take_records(document, tags, stream), document):
+                if _is_too_deep(record):
                     yield BadRecord(number + 1, None, describe_excess("nesting"))
                     return
-                continue
-            path.pop()
-            if is_record(element):
-                inside -= 1
-                number += not inside
-                if not inside:
-                    yield element
-            if not inside and path:
-                path[-1].clear()
-                stream.count = 0
+                if record is not document:
+                    number += 1
+                    yield record
+    if fault:
+        yield BadRecord(number + 1, line, fault)
+
+
+def _parse_piece(parser: XMLParser, stream: _Stream) -> tuple[str, int | None]:
+    """Parse the next piece of a file, or end; return what is wrong with it, and its line."""
+    try:
+        if piece := stream.read():
+            parser.feed(piece)
+        else:
+            parser.close()
+        return "", None
+    except InputError:  # the file cannot be read at all
+        raise
+    except (ParseError, expat.ExpatError) as error:
+        line = error.position[0] if isinstance(error, ParseError) else error.lineno
+        fault = f"not well-formed XML, nothing after this can be read: {error}"
+    except _RefusedError as error:
+        line, fault = None, f"nothing after this can be read: {error}"
+    except (LookupError, ValueError) as error:
+        line, fault = None, f"the XML cannot be decoded: {error}; convert the file to UTF-8"
+    stream.has_ended = True
+    return fault, line
+
+
+def _take_records(document: Element, tags: Collection[str] | None, stream: _Stream) -> list[Element]:
+    """Take all that is complete out of a tree that grows, and return the records among it.
+
+    Complete is every child but the last of an element that may go on; inside a record nothing is taken.
+    """
+
+    def is_record(element: Element) -> bool:
+        return depth == 1 if tags is None else element.tag in tags
+
+    records, parent, depth = list[Element](), document, 0
+    while len(parent):
+        *complete, last = parent
+        for element in complete:
+            records += [element] if is_record(element) else _find_records(element, tags)
+        del parent[:-1]
+        if complete:
+            stream.count = 0
+        if is_record(last):
+            break
+        parent, depth = last, depth + 1
+    return records
+
+
+def _find_records(element: Element, tags: Collection[str] | None) -> Iterator[Element]:
+    """Yield the records inside a complete element, in their order."""
+    left = [*reversed(element)]
+    while left:
+        if tags is None or left[-1].tag in tags:
+            yield left.pop()
+        else:
+            left += reversed(left.pop())
+
+
+def _is_too_deep(element: Element) -> bool:
+    """Say whether more elements than the limit are inside each other."""
+    most = limit("nesting")
+    if next(islice(element.iter(), most, None), None) is None:
+        return False
+    level = [element]
+    for _ in range(most):
+        level = [child for parent in level for child in parent]
+    return bool(level)
+
+
+class _RefusedError(Exception):
+    """What may fill the memory: a record that is too long, an entity."""
 
 
 class _Stream:
-    """The bytes or the text of a file for a parser, in large pieces; OverflowError where a record is too long."""
+    """The bytes or the text of a file for a parser, in large pieces; raises _RefusedError.
+
+    Entities can fill the memory or read other files. They are declared before the root element, so a parser of its own
+    reads that far first: the one that builds elements, which is in C, does not tell of declarations.
+    """
 
     def __init__(self, stream: BinaryIO | _TextStream) -> None:
         self._stream, self._most = stream, limit("record")
-        self.count = 0  # of bytes or characters since the last record
+        self.count = 0  # of bytes or characters since something was complete
+        self.has_ended = False  # or cannot be read further
+        self._has_root = False
+        self._prolog = expat.ParserCreate(namespace_separator="}")
+        self._prolog.EntityDeclHandler = _refuse_entity
+        self._prolog.StartElementHandler = self._find_root
 
-    def read(self, size: int = -1) -> bytes | str:  # noqa: ARG002 - the parser's signature
+    def read(self) -> bytes | str:
         """Return the next piece, of a long record a large one: in small ones the parser would take quadratic time."""
         piece = self._stream.read(max(_PIECE, self.count))
+        self.has_ended = not piece
         self.count += len(piece)
         if self.count > 2 * self._most:
-            raise OverflowError(describe_excess("record"))
+            raise _RefusedError(describe_excess("record"))
+        try:
+            if not self._has_root:
+                self._prolog.Parse(piece)
+        except expat.ExpatError:
+            if not self._has_root:  # a fault behind its start is for the other parser, which keeps what precedes it
+                raise
         return piece
+
+    def _find_root(self, *_: object) -> None:
+        self._has_root = True
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *failure: object) -> None:
         self._stream.__exit__(None, None, None)
+
+
+def _refuse_entity(name: str, *_: object) -> None:
+    raise _RefusedError(f"entity {name!r}: entities are refused, as they can fill the memory or read other files")
 
 
 class _TextStream:
@@ -130,24 +211,3 @@ def _iterate_texts(element: Element) -> Iterator[str]:
 def texts_of(element: Element, path: str) -> tuple[str, ...]:
     """Return the distinct texts of all matches of `path` that are not empty."""
     return tuple(dict.fromkeys(text for match in element.iterfind(path) if (text := text_of(match))))
-
-
-def _parse_events(stream: _Stream) -> Iterator[tuple[str, Element] | BadRecord]:
-    """Yield the parser's events, then a BadRecord (its number is meaningless) where parsing failed."""
-    from defusedxml import ElementTree
-    from defusedxml.common import EntitiesForbidden
-
-    try:
-        yield from ElementTree.iterparse(stream, events=("start", "end"))
-    except InputError:  # the file cannot be read at all
-        raise
-    except ParseError as error:
-        line, _ = error.position
-        yield BadRecord(0, line, f"not well-formed XML, nothing after this can be read: {error}")
-    except EntitiesForbidden as error:
-        reason = "entities are refused, as they can fill the memory or read other files"
-        yield BadRecord(0, None, f"the file defines the entity {error.name!r}; {reason}")
-    except OverflowError as error:
-        yield BadRecord(0, None, f"nothing after this can be read: {error}")
-    except (LookupError, ValueError) as error:
-        yield BadRecord(0, None, f"the XML cannot be decoded: {error}; convert the file to UTF-8")
