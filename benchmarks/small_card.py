@@ -40,6 +40,7 @@ OBJECTIVES = {
 BASE, BENCHMARKS = (RESULTS, RESULTS.parent / "base"), (RESULTS.parent / "benchmarks",)
 OTHERS = {  # further rows of the table of systems: what it is called, and the folders of its results and the baseline's
     "sciprism-base-laptop": ("sciprism-base at laptop size", BASE),
+    "sciprism-base-laptop-1": ("sciprism-base at laptop size, another seed", BASE),
     "lexical": (f"{BASELINE} with a lexical part, untrained", BASE),
     "all-mpnet-base-v2": ("all-mpnet-base-v2", BASE),
     "bm25": ("BM25", BENCHMARKS),
