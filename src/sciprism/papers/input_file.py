@@ -129,7 +129,7 @@ class InputFile:
         self.unread_sheets: tuple[str, ...] = ()  # sheets of a workbook that are not empty
         self.unread_columns: tuple[str, ...] = ()  # headers of a table
         self.remarks: list[str] = []  # what else was left out
-        self._noticed = Counter[str]()  # `Paper.notice` -> papers
+        self.noticed = Counter[str]()  # `Paper.notice` -> papers
         self._noticed_ids = defaultdict[str, list[str]](list)  # of the first of them
         self._pending: BinaryIO | None = None  # a pipe that head() opened and nobody has read yet
         self._head: bytes | None = None
@@ -141,18 +141,17 @@ class InputFile:
         columns = {unquote(pair[1]): unquote(pair[2]) for pair in pairs if pair}
         return {name: value for name, value in columns.items() if value != _NO_VALUE}
 
-    def notice(self, record: object) -> None:
+    def notice(self, paper: Paper) -> None:
         """Count a paper that has a notice, and keep its id if it is one of the first."""
-        if isinstance(record, Paper) and record.notice:
-            self._noticed[record.notice] += 1
-            if self._noticed[record.notice] <= _MAX_NOTICED:
-                self._noticed_ids[record.notice].append(record.id)
+        self.noticed[paper.notice] += 1
+        if self.noticed[paper.notice] <= _MAX_NOTICED:
+            self._noticed_ids[paper.notice].append(paper.id)
 
     def describe_notices(self) -> list[str]:
         """Say of how many papers there is each notice, and the ids of the first: `1 retracted paper (W2741809807)`."""
         ids = {what: ", ".join(first) for what, first in self._noticed_ids.items()}
-        more = {what: ", ..." if count > _MAX_NOTICED else "" for what, count in self._noticed.items()}
-        return [f"{count_noun(count, what)} ({ids[what]}{more[what]})" for what, count in sorted(self._noticed.items())]
+        more = {what: ", ..." if count > _MAX_NOTICED else "" for what, count in self.noticed.items()}
+        return [f"{count_noun(count, what)} ({ids[what]}{more[what]})" for what, count in sorted(self.noticed.items())]
 
     def locate(self, number: int, line: int | None) -> str:
         """Name a record by its first line, else by its number."""

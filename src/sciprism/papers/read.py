@@ -249,7 +249,8 @@ class _RecordStream(Generic[Record]):
                     continue
                 if columns and isinstance(record, Paper):
                     record = replace(record, **{name: columns[name] for name in columns if not getattr(record, name)})
-                file.notice(record)
+                if isinstance(record, Paper) and record.notice:
+                    file.notice(record)
                 counts.deletions += isinstance(record, Deletion)
                 counts.papers += not isinstance(record, Deletion)
                 yield record
@@ -379,7 +380,8 @@ def _describe_repairs(file: InputFile) -> str:
     if file.omitted:
         counts = ", ".join(count_noun(count, what) for what, count in sorted(file.omitted.items()))
         notes.append(f"not papers: {counts}")
-    notes += file.describe_notices()
+    if file.noticed:
+        notes += file.describe_notices()
     if file.unread_sheets:
         notes.append(f"{count_noun(len(file.unread_sheets), 'other sheet')} not read")
     return ", ".join([*notes, *file.remarks])

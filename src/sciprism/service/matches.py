@@ -97,6 +97,14 @@ def _find_match(request: Request, id: str) -> WorkspaceItem:
 FoundMatch = Annotated[WorkspaceItem, Depends(_find_match)]
 
 
+def _describe_match(request: Request, item: FoundMatch) -> dict[str, Any]:
+    state: ServiceState = request.app.state.service
+    return state.background.describe(item, RESULT)
+
+
+DescribedMatch = Annotated[dict[str, Any], Depends(_describe_match)]
+
+
 def _open_assignment(item: FoundMatch) -> FinishedAssignment:
     """Return the assignment of a match. Raises InputError where it is not ready."""
     table = item.folder / RESULT / TABLE
@@ -145,6 +153,7 @@ def start_match(request: Request, body: MatchRequest) -> Response:
 def match_page(
     request: Request,
     item: FoundMatch,
+    described: DescribedMatch,  # before the assignment is opened: a page of the former one loads again
     finished: OpenedAssignment,
     submission: Annotated[str, Query(max_length=1000)] = "",
     page: Annotated[int, Query(ge=1)] = 1,
@@ -156,7 +165,7 @@ def match_page(
     assigned = {(row, number) for row, numbers in enumerate(finished.assigned) for number in numbers}
     unsolved = sum(value == (-1 if pair in assigned else 1) for pair, value in stated.items())
     facts: dict[str, Any] = {
-        "match": request.app.state.service.background.describe(item, RESULT),
+        "match": described,
         "explained": [finished.explain(row) for row in rows],
         "stated": {
             (finished.submissions[row], finished.reviewers[number]): value for (row, number), value in stated.items()

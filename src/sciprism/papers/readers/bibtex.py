@@ -244,14 +244,16 @@ def _build_paper(fields: Mapping[str, str]) -> Paper:
     command = _JOURNAL.fullmatch(fields.get("journal", ""))
     people = split_outside_braces(_AND, " ".join((fields.get("author") or fields.get("editor") or "").split()))
     title, subtitle = text("title", "maintitle"), text("subtitle")
+    authors = tuple(name for name in map(_join_name, people) if name and name != "others")
     venue = (command and _JOURNAL_NAMES.get(command[1])) or text(*_VENUES)
     year = find_year(fields.get("year", "")) or find_year(fields.get("date", ""))
+    retraction = find_retraction(fields.get("type", ""), fields.get("document_type", ""))
     unfollowed = fields.get("crossref") and not (venue and year)
     return Paper(
         id=fields["@"],
         title=f"{title}: {subtitle}" if subtitle else title,
         abstract=text("abstract"),
-        authors=tuple(name for name in map(_join_name, people) if name and name != "others"),
+        authors=authors,
         venue=venue,
         year=year,
         keywords=split_keywords(text("keywords", "keyword", "author_keywords")),
@@ -259,7 +261,7 @@ def _build_paper(fields: Mapping[str, str]) -> Paper:
         volume=text("volume"),
         issue=text("number", "issue"),
         pages=text("pages", "eid", "articleno", "article-number", "art_number"),  # the last is Scopus's
-        notice=find_retraction(text("type", "document_type")) or ("unfollowed crossref" if unfollowed else ""),
+        notice=retraction or ("unfollowed crossref" if unfollowed else ""),
     )
 
 
