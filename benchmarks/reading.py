@@ -32,7 +32,7 @@ def read_ours(path: Path) -> int:
 
 
 def read_peer(path: Path) -> int:
-    """Read all articles of a file, and the deletions, which have no title."""
+    """Read all articles of a file; return their number, without the deletions."""
     from pubmed_parser import parse_medline_xml
 
     return sum(1 for article in parse_medline_xml(str(path)) if not article["delete"])

@@ -1,4 +1,4 @@
-"""Counts and first ids of what was dropped, by reason."""
+"""Counts and first ids of what was dropped or noticed, by reason."""
 
 from __future__ import annotations
 
@@ -42,6 +42,14 @@ class DropReport:
         """Return the counts as "no text 3, duplicate id 1"; "" if nothing was dropped."""
         return ", ".join(f"{reason} {self.count(reason):,}" for reason, names in self.ids.items() if names)
 
+    def describe(self, most: int) -> list[str]:
+        """Return of each reason how many there are, and so many of the first ids: "2 retracted papers (W1, W2)"."""
+        described = []
+        for reason, ids in sorted(self.ids.items()):
+            more = ", ..." if self.count(reason) > most else ""
+            described.append(f"{count_noun(self.count(reason), reason)} ({', '.join(ids[:most])}{more})")
+        return described
+
     def to_json(self) -> dict[str, Any]:
         """Return reason -> count and the first ids."""
         return {
@@ -49,3 +57,9 @@ class DropReport:
             for reason, names in self.ids.items()
             if names
         }
+
+
+def count_noun(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural where it is not 1: "1 paper", "12 papers"."""
+    plural = noun if number == 1 else f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {plural}"

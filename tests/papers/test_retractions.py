@@ -107,7 +107,7 @@ def test_so_are_those_of_a_parquet_file_and_of_zotero(tmp_path):
         database.execute("INSERT INTO retractedItems VALUES (?, '{}', 0)", [number])
     assert note_of(tmp_path / "zotero.sqlite") == "1 retracted paper (GONE0001)"
     with closing(sqlite3.connect(tmp_path / "zotero.sqlite")) as database, database:
-        database.execute("DROP TABLE retractedItems")  # as before Zotero 5.0.67
+        database.execute("DROP TABLE retractedItems")  # as in libraries of an earlier Zotero
     assert note_of(tmp_path / "zotero.sqlite") == ""
 
 

@@ -9,6 +9,7 @@ import typer
 
 from sciprism.cli.options import AsJson, CollectionFolder, Model, read_lines
 from sciprism.cli.output import ProgressDisplay, echo, print_json, warn_unfinished
+from sciprism.drop_report import count_noun
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -129,8 +130,7 @@ def delete(
         print_json("sciprism.delete/1", {"collection": str(collection), **asdict(report)})
         return
     unknown = f", {len(report.unknown):,} ids are not there" if report.unknown else ""
-    papers = "1 paper" if report.deleted == 1 else f"{report.deleted:,} papers"
-    echo(f"deleted {papers}{unknown}\n{collection} holds {report.papers:,} papers")
+    echo(f"deleted {count_noun(report.deleted, 'paper')}{unknown}\n{collection} holds {report.papers:,} papers")
 
 
 def push(

@@ -22,6 +22,7 @@ from sciprism.cli.output import (
     print_json,
     print_skipped,
 )
+from sciprism.drop_report import count_noun
 from sciprism.errors import InputError, RunFailedError
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def _naming_bad_records(report: ReadReport, skip_bad: bool) -> Iterator[None]:
     print_skipped(report.skipped, report.skipped_count)
     yield
     if report.skipped and not skip_bad:
-        records = "1 record" if report.skipped_count == 1 else f"{report.skipped_count:,} records"
+        records = count_noun(report.skipped_count, "record")
         raise RunFailedError(f"{records} cannot be used (see above); correct them, or embed with --skip-bad")
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from sciprism.papers.cleaning import fold_text
 from sciprism.papers.printed_values import parse_printed_list
 
+RETRACTED = "retracted paper"  # `Paper.notice`
 _YEAR = re.compile(r"(?<!\d)(?:1[4-9]|20)\d\d(?!\d)")
 _INITIALS = r"(?:[^\W\d_a-z]\.?-?\s?){1,4}"
 _INITIALS_FIRST = re.compile(rf"{_INITIALS}(?<=[\s.])\S*[^\W\d_]{{2}}.*")
@@ -53,7 +54,7 @@ def find_retraction(*kinds: str) -> str:
     is the notice that says so of another.
     """
     named = {part.strip().casefold() for kind in kinds for part in kind.split(";")}
-    return "" if named.isdisjoint(("retracted publication", "retracted", "true")) else "retracted paper"
+    return "" if named.isdisjoint(("retracted publication", "retracted", "true")) else RETRACTED
 
 
 def reorder_name(name: str) -> str:

@@ -10,7 +10,7 @@ import re
 import shutil
 import sys
 import zlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 from urllib.parse import unquote
 
+from sciprism.drop_report import DropReport
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import HEAD, describe_wrong_file
 from sciprism.limits import describe_excess, limit
@@ -32,14 +33,12 @@ from sciprism.papers.encodings import (
     redecode,
     replace_damage,
 )
-from sciprism.papers.records import Paper
 from sciprism.papers.remote.objects import RemoteObject
 
 FilePath = Path | RemoteObject
 
 HEAD_BYTES = 1 << 16  # bytes of a file that readers see before one is chosen
 _COPY_ATTEMPTS = 3
-_MAX_NOTICED = 5  # ids in a note
 _RATIO_BYTES = 1 << 24  # bytes of which the ratio of unpacked to packed ones is limited
 _LOOK_AHEAD = 1 << 18
 _UTF16_SAMPLE = 1 << 10
@@ -126,11 +125,10 @@ class InputFile:
         self.record_line: int | None = None  # in which the latest record begins
         self.record_version: int | None = None  # of the latest record, from 2 (`Place`)
         self.omitted = Counter[str]()  # what is no paper ("attachment")
+        self.noticed: DropReport | None = None  # papers by `Paper.notice`, where there is one
         self.unread_sheets: tuple[str, ...] = ()  # sheets of a workbook that are not empty
         self.unread_columns: tuple[str, ...] = ()  # headers of a table
         self.remarks: list[str] = []  # what else was left out
-        self.noticed = Counter[str]()  # `Paper.notice` -> papers
-        self._noticed_ids = defaultdict[str, list[str]](list)  # of the first of them
         self._pending: BinaryIO | None = None  # a pipe that head() opened and nobody has read yet
         self._head: bytes | None = None
 
@@ -140,18 +138,6 @@ class InputFile:
         pairs = (_FOLDER_COLUMN.fullmatch(folder) for folder in re.split(r"[/\\]", str(self.path))[:-1])
         columns = {unquote(pair[1]): unquote(pair[2]) for pair in pairs if pair}
         return {name: value for name, value in columns.items() if value != _NO_VALUE}
-
-    def notice(self, paper: Paper) -> None:
-        """Count a paper that has a notice, and keep its id if it is one of the first."""
-        self.noticed[paper.notice] += 1
-        if self.noticed[paper.notice] <= _MAX_NOTICED:
-            self._noticed_ids[paper.notice].append(paper.id)
-
-    def describe_notices(self) -> list[str]:
-        """Say of how many papers there is each notice, and the ids of the first: `1 retracted paper (W2741809807)`."""
-        ids = {what: ", ".join(first) for what, first in self._noticed_ids.items()}
-        more = {what: ", ..." if count > _MAX_NOTICED else "" for what, count in self.noticed.items()}
-        return [f"{count_noun(count, what)} ({ids[what]}{more[what]})" for what, count in sorted(self.noticed.items())]
 
     def locate(self, number: int, line: int | None) -> str:
         """Name a record by its first line, else by its number."""
@@ -375,9 +361,3 @@ def _stamps(*paths: Path) -> list[tuple[int, int] | None]:
             status = None
         stamps.append(status and (status.st_mtime_ns, status.st_size))
     return stamps
-
-
-def count_noun(number: int, noun: str) -> str:
-    """Return a number with its noun, in the plural where it is not 1."""
-    plural = noun if number == 1 else f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number:,} {plural}"

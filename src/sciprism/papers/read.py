@@ -10,12 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
+from sciprism.drop_report import DropReport, count_noun
 from sciprism.errors import GuessedEncodingWarning, InputError, UnreadSheetsWarning
 from sciprism.limits import describe_excess, limit
 from sciprism.papers.bibliographic_fields import find_year
 from sciprism.papers.cleaning import clean_id, clean_label, clean_name, clean_paper
 from sciprism.papers.division import InputShare
-from sciprism.papers.input_file import BadRecord, FilePath, InputFile, ReadOptions, count_noun
+from sciprism.papers.input_file import BadRecord, FilePath, InputFile, ReadOptions
 from sciprism.papers.input_paths import InputPath, Paths, find_paths, list_files
 from sciprism.papers.records import Deletion, Label, Paper, Place
 from sciprism.papers.rows import guess_columns
@@ -250,7 +251,8 @@ class _RecordStream(Generic[Record]):
                 if columns and isinstance(record, Paper):
                     record = replace(record, **{name: columns[name] for name in columns if not getattr(record, name)})
                 if isinstance(record, Paper) and record.notice:
-                    file.notice(record)
+                    file.noticed = file.noticed or DropReport()
+                    file.noticed.add(record.notice, record.id)
                 counts.deletions += isinstance(record, Deletion)
                 counts.papers += not isinstance(record, Deletion)
                 yield record
@@ -380,8 +382,7 @@ def _describe_repairs(file: InputFile) -> str:
     if file.omitted:
         counts = ", ".join(count_noun(count, what) for what, count in sorted(file.omitted.items()))
         notes.append(f"not papers: {counts}")
-    if file.noticed:
-        notes += file.describe_notices()
+    notes += file.noticed.describe(most=5) if file.noticed else []
     if file.unread_sheets:
         notes.append(f"{count_noun(len(file.unread_sheets), 'other sheet')} not read")
     return ", ".join([*notes, *file.remarks])

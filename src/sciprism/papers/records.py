@@ -30,10 +30,10 @@ class _Record:
         return row
 
     @classmethod
-    def from_json(cls, row: Mapping[str, Any]) -> Self:
+    def from_json(cls, row: Mapping[str, Any], **others: Any) -> Self:
         """Build a record from the JSON of `to_json`; raises ValueError naming a wrong key.
 
-        Lists become tuples; unknown keys are ignored.
+        Lists become tuples; unknown keys are ignored. others: fields that the JSON does not hold.
         """
         values: dict[str, Any] = {}
         for name, kind, _ in _list_fields(cls):
@@ -54,7 +54,7 @@ class _Record:
             raise ValueError("no id")
         if cls is Label and not values.get("name"):
             raise ValueError("no name")
-        return cls(**values)
+        return cls(**values, **others)
 
 
 def content_fields(record: type[_Record]) -> Iterator[Field[Any]]:

@@ -29,7 +29,7 @@ def read_xml_records(
     stays constant. as_text: the text is decoded and cleaned as that of other formats, a little slower; control
     characters and wrong bytes are then no fault. A chosen encoding implies it.
     """
-    number, fault, builder = 0, "", TreeBuilder()
+    number, fault, most, builder = 0, "", limit("nesting"), TreeBuilder()
     document = builder.start("document", {})  # the root is put into it, and can be seen while it grows
     parser = XMLParser(target=builder)
     with _Stream(_TextStream(file) if as_text or file.chosen_encoding else file.binary()) as stream:
@@ -38,7 +38,7 @@ def read_xml_records(
             if stream.has_ended:
                 builder.start("end", {})  # what precedes it is complete
             for record in (*_take_records(document, tags, stream), document):
-                if _is_too_deep(record):
+                if _is_too_deep(record, most):
                     yield BadRecord(number + 1, None, describe_excess("nesting"))
                     return
                 if record is not document:
@@ -102,9 +102,8 @@ def _find_records(element: Element, tags: Collection[str] | None) -> Iterator[El
             left += reversed(left.pop())
 
 
-def _is_too_deep(element: Element) -> bool:
+def _is_too_deep(element: Element, most: int) -> bool:
     """Say whether more elements than the limit are inside each other."""
-    most = limit("nesting")
     if next(islice(element.iter(), most, None), None) is None:
         return False
     level = [element]
@@ -120,8 +119,8 @@ class _RefusedError(Exception):
 class _Stream:
     """The bytes or the text of a file for a parser, in large pieces; raises _RefusedError.
 
-    Entities can fill the memory or read other files. They are declared before the root element, so a parser of its own
-    reads that far first: the one that builds elements, which is in C, does not tell of declarations.
+    Entities can fill the memory or read other files. They are declared in the prolog, before the root element, so a
+    second expat parser reads the prolog first: ElementTree's parser, which is in C, reports no declarations.
     """
 
     def __init__(self, stream: BinaryIO | _TextStream) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from sciprism.papers.cleaning import decode_latex, normalize_arxiv
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
@@ -45,7 +44,7 @@ def _build_record(row: JsonObject) -> Paper | Deletion:
     versions = row.get("versions")
     first = get_path(versions[0], "created") if isinstance(versions, list) and versions else None
     categories = row.get("categories")
-    paper = Paper.from_json(
+    return Paper.from_json(
         {
             "id": number,
             "title": row.get("title"),
@@ -55,9 +54,9 @@ def _build_record(row: JsonObject) -> Paper | Deletion:
             "year": parse_year(first) or parse_year(row.get("update_date")),
             "fields": list_texts(categories.split() if isinstance(categories, str) else categories),
             "ids": {"arxiv": number, **({"doi": dois[0]} if dois else {})} if number else {},
-        }
+        },
+        notice=notice,
     )
-    return replace(paper, notice=notice)
 
 
 def _parse_authors(row: JsonObject) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sciprism.papers.bibliographic_fields import find_noted_ids, find_year, split_keywords, split_names
+from sciprism.papers.bibliographic_fields import RETRACTED, find_noted_ids, find_year, split_keywords, split_names
 from sciprism.papers.cleaning import clean_text, normalize_doi
 from sciprism.papers.json_rows import JsonLayout, JsonObject, find_text, first_text, get_first, get_path, list_texts
 from sciprism.papers.readers.registry import paper_readers, without
@@ -75,7 +75,7 @@ def _build_paper(row: JsonObject) -> Paper:
         issue=find_text(row, "issue"),
         pages=find_text(row, "page", "pages", "article-number", "number"),
         orcids={_parse_person(who): orcid for who in people if (orcid := find_text(who, "ORCID"))},
-        notice="retracted paper" if "retraction" in list_texts(row.get("updated-by"), "type") else "",
+        notice=RETRACTED if "retraction" in list_texts(row.get("updated-by"), "type") else "",
     )
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -48,7 +47,7 @@ def _build_paper(row: JsonObject) -> Paper:
     printed = row.get("biblio")
     words = list_texts(_as_list(row, "keywords"), "display_name", "keyword")
     headings = list_texts(_as_list(row, "mesh"), "descriptor_name")
-    paper = Paper.from_json(
+    return Paper.from_json(
         {
             "id": number,
             "title": get_first(row, "title", "display_name"),
@@ -66,9 +65,9 @@ def _build_paper(row: JsonObject) -> Paper:
             "volume": find_text(printed, "volume"),
             "issue": find_text(printed, "issue"),
             "pages": join_pages(find_text(printed, "first_page"), find_text(printed, "last_page")),
-        }
+        },
+        notice=find_retraction(str(row.get("is_retracted"))),
     )
-    return replace(paper, notice=find_retraction(str(row.get("is_retracted"))))
 
 
 def _build_abstract(index: Any) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from sciprism.errors import InputError
-from sciprism.papers.bibliographic_fields import find_noted_ids, find_year
+from sciprism.papers.bibliographic_fields import RETRACTED, find_noted_ids, find_year
 from sciprism.papers.cleaning import normalize_arxiv
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions, copy_file
 from sciprism.papers.readers.registry import paper_readers
@@ -120,7 +120,7 @@ def _read_items(database: sqlite3.Connection, file: InputFile) -> Iterator[Paper
             collections=[collections.names[place] for place in memberships if place in collections.names],
         )
         if paper.title or paper.abstract:
-            yield replace(paper, notice="retracted paper") if item in retracted else paper
+            yield replace(paper, notice=RETRACTED) if item in retracted else paper
         else:
             yield BadRecord(
                 number, None, f"the item {key} ({kind or 'of an unknown type'}) has no title and no abstract"

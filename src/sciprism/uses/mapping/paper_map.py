@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
+from sciprism.drop_report import count_noun
 from sciprism.errors import InputError
 from sciprism.papers.duplicates import DuplicateFinder
 from sciprism.papers.records import Paper
@@ -183,7 +184,7 @@ def draw_map(
         check_packages()
     rows, ids, texts = _list_papers(stored, progress)
     if len(rows) < MIN_PAPERS:
-        what = f"{len(rows)} papers" if len(rows) != 1 else "1 paper"
+        what = count_noun(len(rows), "paper")
         raise InputError(f"{stored.folder} has {what}, duplicates merged; a map needs {MIN_PAPERS} or more")
     papers = _Papers(stored, rows, ids, texts, MapOrigin(fingerprint=fingerprint, space=space, seed=seed))
     drawn = _draw_anew(papers, sample, progress) if former is None else _draw_again(papers, former, sample, progress)

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from rapidfuzz import fuzz
 
+from sciprism.drop_report import count_noun as count
 from sciprism.papers.bibliographic_fields import normalize
 from sciprism.papers.identity import GENERIC_TITLES, normalize_words
 from sciprism.papers.records import Paper
-from sciprism.uses.matching.feasibility import count, name_some
+from sciprism.uses.matching.feasibility import name_some
 from sciprism.uses.matching.persons import NUMBERED, NameIndex, find_addresses, fold_id, name_in_id, parse_person
 from sciprism.uses.matching.reviewers import Authorship, Reviewer, ReviewerIndex
 

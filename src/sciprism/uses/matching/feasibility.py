@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from sciprism.arrays import Integers, Rows
+from sciprism.drop_report import count_noun as count
 from sciprism.errors import InputError
 from sciprism.uses.matching.program import Mask, PairTable, Requirements
 
@@ -159,11 +160,6 @@ def name_some(names: Sequence[str]) -> str:
     shown = ", ".join(names[:MAX_NAMED])
     more = len(names) - MAX_NAMED
     return shown if more <= 0 else f"{shown} and {more:,} other{'s' if more > 1 else ''}"
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun, "1 review", "12 reviews"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def explain_loads(required: Requirements) -> None:
