@@ -3,7 +3,9 @@
 import ast
 import subprocess
 import sys
+import tokenize
 import tomllib
+from collections import Counter
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -45,10 +47,37 @@ GROUND = {
     "registry",
     "seeding",
 }
-FILE = 400
-LIMITS = {ast.ClassDef: 200, ast.FunctionDef: 40, ast.AsyncFunctionDef: 40}
-PUBLIC_CLASSES = {"Collection": 300, "Encoder": 300, "Model": 300}
-"""Lines of classes that programs use, whose methods have examples."""
+FILE, FUNCTION = 800, 80  # lines
+CODE_LINES = {
+    "uses": 8_822,
+    "papers": 7_014,
+    "evaluation": 6_052,
+    "prepare": 5_233,
+    "encoders": 5_077,
+    "cli": 4_579,
+    "datasets": 4_337,
+    "training": 3_442,
+    "store": 2_950,
+    "service": 2_530,
+    "index": 1_402,
+    "databases": 1_390,
+    "text": 1_205,
+    "reproduce": 1_087,
+    "probes": 859,
+    "top modules": 786,
+    "metrics": 357,
+    "objectives": 186,
+}
+"""Package -> how many code lines it may have. The numbers only fall: whoever removes lines lowers them."""
+NO_CODE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENCODING,
+    tokenize.ENDMARKER,
+}
 
 
 def module_name(path: Path) -> str:
@@ -147,17 +176,40 @@ def test_the_walk_sees_lazy_imports(tmp_path):
     assert imported(source) == {"sciprism.cli.main", "sciprism.store"}
 
 
-def test_sizes():
+def count_code_lines(path: Path) -> int:
+    """Return the lines that hold a token which is neither a comment nor part of a docstring."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    prose: set[int] = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
+            prose.update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    lines: set[int] = set()
+    with path.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            if token.type not in NO_CODE and token.start[0] not in prose:
+                lines.update(range(token.start[0], token.end[0] + 1))
+    return len(lines - prose)
+
+
+def test_code_lines_of_each_package_do_not_grow():
+    counts = Counter()
+    for module, path in MODULES.items():
+        package = package_of(module)
+        counts[package if (PACKAGE / package).is_dir() else "top modules"] += count_code_lines(path)
+    assert not {name: lines for name, lines in counts.items() if lines > CODE_LINES.get(name, 0)}
+
+
+def test_files_and_functions_are_not_too_long():
     long = []
     for path in SOURCES:
         text = path.read_text(encoding="utf-8")
         if len(text.splitlines()) > FILE:
             long.append(f"{path.name}: {len(text.splitlines())} lines")
         for node in ast.walk(ast.parse(text)):
-            limit = PUBLIC_CLASSES.get(getattr(node, "name", ""), LIMITS.get(type(node), sys.maxsize))
-            lines = getattr(node, "end_lineno", 0) - getattr(node, "lineno", 0) + 1
-            if lines > limit:
-                long.append(f"{path.name}: {node.name} has {lines} lines, limit {limit}")
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = node.end_lineno - node.lineno + 1
+                if lines > FUNCTION:
+                    long.append(f"{path.name}: {node.name} has {lines} lines")
     assert not long
 
 
