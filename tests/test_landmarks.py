@@ -1,10 +1,9 @@
-"""The example collection: valid records, and three exports with the same content as its JSONL file."""
+"""The example collection: valid records, and BibTeX with the same content as its JSONL file."""
 
 from __future__ import annotations
 
 import json
 import re
-import runpy
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,6 @@ import pytest
 from sciprism.papers import Paper, read_papers
 
 LANDMARKS = Path(__file__).parents[1] / "examples" / "landmarks"
-EXPORTS = ("landmarks.bib", "landmarks.ris", "landmarks.csl.json")
 FIELDS = (
     "physics",
     "astronomy and space",
@@ -119,22 +117,12 @@ def test_reader_yields_what_the_file_says(papers: list[Paper]) -> None:
     assert [{"ids": {}, **paper.to_json()} for paper in read_landmarks("landmarks.jsonl")] == expected
 
 
-@pytest.mark.parametrize("name", EXPORTS)
-def test_export_agrees_record_by_record(name: str) -> None:
-    expected, exported = read_landmarks("landmarks.jsonl"), read_landmarks(name)
+def test_the_bibtex_file_agrees_record_by_record() -> None:
+    expected, exported = read_landmarks("landmarks.jsonl"), read_landmarks("landmarks.bib")
     assert [paper.id for paper in exported] == [paper.id for paper in expected]
     for one, other in zip(expected, exported, strict=True):
-        # These formats know no fields and citations.
+        # BibTeX has no place for fields and citations.
         assert other == replace(one, fields=(), references=())
-
-
-@pytest.mark.parametrize("name", EXPORTS)
-def test_export_is_what_the_script_writes(name: str, tmp_path: Path) -> None:
-    script = LANDMARKS / "export.py"
-    (tmp_path / script.name).write_bytes(script.read_bytes())
-    (tmp_path / "landmarks.jsonl").write_bytes((LANDMARKS / "landmarks.jsonl").read_bytes())
-    runpy.run_path(str(tmp_path / script.name), run_name="__main__")
-    assert (tmp_path / name).read_bytes() == (LANDMARKS / name).read_bytes()
 
 
 def test_bibtex_spells_latin_letters_in_latex() -> None:

@@ -108,12 +108,12 @@ def test_an_answer_does_not_wait_for_the_clients_acknowledgement(tmp_path):
 
 @pytest.mark.slow
 def test_a_kill_at_any_moment_leaves_the_workspace_intact(tmp_path):
-    content = (ROOT / "examples" / "landmarks" / "landmarks.ris").read_bytes()
+    content = (ROOT / "examples" / "landmarks" / "landmarks.bib").read_bytes()
     uploaded = set()
     for seconds in (0.0, 0.3, 1.0):
         with serve("--demo", "--workspace", tmp_path / "work", log=tmp_path / "log") as (address, process):
             url = f"{address}/workspace/collections"
-            post = urllib.request.Request(f"{url}?filename=a.ris", content, method="POST")
+            post = urllib.request.Request(f"{url}?filename=a.bib", content, method="POST")
             uploaded.add(read_json(post)["id"])
             time.sleep(seconds)
             process.send_signal(signal.SIGKILL)
