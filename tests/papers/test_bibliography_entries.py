@@ -14,6 +14,7 @@ from sciprism.papers.records import Paper
         (Paper(id="doi:10.1000/X"), "10.1000/x", "https://doi.org/10.1000/x"),
         (Paper(id="a", ids={"pmid": "12", "url": "http://here"}), "", "https://pubmed.ncbi.nlm.nih.gov/12/"),
         (Paper(id="a", ids={"url": "http://here"}), "", "http://here"),
+        (Paper(id="a", ids={"url": "data:text/html,x"}), "", ""),
         (Paper(id="smith2020"), "", ""),
     ],
 )

@@ -16,7 +16,7 @@ from pyarrow import parquet
 from build_servers import FileServer, serve_buckets, serve_files, use_environment
 from sciprism.errors import InputError
 from sciprism.papers import ReadReport, read_papers
-from sciprism.papers.input_file import ReadOptions
+from sciprism.papers.input_file import ReadOptions, SealedFile
 
 PUBMED = (Path(__file__).parent / "samples" / "pubmed_xml.xml").read_bytes()
 ORIGIN = "s3://openalex/data/works"
@@ -68,7 +68,7 @@ def write(folder: Path, files: Contents) -> Path:
     return folder
 
 
-def read(*paths: Path | str, **options: Any) -> list[str]:
+def read(*paths: Path | str | SealedFile, **options: Any) -> list[str]:
     return [paper.id for paper in read_papers(paths, **options)]
 
 
@@ -118,6 +118,27 @@ def test_json_of_papers_is_no_manifest(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text('{"entries": [{"url": "https://x/y", "title": "T"}]}')
     with pytest.raises(InputError, match="not in a known format"):
         read(tmp_path / "b.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("x.json", b'{"entries": [{"url": "%s"}]}', "names other files"),
+        ("x.json", b'{"entries": [{"url": "other.jsonl"}]}', "names other files"),
+        ("x.json", b'{"entries": [{"url": "https://127.0.0.1:9/a.jsonl"}]}', "names other files"),
+        ("manifest.txt", b'{"files": ["s3://a/b.gz", "gs://a/b.gz"]}', "names other files"),
+        ("x.json", b'{"start_release": "a", "diffs": [{"update_files": ["other.jsonl"]}]}', "names other files"),
+        ("x.json", b"\x1f\x8b\x08", "compressed or a database"),
+        ("x.jsonl", b"SQLite format 3\x00", "compressed or a database"),
+    ],
+)
+def test_a_sealed_file_leads_to_no_other(tmp_path: Path, name: str, content: bytes, words: str) -> None:
+    other = tmp_path / "other.jsonl"
+    other.write_text('{"id": "a", "title": "Secret"}')
+    (tmp_path / name).write_bytes(content.replace(b"%s", str(other).encode()))
+    with pytest.raises(InputError, match=f"{name}.* {words}"):
+        read(SealedFile(tmp_path / name))
+    assert read(SealedFile(other)) == ["a"]
 
 
 def test_in_buckets_at_its_place_and_in_another(files: Contents) -> None:

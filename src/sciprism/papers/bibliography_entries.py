@@ -25,6 +25,7 @@ _TEX = str.maketrans(
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 )
 _IN_ADDRESSES = "/:()!$&'*+,=@~"  # of a DOI, which may have < and # too; rispy splits addresses at semicolons
+_WEB = re.compile(r"(?:https?|ftp)://|www\.", re.IGNORECASE)  # others, such as data:, are pages of the paper's own
 _RANGE = re.compile(r"[^\s,;-]+-[^\s,;-]+")
 _NO_KEY = re.compile(r"[^A-Za-z0-9_:./+-]+")
 
@@ -39,14 +40,15 @@ def find_doi(paper: Paper) -> str:
 
 
 def find_url(paper: Paper) -> str:
-    """Return the address of a paper: by its DOI, else another system's id, else the one that was read.
+    """Return the web address of a paper: by its DOI, else another system's id, else the one that was read.
 
     >>> find_url(Paper(id="a", ids={"arxiv": "1706.03762"}))
     'https://arxiv.org/abs/1706.03762'
     """
     ids = {**paper.ids, "doi": find_doi(paper)}
     known = (url.format(quote(ids[system], _IN_ADDRESSES)) for system, url in RESOLVERS.items() if ids.get(system))
-    return next(known, ids.get("url", ""))
+    url = ids.get("url", "")
+    return next(known, url if _WEB.match(url) else "")
 
 
 def format_bibtex(papers: Iterable[tuple[Paper, str]]) -> Iterator[str]:

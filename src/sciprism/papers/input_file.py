@@ -6,6 +6,7 @@ import codecs
 import gzip
 import hashlib
 import io
+import os
 import re
 import shutil
 import sys
@@ -16,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal, NoReturn
 from urllib.parse import unquote
 
 from sciprism.drop_report import DropReport
@@ -35,8 +36,50 @@ from sciprism.papers.encodings import (
 )
 from sciprism.papers.remote.objects import RemoteObject
 
-FilePath = Path | RemoteObject
 
+@dataclass(frozen=True, slots=True)
+class SealedFile:
+    """A file that somebody else sent: its name and its bytes, and no way to any other file or address.
+
+    What it names, or lies next to it, is not opened, and nothing in it is unpacked but a workbook.
+    """
+
+    _path: Path
+
+    def __str__(self) -> str:
+        return str(self._path)
+
+    @property
+    def name(self) -> str:
+        """Return the name, without folders."""
+        return self._path.name
+
+    def is_file(self) -> bool:
+        """Return True."""
+        return True
+
+    def open(self, mode: Literal["rb"] = "rb", buffering: int = -1) -> Any:
+        """Open the bytes."""
+        return self._path.open(mode, buffering)
+
+    def stat(self) -> os.stat_result:
+        """Return size and times."""
+        return self._path.stat()
+
+    def check(self, start: bytes) -> None:
+        """Raise InputError for a file that would have to be unpacked, or is a database. start: its first bytes."""
+        if start.startswith(PACKED):
+            raise InputError(f"{self} is compressed or a database; send a text file or a workbook")
+
+    def refuse_reference(self) -> NoReturn:
+        """Raise InputError for a file that stands for others."""
+        raise InputError(f"{self} names other files; only what was sent is read: send the files themselves")
+
+
+FilePath = Path | RemoteObject | SealedFile
+
+PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"SQLite format 3", b"PAR1")
+"""First bytes of files that may grow when they are read, or that are databases."""
 HEAD_BYTES = 1 << 16  # bytes of a file that readers see before one is chosen
 _COPY_ATTEMPTS = 3
 _RATIO_BYTES = 1 << 24  # bytes of which the ratio of unpacked to packed ones is limited
@@ -205,6 +248,8 @@ class InputFile:
                 raise InputError(f"{self.path}: cannot be opened: {error.strerror}") from error
             packed = _CheckedStream(str(self.path), file, md5=self.md5)
         plain = io.BufferedReader(packed, HEAD_BYTES)
+        if isinstance(self.path, SealedFile):
+            self.path.check(plain.peek(HEAD)[:HEAD])
         if plain.peek(2)[:2] != b"\x1f\x8b":
             return plain
         unpacked = _CheckedStream(str(self.path), gzip.GzipFile(fileobj=plain), below=plain, packed=packed)

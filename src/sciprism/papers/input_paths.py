@@ -8,12 +8,12 @@ from pathlib import Path
 
 from sciprism.checksums import hash_bytes
 from sciprism.errors import InputError
-from sciprism.papers.input_file import FilePath, InputFile
+from sciprism.papers.input_file import FilePath, InputFile, SealedFile
 from sciprism.papers.remote.object_file import WEB, MissingObjectError, is_address, parse_address, show_address
 from sciprism.papers.remote.objects import RemoteFolder, RemoteObject, find_remote
 from sciprism.papers.snapshots import expand_manifest
 
-Paths = Iterable[str | Path] | str | Path
+Paths = Iterable[str | Path | SealedFile] | str | Path
 InputPath = tuple[FilePath | RemoteFolder, str]  # a file or folder that exists, and the part that is read of a file
 _PATTERN = re.compile(r"[*?[]")
 
@@ -22,6 +22,9 @@ def find_paths(paths: Paths) -> list[InputPath]:
     """Return the files and folders of paths, patterns and addresses. Raises InputError where there is none."""
     existing: list[InputPath] = []
     for named in [paths] if isinstance(paths, str | Path) else paths:
+        if isinstance(named, SealedFile):
+            existing.append((named, ""))
+            continue
         if is_address(named):
             existing += _find_address(str(named))
             continue

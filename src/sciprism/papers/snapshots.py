@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from sciprism.errors import DamagedFileError, InputError
-from sciprism.papers.input_file import FilePath, InputFile
+from sciprism.papers.input_file import FilePath, InputFile, SealedFile
 from sciprism.papers.remote.object_file import (
     WEB,
     MissingObjectError,
@@ -65,6 +65,8 @@ def expand_manifest(file: InputFile) -> list[tuple[FilePath, str, int | None]]:
     listed = _read_manifest(file)
     if not listed:
         return []
+    if isinstance(file.path, SealedFile):
+        file.path.refuse_reference()
     paths = _find_in_folder(file.path, listed) or _find_files(
         {entry.url: parse_address(entry.url) for entry in listed if is_address(entry.url)}
     )
@@ -112,7 +114,7 @@ def _read_entry(path: FilePath, entry: dict[str, Any]) -> ListedFile:
     return ListedFile(entry["url"], *numbers)
 
 
-def _find_in_folder(manifest: FilePath, listed: Sequence[ListedFile]) -> dict[str, FilePath]:
+def _find_in_folder(manifest: Path | RemoteObject, listed: Sequence[ListedFile]) -> dict[str, FilePath]:
     """Return url -> the file of that path in the manifest's folder, of all that are there; empty where none is.
 
     How much of a path counts is the same for all: the most with which one of the first files is found.
@@ -207,6 +209,8 @@ def _resolve(file: InputFile) -> FilePath:
 
 
 def _read_diff(file: InputFile) -> list[InputFile]:
+    if isinstance(file.path, SealedFile):
+        file.path.refuse_reference()
     if not isinstance(file.path, Path):
         raise InputError(f"{file.path} is a difference of releases; copy it and the files that it names to a folder")
     try:
@@ -252,7 +256,7 @@ def _find_named(diff: Path, name: str) -> Path:
 
 def find_md5(path: FilePath) -> str:
     """Return the MD5 that the file next to a PubMed file states, "" where there is none."""
-    if not path.name.endswith(MD5_SUFFIX) or not path.is_file():
+    if isinstance(path, SealedFile) or not path.name.endswith(MD5_SUFFIX) or not path.is_file():
         return ""
     name = f"{path.name}.md5"
     checksum = path.find_neighbour(name) if isinstance(path, RemoteObject) else path.with_name(name)

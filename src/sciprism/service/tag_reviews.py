@@ -20,6 +20,7 @@ from sciprism.arrays import Rows
 from sciprism.errors import InputError
 from sciprism.files import write_json
 from sciprism.papers import ReadReport, read_labels
+from sciprism.papers.input_file import SealedFile
 from sciprism.papers.records import Paper
 from sciprism.service.collections import UnknownNameError
 from sciprism.service.library_pages import Library
@@ -76,7 +77,7 @@ def _suggest(item: WorkspaceItem, *, state: ServiceState) -> None:
     stored = state.find_collection(review["owner"], body.collection).open()
     vectors = TagVectors(state.share_model(stored.manifest.encoder.fingerprint, patient=True))
     rows = _choose_rows(stored, body)
-    files, report = [*item.folder.glob(f"{VOCABULARY}.*")], ReadReport()
+    files, report = [*map(SealedFile, item.folder.glob(f"{VOCABULARY}.*"))], ReadReport()
     if files:
         vocabulary = Vocabulary(read_labels(files, skip_bad=True, report=report))
         progress.begin("encoding", "labels", len(vocabulary))

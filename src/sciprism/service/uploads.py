@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -16,6 +17,7 @@ from sciprism.errors import InputError
 from sciprism.files import write_json
 from sciprism.index import lexical
 from sciprism.papers import ReadReport, read_papers
+from sciprism.papers.input_file import SealedFile
 from sciprism.service.collections import ServedCollection, UnknownNameError
 from sciprism.service.responses import Refusal, json_response
 from sciprism.service.workspace import FAILURE, Background, Workspace, WorkspaceItem, read_document
@@ -28,8 +30,6 @@ router = APIRouter(prefix="/workspace/collections", tags=["workspace"])
 KIND = "upload"
 MAX_PAPERS = 100_000
 SUFFIXES = (".bib", ".ris", ".nbib", ".enw", ".csv", ".tsv", ".xlsx", ".ods", ".json", ".jsonl", ".xml", ".txt")
-PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"SQLite format 3", b"PAR1")
-"""First bytes of files that may grow when they are read, or that are databases."""
 COLLECTION, REPORT, REVIEW = "collection", "report.json", "review.json"
 WAITING: dict[str, Any] = {"state": "waiting", "papers": 0, "done": 0}
 OPEN = 64  # uploads that are held open
@@ -73,7 +73,7 @@ class Uploads(Background):
         progress["state"] = "embedding"
         source = next(item.folder.glob("papers.*"))
         read = ReadReport()
-        papers = list(islice(read_papers(source, skip_bad=True, report=read), MAX_PAPERS + 1))
+        papers = list(islice(read_papers([SealedFile(source)], skip_bad=True, report=read), MAX_PAPERS + 1))
         if not papers:
             raise InputError("the file holds no paper" + "".join(f"; {record}" for record in read.skipped[:1]))
         if len(papers) > MAX_PAPERS:
@@ -141,8 +141,7 @@ async def upload(
     content = await request.body()
     if not content.strip():
         raise InputError("the file is empty; send it as the body of the request")
-    if content.startswith(PACKED):
-        raise InputError("the file is compressed or a database; send a text file or a workbook")
+    SealedFile(Path(filename)).check(content)
     create = uploads.workspace.create
     item = await request.app.state.service.run(create, owner, KIND, name or filename, {f"papers{suffix}": content})
     uploads.embed(item)
