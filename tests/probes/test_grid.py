@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sciprism.errors import InputError, MissingExtraError
+from sciprism.errors import InputError
 from sciprism.probes import ProbeSettings, grid_search
 from sciprism.probes.features import plain_folds, stratified_folds
 
@@ -158,14 +157,6 @@ def test_the_reference_path_has_the_same_face(loss) -> None:
     assert found[0].best == found[1].best and np.isnan(found[1].gap)
     ours, theirs = (each.probe.decide(features) for each in found)
     np.testing.assert_allclose(ours, theirs, atol=0.05)
-
-
-def test_without_scikit_learn_the_reference_names_the_extra(monkeypatch) -> None:
-    for name in ("sklearn", "sklearn.model_selection", "sklearn.svm"):
-        monkeypatch.setitem(sys.modules, name, None)
-    features, labels = papers(30, 2)
-    with pytest.raises(MissingExtraError, match='needs the "bench" extra'):
-        grid_search(features, labels, ProbeSettings(solver="sklearn"))
 
 
 def test_wrong_input_is_told() -> None:

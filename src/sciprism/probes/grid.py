@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from sciprism.arrays import Doubles, Floats, Integers, inner_products
-from sciprism.errors import InputError, import_extra
+from sciprism.errors import InputError
 from sciprism.parallel import map_threads
 from sciprism.probes.features import (
     Probe,
@@ -251,9 +251,9 @@ def _search_with_sklearn(
 
 
 def _build_sklearn_search(settings: ProbeSettings) -> Any:
-    with import_extra("bench", 'the probe solver "sklearn"'):
-        from sklearn.model_selection import GridSearchCV
-        from sklearn.svm import LinearSVC, LinearSVR
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.svm import LinearSVC, LinearSVR
+
     margins = LOSSES[settings.loss].margins
     model = LinearSVC() if margins else LinearSVR(epsilon=0.0)
     options = {"fit_intercept": settings.intercept, "max_iter": settings.iterations, "random_state": settings.seed}

@@ -93,7 +93,6 @@ def test_what_is_wrong_is_told(home, tmp_path):
 
 @pytest.mark.data
 def test_the_open_mentions():
-    pytest.importorskip("scipy")
     from sciprism.metrics.predictions import b_cubed, b_cubed_f1
     from sciprism.uses.disambiguation.clustering import cluster_by_name, group_by_block
 

@@ -11,7 +11,6 @@ from sciprism.evaluation.task import EvaluationContext
 from sciprism.papers.records import Paper, Signature
 
 pytest.importorskip("lightgbm")
-pytest.importorskip("scipy")
 VIEW = EvaluationContext(format="proximity")
 
 

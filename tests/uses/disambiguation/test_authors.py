@@ -13,7 +13,6 @@ from sciprism.uses.disambiguation import authors
 from sciprism.uses.disambiguation.authors import KnownAuthor, disambiguate
 from sciprism.uses.disambiguation.pair_model import PairModel, store_trees
 
-pytest.importorskip("scipy")
 BIB = """
 @article{{a1, title={{Grasping with soft hands}}, author={{Lee, Ann and Kim, Bo}}, journal={{Robots}}, year=2001}}
 @article{{a2, title={{Soft hands that grasp}}, author={{Lee, Ann and Kim, Bo}}, journal={{Robots}}, year=2002}}

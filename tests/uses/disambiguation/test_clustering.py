@@ -19,7 +19,6 @@ from sciprism.uses.disambiguation.clustering import (
     train_same_author,
 )
 
-pytest.importorskip("scipy")
 PLACES = np.array([0.0, 0.1, 0.5, 0.55, 0.9])
 BLOCKS = {"a": np.array([0, 1, 2, 3]), "b": np.array([4])}
 

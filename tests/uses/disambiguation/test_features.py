@@ -74,7 +74,6 @@ MENTIONS = [
 
 @pytest.fixture(scope="module")
 def rows():
-    pytest.importorskip("scipy")
     table = PairFeatures(PAPERS, MENTIONS).table(np.array([0, 0]), np.array([1, 2]))
     return [dict(zip(NAMES, row.tolist(), strict=True)) for row in table]
 

@@ -110,8 +110,7 @@ def disambiguate(
     """Group the signatures of papers into authors, each block apart: first initial and surname.
 
     known: ids given before, which stay, and ORCIDs, which papers may have too. Signatures of one id are one author;
-    those of two ids are not, nor are two of one paper. model: of pairs; default: the one that ships. Raises
-    MissingExtraError without scipy.
+    those of two ids are not, nor are two of one paper. model: of pairs; default: the one that ships.
     """
     read, result = [replace(paper, abstract="", references=()) for paper in papers], Disambiguation()
     listed = list({paper.id: paper for paper in reversed(read)}.values())[::-1]

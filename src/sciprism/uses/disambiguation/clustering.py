@@ -257,8 +257,8 @@ def build_dendrograms(
 
     features: returns the features of pairs of rows; called once for all models, on large batches of pairs.
     """
-    with import_extra("bench", "author disambiguation"):
-        from scipy.cluster.hierarchy import linkage
+    from scipy.cluster.hierarchy import linkage
+
     rows = tuple(blocks.values())
     linkages: list[list[Doubles]] = [[] for _ in models]
     for batch in _batches(rows):

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import Jaro, LCSseq, Levenshtein, Prefix
 
 from sciprism.arrays import Floats, Rows
-from sciprism.errors import import_extra
 from sciprism.papers.bibliographic_fields import Name, normalize, parse_name
 from sciprism.papers.languages import guess_language
 from sciprism.papers.records import Paper, Signature
@@ -289,8 +288,8 @@ class BagMatrix:
     """Multisets of words, n-grams or ids, each a row of counts in a sparse matrix."""
 
     def __init__(self, bags: Iterable[Iterable[str]]) -> None:
-        with import_extra("authors", "author disambiguation"):
-            from scipy.sparse import csr_matrix
+        from scipy.sparse import csr_matrix
+
         numbers: defaultdict[str, int] = defaultdict()
         numbers.default_factory = numbers.__len__
         columns: list[int] = []
