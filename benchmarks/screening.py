@@ -79,19 +79,7 @@ def measure_order(order: Any, labels: np.ndarray) -> dict[str, float]:
 
 def rank_reviews(data: Path, vectors: Path, starts: int) -> dict[str, dict[str, list[dict[str, float]]]]:
     """Return of each system the measures of each review's starts."""
-    from sciprism.arrays import normalize_rows
     from sciprism.uses.screening.ranking import RecordRanker, replay
-
-    class VectorRanker(RecordRanker):
-        """Ranks by centred vectors, or by their similarities and those of words together."""
-
-        def __init__(self, texts: list[str], vectors: np.ndarray, share: float) -> None:
-            super().__init__(texts)
-            self.vectors, self.share = normalize_rows(vectors - vectors.mean(axis=0)), share
-
-        def compare(self, rows: np.ndarray) -> np.ndarray:
-            near = self.share * (self.vectors[rows] @ self.vectors.T)
-            return near if self.share == 1 else (1 - self.share) * super().compare(rows) + near
 
     measured: dict[str, dict[str, list[dict[str, float]]]] = defaultdict(dict)
     for name, records in read_reviews(data).items():
@@ -100,7 +88,7 @@ def rank_reviews(data: Path, vectors: Path, starts: int) -> dict[str, dict[str, 
         matrix = np.load(vectors / f"{name}.npy")
         rankers = {"sciprism": (RecordRanker(texts, matrix), starts), "words alone": (RecordRanker(texts), starts)}
         shares = {"vectors alone": 1.0, "words and vectors, 1 : 1": 0.5}
-        rankers |= {system: (VectorRanker(texts, matrix, share), 3) for system, share in shares.items()}
+        rankers |= {system: (RecordRanker(texts, matrix, share), 3) for system, share in shares.items()}
         for system, (ranker, count) in rankers.items():
             orders = (replay(ranker.score, labels, seed) for seed in range(count))
             measured[system][name] = [measure_order(order, labels) for order in orders]
@@ -192,7 +180,7 @@ def main() -> None:
         "seconds at 10,000 records": time_training(10_000),
     }
     peer = "ASReview 3.0.8, scikit-learn of its own environment"
-    write_result(options.output, provenance(["numpy", "torch"], seeds=options.starts, peer=peer) | result)
+    write_result(options.output, provenance(["numpy", "scikit-learn"], seeds=options.starts, peer=peer) | result)
 
 
 if __name__ == "__main__":

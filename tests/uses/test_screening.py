@@ -20,7 +20,6 @@ from sciprism.uses.screening.decisions import Decision, append_decision, read_de
 from sciprism.uses.screening.ranking import (
     RecordRanker,
     find_stop,
-    fit_svm,
     measure_agreement,
     measure_work,
     recall_p_value,
@@ -193,34 +192,34 @@ def test_what_cannot_be_ranked_by_decisions():
         session.decide("gone", "include")
 
 
-def test_the_svm_solves_its_objective():
+def test_the_svm_solves_its_objective_on_words_and_vectors():
     generator = np.random.default_rng(0)
-    rows = generator.normal(size=(30, 4)).astype(np.float32)
-    targets = np.where(rows[:, 0] + 0.5 * generator.normal(size=30) > 0, 1, -1).astype(np.float32)
-    costs = np.full(30, 0.3, np.float32)
-    vector = fit_svm(rows @ rows.T, targets, costs) @ rows
-    slack = np.maximum(0, 1 - targets * (rows @ vector))
-    gradient = vector - 2 * (costs * slack * targets) @ rows
-    assert np.abs(gradient).max() < 1e-4
-    similar = RecordRanker(["red fox runs", "red fox sleeps", "blue sea"]).compare(np.array([0, 2]))
-    assert similar[0, 0] == pytest.approx(1) and similar[0, 1] > 0 and similar[0, 2] == similar[1, 1] == 0
+    ranker = RecordRanker(["word"] * 30, generator.normal(size=(30, 4)), share=1.0)
+    included, excluded = np.arange(10), np.arange(10, 30)
+    rows, targets = ranker.features.toarray()[:, 1:], np.repeat([1, -1], [10, 20])
+    scores = ranker.score(included, excluded)
+    costs = 0.11 * 30 / (10 + 10 / 10) * np.repeat([1, 10 / (10 * 20)], [10, 20])
+    slack = 2 * costs * np.maximum(0, 1 - targets * scores) * targets  # the weights of the examples, at the optimum
+    assert np.abs(rows @ (rows.T @ slack) + slack.sum() - scores).max() < 1e-3
 
 
 def test_vectors_count_a_twentieth():
-    texts, rows = ["red fox runs", "red fox sleeps", "blue sea"], np.array([0, 2])
+    texts = ["red fox runs", "red fox sleeps", "blue sea"]
     vectors = np.array([[3, 0], [0, 3], [3, 3]], np.float32)  # without their mean: (1, -2), (-2, 1), (1, 1)
-    cosines = np.array([[1, -0.8, -(10**-0.5)], [-(10**-0.5), -(10**-0.5), 1]])
-    fused = 0.95 * RecordRanker(texts).compare(rows) + 0.05 * cosines
-    assert np.abs(RecordRanker(texts, vectors).compare(rows) - fused).max() < 1e-6
+    cosines = np.array([[1, -0.8, -(10**-0.5)], [-0.8, 1, -(10**-0.5)], [-(10**-0.5), -(10**-0.5), 1]])
+    words, fused = (RecordRanker(texts, *more).features.toarray() for more in ((), (vectors,)))
+    assert np.abs(fused @ fused.T - (0.95 * words @ words.T + 0.05 * cosines)).max() < 1e-6
+    assert (words @ words.T).round(5)[0].tolist() == [1, pytest.approx(0.44, abs=0.15), 0]
+    assert RecordRanker(["one", "two", "three", "four"]).score(np.array([0]), np.array([1])).shape == (4,)
 
 
 def test_features_for_asreview_are_words_and_vectors():
-    pd, sklearn = pytest.importorskip("pandas"), pytest.importorskip("sklearn")
+    pd = pytest.importorskip("pandas")
     titles = ["Massage of the knee", "Massage of the jaw", "Sediment in rivers"]
     records = pd.DataFrame({"title": titles, "abstract": ["for pain", None, "near a city"]})
     features = WordsAndVectors().fit_transform(records).toarray()
     cosines = [part @ part.T for part in (features[:, :-384], features[:, -384:])]
-    assert sklearn and [np.diag(part).round(5).tolist() for part in cosines] == [[0.95] * 3, [0.05] * 3]
+    assert [np.diag(part).round(5).tolist() for part in cosines] == [[0.95] * 3, [0.05] * 3]
     assert cosines[0][0, 1] > cosines[0][0, 2] == 0 and cosines[1][0, 1] > cosines[1][0, 2]
     assert type(WordsAndVectors(**WordsAndVectors(share=0.5).get_params())) is WordsAndVectors
 

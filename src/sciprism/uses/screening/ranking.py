@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
-from math import exp, floor, lgamma
 from typing import Any
 
 import numpy as np
@@ -13,74 +11,51 @@ from numpy.typing import ArrayLike
 from sciprism.arrays import Floats, Rows, normalize_rows
 from sciprism.errors import InputError
 from sciprism.index.lexical import split_words
-from sciprism.uses.tagging.paper_space import Terms
 
 COST = 0.11  # C of the squared hinge loss
 BALANCE = 10.0  # weight of all included records together, relative to all excluded ones
 MAX_TRAINING = 2000  # excluded records that are learned from, the latest; bounds the time of a training
-MAX_STEPS = 20
 VECTOR_SHARE = 0.05  # of the vectors in the similarity of two records, beside their words
-BLOCK = 16  # records whose similarities are computed at once
+MAX_WORDS = 100_000
 
 
 class RecordRanker:
     """Scores all records by those that were included and excluded.
 
-    texts: of all n records. vectors: (n, d), whose cosines, with their mean taken off, count a twentieth; else words
-    alone.
+    texts: of all n records. vectors: (n, d), whose cosines, with their mean taken off, count as `share` says; else
+    words alone.
     """
 
-    def __init__(self, texts: Sequence[str], vectors: Floats | None = None) -> None:
-        words = [*map(split_words, texts)]
-        self._words = Terms.learn(words, max_share=1).weigh(words)
-        self._vectors = None if vectors is None else normalize_rows(vectors - vectors.mean(axis=0))
-        self._rows: dict[int, Floats] = {}
+    def __init__(self, texts: Sequence[str], vectors: Floats | None = None, share: float = VECTOR_SHARE) -> None:
+        from scipy.sparse import csr_matrix, hstack
+        from sklearn.feature_extraction.text import TfidfVectorizer
 
-    def compare(self, rows: Rows) -> Floats:
-        """Return the similarities of some records with all, (m, n)."""
-        missing = [row for row in rows.tolist() if row not in self._rows]
-        for first in range(0, len(missing), BLOCK):
-            block = missing[first : first + BLOCK]
-            similarities = self._words.multiply(self._words.to_columns(block)).T.numpy()
-            if self._vectors is not None:
-                cosines = self._vectors[block] @ self._vectors.T
-                similarities = (1 - VECTOR_SHARE) * similarities + VECTOR_SHARE * cosines
-            self._rows |= dict(zip(block, similarities, strict=True))
-        return np.stack([self._rows[row] for row in rows.tolist()])
+        least = 2 if len(texts) >= 4 else 1
+        words = TfidfVectorizer(analyzer=split_words, sublinear_tf=True, min_df=least, max_features=MAX_WORDS)
+        try:
+            self.features = words.fit_transform(texts)
+        except ValueError:  # no word is in two records
+            self.features = csr_matrix((len(texts), 1))
+        if vectors is not None:
+            unit = csr_matrix(normalize_rows(vectors - vectors.mean(axis=0)))
+            self.features = csr_matrix(hstack([(1 - share) ** 0.5 * self.features, share**0.5 * unit]))
 
     def score(self, included: Rows, excluded: Rows) -> Floats:
         """Return a score of each record (n,), the higher the likelier to be included.
 
         Without excluded records the score is the mean similarity with the included ones, of which there must be some.
         """
+        from sklearn.svm import LinearSVC
+
         if not len(excluded):
-            return np.asarray(self.compare(included).mean(axis=0), np.float32)
+            return np.asarray(self.features @ self.features[included].mean(axis=0).T, np.float32)[:, 0]
         excluded = excluded[-MAX_TRAINING:]
+        counts = [len(included), len(excluded)]
+        weights = np.repeat([1.0, len(included) / (BALANCE * len(excluded))], counts)
+        svm = LinearSVC(C=COST, dual=False)
         rows = np.concatenate([included, excluded])
-        targets = np.repeat(np.array([1, -1], np.float32), [len(included), len(excluded)])
-        weights = np.repeat([1.0, len(included) / (BALANCE * len(excluded))], [len(included), len(excluded)])
-        costs = COST * weights * len(rows) / weights.sum()
-        similarities = self.compare(rows) + 1  # the 1 stands for an intercept
-        scores: Floats = fit_svm(similarities[:, rows], targets, costs.astype(np.float32)) @ similarities
-        return scores
-
-
-def fit_svm(kernel: Floats, targets: Floats, costs: Floats) -> Floats:
-    """Return the weight of each example (m,) in a linear SVM of squared hinge loss (Chapelle 2007, Newton's method).
-
-    kernel: (m, m). targets: 1 or -1. costs: C of each. The score of a record is the sum of its similarities to the
-    examples, so weighted.
-    """
-    active, weights = np.ones(len(targets), bool), np.zeros(len(targets), np.float32)
-    for _ in range(MAX_STEPS):
-        matrix = kernel[np.ix_(active, active)] + np.diag(1 / (2 * costs[active]))
-        weights[:] = 0
-        weights[active] = np.linalg.solve(matrix, targets[active])
-        inside = targets * (kernel @ weights) < 1
-        if np.array_equal(inside, active):
-            break
-        active = inside
-    return weights
+        svm.fit(self.features[rows], np.repeat([1, -1], counts), weights * len(rows) / weights.sum())
+        return np.asarray(svm.decision_function(self.features), np.float32)
 
 
 TARGET, RISK = 0.95, 0.05  # the recall that is aimed at, and the p-value below which the test advises to stop
@@ -93,34 +68,24 @@ def recall_p_value(found: Sequence[bool], records: int, target: float, known: in
     screened. known: included ones known before, which count as found. The records since some moment are taken for a
     random sample of what was unscreened then, the worst case of a ranking; the moment is the one of the lowest p.
     """
-    total, lowest = known + sum(found), 1.0
-    hits = [0, *(place + 1 for place, hit in enumerate(found) if hit)]  # other moments have a higher p
-    for before, start in enumerate(hits):
-        urn, sample = records - start, len(found) - start
-        expected = floor(total / target - known - before + 1)  # in the urn, if recall is just below the target
-        if expected > urn:
-            return 0.0
-        lowest = min(lowest, hypergeometric_cdf(total - known - before, urn, expected, sample))
-    return lowest
+    from scipy.stats import hypergeom
 
-
-def hypergeometric_cdf(most: int, urn: int, marked: int, sample: int) -> float:
-    """Return the probability of at most so many marked ones in a sample without replacement."""
-
-    def choose(n: int, k: int) -> float:
-        return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
-
-    fewest = max(0, sample - (urn - marked))
-    terms = (choose(marked, k) + choose(urn - marked, sample - k) for k in range(fewest, min(most, marked, sample) + 1))
-    return min(1.0, sum(exp(term - choose(urn, sample)) for term in terms))
+    total = known + sum(found)
+    hits = np.append(0, np.flatnonzero(found) + 1)  # other moments have a higher p
+    before = np.arange(len(hits))
+    expected = np.floor(total / target - known - before + 1)  # in the urn, if recall is just below the target
+    if (expected > records - hits).any():
+        return 0.0
+    return float(hypergeom.cdf(total - known - before, records - hits, expected, len(found) - hits).min())
 
 
 def measure_agreement(pairs: Sequence[tuple[str, str]]) -> float | None:
     """Return Cohen's kappa of two screeners' decisions on the same records; None where it is not defined."""
-    agreed = sum(one == other for one, other in pairs)
-    ones, others = Counter(one for one, _ in pairs), Counter(other for _, other in pairs)
-    by_chance = sum(ones[word] * others[word] for word in ones) / max(len(pairs), 1)
-    return None if by_chance == len(pairs) else (agreed - by_chance) / (len(pairs) - by_chance)
+    from sklearn.metrics import cohen_kappa_score
+
+    if len({word for pair in pairs for word in pair}) < 2:
+        return None
+    return float(cohen_kappa_score(*zip(*pairs, strict=True)))
 
 
 BATCH = 0.05  # records between two trainings, as a share of those screened: one at a time up to 40, then more
