@@ -47,20 +47,15 @@ class Calibration:
 
         right: outcomes, or their mean of so many cases as `counts` says.
         """
+        from scipy.optimize import isotonic_regression
+
         order = np.argsort(scores, kind="stable")
-        sizes = np.ones(len(scores)) if counts is None else counts
-        values, weights, places = list[float](), list[float](), list[float]()
-        for score, outcome, size in zip(*(column[order].tolist() for column in (scores, right, sizes)), strict=True):
-            values.append(outcome)
-            weights.append(size)
-            places.append(score)
-            while len(values) > 1 and values[-2] >= values[-1]:
-                total = weights[-2] + weights[-1]
-                values[-2] = (values[-2] * weights[-2] + values[-1] * weights[-1]) / total
-                places[-2] = (places[-2] * weights[-2] + places[-1] * weights[-1]) / total
-                weights[-2] = total
-                del values[-1], weights[-1], places[-1]
-        return cls(np.array(places), np.array(values))
+        sizes = np.ones(len(scores)) if counts is None else counts[order]
+        _, starts = np.unique(isotonic_regression(right[order], weights=sizes).x, return_index=True)
+        totals, places, outcomes = (
+            np.add.reduceat(column, starts) for column in (sizes, sizes * scores[order], sizes * right[order])
+        )
+        return cls(places / totals, outcomes / totals)
 
     def apply(self, scores: Doubles) -> Doubles:
         """Return calibrated probabilities, between the steps by interpolation."""
