@@ -2,6 +2,7 @@
 
 import base64
 import json
+import resource
 import shutil
 import warnings
 
@@ -19,6 +20,7 @@ from sciprism.text.tokenizer import (
     open_tokenizer,
     read_json,
     read_tokenizer,
+    read_tokens,
     tokenize_texts,
 )
 
@@ -80,6 +82,45 @@ def test_many_texts_have_the_ids_of_each_alone(fixture, settings, length, reques
     named = [form(f"One{token} two {token}") for token in special.values() for form in (str, str.lower, str.title)]
     many = [*nasty_texts, *plain, *named, "tab\tand\nline"] * 9
     assert tokenize_texts(tokenizer, many) == [tokenizer.encode(text).ids for text in many]
+
+
+PIECES = ["frog", " ", "\n", "  ", ".", "-", "_", "x" * 30, "7", "e", "\u0301", "\x01", "\x1c", "\u3000", "\u200b"]
+PIECES += ["量", "力。", "Ωmega", "🔬", "'s", "don't", "[SEP]", "[SE", "P]", "</s>", "<mask>", "<ma", "ſ", "İ", "\xad"]
+
+
+@pytest.mark.parametrize(
+    ("fixture", "settings"), FOLDERS, ids=[*WORDPIECE, *(f"byte-level, {name}" for name in BYTE_LEVEL)]
+)
+def test_the_beginning_of_a_long_text_has_the_tokens_of_the_whole(fixture, settings, request, tmp_path):
+    """Texts of repeated and of mixed pieces: of blanks only, one word, accents without letters, special tokens."""
+    tokenizer, _ = read_tokenizer(
+        copy_folder(request.getfixturevalue(fixture), tmp_path / "t", tokenizer_config=settings)
+    )
+    runs = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from([1, 1, 2, 9, 90, 700])), min_size=1, max_size=90)
+
+    @given(length=st.sampled_from([3, 5, 16]), texts=st.lists(runs, min_size=1, max_size=3))
+    def check(length, texts):
+        tokenizer.enable_truncation(length)
+        compare(["".join(piece * times for piece, times in text) for text in texts])
+
+    def compare(texts):
+        whole = [tokenizer.encode(text) for text in texts]
+        assert read_tokens(tokenizer, texts) == [(each.ids, bool(each.overflowing)) for each in whole]
+
+    check()
+    tokenizer.enable_truncation(3)
+    for token in ("[SEP]", "</s>", "frog's"):  # cut after each of their characters
+        compare([" " * before + f"{token} " * 20 for before in range(25)])
+
+
+@pytest.mark.parametrize("piece", ["frogs live here. ", "量", "x", " ", "\u0301", "\x01"])
+def test_a_text_far_beyond_what_is_read_costs_what_is_read(piece, wordpiece_folder):
+    """Memory: the whole would take some hundred MB. What holds no token for very long is not looked at to its end."""
+    tokenizer, _ = read_tokenizer(wordpiece_folder)
+    tokenizer.enable_truncation(16)
+    whole, before = piece * 3_000_000, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert read_tokens(tokenizer, [whole]) == [(tokenizer.encode(piece * 3_000).ids, True)]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000  # KB
 
 
 def test_vocab_txt_settings_differ_on_these_texts(wordpiece_folder, nasty_texts, tmp_path):

@@ -38,7 +38,7 @@ from sciprism.errors import InputError
 from sciprism.formats import ROLES, Format, Role
 from sciprism.parallel import DEVICE
 from sciprism.text.template import FIELDS
-from sciprism.text.tokenizer import tokenize_texts
+from sciprism.text.tokenizer import read_tokens, tokenize_texts
 
 Compute = Callable[[PackedBatch], Tensor]  # computes the vectors of a batch
 Yes: TypeAlias = Literal[True]
@@ -309,13 +309,14 @@ class Model:
             self.tokenizer.enable_truncation(**(before or {"max_length": self.settings.max_length}))
 
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the token ids of each text, special ones included, truncated to the maximum length.
+        """Return the token ids of each text, special ones included, truncated to the maximum length."""
+        return [ids for ids, _ in self.read_tokens(texts)]
 
-        Padding ids after the first token stand at the positions reserved for the method.
-        """
+    def read_tokens(self, texts: Sequence[str]) -> list[tuple[list[int], bool]]:
+        """Return these ids, with padding at the positions reserved for the method, and whether a text has more."""
         reserved = [self.model.config.padding_id] * self.method.reserved_positions
-        sequences = tokenize_texts(self.tokenizer, texts)
-        return [[*ids[:1], *reserved, *ids[1:]] for ids in sequences] if reserved else sequences
+        read = read_tokens(self.tokenizer, texts)
+        return [([*ids[:1], *reserved, *ids[1:]], longer) for ids, longer in read] if reserved else read
 
     def vectors(self, batch: PackedBatch) -> Tensor:
         """Return one vector per text of a packed batch, (B, dim); gradients flow where they are on."""

@@ -221,10 +221,8 @@ def _start_workers(count: int) -> ThreadPoolExecutor:
 
 def _tokenize(encoder: Encoder, texts: Sequence[str]) -> tuple[list[list[int]], int]:
     """Return the token ids of texts, truncated, and how many texts are longer."""
-    sequences = encoder.tokenize(texts)
-    limit = encoder.max_seq_length
-    full = (text for text, ids in zip(texts, sequences, strict=True) if len(ids) >= limit)
-    return sequences, sum(bool(encoder.tokenizer.encode(text).overflowing) for text in full)
+    read = encoder.read_tokens(texts)
+    return [ids for ids, _ in read], sum(longer for _, longer in read)
 
 
 def _settle(job: _Job, error: Exception | None = None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -13,7 +14,7 @@ from operator import not_
 from pathlib import Path
 from typing import Any
 
-from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import AddedToken, Encoding, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from sciprism.checksums import check_folder
 from sciprism.errors import InputError, TokenizerFilesWarning
@@ -35,6 +36,8 @@ PROBES = (
 """Texts whose token ids tell tokenizers apart."""
 BATCH_CHARS = 1 << 18  # characters that are tokenized at a time
 FEW = 64  # texts for which a second tokenizer is not built
+START, LONG = 8, 16  # characters of a long text for each token that is read: those tried first; shorter is no long text
+MOST = 1 << 17  # characters of a text, at most, that are looked at
 
 
 def read_tokenizer(folder: Path) -> tuple[Tokenizer, dict[str, str]]:
@@ -249,26 +252,62 @@ def encode_texts(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
 
 
 def tokenize_texts(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
-    """Return the token ids of each text, special ones included. Raises InputError for half a character."""
-    found = _find_ascii_tokenizer(tokenizer) if len(texts) > FEW else None
+    """Return the token ids of each text, special ones included, truncated. Raises InputError for half a character."""
+    return [ids for ids, _ in read_tokens(tokenizer, texts)]
+
+
+def read_tokens(tokenizer: Tokenizer, texts: Sequence[str]) -> list[tuple[list[int], bool]]:
+    """Return the token ids of each text, special ones included, truncated, and whether its text is longer.
+
+    Of a long text only the beginning is tokenized. Raises InputError for half a character.
+    """
+    limits = tokenizer.truncation or {}
+    most = LONG * limits["max_length"] if limits.get("direction") == "right" else sys.maxsize
+    state = tuple(limits.items()), tokenizer.get_vocab_size()
     try:
+        if long := [text for text in texts if len(text) > most]:
+            beginnings = iter(_read_beginnings(tokenizer, long, limits["max_length"]))
+            others = iter(read_tokens(tokenizer, [text for text in texts if len(text) <= most]))
+            return [next(beginnings if len(text) > most else others) for text in texts]
         if len(texts) == 1:  # in this thread: to wake others takes longer than the text
-            return [tokenizer.encode(texts[0]).ids]
-        if found is None:
-            return [encoding.ids for encoding in tokenizer.encode_batch_fast(texts)]
+            return _take([tokenizer.encode(texts[0])])
+        if len(texts) <= FEW or (found := _build_ascii_tokenizer(tokenizer, state)) is None:
+            return _take(tokenizer.encode_batch_fast(texts))
         ascii_tokenizer, first, last = found
         plain = [text.isascii() and text.isprintable() for text in texts]
-        quick = iter(ascii_tokenizer.encode_batch_fast(list(compress(texts, plain))))
-        others = iter(tokenizer.encode_batch_fast(list(compress(texts, map(not_, plain)))))
-        return [[*first, *next(quick).ids, *last] if is_plain else next(others).ids for is_plain in plain]
+        quick = iter(_take(ascii_tokenizer.encode_batch_fast(list(compress(texts, plain))), first, last))
+        others = iter(_take(tokenizer.encode_batch_fast(list(compress(texts, map(not_, plain))))))
+        return [next(quick if is_plain else others) for is_plain in plain]
     except TypeError as error:  # `tokenizers` raises it for a lone surrogate
         text = next(text for text in texts if any("\ud800" <= c <= "\udfff" for c in text))
         raise InputError(f"half a character (a lone surrogate) in {text!r:.80}") from error
 
 
-def _find_ascii_tokenizer(tokenizer: Tokenizer) -> tuple[Tokenizer, list[int], list[int]] | None:
-    state = tuple((tokenizer.truncation or {}).items()), tokenizer.get_vocab_size()
-    return _build_ascii_tokenizer(tokenizer, state)
+def _take(
+    encodings: Iterable[Encoding], first: Sequence[int] = (), last: Sequence[int] = ()
+) -> list[tuple[list[int], bool]]:
+    return [([*first, *encoding.ids, *last], bool(encoding.overflowing)) for encoding in encodings]
+
+
+def _read_beginnings(tokenizer: Tokenizer, texts: Sequence[str], length: int) -> list[tuple[list[int], bool]]:
+    """Return what `read_tokens` does, of long texts, from a beginning of each that is as long as its tokens need.
+
+    At its end may stand half a word, which is another one in the whole text, or half an added token, or some of the
+    blanks before a word. So the tokens that are read must end more words before it than an added token has characters;
+    else four times as much is tokenized, up to `MOST` characters: what holds fewer tokens is no text in any language.
+    """
+    added = tokenizer.get_added_tokens_decoder().values()
+    margin = 2 + max((len(token.content) for token in added), default=0)
+    read: dict[int, tuple[list[int], bool]] = {}
+    left, size, most = range(len(texts)), START * length, max(MOST, LONG * length)
+    while left:
+        for row, encoding in zip(left, tokenizer.encode_batch([texts[i][:size] for i in left]), strict=True):
+            parts = [encoding, *encoding.overflowing]
+            last = [max((word for word in part.word_ids if word is not None), default=-1) for part in parts]
+            if size >= min(most, len(texts[row])) or last[0] + margin <= last[-1]:
+                read[row] = encoding.ids, bool(encoding.overflowing) or size < len(texts[row])
+        left, size = [row for row in left if row not in read], min(4 * size, most)
+    return [read[row] for row in range(len(texts))]
 
 
 @lru_cache(maxsize=4)
