@@ -108,7 +108,7 @@ def run(
         tags = tags.without(hidden)
     papers = [data.papers[i] for i in rows]
     vectors, label_vectors = encode.encode_papers(papers), encode.encode_labels(data.vocabulary.labels)
-    kept = np.flatnonzero(np.diff(tags.starts) > 0)
+    kept = np.flatnonzero(tags.sizes() > 0)
     training = TaggedPapers([papers[i] for i in kept], vectors[kept], tags.take(kept))
     start = time.perf_counter()
     tagger = train(data.vocabulary, label_vectors, training, settings=TrainingSettings(seed=args.seed))

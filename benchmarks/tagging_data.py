@@ -31,7 +31,7 @@ class TaggingData:
 
     def rows(self, *names: str) -> Rows:
         """Return the rows of the papers of some splits that have a tag."""
-        tagged = np.diff(self.tags.starts) > 0
+        tagged = self.tags.sizes() > 0
         return np.flatnonzero(np.isin(self.splits, names) & tagged)
 
 

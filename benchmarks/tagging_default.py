@@ -72,7 +72,7 @@ def collect(papers: Sequence[Paper], vectors: Floats, parts: Parts, near: bool) 
             right.append(tags.has(part[found.papers], found.labels).astype(np.float32))
             owners.append(found.papers + number)
             number += len(part)
-        relevant += int(np.diff(tags.starts)[rows].sum())
+        relevant += int(tags.sizes()[rows].sum())
     return np.concatenate(features), np.concatenate(right), np.concatenate(owners), relevant
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sciprism.arrays import Floats, Rows
 from sciprism.papers.records import Paper
 from sciprism.uses.tagging.evidence import LabelSide
-from sciprism.uses.tagging.paper_space import Terms
+from sciprism.uses.tagging.paper_space import learn_terms, list_texts
 from sciprism.uses.tagging.tagged_papers import NearestPapers, TaggedPapers
 from sciprism.uses.tagging.tagger import PAPER_BLOCK, Tagger
 from sciprism.uses.tagging.vocabulary import Vocabulary, stems_of
@@ -135,23 +135,21 @@ def nearest_papers(data: TaggedPapers) -> System:
 
 def omikuji(python: Path, data: TaggedPapers, labels: int) -> System:
     """Train omikuji (three Parabel trees, its defaults) in a separate environment, on TF-IDF of words."""
-    words = [stems_of(f"{paper.title} {paper.abstract}") for paper in data.papers]
-    terms = Terms.learn(words)
+    terms = learn_terms(list_texts(data.papers), stems_of)
 
-    def write(path: Path, papers: list[list[str]], tags: Sequence[Sequence[int]]) -> None:
-        matrix = terms.weigh(papers)
-        lines = [f"{len(papers)} {matrix.width} {labels}"]
-        for number, each in enumerate(tags):
-            part = slice(matrix.starts[number], matrix.starts[number + 1])
-            pairs = sorted(zip(matrix.terms[part].tolist(), matrix.weights[part].tolist(), strict=True))
+    def write(path: Path, papers: Sequence[Paper], tags: Sequence[Sequence[int]]) -> None:
+        matrix = terms.transform(list_texts(papers))
+        lines = [f"{len(papers)} {matrix.shape[1]} {labels}"]
+        for row, each in zip(matrix, tags, strict=True):
+            pairs = sorted(zip(row.indices.tolist(), row.data.tolist(), strict=True))
             lines.append(",".join(map(str, each)) + " " + " ".join(f"{term}:{weight:.6f}" for term, weight in pairs))
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def rank(papers: Sequence[Paper], vectors: Floats, allowed: Mask) -> list[Rows]:
         with tempfile.TemporaryDirectory() as folder:
             train, test, out = (Path(folder) / name for name in ("train.txt", "test.txt", "out.json"))
-            write(train, words, [data.tags[i].tolist() for i in range(len(words))])
-            write(test, [stems_of(f"{paper.title} {paper.abstract}") for paper in papers], [[0]] * len(papers))
+            write(train, data.papers, [data.tags[i].tolist() for i in range(len(data.papers))])
+            write(test, papers, [[0]] * len(papers))
             arguments = [python, "-c", OMIKUJI, train, test, str(OMIKUJI_TOP), out]
             subprocess.run(arguments, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             predicted = json.loads(out.read_text(encoding="utf-8"))

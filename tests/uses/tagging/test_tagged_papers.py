@@ -10,45 +10,30 @@ import torch
 from build_tagging import build_papers, build_vocabulary, label_vectors
 from sciprism.uses.calibration import Calibration
 from sciprism.uses.tagging.evidence import FEATURES, EvidenceCollector, LabelSide
-from sciprism.uses.tagging.paper_space import PaperSpace, Terms, truncated_svd
+from sciprism.uses.tagging.paper_space import PaperSpace, find_directions, learn_terms
 from sciprism.uses.tagging.ranker import Ranker, Weighing
 from sciprism.uses.tagging.tagged_papers import COMPATIBILITY_RIDGE, RIDGE, NearestPapers, Sources, TagMatrix
 
-TEXTS = [text.split() for text in ("a b b c", "b c", "c c c d", "a d", "zz", "")]
-
-
-def dense(matrix):
-    full = np.zeros((len(matrix), matrix.width), np.float32)
-    full[matrix.owners(), matrix.terms] = matrix.weights
-    return full
+TEXTS = ("a b b c", "b c", "c c c d", "a d", "zz", "")
 
 
 def test_term_weights_by_hand():
-    terms = Terms.learn(TEXTS)
-    assert set(terms.columns) == set("abcd"), "zz is in one text alone"
-    matrix = terms.weigh([["b", "b", "c", "unknown"], []])
+    terms = learn_terms(TEXTS, str.split)
+    assert set(terms.vocabulary_) == set("abcd"), "zz is in one text alone"
+    rows = terms.transform(["b b c unknown", ""]).toarray()
     idf = {word: np.log(7 / (1 + count)) + 1 for word, count in {"b": 2, "c": 3}.items()}
     expected = np.array([(1 + np.log(2)) * idf["b"], idf["c"]])
-    row = dense(matrix)[0]
-    np.testing.assert_allclose(row[[terms.columns["b"], terms.columns["c"]]], expected / np.linalg.norm(expected), 1e-6)
-    assert not dense(matrix)[1].any()
-
-
-def test_sparse_products_are_those_of_the_dense_matrix():
-    rng = np.random.default_rng(0)
-    terms = Terms.learn(TEXTS)
-    matrix = terms.weigh(TEXTS)
-    right = rng.normal(size=(matrix.width, 5)).astype(np.float32)
-    np.testing.assert_allclose(matrix.multiply(torch.from_numpy(right)), dense(matrix) @ right, atol=1e-6)
-    np.testing.assert_array_equal(dense(matrix.transpose()), dense(matrix).T)
+    columns = [terms.vocabulary_["b"], terms.vocabulary_["c"]]
+    np.testing.assert_allclose(rows[0][columns], expected / np.linalg.norm(expected), 1e-6)
+    assert not rows[1].any() and not learn_terms(["a", "b", "c", "d"], str.split).transform(["a"]).toarray().any()
 
 
 def test_directions_are_the_leading_singular_vectors():
     rng = np.random.default_rng(0)
-    texts = [[f"w{each}" for each in rng.integers(0, 40, 30)] for _ in range(60)]
-    matrix = Terms.learn(texts).weigh(texts)
-    found = truncated_svd(matrix, 3, rounds=8)
-    exact = np.linalg.svd(dense(matrix), full_matrices=False)[2][:3].T
+    texts = [" ".join(f"w{each}" for each in rng.integers(0, 40, 30)) for _ in range(60)]
+    matrix = learn_terms(texts, str.split).transform(texts)
+    found = find_directions(matrix, 3, rounds=8)
+    exact = np.linalg.svd(matrix.toarray(), full_matrices=False)[2][:3].T
     np.testing.assert_allclose(np.abs((found * exact).sum(axis=0)), 1, atol=1e-3)
 
 
@@ -59,8 +44,7 @@ def test_tag_matrix():
     assert tags.has(np.array([0, 0, 2]), np.array([2, 1, 1])).tolist() == [1, 0, 1]
     assert [tags.without(np.array([0, 1]))[paper].tolist() for paper in range(3)] == [[2], [], []]
     assert tags.take([2, 0])[0].tolist() == [1]
-    values = np.arange(6, dtype=np.float32).reshape(3, 2)
-    np.testing.assert_array_equal(tags.sum_rows(values), [[0, 1], [4, 5], [0, 1], [0, 0]])
+    assert tags.sizes().tolist() == [2, 0, 1] and len(tags) == 3 and tags.labels == 4
 
 
 def fit():
@@ -75,8 +59,7 @@ def fit():
 
 def test_linear_and_compatibility_scores_by_their_formulas():
     collector, data, located, sources = fit()
-    dense = np.zeros((len(data.papers), data.tags.labels))
-    dense[data.tags.owners(), data.tags.rows] = 1
+    dense = data.tags.ones.toarray().astype(float)
     gram = located.astype(float).T @ located
     expected = located @ np.linalg.solve(gram + RIDGE * np.eye(len(gram)), located.T @ dense)
     np.testing.assert_allclose(sources.score_linear(located), expected, atol=1e-3)

@@ -24,9 +24,9 @@ MIN_LETTERS = 3
 SHARED = 5  # letters at the beginning of two words of which a name has one alone, as "visual" and "visualization"
 TOKEN = r"[^\W_]+(?:[-'’][^\W_]+)*|[^\w\s]"
 _EMPTY_WORDS = """
-analysis application approach article author based better case comparative comparison data design development
-different early effect effective effects efficient evaluating evaluation evidence experiment experimental framework
-general high impact improved improving including investigation low method methods model models new non novel
+analysis application approach article author based better case cause causes comparative comparison data design
+development different early effect effective effects efficient evaluating evaluation evidence experiment experimental
+framework general high impact improved improving including investigation low method methods model models new non novel
 number overview paper performance problem process recent related research result results review role simple studies
 study supporting survey system systems task technique techniques theory time tool toward type use used user using
 various versus way work year
@@ -134,13 +134,13 @@ def find_typical_terms(papers: Sequence[Paper], groups: Sequence[Rows]) -> list[
         return [()] * len(groups)
     counter = CountVectorizer(vocabulary=phrases, **options)
     found = counter.transform([f"{paper.title}. {paper.abstract}" for paper in papers])
-    everywhere = found.sum(axis=0).A1
+    everywhere = np.asarray(found.sum(axis=0)).ravel()
     lengths = LENGTH_WEIGHTS[[phrase.count(" ") for phrase in phrases]]
     rarity = np.log(1 + everywhere.sum() / len(groups) / everywhere) * lengths
     ends = np.cumsum([len(rows) for rows in rows_of])
     typical = []
     for rows, end in zip(rows_of, ends.tolist(), strict=True):
-        here = found[end - len(rows) : end].sum(axis=0).A1
+        here = np.asarray(found[end - len(rows) : end].sum(axis=0)).ravel()
         usable = here >= (2 if len(rows) > 2 else 1)
         if len(groups) > 1:
             usable &= here * len(papers) > everywhere * len(rows)

@@ -16,7 +16,6 @@ COST = 0.11  # C of the squared hinge loss
 BALANCE = 10.0  # weight of all included records together, relative to all excluded ones
 MAX_TRAINING = 2000  # excluded records that are learned from, the latest; bounds the time of a training
 VECTOR_SHARE = 0.05  # of the vectors in the similarity of two records, beside their words
-MAX_WORDS = 100_000
 
 
 class RecordRanker:
@@ -27,18 +26,15 @@ class RecordRanker:
     """
 
     def __init__(self, texts: Sequence[str], vectors: Floats | None = None, share: float = VECTOR_SHARE) -> None:
-        from scipy.sparse import csr_matrix, hstack
-        from sklearn.feature_extraction.text import TfidfVectorizer
+        from scipy.sparse import csr_array, hstack
 
-        least = 2 if len(texts) >= 4 else 1
-        words = TfidfVectorizer(analyzer=split_words, sublinear_tf=True, min_df=least, max_features=MAX_WORDS)
-        try:
-            self.features = words.fit_transform(texts)
-        except ValueError:  # no word is in two records
-            self.features = csr_matrix((len(texts), 1))
+        from sciprism.uses.tagging.paper_space import learn_terms
+
+        words = learn_terms(texts, split_words, max_share=1.0).transform(texts)
+        self.features = csr_array(words)
         if vectors is not None:
-            unit = csr_matrix(normalize_rows(vectors - vectors.mean(axis=0)))
-            self.features = csr_matrix(hstack([(1 - share) ** 0.5 * self.features, share**0.5 * unit]))
+            unit = csr_array(normalize_rows(vectors - vectors.mean(axis=0)))
+            self.features = csr_array(hstack([(1 - share) ** 0.5 * words, share**0.5 * unit]))
 
     def score(self, included: Rows, excluded: Rows) -> Floats:
         """Return a score of each record (n,), the higher the likelier to be included.
@@ -48,7 +44,7 @@ class RecordRanker:
         from sklearn.svm import LinearSVC
 
         if not len(excluded):
-            return np.asarray(self.features @ self.features[included].mean(axis=0).T, np.float32)[:, 0]
+            return np.asarray(self.features @ self.features[included].mean(axis=0), np.float32)
         excluded = excluded[-MAX_TRAINING:]
         counts = [len(included), len(excluded)]
         weights = np.repeat([1.0, len(included) / (BALANCE * len(excluded))], counts)

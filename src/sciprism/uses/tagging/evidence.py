@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.preprocessing import normalize
 
 from sciprism.arrays import Floats, Rows, normalize_rows
 from sciprism.papers.records import Label, Paper
-from sciprism.uses.tagging.paper_space import TermMatrix
+from sciprism.uses.tagging.paper_space import list_texts
 from sciprism.uses.tagging.tagged_papers import NearestPapers, Sources, Votes
 from sciprism.uses.tagging.vocabulary import (
     ALTERNATIVE,
@@ -44,7 +47,7 @@ FEATURES = (*NAME_FEATURES, *NEAR_FEATURES, *TRAINED_FEATURES)  # all columns of
 class LabelSide:
     """What labels alone give: known from the vocabulary, without any tagged paper.
 
-    vectors: (labels, e), of length 1, around their mean. matcher: finds names in texts. words: word -> column.
+    vectors: (labels, e), of length 1, around their mean. matcher: finds names in texts. words: finds their words.
     names: a row for each name, its words weighted by rarity, which sum to 1. owners: first row of each label's.
     rarity: (labels,), the mean rarity of the words of each label's own name.
     """
@@ -52,37 +55,29 @@ class LabelSide:
     vectors: Floats
     centre: Floats
     matcher: NameMatcher
-    words: dict[str, int]
-    names: TermMatrix
+    words: CountVectorizer
+    names: csr_array
     owners: Rows
     rarity: Floats
 
     @classmethod
     def build(cls, labels: Sequence[Label], vectors: Floats) -> LabelSide:
         """Prepare labels and their vectors (labels, e)."""
-        names = [[set(stems_of(name)) for _, name in list_names(label)] for label in labels]
-        counts = Counter(word for label in names for word in set().union(*label))
-        words = {word: number for number, word in enumerate(counts)}
-        rarity = np.log((1 + len(labels)) / np.array([*counts.values(), 1.0]))
-        flat = [sorted(words[word] for word in name) for label in names for name in label]
-        starts = np.cumsum([0, *map(len, flat)])
-        terms = np.array([word for name in flat for word in name], np.int64)
-        sizes = np.repeat(np.arange(len(flat)), np.diff(starts))
-        totals = np.bincount(sizes, rarity[terms], len(flat))
-        weights = (rarity[terms] / totals[sizes]).astype(np.float32)
-        owners = np.cumsum([0, *map(len, names)])[:-1]
+        named = [[name for _, name in list_names(label)] for label in labels]
+        owners = np.cumsum([0, *map(len, named)])
+        words = CountVectorizer(analyzer=stems_of, binary=True, dtype=np.float32)
+        found = csr_array(words.fit_transform(["name", *chain(*named)])[1:])  # names of signs alone have no word
+        of_labels = csr_array((np.ones(owners[-1]), np.arange(owners[-1]), owners)) @ found
+        rarity = np.log((1 + len(labels)) / np.maximum(1, (of_labels > 0).sum(axis=0)))
+        weights = csr_array(found * rarity.astype(np.float32))
+        mean = (weights.sum(axis=1) / np.maximum(1, found.sum(axis=1)))[owners[:-1]]
         centre = vectors.mean(axis=0)
-        mean = (totals / np.maximum(1, np.diff(starts)))[owners].astype(np.float32)
-        matrix = TermMatrix(starts.astype(np.int64), terms, weights, len(words))
-        return cls(normalize_rows(vectors - centre), centre, NameMatcher(labels), words, matrix, owners, mean)
+        unit, names = normalize_rows(vectors - centre), normalize(weights, "l1")
+        return cls(unit, centre, NameMatcher(labels), words, names, owners[:-1], mean.astype(np.float32))
 
     def cover(self, papers: Sequence[Paper]) -> torch.Tensor:
         """Return the largest share of the words of one of each label's names in each paper, (b, labels)."""
-        present = torch.zeros(len(self.words), len(papers))
-        for column, paper in enumerate(papers):
-            columns = {self.words[word] for word in stems_of(f"{paper.title} {paper.abstract}") if word in self.words}
-            present[list(columns), column] = 1
-        shares = self.names.multiply(present).numpy()
+        shares = (self.names @ self.words.transform(list_texts(papers)).T).toarray()
         return torch.from_numpy(np.maximum.reduceat(shares, self.owners, axis=0).T.copy())
 
     def compare(self, vectors: Floats) -> torch.Tensor:

@@ -1,109 +1,47 @@
-"""The space of tagged papers: weighted words in a sparse matrix, their directions (LSA), and the papers' vectors."""
+"""The space of tagged papers: weighted words, their directions (LSA), and the papers' vectors."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import torch
-from torch.nn.functional import embedding_bag
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.utils.extmath import randomized_svd
 
-from sciprism.arrays import Floats, Rows, normalize_rows
+from sciprism.arrays import Floats, normalize_rows
 from sciprism.papers.records import Paper
 from sciprism.uses.tagging.vocabulary import stems_of
 
 MAX_TERMS = 100_000
 MAX_SHARE = 0.5  # words of more than this share of the texts say nothing
-MIN_TEXTS = 2
 OVERSAMPLE = 16  # further directions that are computed, which make the wanted ones exact sooner
+WEIGHTS: dict[str, Any] = {"sublinear_tf": True, "dtype": np.float32}
+"""Texts are rows of length 1 of (1 + log tf) idf."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TermMatrix:
-    """A sparse matrix of texts by terms in compressed rows. starts: (n + 1,), terms and weights: (nonzeros,)."""
-
-    starts: Rows
-    terms: Rows
-    weights: Floats
-    width: int
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    def transpose(self) -> TermMatrix:
-        """Return the matrix of terms by texts."""
-        order = np.argsort(self.terms, kind="stable")
-        starts = np.searchsorted(self.terms[order], np.arange(self.width + 1))
-        return TermMatrix(starts, self.owners()[order], self.weights[order], len(self))
-
-    def owners(self) -> Rows:
-        """Return the row of each weight (nonzeros,)."""
-        return np.repeat(np.arange(len(self)), np.diff(self.starts))
-
-    def to_columns(self, rows: Sequence[int]) -> torch.Tensor:
-        """Return some texts as the columns of a dense matrix (width, m)."""
-        columns = torch.zeros(self.width, len(rows))
-        for column, row in enumerate(rows):
-            part = slice(self.starts[row], self.starts[row + 1])
-            columns[self.terms[part], column] = torch.from_numpy(self.weights[part])
-        return columns
-
-    def multiply(self, right: torch.Tensor) -> torch.Tensor:
-        """Multiply with a dense matrix (width, m) -> (n, m)."""
-        terms, starts, weights = (torch.from_numpy(part) for part in (self.terms, self.starts[:-1], self.weights))
-        if not len(terms):
-            return torch.zeros(len(self), right.shape[1])
-        return embedding_bag(terms, right, starts, mode="sum", per_sample_weights=weights)
+def learn_terms(
+    texts: Sequence[str], split: Callable[[str], list[str]], max_share: float = MAX_SHARE
+) -> TfidfVectorizer:
+    """Return what weighs the terms of texts: not those of one text, nor those of more than a share of the texts."""
+    bounds = {"min_df": 2, "max_df": max_share} if len(texts) >= 4 else {}
+    try:
+        return TfidfVectorizer(analyzer=split, max_features=MAX_TERMS, **bounds, **WEIGHTS).fit(texts)
+    except ValueError:  # no word is left
+        return TfidfVectorizer(analyzer=split, vocabulary=[""], **WEIGHTS).fit(texts)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Terms:
-    """The terms of a set of texts -> their columns, and how rare each is. idf: (t,)."""
-
-    columns: dict[str, int]
-    idf: Floats
-
-    @classmethod
-    def learn(cls, texts: Sequence[Sequence[str]], max_share: float = MAX_SHARE) -> Terms:
-        """Choose the terms of texts, given as words: not those of one text, nor those of more than a share of them."""
-        counts = Counter(word for words in texts for word in set(words))
-        least, most = (MIN_TEXTS, max_share * len(texts)) if len(texts) >= 2 * MIN_TEXTS else (1, len(texts))
-        usable = [(word, count) for word, count in counts.most_common() if least <= count <= most][:MAX_TERMS]
-        idf = np.log((1 + len(texts)) / (1 + np.array([count for _, count in usable], np.float64))) + 1
-        return cls({word: number for number, (word, _) in enumerate(usable)}, idf.astype(np.float32))
-
-    def weigh(self, texts: Iterable[Sequence[str]]) -> TermMatrix:
-        """Return texts, given as words, by terms: (1 + log tf) idf, rows of length 1; unknown words are left out."""
-        starts, terms, counts = [0], list[int](), list[int]()
-        for words in texts:
-            counted = Counter(self.columns[word] for word in words if word in self.columns)
-            terms += counted.keys()
-            counts += counted.values()
-            starts.append(len(terms))
-        rows = np.array(terms, np.int64)
-        weights = (1 + np.log(np.array(counts, np.float64))) * self.idf[rows]
-        matrix = TermMatrix(np.array(starts, np.int64), rows, weights.astype(np.float32), len(self.columns))
-        squares = np.bincount(matrix.owners(), np.square(matrix.weights, dtype=np.float64), len(matrix))
-        lengths = np.sqrt(squares).astype(np.float32)[matrix.owners()]
-        return replace(matrix, weights=matrix.weights / lengths)
+def find_directions(matrix: Any, dim: int, *, seed: int = 0, rounds: int = 1) -> Floats:
+    """Return the `dim` leading right singular vectors (width, dim) of a sparse matrix (Halko et al., 2011)."""
+    options = {"power_iteration_normalizer": "QR", "random_state": seed}
+    _, _, found = randomized_svd(matrix, min(dim, *matrix.shape), n_oversamples=OVERSAMPLE, n_iter=rounds, **options)
+    return np.ascontiguousarray(found.T)
 
 
-def truncated_svd(matrix: TermMatrix, dim: int, *, seed: int = 0, rounds: int = 1) -> Floats:
-    """Return the `dim` leading right singular vectors (width, dim) of a matrix (Halko et al., 2011, algorithm 4.4)."""
-    dim = min(dim, len(matrix), matrix.width)
-    size = min(dim + OVERSAMPLE, len(matrix), matrix.width)
-    columns = matrix.transpose()
-    start = torch.randn(matrix.width, size, generator=torch.Generator().manual_seed(seed))
-    basis = torch.linalg.qr(matrix.multiply(start)).Q
-    for _ in range(rounds):
-        basis = torch.linalg.qr(matrix.multiply(columns.multiply(basis))).Q
-    small = columns.multiply(basis)  # (width, size): the transpose of Q'A
-    values, turns = torch.linalg.eigh(small.T @ small)  # of its squares: cheaper than its own decomposition
-    chosen = torch.arange(size - 1, size - 1 - dim, -1)
-    lengths = values[chosen].clamp_min(1e-12).sqrt()
-    return np.asarray((small @ turns[:, chosen] / lengths).contiguous())
+def list_texts(papers: Iterable[Paper]) -> list[str]:
+    """Return the text of each paper whose words count."""
+    return [f"{paper.title} {paper.abstract}" for paper in papers]
 
 
 DIRECTIONS = 1024
@@ -117,20 +55,26 @@ class PaperSpace:
     directions: (terms, k), of latent semantic analysis. centre: (dim,), the mean vector of the training papers.
     """
 
-    terms: Terms
+    terms: TfidfVectorizer
     directions: Floats
     centre: Floats
 
     @classmethod
     def learn(cls, papers: Sequence[Paper], vectors: Floats, *, directions: int = DIRECTIONS) -> PaperSpace:
         """Learn terms and directions from papers, without their tags."""
-        words = [stems_of(f"{paper.title} {paper.abstract}") for paper in papers]
-        terms = Terms.learn(words)
-        return cls(terms, truncated_svd(terms.weigh(words), directions), vectors.mean(axis=0))
+        texts = list_texts(papers)
+        terms = learn_terms(texts, stems_of)
+        return cls(terms, find_directions(terms.transform(texts), directions), vectors.mean(axis=0))
+
+    @classmethod
+    def restore(cls, terms: Sequence[str], idf: Floats, directions: Floats, centre: Floats) -> PaperSpace:
+        """Return the space of stored terms, with their rarity (t,)."""
+        weigh = TfidfVectorizer(analyzer=stems_of, vocabulary=terms, **WEIGHTS)
+        weigh.idf_ = idf
+        return cls(weigh, directions, centre)
 
     def locate(self, papers: Sequence[Paper], vectors: Floats) -> Floats:
         """Return the row of each paper, float32 (n, d)."""
-        words = self.terms.weigh(stems_of(f"{paper.title} {paper.abstract}") for paper in papers)
-        latent = words.multiply(torch.from_numpy(self.directions)).numpy()
+        latent = self.terms.transform(list_texts(papers)) @ self.directions
         one = np.ones((len(papers), 1), np.float32)
         return np.hstack([normalize_rows(latent), normalize_rows(vectors - self.centre), one])

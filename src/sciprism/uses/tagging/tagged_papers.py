@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from torch.nn.functional import embedding_bag
+from scipy.sparse import csr_array
 
 from sciprism.arrays import Doubles, Floats, Rows
 from sciprism.papers.records import Paper
@@ -24,57 +24,58 @@ PRIOR_MATCHES = 2.0  # matches that a label's own rate needs to weigh as much as
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TagMatrix:
-    """The labels of each paper, ascending. starts: (n + 1,), rows: of labels, labels: how many there are."""
+    """Which labels each paper has: a sparse matrix of ones (n, labels), the labels of a paper ascending."""
 
-    starts: Rows
-    rows: Rows
-    labels: int
+    ones: csr_array
 
     @classmethod
     def build(cls, tags: Iterable[Iterable[int]], labels: int) -> TagMatrix:
         """Build the matrix of each paper's rows of labels."""
         sets = [sorted(set(rows)) for rows in tags]
-        starts = np.cumsum([0, *map(len, sets)])
-        return cls(starts.astype(np.int64), np.array([row for rows in sets for row in rows], np.int64), labels)
+        rows = np.array([row for rows in sets for row in rows], np.int64)
+        return cls.restore(np.cumsum([0, *map(len, sets)]), rows, labels)
+
+    @classmethod
+    def restore(cls, starts: Rows, rows: Rows, labels: int) -> TagMatrix:
+        """Return the matrix of labels in one list (tags,); starts: where those of each paper begin, (n + 1,)."""
+        return cls(csr_array((np.ones(len(rows), np.float32), rows, starts), shape=(len(starts) - 1, labels)))
 
     def __len__(self) -> int:
-        return len(self.starts) - 1
+        return int(self.ones.shape[0])
 
     def __getitem__(self, paper: int) -> Rows:
         """Return the labels of a paper."""
-        return self.rows[self.starts[paper] : self.starts[paper + 1]]
+        return np.asarray(self.ones.indices[self.ones.indptr[paper] : self.ones.indptr[paper + 1]])
 
-    def owners(self) -> Rows:
-        """Return the paper of each tag."""
-        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+    @property
+    def labels(self) -> int:
+        """Return how many labels there are."""
+        return int(self.ones.shape[1])
+
+    def sizes(self) -> Rows:
+        """Return how many labels each paper has (n,)."""
+        return np.diff(self.ones.indptr)
 
     def counts(self) -> Doubles:
         """Return how many papers have each label (labels,)."""
-        return np.bincount(self.rows, minlength=self.labels).astype(np.float64)
+        return np.asarray(self.ones.sum(axis=0), np.float64)
 
     def take(self, papers: Sequence[int] | Rows) -> TagMatrix:
         """Return some papers, in the order given."""
-        return TagMatrix.build((self[int(paper)] for paper in papers), self.labels)
+        return TagMatrix(self.ones[np.asarray(papers, np.int64)])
 
     def without(self, labels: Rows) -> TagMatrix:
         """Return the papers without some labels."""
-        keep = ~np.isin(self.rows, labels)
-        counts = np.bincount(self.owners()[keep], minlength=len(self))
-        return TagMatrix(np.concatenate([[0], np.cumsum(counts)]), self.rows[keep], self.labels)
+        keep = np.ones(self.labels, np.float32)
+        keep[labels] = 0
+        left = csr_array(self.ones * keep)
+        left.eliminate_zeros()
+        return TagMatrix(left)
 
     def has(self, papers: Rows, labels: Rows) -> Rows:
         """Return whether each paper (p,) has each label (p,), as 0 and 1."""
-        keys = self.owners() * self.labels + self.rows
+        keys = np.repeat(np.arange(len(self)), self.sizes()) * self.labels + self.ones.indices
         return np.isin(papers * self.labels + labels, keys).astype(np.int64)
-
-    def sum_rows(self, values: Floats) -> Floats:
-        """Sum the vectors of the papers that have each label, (n, d) -> (labels, d)."""
-        order = np.argsort(self.rows, kind="stable")
-        starts = np.searchsorted(self.rows[order], np.arange(self.labels))
-        if not len(order):
-            return np.zeros((self.labels, values.shape[1]), np.float32)
-        papers = torch.from_numpy(self.owners()[order])
-        return np.asarray(embedding_bag(papers, torch.from_numpy(values), torch.from_numpy(starts), mode="sum"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,15 +116,14 @@ class NearestPapers:
         near, cosines = self.find(queries)
         weights = np.maximum(cosines, 0) ** SHARPNESS
         weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
-        shares = np.zeros((len(near), self.tags.labels), np.float32)
-        first = np.zeros_like(shares)
-        for query, (papers, votes) in enumerate(zip(near.tolist(), weights.tolist(), strict=True)):
-            for rank, (paper, vote) in enumerate(zip(papers, votes, strict=True)):
-                labels = self.tags[paper]
-                shares[query, labels] += vote
-                if rank < SHOWN_NEIGHBOURS:
-                    first[query, labels] += 1
-        return Votes(shares, first, min(SHOWN_NEIGHBOURS, len(self.rows)))
+        starts = np.arange(len(near) + 1) * near.shape[1]
+        first = np.broadcast_to(np.arange(near.shape[1]) < SHOWN_NEIGHBOURS, near.shape)
+        shares, counts = (
+            csr_array((values.astype(np.float32).ravel(), near.ravel(), starts), shape=(len(near), len(self.rows)))
+            @ self.tags.ones
+            for values in (weights, first)
+        )
+        return Votes(shares.toarray(), counts.toarray(), min(SHOWN_NEIGHBOURS, len(self.rows)))
 
     def find(self, queries: Floats) -> tuple[Rows, Floats]:
         """Return the nearest papers of each query and their cosines, best first, in blocks of papers."""
@@ -161,7 +161,7 @@ class Sources:
         """Fit all sources. papers: (n, d) of a PaperSpace, label_vectors: (labels, e), matches: of each paper."""
         counts = tags.counts()
         seen = np.flatnonzero(counts)
-        sums = torch.from_numpy(tags.sum_rows(papers)[seen].T.copy())  # X'Y, (d, s)
+        sums = torch.from_numpy((tags.ones.T @ papers)[seen].T.copy())  # X'Y, (d, s)
         rows = torch.from_numpy(papers)
         gram = rows.T @ rows
         linear = _solve(gram, sums, RIDGE)

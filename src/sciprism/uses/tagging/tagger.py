@@ -21,7 +21,7 @@ from sciprism.errors import InputError
 from sciprism.files import create_draft, explain_write_errors, recover_folder, replace_folder, write_json, write_lines
 from sciprism.papers.records import Label, Paper
 from sciprism.uses.tagging.evidence import FEATURES, Evidence, EvidenceCollector, LabelSide
-from sciprism.uses.tagging.paper_space import PaperSpace, Terms
+from sciprism.uses.tagging.paper_space import PaperSpace
 from sciprism.uses.tagging.ranker import Weighing
 from sciprism.uses.tagging.suggestions import ABOVE, PaperTags, Tag, TagChoice
 from sciprism.uses.tagging.tagged_papers import NearestPapers, Sources, TaggedPapers, TagMatrix
@@ -174,7 +174,7 @@ def save_tagger(tagger: Tagger, folder: Path) -> None:
         draft = create_draft(folder)
         write_lines(draft / "vocabulary.jsonl", _json_lines(tagger.vocabulary.labels), errors="replace")
         write_lines(draft / "papers.jsonl", _json_lines(data.papers), errors="replace")
-        write_json(draft / "terms.json", list(space.terms.columns), indent=None)
+        write_json(draft / "terms.json", space.terms.get_feature_names_out().tolist(), indent=None)
         np.savez(draft / "arrays.npz", **_collect_arrays(tagger, space, sources, data))
         facts = {"format": FORMAT, "encoder": tagger.encoder, "facts": tagger.facts}
         facts["judged"] = {str(paper): sorted(labels) for paper, labels in data.judged.items()}
@@ -209,10 +209,9 @@ def load_tagger(folder: Path) -> Tagger:
     except (OSError, KeyError, ValueError, TypeError, EOFError, BadZipFile, zlib.error) as error:
         raise InputError(f"{folder} is incomplete or damaged ({error}); {_REMEDY}") from error
     judged = {int(paper): frozenset(labels) for paper, labels in facts["judged"].items()}
-    tags = TagMatrix(values["tag_starts"], values["tag_rows"], len(vocabulary))
+    tags = TagMatrix.restore(values["tag_starts"], values["tag_rows"], len(vocabulary))
     data = TaggedPapers(papers, _full(values["vectors"]), tags, judged)
-    learned_terms = Terms({term: number for number, term in enumerate(terms)}, values["idf"])
-    space = PaperSpace(learned_terms, _full(values["directions"]), values["centre"])
+    space = PaperSpace.restore(terms, values["idf"], _full(values["directions"]), values["centre"])
     near, counts = NearestPapers(space.locate(papers, data.vectors), tags), tags.counts()
     linear, compatibility = _full(values["linear"]), _full(values["compatibility"])
     sources = Sources(np.flatnonzero(counts), counts, linear, compatibility, near, values["name_rate"])
@@ -233,9 +232,9 @@ def _collect_arrays(tagger: Tagger, space: PaperSpace, sources: Sources, data: T
     return {
         "label_vectors": tagger.label_vectors.astype(np.float16),
         "vectors": data.vectors.astype(np.float16),
-        "tag_starts": data.tags.starts,
-        "tag_rows": data.tags.rows,
-        "idf": space.terms.idf,
+        "tag_starts": data.tags.ones.indptr,
+        "tag_rows": data.tags.ones.indices,
+        "idf": space.terms.idf_,
         "directions": space.directions.astype(np.float16),
         "centre": space.centre,
         "linear": sources.linear.astype(np.float16),

@@ -56,7 +56,7 @@ def train(
     Raises InputError for too few tagged papers.
     """
     settings = settings or TrainingSettings()
-    if (tagged := int((np.diff(data.tags.starts) > 0).sum())) < MIN_PAPERS:
+    if (tagged := int((data.tags.sizes() > 0).sum())) < MIN_PAPERS:
         raise InputError(
             f"{tagged} papers have tags of the vocabulary; training needs {MIN_PAPERS}; tag with --vocabulary, and "
             "correct the suggestions until there are enough"
@@ -141,7 +141,7 @@ def fit_weighing(ranked: Ranked, data: TaggedPapers, *, seed: int = 0) -> Weighi
     shown = held if held.any() else ~held
     scores, outcomes = ranker.score(features[shown].astype(np.float32)), right[shown].astype(np.float64)
     calibration = Calibration.fit(scores, outcomes)
-    totals = np.diff(data.tags.starts)[np.unique(papers[shown])].sum()
+    totals = data.tags.sizes()[np.unique(papers[shown])].sum()
     return Weighing(ranker, calibration, choose_threshold(calibration.apply(scores), outcomes, totals))
 
 
