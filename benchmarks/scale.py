@@ -31,7 +31,7 @@ from command_memory import read_lines
 from measurement import build_parser, provenance, write_result
 from push import DEPTH, MODES, attempt, measure_push, measure_search, search_remote
 from sciprism.store import StoredCollection, delete
-from sciprism.store.parts import read_status
+from sciprism.store.manifest import is_collection, read_manifest
 from sciprism.text.sentences import split_sentences
 from sciprism.uses.rankings import Ranking
 from sciprism.uses.search import search
@@ -100,7 +100,8 @@ def deal(papers: Iterator[dict[str, Any]], files: list[TextIO], queries: list[st
 
 def start_part(folder: Path, part: int) -> subprocess.Popen[bytes]:
     """Start the worker of a part with one thread."""
-    words = ("embed", folder / "papers", "-o", folder / "vecs", "--part", f"{part}/{PARTS}", "--threads", 1)
+    target = folder / "parts" / str(part)
+    words = ("embed", folder / "papers", "-o", target, "--part", f"{part}/{PARTS}", "--threads", 1)
     log = (folder / f"part-{part}.log").open("ab")
     command = [sys.executable, "-m", "sciprism", *map(str, words), "--dtype", "float16"]
     return subprocess.Popen(command, stdout=log, stderr=log)
@@ -117,7 +118,7 @@ def embed_parts(options: Namespace) -> dict[str, Any]:
             part = waiting.pop(0)
             running[part] = start_part(folder, part)
         time.sleep(2)
-        if kills and KILLED_PART in running and (done := share_done(folder)) >= kills[0]:
+        if kills and KILLED_PART in running and (done := share_done(options)) >= kills[0]:
             running[KILLED_PART].send_signal(signal.SIGKILL)
             running[KILLED_PART].wait()
             killed.append({"at share of its papers": round(done, 3)})
@@ -130,17 +131,15 @@ def embed_parts(options: Namespace) -> dict[str, Any]:
     return {"parts": PARTS, "workers at once": AT_ONCE, "seconds": round(seconds), "killed": killed} | merge(folder)
 
 
-def share_done(folder: Path) -> float:
-    """Return which share of the papers of the killed part is stored; 0 while its worker is not at work."""
-    if not (folder / "vecs" / "parts.json").exists():
-        return 0.0
-    part = read_status(folder / "vecs").parts[KILLED_PART - 1]
-    return part.done / part.papers if part.papers and part.stage == "embedding" and part.rate else 0.0
+def share_done(options: Namespace) -> float:
+    """Return which share of the papers of the killed part is stored, about; 0 before its worker is at work."""
+    part = options.folder / "parts" / str(KILLED_PART)
+    return read_manifest(part).rows * PARTS / options.rows if is_collection(part) else 0.0
 
 
 def merge(folder: Path) -> dict[str, Any]:
     """Merge and verify by the commands; return their seconds and what they printed."""
-    merged, merge_seconds = run("merge", folder / "vecs", "--json")
+    merged, merge_seconds = run("merge", folder / "parts", "-o", folder / "vecs", "--json")
     _, verify_seconds = run("verify", folder / "vecs")
     size = sum(path.stat().st_size for path in (folder / "vecs").rglob("*") if path.is_file())
     found = {"papers": json.loads(merged)["papers"], "megabytes": round(size / 1e6)}

@@ -39,7 +39,7 @@ ELSEWHERE = {
     "prepare/sources/citation_corpus.py": TEMPORARY,
     "prepare/text.py": TEMPORARY,
     "service/matches.py": DRAFT,
-    "store/parts/plan.py": "of several workers one may write it: flushed and linked",
+    "store/parts.py": DRAFT,
     "training/learners/masked_lm.py": DRAFT,
     "training/run.py": DRAFT,
     "training/run_folder.py": f"{DRAFT}; metrics, of which a checkpoint counts the lines",

@@ -3,8 +3,8 @@
 #
 #   ./submit.sh INPUT OUT PARTS [RUNNING]
 #
-# The same command again continues: tasks whose part is done end at once. MODEL and SKIP_BAD are taken from the
-# environment. `sciprism status OUT` shows how far all parts are.
+# The same command again continues: tasks whose part is done encode nothing. MODEL and SKIP_BAD are taken from the
+# environment.
 
 set -euo pipefail
 

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from fake_encoder import FakeEncoder, some_papers
-from sciprism.papers.division import PartNumber
+from sciprism.papers.abstracts import AbstractCompletion
+from sciprism.papers.division import InputPart
 from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, StoredCollection
-from sciprism.store.parts import PartInput, embed_part
+from sciprism.store.embed_files import EmbedInput, embed_files
+from sciprism.store.parts import embed_part
 
 LAYOUT = CollectionLayout(formats=("proximity", "classification"), dtype="int8", shard_size=100)
 PAPERS = 1200
@@ -26,25 +28,41 @@ def write_papers(path: Path, papers: list[Paper]) -> Path:
 
 
 def write_input(folder: Path, count: int = PAPERS) -> list[Path]:
-    """Write a large file, which is divided, and small ones; papers recur in a file and from file to file.
+    """Write a large file, which parts divide, and small ones; papers recur in a file and from file to file.
 
-    The large file has papers that come first in it and again in other files, with other details too.
+    Others have a second copy, another year, an abstract that the first record lacks, or another id.
     """
     folder.mkdir(parents=True, exist_ok=True)
     papers = some_papers(count)
     large, small = papers[: count // 2], papers[count // 2 :]
-    files = [write_papers(folder / "0-large.jsonl", [*large, large[3], replace(large[500 % len(large)], year=1800)])]
-    step = len(small) // 20
+    files = [write_papers(folder / "0-large.jsonl", [*large, large[3], replace(large[-1], year=1800)])]
+    step, quarter = len(small) // 20, len(large) // 4
     for number in range(20):
-        here = [*small[number * step : (number + 1) * step], large[number * 7], replace(small[number], year=1700)]
-        files.append(write_papers(folder / f"{number + 1}-small.jsonl", here))
-    return files
+        known, other = large[quarter + 2 * number], large[2 * quarter + number]
+        again = [
+            large[number],
+            replace(known, abstract=f"Its abstract {number}.", ids={**known.ids, "pmid": f"1{number}"}),
+        ]
+        again.append(replace(other, id=f"other-{number}", venue="Science"))
+        write_papers(folder / f"{number + 1:02}-small.jsonl", [*small[number * step : (number + 1) * step], *again])
+    return [*files, *sorted(folder.glob("*-small.jsonl"), reverse=True)]
+
+
+def embed_whole(files: list[Path], folder: Path, **options: Any) -> None:
+    """Embed all files in one process."""
+    embed_files(EmbedInput(paths=files, **options), FakeEncoder(), folder, AbstractCompletion(), layout=LAYOUT)
 
 
 def embed_parts(files: list[Path], folder: Path, count: int, **options: Any) -> None:
-    """Embed all parts, the last one first."""
+    """Embed all parts, the last one first, each into its folder in a folder."""
     for number in range(count, 0, -1):
-        embed_part(PartInput(paths=files, **options), FakeEncoder(), folder, PartNumber(number, count), layout=LAYOUT)
+        source = EmbedInput(paths=files, part=InputPart(number, count), **options)
+        embed_part(source, FakeEncoder(), folder / str(number), layout=LAYOUT)
+
+
+def load(_stored: StoredCollection) -> Any:
+    """Return the encoder of all collections here."""
+    return FakeEncoder()
 
 
 def describe(folder: Path) -> dict[str, Any]:

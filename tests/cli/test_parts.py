@@ -1,10 +1,9 @@
-"""`embed --part`, `merge` and `status`, and the scripts for SLURM and Kubernetes that call them."""
+"""`embed --part`, `embed --ray` and `merge`, and the scripts for SLURM and Kubernetes that call them."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -15,8 +14,9 @@ import pytest
 import yaml
 
 from build_commands import run, sciprism
-from build_parts import write_papers
+from build_parts import describe, write_papers
 from fake_encoder import some_papers
+from ray_clusters import two_node_cluster
 from sciprism.store import StoredCollection
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -42,38 +42,24 @@ def model(tiny_model):
 
 
 def test_two_parts_are_embedded_merged_and_searched(papers, command, model):
-    assert command("status", "vecs")[0] == 2
-    status, printed, _ = command("embed", "works/*.jsonl", "-o", "vecs", "--part", "1/2", *model)
-    assert status == 0 and "part 1/2 is done: read" in printed and "sciprism merge vecs" in printed
-    status, printed, error = command("merge", "vecs")
-    assert status == 2 and "part 2/2 has not begun; run it with --part 2/2" in error
-    _, printed, _ = command("status", "vecs")
-    assert re.search(r"1 +done .*\n", printed) and re.search(r"2 +waiting", printed)
-    assert "1 done" in printed and "of 2 parts" in printed and max(map(len, printed.splitlines())) <= 80
-    # the model is the plan's: it need not be named again
-    status, printed, error = command("embed", "works/*.jsonl", "-o", "vecs", "--part", "2/2", "--json")
+    status, printed, _ = command("embed", "works/*.jsonl", "-o", "parts/1", "--part", "1/2", *model)
+    assert status == 0 and "read 450 papers: 450 new" in printed
+    assert "part 1/2 is done; after all 2: sciprism merge parts -o OUT" in printed
+    status, _, error = command("merge", "parts", "-o", "vecs")
+    assert status == 2 and "part 2/2 is missing: embed it with --part" in error and not Path("vecs").exists()
+    status, printed, _ = command("embed", "works/*.jsonl", "-o", "parts/2", "--part", "2/2", "--json", *model)
     document = json.loads(printed)
-    assert status == 0 and document["schema"] == "sciprism.embed-part/1" and document["counts"]["read"] > 200
-    assert "all parts are done: sciprism merge vecs" in command("status", "vecs")[1]
-    status, printed, _ = command("verify", "vecs", "--json")
-    states = {each["name"]: each["state"] for each in json.loads(printed)["files"]}
-    assert status == 0 and set(states.values()) == {"ok"} and "parts/1-of-2/manifest.json" in states
-    status, printed, _ = command("merge", "vecs")
+    assert status == 0 and document["schema"] == "sciprism.embed/1" and document["read"] == 450
+    status, printed, _ = command("merge", "parts", "-o", "vecs")
     assert status == 0 and "vecs holds 900 papers of 900 read" in printed
-    assert "merged already" in command("merge", "vecs")[1]
-    for words in (["a.jsonl", "b.ris"], ["works/part_0.jsonl"]):
-        status, _, error = command("merge", *words)
-        assert status == 2 and f"to join files of papers, each paper once: sciprism embed {' '.join(words)} -o" in error
-    assert "is merged and holds 900 papers" in command("status", "vecs")[1]
-    document = json.loads(command("status", "vecs", "--json")[1])
-    assert document["schema"] == "sciprism.status/1" and document["stage"] == "merged"
-    status, printed, _ = command("embed", "works/*.jsonl", "-o", "vecs", "--part", "1/2", *model)
-    assert status == 0 and "are merged, it holds 900 papers: nothing to do" in printed
-    status, printed, _ = command("verify", "vecs", "--json")
-    assert status == 0 and {each["state"] for each in json.loads(printed)["files"]} == {"ok"}
+    for folder in ("parts/1", "vecs"):
+        status, printed, _ = command("verify", folder, "--json")
+        assert status == 0 and {each["state"] for each in json.loads(printed)["files"]} == {"ok"}
     assert command("search", "vecs", "topic 3", "--no-why")[0] == 0
     status, printed, _ = command("embed", "works", "-o", "vecs", "--json")
     assert json.loads(printed)["unchanged"] == 900
+    document = json.loads(command("merge", "parts/1", "parts/2", "-o", "again", "--json")[1])
+    assert (document["schema"], document["papers"], document["merged"]) == ("sciprism.merge/1", 900, 0)
 
 
 @pytest.mark.parametrize(
@@ -82,45 +68,75 @@ def test_two_parts_are_embedded_merged_and_searched(papers, command, model):
         (["--part", "0/2"], "where a scheduler counts from 0, add 1"),
         (["--part", "two"], "not of the form i/n, such as 2/8"),
         (["--part", "1/2", "--prune"], "--prune is for a collection that has papers"),
-        (["--part", "1/2", "--replace"], "--replace is for a collection that has papers"),
+        (["--ray", "local", "--merge-duplicates"], "--merge-duplicates compares all papers"),
+        (["--parts", "4"], "--parts and --gpus-per-part are for a run on a Ray cluster; name one with --ray"),
+        (["--ray", "local", "--part", "1/2"], "--ray runs all parts, --part one of them"),
+        (["--ray", "local", "--device", "cuda"], "--device is of this machine"),
+        (["--ray", "local", "--parts", "200000"], "of at most 100,000"),
+        (["--ray", "local", "--gpus-per-part", "2"], "uses one GPU or a share of one such as 0.5"),
+        (["--ray", "papers.jsonl"], "'papers.jsonl' is no address of a Ray cluster; it is auto, local, HOST:PORT or"),
+        (["--ray", "127.0.0.1:1"], "no Ray cluster at 127.0.0.1:1: "),
+        (["--ray", "ray://127.0.0.1:1"], "no Ray cluster at ray://127.0.0.1:1: "),
     ],
 )
-def test_options_that_parts_have_not(papers, command, words, message):
+def test_what_cannot_be_embedded_in_parts_is_refused(papers, command, words, message):
     status, _, error = command("embed", papers, "-o", "vecs", *words)
-    assert status == 2 and message in error and not Path("vecs").exists()
+    assert status == 2 and message in error and error.count("\n") == 1 and not Path("vecs").exists()
+
+
+def test_ray_is_an_extra(papers, command, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    status, _, error = command("embed", papers, "-o", "vecs", "--ray", "local")
+    assert status == 2 and 'needs the "ray" extra: pip install "sciprism[ray]"' in error
 
 
 def test_a_bad_record_stops_a_part_before_it_encodes(papers, command, model):
     with (papers / "part_1.jsonl").open("a") as file:
         file.write("{broken\n")
-    statuses = [command("embed", papers, "-o", "vecs", "--part", f"{part}/2", *model)[0] for part in (1, 2)]
-    assert sorted(statuses) == [0, 2]
-    _, printed, _ = command("status", "vecs")
-    assert re.search(r"part \d failed: .*part_1.jsonl, record 301 .*--skip-bad", printed)
-    for part in (1, 2):
-        assert command("embed", papers, "-o", "vecs", "--part", f"{part}/2", "--skip-bad", *model)[0] == 0
-    status, printed, _ = command("merge", "vecs")
-    assert status == 0 and "1 skipped" in printed and "900 papers" in printed
+    words = ["embed", papers, "-o", "parts/2", "--part", "2/2", *model]
+    status, _, error = command(*words)
+    assert status == 2 and "part_1.jsonl, record 301" in error and "--skip-bad" in error
+    assert command(*words, "--skip-bad")[0] == 0
+
+
+def stop(words, folder, files, sent=signal.SIGTERM):
+    """Run a command until so many collections are begun in a folder, and stop it; return what it says."""
+    command = [sys.executable, "-m", "sciprism", *map(str, words)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as worker:
+        deadline = time.monotonic() + 120
+        while len(list(folder.glob("*/manifest.json"))) < files and time.monotonic() < deadline:
+            time.sleep(0.01)
+        worker.send_signal(sent)
+        _, error = worker.communicate()
+    assert worker.returncode == 130 and "interrupted; " in error and "the same command" in error
 
 
 @pytest.mark.slow
-def test_a_job_that_is_terminated_saves_and_continues(papers, tmp_path, model):
+def test_a_job_that_is_terminated_saves_and_continues(tmp_path, model):
     """SLURM and Kubernetes send SIGTERM before they kill."""
-    for path in papers.iterdir():
-        path.unlink()
-    write_papers(papers / "large.jsonl", some_papers(6000))
-    words = ["embed", papers, "-o", tmp_path / "vecs", "--part", "1/1", "--threads", 1, *model]
-    command = [sys.executable, "-m", "sciprism", *map(str, words)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as worker:
-        deadline = time.monotonic() + 60
-        while not (tmp_path / "vecs" / "parts" / "1-of-1" / "manifest.json").exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        worker.send_signal(signal.SIGTERM)
-        _, error = worker.communicate()
-    assert worker.returncode == 130 and "interrupted; " in error and "the same command" in error
-    assert '"stopped"' in (tmp_path / "vecs" / "parts" / "1-of-1.json").read_text()
-    assert sciprism(*words).returncode == 0 and sciprism("merge", tmp_path / "vecs").returncode == 0
+    file = write_papers(tmp_path / "large.jsonl", some_papers(6000))
+    words = ["embed", file, "-o", tmp_path / "parts" / "1", "--part", "1/1", "--threads", 1, *model]
+    stop(words, tmp_path / "parts", 1)
+    assert sciprism(*words).returncode == 0
+    assert sciprism("merge", tmp_path / "parts", "-o", tmp_path / "vecs").returncode == 0
     assert len(StoredCollection.open(tmp_path / "vecs")) == 6000
+
+
+@pytest.mark.slow
+def test_a_stopped_run_on_a_cluster_continues_with_the_same_command(tmp_path, model):
+    for number in range(8):
+        write_papers(tmp_path / f"{number}.jsonl", some_papers(600, 600 * number))
+    files = sorted(tmp_path.glob("*.jsonl"))
+    assert sciprism("embed", *files, "-o", tmp_path / "one", *model).returncode == 0
+    with two_node_cluster() as cluster:  # of four parts two run at once
+        words = ["embed", *files, "-o", tmp_path / "vecs", *model, "--ray", cluster.address]
+        stop([*words, "--parts", 4], tmp_path / "vecs-parts", 3)
+        again = sciprism(*words, "--json")
+    document = json.loads(again.stdout)
+    assert (document["schema"], document["parts"], document["papers"]) == ("sciprism.merge/1", 4, 4_800)
+    assert describe(tmp_path / "vecs")["papers"] == describe(tmp_path / "one")["papers"]
+    assert describe(tmp_path / "vecs")["vectors"] == describe(tmp_path / "one")["vectors"]
+    assert not (tmp_path / "vecs-parts").exists()
 
 
 @pytest.fixture
@@ -156,11 +172,11 @@ def test_the_slurm_scripts_submit_and_run_parts(tmp_path, stubs):
     job = {"INPUT": "my works/*.gz", "OUT": "out", "PARTS": "8", "SLURM_ARRAY_TASK_ID": "3", "SLURM_CPUS_PER_TASK": "4"}
     environment |= job | {"SLURM_ARRAY_JOB_ID": "17"}
     assert subprocess.run(["bash", slurm / "embed.sbatch"], env=environment).returncode == 0
-    assert calls.read_text() == "sciprism embed my works/*.gz -o out --part 3/8 --threads 4\n"
+    assert calls.read_text() == "sciprism embed my works/*.gz -o out-parts/3 --part 3/8 --threads 4\n"
     calls.unlink()
-    environment["OUT"] = str(tmp_path)
+    out = environment["OUT"] = str(tmp_path / "out")
     assert subprocess.run(["bash", slurm / "merge.sbatch"], env=environment).returncode == 0
-    assert calls.read_text() == f"sciprism merge {tmp_path}\nsciprism verify {tmp_path} --json\n"
+    assert calls.read_text() == f"sciprism merge {out}-parts -o {out}\nsciprism verify {out}\n"
 
 
 def test_a_task_at_its_time_limit_is_queued_again(tmp_path, stubs):
@@ -179,8 +195,12 @@ def test_a_task_at_its_time_limit_is_queued_again(tmp_path, stubs):
 def test_the_kubernetes_jobs_run_parts(stubs):
     calls, environment = stubs
     for name, index, expected in (
-        ("embed.yaml", "7", "sciprism embed /papers/works -o /papers/vectors --part 8/8 --threads 2\n"),
-        ("merge.yaml", "", "sciprism merge /papers/vectors\nsciprism verify /papers/vectors\n"),
+        ("embed.yaml", "7", "sciprism embed /papers/works -o /papers/vectors-parts/8 --part 8/8 --threads 2\n"),
+        (
+            "merge.yaml",
+            "",
+            "sciprism merge /papers/vectors-parts -o /papers/vectors\nsciprism verify /papers/vectors\n",
+        ),
     ):
         calls.unlink(missing_ok=True)
         job = yaml.safe_load((EXAMPLES / "kubernetes" / name).read_text())

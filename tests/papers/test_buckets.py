@@ -9,17 +9,14 @@ from typing import Any
 
 import pytest
 
-from build_parts import LAYOUT, describe, embed_parts, write_input
+from build_parts import describe, embed_parts, embed_whole, load, write_input
 from build_servers import FileServer, serve_buckets, serve_files, use_environment
-from fake_encoder import FakeEncoder
 from sciprism.errors import InputError
 from sciprism.papers import ReadReport, read_papers
 from sciprism.papers.abstracts import AbstractCompletion, AbstractIndex
 from sciprism.papers.remote.object_file import TRIES
 from sciprism.papers.remote.objects import RemoteObject, find_remote
-from sciprism.store import embed
-from sciprism.store.parts import merge, read_status
-from sciprism.store.parts.plan import read_plan
+from sciprism.store.parts import merge
 
 LINE = b'{"id": "p1", "title": "A title", "abstract": "An abstract."}\n'
 
@@ -98,13 +95,9 @@ def test_sheets_and_abstracts_of_objects(s3: Any, works: Path) -> None:
 def test_parts_over_objects_are_what_one_process_stores_of_files(s3: Any, works: Path, tmp_path: Path) -> None:
     local = [works / "date=0"]
     remote: Any = [f"s3://bucket/works/{path.name}/" for path in local]
-    embed(read_papers(local), FakeEncoder(), tmp_path / "one", layout=LAYOUT)
-    embed_parts(remote, tmp_path / "c", 2)
-    assert [each.stage for each in read_status(tmp_path / "c").parts] == ["done"] * 2
-    embed_parts(local, tmp_path / "local", 2)
-    plans = [read_plan(tmp_path / name) for name in ("c", "local")]
-    assert [f.parts for f in plans[0].files] == [f.parts for f in plans[1].files], "divided as files are"
-    merge(tmp_path / "c")
+    embed_whole(local, tmp_path / "one")
+    embed_parts(remote, tmp_path / "parts", 2)
+    merge([tmp_path / "parts"], tmp_path / "c", load)
     found, wanted = (_move(describe(tmp_path / name), str(works.parent)) for name in ("c", "one"))
     assert found == wanted
 
@@ -119,7 +112,7 @@ def test_an_object_that_differs_between_workers_is_refused(s3: Any, tmp_path: Pa
         s3.put_object(Bucket="bucket", Key=f"few/{number}.jsonl", Body=LINE.replace(b"p1", b"p%d" % number))
     embed_parts(["s3://bucket/few/"], tmp_path / "c", 2)  # type: ignore[list-item]
     s3.put_object(Bucket="bucket", Key="few/1.jsonl", Body=LINE.replace(b"p1", b"p9"))
-    with pytest.raises(InputError, match=r"1 file changed since \(s3://bucket/few/1.jsonl\)"):
+    with pytest.raises(InputError, match=r"s3://bucket/few/1.jsonl is not the same file"):
         embed_parts(["s3://bucket/few/"], tmp_path / "c", 2)  # type: ignore[list-item]
 
 

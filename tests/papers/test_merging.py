@@ -15,7 +15,7 @@ from sciprism.papers.abstracts import AbstractCompletion
 from sciprism.papers.merging import merge_records
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
-from sciprism.store.embed_files import FilesReport, PartInput, embed_files
+from sciprism.store.embed_files import EmbedInput, FilesReport, embed_files
 
 Row = dict[str, Any]
 RIS = (
@@ -31,7 +31,7 @@ BIB = "@article{alder19, title={Naps of night nurses and recall}, doi={10.5555/N
 
 def embed_search(folder: Path, *names: str, **options: Any) -> FilesReport:
     """Embed files of one search into one collection."""
-    source = PartInput(paths=[str(folder / name) for name in names])
+    source = EmbedInput(paths=[str(folder / name) for name in names])
     return embed_files(source, FakeEncoder(), folder / "c", AbstractCompletion(), **options)
 
 

@@ -17,11 +17,11 @@ from fake_encoder import FakeEncoder, some_papers
 from folders import snapshot
 from kill_switch import killed_after
 from sciprism.errors import InputError
-from sciprism.papers.division import PartNumber
+from sciprism.papers.division import InputPart
 from sciprism.papers.records import Deletion, Paper
 from sciprism.store import CollectionLayout, EmbedReport, StoredCollection, embed
-from sciprism.store.embed_files import LastRecords
-from sciprism.store.parts import PartInput, embed_part
+from sciprism.store.embed_files import EmbedInput, LastRecords
+from sciprism.store.parts import embed_part
 
 LAYOUT = CollectionLayout(dtype="int8", shard_size=10)
 Records = list[Paper | Deletion]
@@ -154,8 +154,8 @@ def test_deletions_and_later_records_need_the_option(tmp_path: Path) -> None:
 def test_a_part_with_deletions_is_refused_before_it_is_embedded(tmp_path: Path) -> None:
     steps = [[(number, f"Title {number}") for number in range(30)], [(1, "")]]
     encoder = FakeEncoder()
-    with pytest.raises(InputError, match=r"pubmed26n0002\.xml\.gz, record 1: the deletion of '1'.*parts first make"):
-        embed_part(PartInput(paths=pubmed(tmp_path, steps)), encoder, tmp_path / "c", PartNumber(1, 1))
+    with pytest.raises(InputError, match=r"the input deletes 1 papers \(the first in .*pubmed26n0002\.xml\.gz\)"):
+        embed_part(EmbedInput(paths=pubmed(tmp_path, steps), part=InputPart(1, 1)), encoder, tmp_path / "c")
     assert encoder.encoded == 0
 
 

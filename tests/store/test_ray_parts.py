@@ -1,37 +1,29 @@
-"""Parts on a Ray cluster of two nodes: a node that dies loses nothing, and what does not fit is refused at once."""
+"""Parts on a Ray cluster of two nodes: a node that dies loses nothing, and what does not fit is refused."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator, Mapping
+import socket
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from build_parts import LAYOUT, describe, write_input
-from fake_encoder import FakeEncoder
+from build_parts import LAYOUT, describe, embed_whole, load, write_input, write_papers
+from fake_encoder import FakeEncoder, some_papers
 from ray_clusters import two_node_cluster
-from sciprism.errors import InputError
-from sciprism.papers import read_papers
-from sciprism.store import embed
-from sciprism.store.parts import PartInput, PartsStatus, RayCluster, embed_with_ray, merge
-from sciprism.store.parts.ray_cluster import check_nodes
+from sciprism.errors import InputError, RunFailedError
+from sciprism.store.embed_files import EmbedInput
+from sciprism.store.parts import merge
+from sciprism.store.ray_parts import RayJob, embed_with_ray
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return sorted(write_input(tmp_path_factory.mktemp("input"), 800))
-
-
-@pytest.fixture(scope="module")
-def whole(files: list[Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    folder = tmp_path_factory.mktemp("whole") / "c"
-    embed(read_papers(files), FakeEncoder(), folder, layout=LAYOUT)
-    return describe(folder)
+    return write_input(tmp_path_factory.mktemp("input"), 800)
 
 
 @pytest.fixture(scope="module")
@@ -40,82 +32,63 @@ def nodes() -> Iterator[Any]:
         yield cluster
 
 
-def run(cluster: Any, files: list[Path], folder: Path, load: Any = FakeEncoder, **options: Any) -> Any:
-    source = PartInput(paths=files, skip_bad=options.pop("skip_bad", False))
-    place = RayCluster(address=cluster.address, **options.pop("place", {}))
-    return embed_with_ray(source, load, folder, 4, cluster=place, choose_layout=choose_layout, **options)
+def build(files: list[Path], folder: Path, skip_bad: bool = False, **options: Any) -> RayJob:
+    source = EmbedInput(paths=files, skip_bad=skip_bad)
+    given: dict[str, Any] = {"load": make, "choose_layout": choose_layout, "parts": 4}
+    return RayJob(source=source, folder=folder, **given | options)
 
 
 def choose_layout(encoder: Any) -> Any:
     return LAYOUT
 
 
-def load_by_node() -> FakeEncoder:
-    """A model that is another on each node."""
+def make(_precision: str, delay: float = 0.0, by_node: bool = False) -> FakeEncoder:
+    """Return a model; by_node: another one on each node."""
     import ray
 
-    return FakeEncoder(fingerprint=ray.get_runtime_context().get_node_id()[:8])
+    return FakeEncoder(fingerprint=ray.get_runtime_context().get_node_id()[:8] if by_node else "f0", delay=delay)
 
 
-def test_the_parts_of_a_killed_node_are_embedded_by_another(
-    nodes: Any, files: list[Path], whole: dict[str, Any], tmp_path: Path
-) -> None:
+def test_the_parts_of_a_killed_node_are_embedded_by_another(nodes: Any, files: list[Path], tmp_path: Path) -> None:
     lost = nodes.add_node(num_cpus=1, object_store_memory=80 << 20)
-    seen: list[PartsStatus] = []
+    folder, killed = tmp_path / "parts", []
 
-    def kill(status: PartsStatus, failed: Mapping[int, str]) -> None:
-        if status.count()["embedding"] == 3 and lost in nodes.worker_nodes:
+    def kill(done: int, parts: int) -> None:
+        if not killed and len(list(folder.glob("*/manifest.json"))) >= 3 and done < parts:
             nodes.remove_node(lost, allow_graceful=False)
-            seen.append(status)
+            killed.append(done)
 
-    report = run(nodes, files, tmp_path / "c", partial(FakeEncoder, delay=1.5), progress=kill)
-    assert len(seen) == 1 and report.failed == {} and len(report.reports) == 4
-    merge(tmp_path / "c")
-    assert describe(tmp_path / "c") == whole
+    assert embed_with_ray(build(files, folder, load=partial(make, delay=2.0)), nodes.address, kill) == 4
+    assert killed and killed[0] < 3
+    merge([folder], tmp_path / "c", load)
+    embed_whole(files, tmp_path / "whole")
+    assert describe(tmp_path / "c") == describe(tmp_path / "whole")
 
 
 def test_a_part_that_fails_lets_others_go_on_and_the_same_call_continues(
     nodes: Any, files: list[Path], tmp_path: Path
 ) -> None:
-    source = Path(shutil.copytree(files[0].parent, tmp_path / "input"))
-    with (source / "20-small.jsonl").open("a") as file:
-        file.write("{broken\n")
-    listed, folder = sorted(source.iterdir()), tmp_path / "c"
-    report = run(nodes, listed, folder)
-    assert len(report.failed) == 1 and len(report.reports) == 3
-    assert all("20-small.jsonl, record" in reason and "--skip-bad" in reason for reason in report.failed.values())
-    again = run(nodes, listed, folder, skip_bad=True)
-    assert (again.done_before, len(again.reports), again.failed) == (3, 1, {})
-    assert merge(folder, skip_bad=True).unreadable == 1
-    assert run(nodes, listed, folder, skip_bad=True).ready
+    bad = write_papers(tmp_path / "bad.jsonl", some_papers(1, 9000))
+    bad.write_text(bad.read_text() + "{broken\n")
+    folder = tmp_path / "parts"
+    with pytest.raises(
+        RunFailedError, match=r"1 of 4 parts failed, the first is 4/4: .*bad.jsonl, record 2.*--skip-bad"
+    ):
+        embed_with_ray(build([*files, bad], folder), nodes.address)
+    assert len(list(folder.glob("*/manifest.json"))) == 3
+    assert embed_with_ray(build([*files, bad], folder, skip_bad=True, parts=0), nodes.address) == 4
+    assert merge([folder], tmp_path / "c", load).papers == 801
 
 
-def test_a_cluster_that_does_not_fit_is_refused_and_nothing_is_left(
-    nodes: Any, files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "c"
-    with pytest.raises(InputError, match=r"never start.*none with 9 cores.*with 1 core, .* with 1 core"):
-        run(nodes, files, folder, place={"cores": 9})
-    with pytest.raises(InputError, match=r"none with 1 core and 0.5 GPUs"):
-        run(nodes, files, folder, place={"gpus": 0.5})
-    with monkeypatch.context() as patch, pytest.raises(InputError, match=r"of this machine, 99.0: .* has .*install"):
-        patch.setattr("sciprism.store.parts.ray_cluster.version", lambda name: "99.0")
-        run(nodes, files, folder)
-    assert not folder.exists()
-    with pytest.raises(InputError, match=r"has not what the parts need: the model fake .fingerprint"):
-        run(nodes, files, folder, load_by_node)
-    place = RayCluster(address=nodes.address)
-    with place.connect(), pytest.raises(InputError, match=r"cannot see .*a disk that all nodes share"):
-        check_nodes(place.find_nodes(), tmp_path / "elsewhere" / "token")
-
-
-def test_a_port_of_something_else_is_no_cluster(tmp_path: Path) -> None:
-    import socket
-
+def test_a_cluster_that_does_not_fit_is_refused(nodes: Any, files: list[Path], tmp_path: Path) -> None:
+    folder = tmp_path / "parts"
+    with pytest.raises(InputError, match=r"no node of the cluster has the 9 cores and 0 GPUs of a part"):
+        embed_with_ray(build(files, folder, cores=9), nodes.address)
+    with pytest.raises(InputError, match=r"the node has sciprism .*, not 99.0; install that"):
+        embed_with_ray(build(files, folder, version="99.0"), nodes.address)
+    with pytest.raises(RunFailedError, match=r"the node has the model .* in float32, not .* in float32; copy it there"):
+        embed_with_ray(build(files, folder, load=partial(make, by_node=True)), nodes.address)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
-        with (
-            pytest.raises(InputError, match=r"what is there does not answer as one"),
-            RayCluster(address=address).connect(),
-        ):
-            pass
+    with pytest.raises(InputError, match=r"no Ray cluster at .*; start one"):
+        embed_with_ray(build(files, folder), address)

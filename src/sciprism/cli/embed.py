@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -21,14 +21,14 @@ from sciprism.cli.options import (
     with_settings,
 )
 from sciprism.cli.output import ProgressDisplay, echo, join_counts, print_abstracts, print_json, print_skipped
-from sciprism.cli.parts import WantedCluster, embed_on_cluster, embed_one_part
+from sciprism.cli.parts import WantedParts, embed_on_cluster, interrupted_by_termination, name_parts_folder
 from sciprism.errors import InputError, InterruptedRunError
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
     from sciprism.papers import Paper, ReadReport
     from sciprism.store import CollectionLayout, EmbedReport
-    from sciprism.store.embed_files import FilesReport, PartInput
+    from sciprism.store.embed_files import EmbedInput, FilesReport
     from sciprism.store.manifest import EncoderRecord
     from sciprism.store.shard_files import Dtype
 
@@ -41,11 +41,11 @@ class EmbedReading(IdentifiedReading):
         str, "Of a paper without abstract: use its title, skip it, or fail (title, skip, fail)."
     ] = "title"
 
-    def describe(self, files: list[str]) -> PartInput:
+    def describe(self, files: list[str]) -> EmbedInput:
         """Return the files with how they are read."""
-        from sciprism.store.embed_files import PartInput
+        from sciprism.store.embed_files import EmbedInput
 
-        return PartInput(
+        return EmbedInput(
             paths=tuple(files),
             reader=self.reader,
             options=self.build(),
@@ -71,14 +71,11 @@ class MergeRules:
     def refuse_for_parts(self) -> None:
         """Raise InputError where a rule is given: parts make a new collection."""
         if self.merge_duplicates:
-            raise InputError(
-                "--merge-duplicates compares all papers, and a part has some; run `sciprism dedupe` before"
-            )
+            raise InputError("--merge-duplicates compares all papers, and a part has some; run `sciprism dedupe` first")
         for name, given in asdict(self).items():
             if given:
                 raise InputError(
-                    f"--{name} is for a collection that has papers; parts make a new one: embed into it once it is "
-                    "merged"
+                    f"--{name} is for a collection that has papers; parts make a new one: merge them first"
                 )
 
 
@@ -96,16 +93,14 @@ class WantedModel:
     verbose: Annotated[bool, "Print the precision too.", "--verbose", "-v"] = False
 
     def load(self, output: Path) -> Encoder:
-        """Load the named model, else the one of the collection or its parts, else the default.
+        """Load the named model, else the one of the collection, else the default."""
+        from sciprism.store.manifest import is_collection, read_manifest
 
-        Once more where another worker has meanwhile begun the collection in another precision.
-        """
-        stored = find_stored_encoder(output)
-        encoder = self._load(output, stored)
-        begun = None if stored else find_stored_encoder(output)
-        if begun and begun.options.get("precision") != encoder.options.get("precision"):
-            return self._load(output, begun)
-        return encoder
+        return self._load(output, read_manifest(output).encoder if is_collection(output) else None)
+
+    def load_in(self, precision: str) -> Encoder:
+        """Load the named model, else the default, in a precision; "" is the one that was asked for."""
+        return replace(self, precision=precision or self.precision)._load(Path(), None)
 
     def _load(self, output: Path, stored: EncoderRecord | None) -> Encoder:
         from sciprism.encoders.encoder import Encoder
@@ -144,52 +139,50 @@ def embed(
     wanted: WantedModel,
     reading: EmbedReading,
     rules: MergeRules,
-    cluster: WantedCluster,
+    workers: WantedParts,
     as_json: AsJson = False,
 ) -> None:
     """Encode papers into a collection; the same command continues, and encodes what is new or changed.
 
     Example: sciprism embed refs.bib more.ris -o vecs/
     """
+    from sciprism.papers.division import InputPart
+
     if output.suffix in (".parquet", ".npy", ".csv") and not output.is_dir():
         raise InputError(f"{output}: embed makes a folder; name one, then: sciprism export FOLDER -o {output}")
-    _use_threads(0 if cluster.ray else cluster.threads)
+    workers.check()
+    _use_threads(0 if workers.ray else workers.threads)
     source = reading.describe(files)
-    if cluster.is_requested() or cluster.part:
+    if workers.ray or workers.part:
         rules.refuse_for_parts()
-        return _embed_parts(source, output, wanted, cluster, as_json)
-    return _embed_all(source, output, wanted, rules, as_json)
+    with explain_interruption(output):
+        if workers.ray:
+            return embed_on_cluster(source, output, workers, wanted.load_in, wanted.choose_layout, as_json)
+        if workers.part:
+            source = replace(source, part=InputPart.parse(workers.part))
+        with interrupted_by_termination():
+            return _embed_all(source, output, wanted, rules, as_json)
 
 
-def _embed_parts(source: PartInput, output: Path, wanted: WantedModel, cluster: WantedCluster, as_json: bool) -> None:
-    from sciprism.papers.division import PartNumber
-    from sciprism.store.parts.state import part_folder
-
-    if not cluster.part:
-        with explain_interruption(output):
-            embed_on_cluster(source, output, wanted, cluster, as_json)
-        return
-    number = PartNumber.parse(cluster.part)
-    with explain_interruption(part_folder(output, number)):
-        embed_one_part(source, output, number, wanted, as_json)
-
-
-def _embed_all(source: PartInput, output: Path, wanted: WantedModel, rules: MergeRules, as_json: bool) -> None:
+def _embed_all(source: EmbedInput, output: Path, wanted: WantedModel, rules: MergeRules, as_json: bool) -> None:
     from sciprism.store.embed_files import check_input, embed_files
+    from sciprism.store.parts import begin_part
 
     check_input(source, output, corrections=rules.corrections)
     if rules.corrections and rules.merge_duplicates:
         raise InputError("--corrections and --merge-duplicates exclude each other: the last record counts, or all do")
     encoder = wanted.load(output)
     layout = wanted.choose_layout(encoder)
-    with open_abstracts(source.abstracts, source.missing_abstract) as completion, explain_interruption(output):
+    if source.part:
+        begin_part(source, output)
+    with open_abstracts(source.abstracts, source.missing_abstract) as completion:
         given = asdict(rules)
         with ProgressDisplay("reading", "papers") as display:
             merge = partial(_merge_duplicates, display.show) if given.pop("merge_duplicates") else None
             report = embed_files(
                 source, encoder, output, completion, layout=layout, **given, deduplicate=merge, progress=display.show
             )
-        _report(output, report, as_json)
+        _report(source, output, report, as_json)
 
 
 def _merge_duplicates(progress: Callable[[str, str, int, int], object], papers: list[Paper]) -> list[Paper]:
@@ -198,28 +191,17 @@ def _merge_duplicates(progress: Callable[[str, str, int, int], object], papers: 
     return [paper for paper, _ in dedupe(papers, progress=progress).papers()]
 
 
-def find_stored_encoder(output: Path) -> EncoderRecord | None:
-    """Return the encoder of a collection, or of the plan of its parts."""
-    from sciprism.store.manifest import MANIFEST_NAME, PLAN_NAME, read_manifest
-    from sciprism.store.parts.plan import read_plan
-
-    if (output / MANIFEST_NAME).exists():
-        return read_manifest(output).encoder
-    return read_plan(output).encoder if (output / PLAN_NAME).exists() else None
-
-
 @contextmanager
 def explain_interruption(output: Path) -> Iterator[None]:
     """Say of an interruption what this run stored, in a collection or its parts."""
-    from sciprism.store.manifest import MANIFEST_NAME, read_manifest
-    from sciprism.store.parts.state import PARTS_FOLDER
+    from sciprism.store.manifest import is_collection, read_manifest
     from sciprism.store.writing import count_unfinished
 
     def find_folders() -> list[Path]:
-        return [output, *(output / PARTS_FOLDER).glob("*-of-*")]
+        return [output, *name_parts_folder(output).glob("*-of-*")]
 
     def count_rows() -> int:
-        return sum(read_manifest(folder).rows for folder in find_folders() if (folder / MANIFEST_NAME).exists())
+        return sum(read_manifest(folder).rows for folder in find_folders() if is_collection(folder))
 
     before = count_rows()
     try:
@@ -241,13 +223,13 @@ def _use_threads(threads: int) -> None:
         torch.set_num_threads(threads)
 
 
-def _report(output: Path, report: FilesReport, as_json: bool) -> None:
-    """Print what became of the records. Raises InputError where none could be used."""
+def _report(source: EmbedInput, output: Path, report: FilesReport, as_json: bool) -> None:
+    """Print what became of the records. Raises InputError where none could be used; a part may have none."""
     read, stored, abstracts = report.read, report.stored, report.completion.report
     reasons = [*map(str, read.skipped), *stored.reasons]
     notes = [f"{file.path}: {file.note}" for file in read.files if file.note]
     print_skipped(reasons, read.skipped_count + stored.bad)
-    if nothing := report.explain_nothing():
+    if (nothing := report.explain_nothing()) and not source.part:
         print_abstracts(report.completion)
         raise InputError(nothing)
     for note in notes:
@@ -274,6 +256,8 @@ def _report(output: Path, report: FilesReport, as_json: bool) -> None:
         f"read {total:,} {noun}{'s' * (total != 1)}: {join_counts(counts) or 'none'}\n"
         f"{output} holds {join_counts(held) or 'no papers'}"
     )
+    if source.part:
+        echo(f"part {source.part} is done; after all {source.part.count:,}: sciprism merge {output.parent} -o OUT")
 
 
 def _count_records(read: ReadReport, report: EmbedReport) -> dict[str, int]:

@@ -31,7 +31,7 @@ from sciprism.cli.match import match
 from sciprism.cli.models import describe, export, models
 from sciprism.cli.output import echo, escape_controls, is_json_requested, print_json, show_work
 from sciprism.cli.overlap import overlap
-from sciprism.cli.parts import merge, status
+from sciprism.cli.parts import merge
 from sciprism.cli.prepare_benchmarks import prepare
 from sciprism.cli.recommend import recommend
 from sciprism.cli.reproduce import reproduce
@@ -184,7 +184,6 @@ USE = (
     disambiguate,
     embed,
     merge,
-    status,
     index,
     search,
     similar,

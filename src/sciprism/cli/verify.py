@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 DAMAGED = ("damaged", "missing")
 REMEDIES = {
     "collection": "restore these files from a copy, or delete the folder and embed the papers again",
-    "parts": "restore these files from a copy, or delete the part's folder and run the part again",
     "index": "build the index again with: sciprism index",
     "model": "restore these files from a copy, or save or download the model again",
     "run": "restore these files from a copy, or delete the stage's folder and train it again",
@@ -62,14 +61,13 @@ def verify(
 def _find_kind(path: Path) -> str:
     """Return what a folder or a file holds. Raises InputError where that is nothing that sciprism writes."""
     from sciprism.evaluation.stored_results import has_results
-    from sciprism.store.manifest import MANIFEST_NAME, PLAN_NAME
+    from sciprism.store.manifest import MANIFEST_NAME
     from sciprism.training.run_folder import METRICS, RECIPE
 
     if not path.exists():
         raise InputError(f"{path}: no such file or folder; name a collection, a model, a run or results")
     markers = {
         "collection": (MANIFEST_NAME,),
-        "parts": (PLAN_NAME,),
         "run": (RECIPE, METRICS),
         "model": ("checksums.json", "sciprism.json", "config.json", "modules.json"),
     }
@@ -86,8 +84,6 @@ def _list_states(path: Path, kind: str) -> Iterator[FileState]:
 
     if kind == "collection":
         yield from _list_collection_states(path)
-    elif kind == "parts":
-        yield from _list_part_states(path)
     elif kind == "results":
         states = [FileState(path.name, find_own_state(path))] if path.is_file() else list_states(path)
         folder = path.parent if path.is_file() else path
@@ -100,7 +96,7 @@ def _list_collection_states(path: Path) -> Iterator[FileState]:
     from sciprism.checksums import FileState, find_own_state
     from sciprism.index.build_record import list_index_states
     from sciprism.store import StoredCollection
-    from sciprism.store.manifest import MANIFEST_NAME, PLAN_NAME, read_manifest
+    from sciprism.store.manifest import MANIFEST_NAME, PART_NAME, read_manifest
     from sciprism.store.writing import UNFINISHED_FOLDER
 
     try:
@@ -115,26 +111,12 @@ def _list_collection_states(path: Path) -> Iterator[FileState]:
         for state in states:
             seen.add(state.name)
             yield state
-    for file in [*sorted((path / UNFINISHED_FOLDER).glob("*.npz")), *path.glob(PLAN_NAME)]:
+    for file in [*sorted((path / UNFINISHED_FOLDER).glob("*.npz")), *path.glob(PART_NAME)]:
         name = file.relative_to(path).as_posix()
         seen.add(name)
         yield FileState(name, find_own_state(file))
     names = (file.relative_to(path).as_posix() for file in sorted(path.rglob("*")) if file.is_file())
     yield from (FileState(name, "unknown") for name in names if name not in seen)
-
-
-def _list_part_states(path: Path) -> Iterator[FileState]:
-    from sciprism.checksums import FileState, find_own_state
-    from sciprism.store.manifest import MANIFEST_NAME, PLAN_NAME
-    from sciprism.store.parts.state import PARTS_FOLDER
-
-    yield FileState(PLAN_NAME, find_own_state(path / PLAN_NAME))
-    for part in sorted((path / PARTS_FOLDER).iterdir()):
-        name = part.relative_to(path).as_posix()
-        if part.suffix == ".json":
-            yield FileState(name, find_own_state(part))
-        elif (part / MANIFEST_NAME).exists():
-            yield from (FileState(f"{name}/{state.name}", state.state) for state in _list_collection_states(part))
 
 
 def _add_score_states(folder: Path, states: dict[str, FileState]) -> Iterator[FileState]:

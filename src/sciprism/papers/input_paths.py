@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from sciprism.checksums import hash_bytes
 from sciprism.errors import InputError
 from sciprism.papers.input_file import FilePath, InputFile, SealedFile
 from sciprism.papers.remote.object_file import WEB, MissingObjectError, is_address, parse_address, show_address
@@ -75,13 +74,6 @@ def list_files(
             yield file, path.name
 
 
-def tag_content(path: FilePath) -> str:
-    """Return a checksum of an object's size and ETag, which change when its bytes do; "" for local files."""
-    if not isinstance(path, RemoteObject) or not path.version.tag:
-        return ""
-    return hash_bytes(f"{path.version.size} {path.version.tag}".encode())
-
-
 def file_size(path: FilePath) -> int:
     """Return the bytes of a file. Raises InputError for an object whose server does not say it."""
     if not isinstance(path, RemoteObject):
@@ -91,13 +83,11 @@ def file_size(path: FilePath) -> int:
     return path.version.size
 
 
-def read_stamp(path: FilePath) -> tuple[int | None, int | str]:
-    """Return the present size of a file or object, and the time of its last change or its ETag."""
+def find_stamp(path: FilePath) -> str:
+    """Return the time of a file's last change, or what its store says of an object's version."""
     if isinstance(path, RemoteObject):
-        version = path.find_version()
-        return version.size, version.tag or version.modified
-    status = path.stat()
-    return status.st_size, status.st_mtime_ns
+        return path.version.tag or str(path.version.modified)
+    return str(path.stat().st_mtime_ns)
 
 
 def _find_address(text: str) -> list[InputPath]:

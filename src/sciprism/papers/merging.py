@@ -44,29 +44,29 @@ class MergedRecords:
     Records are of one paper where they have one id and `is_same_paper` says so, in one file only if no text of theirs
     contradicts; or where they are of two files and share an id of `SYSTEMS`. The paper is at the place of its first
     record, and has its id. Memory: 48 bytes a record, and the records whose ids repeat.
+
+    papers: those of several records. groups: position of a record -> a number that all have that may be of its paper,
+    after `find_repeated`. completed: position of a paper's first record -> the record of all. absorbed:
+    positions of the others.
     """
 
     def __init__(self) -> None:
         self.papers: list[MergedPaper] = []
         self._keys = {name: array("Q") for name in ("id", *SYSTEMS)}
         self._contents = array("Q")
-        self._groups: dict[int, int] = {}  # position of a record -> one for all that may be of its paper
-        self._merged: dict[int, Paper] = {}
-        self._absorbed: set[int] = set()
+        self.groups: dict[int, int] = {}
+        self.completed: dict[int, Paper] = {}
+        self.absorbed: set[int] = set()
 
-    @property
-    def absorbed(self) -> int:
-        """Count the records that became part of another one."""
-        return len(self._absorbed)
-
-    def add(self, paper: Paper) -> None:
-        """Add the next record of the input."""
+    def add(self, paper: Paper, content: int | None = None) -> None:
+        """Add the next record of the input. content: a hash of it, where the paper has nothing but its ids."""
         ids = list_ids(paper)
         self._keys["id"].append(hash_text(paper.id))
         for system in SYSTEMS:
             self._keys[system].append(hash_text(ids.get(system, "")))
-        content = (paper.id, paper.ids, *(getattr(paper, name) for name in FIELDS))
-        self._contents.append(hash_text("\n".join(map(str, content))))
+        if content is None:
+            content = hash_text("\n".join(map(str, (paper.id, paper.ids, *(getattr(paper, name) for name in FIELDS)))))
+        self._contents.append(content)
 
     def find_repeated(self) -> bool:
         """Return whether records share an id and differ; then `collect` must see all again."""
@@ -76,23 +76,27 @@ class MergedRecords:
                 if len({self._contents[position] for position in run}) > 1:
                     for position in run:
                         join_groups(groups, run[0], position)
-        self._groups = {position: group[0] for position, group in groups.items()}
+        self.groups = {position: group[0] for position, group in groups.items()}
         self._keys, self._contents = {}, array("Q")
-        return bool(self._groups)
+        return bool(self.groups)
 
     def collect(self, records: Iterable[Paper | Deletion]) -> None:
         """Read all records again, and merge those of one paper."""
+        papers = enumerate(record for record in records if isinstance(record, Paper))
+        self.compare({position: paper for position, paper in papers if position in self.groups})
+
+    def compare(self, repeated: Mapping[int, Paper]) -> None:
+        """Merge the records of one paper. repeated: position -> record of all in some `groups`, ascending."""
         members: dict[int, dict[int, Paper]] = {}
-        for position, paper in enumerate(record for record in records if isinstance(record, Paper)):
-            if position in self._groups:
-                members.setdefault(self._groups[position], {})[position] = paper
+        for position, paper in repeated.items():
+            members.setdefault(self.groups[position], {})[position] = paper
         for group in members.values():
             for first, *others in _cluster(group):
                 if others:
                     papers = [group[position] for position in (first, *others)]
-                    self._merged[first] = merge_records(papers)
-                    self._absorbed.update(others)
-                    self.papers.append(_describe(self._merged[first], papers))
+                    self.completed[first] = merge_records(papers)
+                    self.absorbed.update(others)
+                    self.papers.append(_describe(self.completed[first], papers))
 
     def merge(self, records: Iterable[Paper | Deletion]) -> Iterator[Paper | Deletion]:
         """Yield the records of the input, those of one paper as one."""
@@ -101,8 +105,8 @@ class MergedRecords:
             position += isinstance(record, Paper)
             if isinstance(record, Deletion):
                 yield record
-            elif position not in self._absorbed:
-                yield self._merged.get(position, record)
+            elif position not in self.absorbed:
+                yield self.completed.get(position, record)
 
 
 def merge_records(records: Sequence[Paper]) -> Paper:

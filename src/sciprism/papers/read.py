@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
@@ -15,9 +15,9 @@ from sciprism.errors import GuessedEncodingWarning, InputError, UnreadSheetsWarn
 from sciprism.limits import describe_excess, limit
 from sciprism.papers.bibliographic_fields import find_year
 from sciprism.papers.cleaning import clean_id, clean_label, clean_name, clean_paper
-from sciprism.papers.division import InputShare
+from sciprism.papers.division import FilePiece, InputPart
 from sciprism.papers.input_file import BadRecord, FilePath, InputFile, ReadOptions
-from sciprism.papers.input_paths import InputPath, Paths, find_paths, list_files
+from sciprism.papers.input_paths import InputPath, Paths, file_size, find_paths, list_files
 from sciprism.papers.records import Deletion, Label, Paper, Place
 from sciprism.papers.rows import guess_columns
 from sciprism.papers.snapshots import expand_diffs, find_md5, is_release_diff
@@ -103,7 +103,7 @@ def read_papers(
     options: ReadOptions = _NO_OPTIONS,
     skip_bad: bool = False,
     report: ReadReport | None = None,
-    share: InputShare | None = None,
+    part: InputPart | None = None,
 ) -> Iterator[Paper]:
     """Yield the papers of all files in the order given; folders and patterns are read in sorted order.
 
@@ -111,7 +111,7 @@ def read_papers(
     or `**` stands for the files that it matches, a snapshot's manifest for those that it lists. `s3://`, `gs://` and
     `https://` addresses are read as paths are. `reader` names the format where it cannot be recognized. A bad
     record raises InputError; with `skip_bad` it is counted and listed in `report`. A file that is not UTF-8 is a
-    warning unless `options.encoding` says what it is. Papers know their place. share: read only these records.
+    warning unless `options.encoding` says what it is. Papers know their place. part: read only this part.
     Deletions that a data set states are counted in `report`; `read_changes` yields them.
 
     >>> from sciprism import read_papers
@@ -119,7 +119,7 @@ def read_papers(
     >>> len(papers), papers[0].title
     (286, 'Philosophiæ Naturalis Principia Mathematica')
     """
-    changes = read_changes(paths, reader=reader, options=options, skip_bad=skip_bad, report=report, share=share)
+    changes = read_changes(paths, reader=reader, options=options, skip_bad=skip_bad, report=report, part=part)
     return (record for record in changes if isinstance(record, Paper))
 
 
@@ -130,7 +130,7 @@ def read_changes(
     options: ReadOptions = _NO_OPTIONS,
     skip_bad: bool = False,
     report: ReadReport | None = None,
-    share: InputShare | None = None,
+    part: InputPart | None = None,
 ) -> Iterator[Paper | Deletion]:
     """Yield papers and deletions in the order of the input; everything else as in `read_papers`.
 
@@ -139,7 +139,7 @@ def read_changes(
     from sciprism.papers.readers.registry import paper_readers
 
     report = report or ReadReport()
-    return _RecordStream(paper_readers, clean_paper, reader, options, skip_bad, report, share).read(paths)
+    return _RecordStream(paper_readers, clean_paper, reader, options, skip_bad, report, part).read(paths)
 
 
 def list_paper_files(paths: Paths, *, reader: str = "", options: ReadOptions = _NO_OPTIONS) -> list[InputFile]:
@@ -177,7 +177,7 @@ class _RecordStream(Generic[Record]):
     options: ReadOptions
     skip_bad: bool
     report: ReadReport
-    share: InputShare | None = None
+    part: InputPart | None = None
     prefixed: dict[str, FilePath] = field(default_factory=dict)  # file name before an id -> the file
 
     def read(self, paths: Paths) -> Iterator[Record | Deletion]:
@@ -206,10 +206,12 @@ class _RecordStream(Generic[Record]):
         self.report.ignored += 1
 
     def _read_all(self, paths: list[InputPath]) -> Iterator[Record | Deletion]:
-        for file, name in self._expand(paths):
-            if self.share is None or self.share.reads_file(file.full_name):
+        files = self._expand(paths)
+        pieces = self.part.divide([file_size(file.path) for file, _ in files]) if self.part else repeat(FilePiece())
+        for (file, name), piece in zip(files, pieces, strict=False):
+            if piece is not None:
                 file.md5 = find_md5(file.path)
-                yield from self._read_file(file, name)
+                yield from self._read_file(file, name, piece)
 
     def _is_readable(self, file: InputFile) -> bool:
         """Say whether a file of a folder holds records: a README.md that quotes one does not; nor macOS's "._a.bib"."""
@@ -224,15 +226,15 @@ class _RecordStream(Generic[Record]):
             return self.reader in by_suffix or self.formats[self.reader].recognizes(file.head())
         return self._choose_format(file) != ""
 
-    def _read_file(self, file: InputFile, name: str) -> Iterator[Record | Deletion]:
-        """Yield the records of one file. name: of the file in the folder that was named."""
+    def _read_file(self, file: InputFile, name: str, piece: FilePiece) -> Iterator[Record | Deletion]:
+        """Yield the records of a piece of a file. name: of the file in the folder that was named."""
         counts = FileReport(file.full_name)
         self.report.files.append(counts)
         prefix, number = self._find_prefix(file.path, name), 0
         if file.deletes and _is_empty(file):
             return
         if wrong := self._find_wrong_kind(file):
-            self._skip(counts, None, None, wrong)
+            self._skip_file(counts, wrong, piece)
             return
         counts.format = self.reader or self._choose_format(file)
         if not counts.format:
@@ -240,7 +242,8 @@ class _RecordStream(Generic[Record]):
         if file.part and not self.formats[counts.format].reads_parts:
             raise InputError(f"{file.path}#{file.part}: a {counts.format} file has no parts; name {file.path} alone")
         columns = _read_folder_columns(file)
-        file.wanted = partial(self.share.reads_record, counts.path) if self.share else None
+        if piece.count > 1:
+            file.wanted = piece.select(self._count_records(file, counts.format)).__contains__
         try:
             for number, record in self._finish_all(file, counts, prefix):  # noqa: B007 - the last is the count
                 if record is None:
@@ -260,10 +263,19 @@ class _RecordStream(Generic[Record]):
             counts.note, counts.unread_columns = _describe_repairs(file), file.unread_columns
             _warn_of_choices(file, counts.path)
         if not number and not file.deletes:
-            self._skip(counts, None, None, f"no record in it, read as {counts.format}")
+            self._skip_file(counts, f"no record in it, read as {counts.format}", piece)
         elif file.listed_records not in (None, number):
             listed = f"{file.listed_records:,} in the manifest"
-            self._skip(counts, None, None, f"{number:,} records, but {listed}; fetch both again")
+            self._skip_file(counts, f"{number:,} records, but {listed}; fetch both again", piece)
+
+    def _count_records(self, file: InputFile, format: str) -> int:
+        """Count the records of a file that several parts read, once; none is built."""
+        counted = self.part.records if self.part else {}
+        if file.full_name not in counted:
+            whole = InputFile(file.path, encoding=file.chosen_encoding, part=file.part, deletes=file.deletes)
+            whole.wanted = range(0).__contains__
+            counted[file.full_name] = sum(1 for _ in self.formats[format].read(whole, self.options))
+        return counted[file.full_name]
 
     def _finish_all(self, file: InputFile, counts: FileReport, prefix: str) -> Iterator[tuple[int, Finished[Record]]]:
         """Yield number and record of each, None of another part. Raises InputError after too many unusable in a row."""
@@ -315,12 +327,14 @@ class _RecordStream(Generic[Record]):
             )
         return f"{self.options.id_prefix}{name}:"
 
+    def _skip_file(self, counts: FileReport, reason: str, piece: FilePiece) -> None:
+        if piece.number == 0:  # else another part says so
+            self._skip(counts, None, None, reason)
+
     def _skip(self, counts: FileReport, number: int | None, line: int | None, reason: str) -> None:
         skipped = SkippedRecord(counts.path, number, line, reason)
         if not self.skip_bad:
             raise InputError(f"{skipped}; fix it or pass --skip-bad")
-        if number is None and self.share and not self.share.reads_record(counts.path, 1):
-            return  # another part counts this file
         counts.skipped += 1
         if len(self.report.skipped) < MAX_DETAILED:
             self.report.skipped.append(skipped)

@@ -20,7 +20,7 @@ from sciprism.papers.records import Paper
 from sciprism.store.known_papers import hash64
 from sciprism.store.manifest import (
     MANIFEST_NAME,
-    PLAN_NAME,
+    PART_NAME,
     EncoderRecord,
     Manifest,
     RowsRecord,
@@ -158,7 +158,7 @@ class StoredCollection:
 
     @cached_property
     def repeated_rows(self) -> Rows:
-        """Return the rows of papers that another part of the input had before, ascending."""
+        """Return the rows of merged parts whose paper another row has, ascending."""
         return _read_row_file(self, self.manifest.repeated)
 
     @cached_property
@@ -312,12 +312,8 @@ def check_folder(folder: Path) -> None:
     """Raise InputError for a folder that holds other files than a collection's."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; name a folder for the collection")
-    if (folder / PLAN_NAME).exists() and not (folder / MANIFEST_NAME).exists():
-        raise InputError(
-            f"{folder} holds parts that are not merged; continue one with --part, or `sciprism merge` them"
-        )
     if folder.is_dir() and not (folder / MANIFEST_NAME).exists():
-        foreign = {path.name for path in folder.iterdir()} - {LOCK_NAME, MANIFEST_NAME + PARTIAL_SUFFIX}
+        foreign = {path.name for path in folder.iterdir()} - {LOCK_NAME, PART_NAME, MANIFEST_NAME + PARTIAL_SUFFIX}
         if foreign:
             raise InputError(f"{folder} holds {min(foreign)} but no {MANIFEST_NAME}: no collection; name a new folder")
 

@@ -226,7 +226,7 @@ class _EmbeddingRun:
 
     def _delete(self, deletion: Deletion) -> None:
         if not self._rules.corrections:
-            raise explain_deletion(deletion)
+            raise InputError(f"{_locate(deletion)}: --corrections applies deletions, and later records of a paper")
         id = hash64(deletion.id, "surrogatepass")
         if self._known.is_seen(id):
             raise InputError(f"{_locate(deletion)} comes after the paper; give only the last records of ids")
@@ -239,6 +239,8 @@ class _EmbeddingRun:
             self._bad(paper, "it holds a lone surrogate (half a character); correct the input's encoding")
             return
         status = self._known.compare(hashes)
+        if status.kind == "unchanged" and self._has_more_places(paper, status):
+            status = PaperStatus("updated", status.row, status.missing_abstract, same_record=True)
         if status.row >= 0 and not status.same_record and not self._may_replace(paper, status):
             return
         if status.kind in ("changed", "updated") and (completed := self._complete(paper, status)) is not paper:
@@ -287,6 +289,13 @@ class _EmbeddingRun:
             return paper
         return merge_records([paper, known_paper])
 
+    def _has_more_places(self, paper: Paper, status: PaperStatus) -> bool:
+        """Return whether an unchanged record of several files is stored as that of fewer."""
+        if paper.place is None or not paper.place.others:
+            return False
+        known = self._known_paper(status.row).place
+        return known is None or not set(paper.place.list_all()) <= set(known.list_all())
+
     def _known_paper(self, row: int) -> Paper:
         with self._lock:
             if row >= self._first_unwritten:
@@ -311,14 +320,6 @@ class _EmbeddingRun:
             self._kept.add(hash64(paper.id))
         if len(self.report.reasons) < MAX_REASONS:
             self.report.reasons.append(message)
-
-
-def explain_deletion(deletion: Deletion) -> InputError:
-    """Return the error for a deletion where papers alone are expected."""
-    return InputError(
-        f"{_locate(deletion)}: --corrections applies deletions, and later records of a paper; parts first make a "
-        "collection of files without deletions"
-    )
 
 
 def _locate(deletion: Deletion) -> str:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sciprism.arrays import Rows
 from sciprism.errors import InputError
 from sciprism.papers.abstracts import AbstractCompletion
-from sciprism.papers.division import InputShare
+from sciprism.papers.division import InputPart
 from sciprism.papers.identity import hash_text
 from sciprism.papers.input_file import ReadOptions
 from sciprism.papers.input_paths import Paths
@@ -130,11 +130,11 @@ FilesProgress = Callable[[str, str, int, int | None, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartInput:
-    """Files of papers, and how they are read; of a run in parts the same for every worker.
+class EmbedInput:
+    """Files of papers, and how they are read.
 
     abstracts, missing_abstract: files of abstracts, and what becomes of a paper without one. skip_bad: skip and count
-    records that cannot be used; it may differ between workers.
+    records that cannot be used. part: read only this part.
     """
 
     paths: Paths
@@ -143,6 +143,7 @@ class PartInput:
     abstracts: Sequence[str] = ()
     missing_abstract: str = "title"
     skip_bad: bool = False
+    part: InputPart | None = None
 
     @property
     def is_piped(self) -> bool:
@@ -150,10 +151,10 @@ class PartInput:
         paths = [self.paths] if isinstance(self.paths, str | Path) else self.paths
         return any(str(path) == "-" or Path(str(path)).is_fifo() for path in paths)
 
-    def read(self, report: ReadReport | None = None, share: InputShare | None = None) -> Iterator[Paper | Deletion]:
-        """Yield the records of all files, or of a share of them. Raises InputError at once for a missing file."""
+    def read(self, report: ReadReport | None = None) -> Iterator[Paper | Deletion]:
+        """Yield the records of all files, or of a part of them. Raises InputError at once for a missing file."""
         return read_changes(
-            self.paths, reader=self.reader, options=self.options, skip_bad=self.skip_bad, report=report, share=share
+            self.paths, reader=self.reader, options=self.options, skip_bad=self.skip_bad, report=report, part=self.part
         )
 
 
@@ -183,7 +184,7 @@ class FilesReport:
         return f"no paper of the input can be used: {skipped:,} skipped{only}; `sciprism inspect` says what files hold"
 
 
-def check_input(source: PartInput, folder: Path, *, corrections: bool) -> None:
+def check_input(source: EmbedInput, folder: Path, *, corrections: bool) -> None:
     """Raise InputError for a folder of other things, a missing file, or options that exclude each other."""
     check_folder(folder)
     if corrections and source.options.ids_per_file:
@@ -194,7 +195,7 @@ def check_input(source: PartInput, folder: Path, *, corrections: bool) -> None:
 
 
 def embed_files(
-    source: PartInput,
+    source: EmbedInput,
     encoder: Encoder,
     folder: Path,
     completion: AbstractCompletion,
@@ -223,7 +224,7 @@ def embed_files(
         _refuse_gaps(source, report.read)
     if last:
         report.outdated, report.deletions = last.outdated, last.deletions
-    if total != 0 or (report.deletions and is_collection(folder)):
+    if total != 0 or source.part or (report.deletions and is_collection(folder)):
         report.read = ReadReport()
         shown = _EncodedPapers(encoder, folder, total, progress)
         encoder.on_batch = shown.add_texts
@@ -245,7 +246,7 @@ def _merge_duplicates(
     return iter(distinct)
 
 
-def _refuse_gaps(source: PartInput, report: ReadReport) -> None:
+def _refuse_gaps(source: EmbedInput, report: ReadReport) -> None:
     """Raise InputError for an input that may lack papers: they would be deleted."""
     if source.is_piped or report.skipped_count:
         skipped = f"{report.skipped_count:,} records cannot be read"
@@ -253,7 +254,7 @@ def _refuse_gaps(source: PartInput, report: ReadReport) -> None:
         raise InputError(f"--prune: {why}, so papers could leave that are there; nothing was changed")
 
 
-def _find_last_records(source: PartInput, report: ReadReport, progress: FilesProgress) -> LastRecords:
+def _find_last_records(source: EmbedInput, report: ReadReport, progress: FilesProgress) -> LastRecords:
     """Read the input once, and return which records count. Raises InputError for a pipe."""
     if source.is_piped:
         raise InputError("--corrections reads its input twice, and a pipe can be read only once; write it to a file")
@@ -262,7 +263,7 @@ def _find_last_records(source: PartInput, report: ReadReport, progress: FilesPro
 
 
 def _count_papers(
-    source: PartInput,
+    source: EmbedInput,
     read: Read,
     report: ReadReport,
     completion: AbstractCompletion,
@@ -284,7 +285,7 @@ def _count_papers(
             merged.add(paper)
     if merged.find_repeated() and not report.deletions:
         merged.collect(completion.complete(read(ReadReport())))
-        total -= merged.absorbed
+        total -= len(merged.absorbed)
     if last is None and report.deletions:
         first = next(file.path for file in report.files if file.deletions)
         raise InputError(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
 
 MANIFEST_NAME = "manifest.json"
-PLAN_NAME = "parts.json"  # the file that says how the input of a collection was divided into parts
+PART_NAME = "part.json"  # the file that says which part of an input a collection holds
 LAYOUT_VERSION = 1
 MAX_SHOWN = 5  # collections that a message names
 
@@ -117,7 +117,7 @@ class _LayoutVersion(StoredRecord):
 class Manifest(_LayoutVersion):
     """What a collection holds; `input` is None while a run is unfinished.
 
-    deleted: the newest rows of deleted papers. repeated: rows of papers that another part of the input had before;
+    deleted: the newest rows of deleted papers. repeated: rows of parts that were merged whose paper another row has;
     they are as if they were not there.
     """
 
@@ -201,9 +201,6 @@ def read_manifest(folder: Path) -> Manifest:
 
 def _explain_no_collection(path: Path) -> str:
     """Return what a path is instead of a collection, and a command that makes one and can be copied."""
-    if (path / PLAN_NAME).exists():
-        command = shlex.join(["sciprism", "merge", str(path)])
-        return f"{path} holds parts that are not merged; when `sciprism status` shows all as done: {command}"
     if path.is_file() or (path.is_dir() and any(path.iterdir())):
         target, number = path.with_name(f"{path.stem}-vectors"), 2
         while target.exists() and not (target / MANIFEST_NAME).exists():

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from sciprism.errors import InputError
-from sciprism.papers.division import BLOCK_RECORDS
 from sciprism.papers.input_file import NOT_WANTED, BadRecord, FilePath, InputFile, ReadOptions, copy_file
 from sciprism.papers.json_rows import MAX_REASON_CHARS, JsonObject
 from sciprism.papers.printed_values import parse_cell
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from pyarrow import parquet
 
 PaperBuilder = Callable[[JsonObject], Paper | Deletion]
-ROWS = BLOCK_RECORDS  # rows that are decoded at once: so many in a row are of one part, where parts divide a file
+ROWS = 256  # rows that are decoded at once
 _MAGIC = "PAR1"
 
 

@@ -1,0 +1,317 @@
+"""Parts of one input, each embedded into a collection of its own, and one collection of all of them.
+
+A part says in a file of its folder which part of which input it is. `merge` joins the shards by hard links, so no
+vector is copied, and then treats the papers that several parts have as `embed` treats those of one input.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sciprism.arrays import Rows
+from sciprism.errors import InputError
+from sciprism.files import create_draft, explain_write_errors, place_folder
+from sciprism.papers.abstracts import open_abstracts
+from sciprism.papers.input_paths import file_size, find_file, find_stamp
+from sciprism.papers.merging import MergedRecords
+from sciprism.papers.read import list_paper_files
+from sciprism.papers.records import Paper
+from sciprism.store.collection import CollectionLayout, StoredCollection
+from sciprism.store.embed import EmbedReport, embed
+from sciprism.store.embed_files import EmbedInput, FilesProgress, FilesReport, check_input, embed_files
+from sciprism.store.manifest import PART_NAME, InputRecord, Manifest, StoredRecord, is_collection, read_manifest
+from sciprism.store.writing import write_rows
+
+if TYPE_CHECKING:
+    from sciprism.encoders.encoder import Encoder
+
+REPEATED_FILE = "repeated/000000.npy"
+_NUMBER = re.compile(r"\d+(?=\.(?:parquet|npy|scales\.npy)\Z)")
+_REMEDY = "delete the folder, and embed the part again"
+
+
+class PartRecord(StoredRecord):
+    """Which part a folder holds, and of which input: how it is read, and of each file name, size and last change."""
+
+    part: int
+    parts: int
+    reading: dict[str, str]
+    files: list[tuple[str, int, str]]
+
+    def find_differences(self, other: PartRecord) -> Iterator[str]:
+        """Yield what the input of another part has different."""
+        if self.parts != other.parts:
+            yield f"{self.parts} parts, not {other.parts}"
+        for name, value in self.reading.items():
+            if value != other.reading[name]:
+                yield f"{name} {value!r}, not {other.reading[name]!r}"
+        if changed := set(self.files) ^ set(other.files):
+            yield f"{min(changed)[0]} is not the same file, or is of one of both alone"
+        elif self.files != other.files:
+            yield "the files in another order"
+
+
+def begin_part(source: EmbedInput, folder: Path) -> None:
+    """Write into the folder of a part which part of which input it is.
+
+    Raises InputError for a folder of another part, or of another input, and for pipes.
+    """
+    part, options = source.part, source.options
+    assert part is not None
+    files = [
+        (file.full_name, file.path) for file in list_paper_files(source.paths, reader=source.reader, options=options)
+    ]
+    files += [(f"--abstracts {name}", find_file(name)) for name in source.abstracts]
+    for name, path in files:
+        if not path.is_file():
+            raise InputError(f"{name} can be read only once, so it cannot be divided into parts; name a file")
+    record = PartRecord(
+        part=part.number,
+        parts=part.count,
+        reading={
+            "reader": source.reader,
+            "columns": str(dict(options.columns)),
+            "encoding": options.encoding,
+            "id_prefix": options.id_prefix,
+            "ids_per_file": str(options.ids_per_file),
+            "missing_abstract": source.missing_abstract,
+        },
+        files=[(name, file_size(path), find_stamp(path)) for name, path in files],
+    )
+    begun = PartRecord.load(folder / PART_NAME, _REMEDY)
+    if begun is None:
+        if is_collection(folder):
+            raise InputError(f"{folder} is a collection and no part; name a new folder for part {part}")
+        record.store(folder / PART_NAME)
+    elif begun != record:
+        other = [f"part {begun.part}, not {part.number}"] if begun.part != part.number else []
+        differences = "; ".join([*other, *begun.find_differences(record)])
+        raise InputError(f"{folder} was begun with {differences}; repeat its first command, or name a new folder")
+
+
+def embed_part(
+    source: EmbedInput,
+    encoder: Encoder,
+    folder: Path | str,
+    *,
+    layout: CollectionLayout | None = None,
+    progress: FilesProgress = lambda *_: None,
+) -> FilesReport:
+    """Embed `source.part` into a folder of its own, as `embed_files` does; the same call continues an interrupted one.
+
+    Raises InputError as `begin_part` does.
+    """
+    folder = Path(folder)
+    check_input(source, folder, corrections=False)
+    begin_part(source, folder)
+    with open_abstracts(source.abstracts, source.missing_abstract) as completion:
+        return embed_files(source, encoder, folder, completion, layout=layout, progress=progress)
+
+
+@dataclass(slots=True)
+class MergeReport:
+    """Counts of a merged collection.
+
+    read, bad: records of the whole input, and those that could not be used; `reasons` are the first of these that the
+    merge found. duplicates: papers that came again, in one part or another. merged: records of several parts that
+    became part of another one.
+    """
+
+    parts: int
+    papers: int = 0
+    read: int = 0
+    duplicates: int = 0
+    bad: int = 0
+    merged: int = 0
+    missing_abstracts: int = 0
+    shards: int = 0
+    reasons: list[str] = field(default_factory=list)
+
+
+def merge(
+    folders: Iterable[Path | str],
+    folder: Path | str,
+    load: Callable[[StoredCollection], Encoder],
+    *,
+    skip_bad: bool = False,
+) -> MergeReport:
+    """Make a new collection of all parts, whole or not at all; the parts stay as they are.
+
+    folders: the parts, or folders that hold them. load: returns the encoder of a collection; it is called where parts
+    have records of one paper whose text differs. Records of one paper, and papers of one id, are treated as `embed`
+    treats those of one input: with skip_bad a paper that has the id of another is counted, else it is an InputError.
+    So is a part that is missing, unfinished, or of another input or encoder.
+    """
+    folder = Path(folder)
+    if folder.exists():
+        raise InputError(f"{folder} exists; name a new folder for the collection of all parts")
+    parts = _open_parts(map(Path, folders))
+    draft = create_draft(folder)
+    try:
+        _join(parts, draft).write(draft)
+        report = MergeReport(len(parts))
+        ends = np.cumsum([stored.rows for stored in parts])
+        manifest = _settle(StoredCollection.open(draft), ends, load, skip_bad, report)
+        manifest.write(draft)
+        place_folder(draft, folder)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    assert manifest.input is not None
+    report.read, report.duplicates, report.bad = manifest.input.read, manifest.input.duplicates, manifest.input.bad
+    report.papers, report.shards = manifest.papers, len(manifest.shards)
+    report.missing_abstracts = manifest.missing_abstracts
+    return report
+
+
+def _open_parts(folders: Iterable[Path]) -> list[StoredCollection]:
+    """Return the collections of all parts in their order. Raises InputError unless all are whole and fit together."""
+    found = {path: PartRecord.load(path / PART_NAME, _REMEDY) for folder in folders for path in _find_parts(folder)}
+    records = {path: record for path, record in found.items() if record is not None}
+    (first_path, first), *_ = records.items()
+    parts: dict[int, StoredCollection] = {}
+    for path, record in records.items():
+        again = f"embed it again with --part {record.part}/{record.parts}"
+        if differences := "; ".join(first.find_differences(record)):
+            raise InputError(f"{first_path} is of {differences} as {path} is; all parts need one input: {again}")
+        if not is_collection(path) or read_manifest(path).input is None:
+            raise InputError(f"{path} is not finished; {again}, and it continues")
+        if record.part in parts:
+            raise InputError(f"{parts[record.part].folder} and {path} are both part {record.part}; name one of them")
+        parts[record.part] = StoredCollection.open(path)
+    if missing := [number for number in range(1, first.parts + 1) if number not in parts]:
+        more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
+        raise InputError(f"part {missing[0]}/{first.parts}{more} is missing: embed it with --part, and merge again")
+    for stored in parts.values():
+        _check_fit(parts[1], stored)
+    return [parts[number] for number in sorted(parts)]
+
+
+def _find_parts(folder: Path) -> list[Path]:
+    if (folder / PART_NAME).exists():
+        return [folder]
+    if found := sorted(path.parent for path in folder.glob(f"*/{PART_NAME}")):
+        return found
+    raise InputError(
+        f"{folder} neither is a part nor holds one; `sciprism embed FILES --part 1/8 -o {folder}/1` makes one, and "
+        "`sciprism embed FILES -o LIBRARY` joins files of papers"
+    )
+
+
+def _check_fit(first: StoredCollection, stored: StoredCollection) -> None:
+    """Raise InputError for a part that was made in another way than the first, or was changed afterwards."""
+    one, other = (_describe_vectors(each.manifest) for each in (first, stored))
+    for name, value in one.items():
+        if value != other[name]:
+            raise InputError(
+                f"{first.folder} has the {name} {value}, {stored.folder} {other[name]}; delete one, and embed "
+                "that part again as the others, with --model, --precision, --dtype and --formats"
+            )
+    if stored.manifest.superseded or stored.manifest.row_files:
+        raise InputError(f"{stored.folder} was changed after its part was embedded; delete it, and embed it again")
+
+
+def _describe_vectors(manifest: Manifest) -> dict[str, str]:
+    encoder, formats = manifest.encoder, ", ".join(manifest.formats)
+    precision = str(encoder.options.get("precision", "float32"))
+    return {"model": encoder.fingerprint, "precision": precision, "dtype": manifest.dtype, "formats": formats}
+
+
+def _join(parts: Sequence[StoredCollection], folder: Path) -> Manifest:
+    """Give all shards their places in one folder; return the manifest of all, where papers may be twice."""
+    shards = []
+    for stored in parts:
+        for shard in stored.manifest.shards:
+            names = {name: _NUMBER.sub(f"{len(shards):06d}", name) for name in shard.files}
+            for name, new in names.items():
+                _link(stored.folder / name, folder / new)
+            files = {names[name]: checksum for name, checksum in shard.files.items()}
+            shards.append(shard.model_copy(update={"files": files}))
+    if not shards:
+        raise InputError("no part has a paper; `sciprism inspect` says what files hold")
+    inputs = [stored.manifest.input for stored in parts]
+    read, duplicates, bad = (sum(getattr(each, name) for each in inputs) for name in ("read", "duplicates", "bad"))
+    record = InputRecord(read=read, duplicates=duplicates, bad=bad)
+    return parts[0].manifest.model_copy(update={"shards": shards, "input": record})
+
+
+def _link(source: Path, target: Path) -> None:
+    """Give a file a second name, or copy it where the file system has no hard links or is another one."""
+    with explain_write_errors(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(OSError):
+            os.link(source, target)
+            return
+        shutil.copyfile(source, target)
+
+
+def _settle(
+    joined: StoredCollection,
+    ends: Rows,
+    load: Callable[[StoredCollection], Encoder],
+    skip_bad: bool,
+    report: MergeReport,
+) -> Manifest:
+    """Treat what several parts have, and return the manifest: each paper is there once, as one process stores it.
+
+    ends: (p,), the rows up to the end of each part.
+    """
+    merged = _merge_records(joined, ends)
+    repeats, firsts = _find_repeats(joined)
+    hashes, absorbed = joined.column("record_hash"), np.array([*merged.absorbed], np.int64)
+    same = hashes[repeats] == hashes[firsts]
+    excluded = np.union1d(repeats, absorbed)
+    if len(excluded):
+        missing = int(joined.column("missing_abstract")[excluded].sum())
+        repeated = write_rows(joined.folder, REPEATED_FILE, excluded, missing)
+        joined.manifest.model_copy(update={"repeated": repeated}).write(joined.folder)
+    unequal = np.concatenate([repeats[~same], firsts[~same], np.array([*merged.completed], np.int64)])
+    again: list[int] = np.setdiff1d(unequal, absorbed).tolist()
+    stored = EmbedReport()
+    if again:
+        records = [merged.completed.get(row, paper) for row, paper in zip(again, joined.papers(again), strict=True)]
+        stored = embed(records, load(joined), joined.folder, skip_bad=skip_bad, replace=True)
+    report.merged, report.reasons = len(absorbed), stored.reasons
+    before = joined.manifest.input
+    assert before is not None
+    record = InputRecord(
+        read=before.read - len(absorbed),
+        duplicates=before.duplicates + len(np.setdiff1d(repeats[same], absorbed)) + stored.duplicates,
+        bad=before.bad + stored.bad,
+    )
+    return read_manifest(joined.folder).model_copy(update={"input": record})
+
+
+def _merge_records(joined: StoredCollection, ends: Rows) -> MergedRecords:
+    """Merge the records of one paper that several parts have; positions are rows."""
+    merged = MergedRecords()
+    for columns in joined.columns("id", "ids", "record_hash"):
+        for id, ids, content in zip(*columns, strict=True):
+            merged.add(Paper(id=id, ids=dict(ids)), content)
+    if merged.find_repeated():
+        rows = sorted(merged.groups)
+        parts: dict[int, set[int]] = {}
+        for row, part in zip(rows, np.searchsorted(ends, rows, "right").tolist(), strict=True):
+            parts.setdefault(merged.groups[row], set()).add(part)
+        rows = [row for row in rows if len(parts[merged.groups[row]]) > 1]
+        merged.compare(dict(zip(rows, joined.papers(rows), strict=True)))
+    return merged
+
+
+def _find_repeats(stored: StoredCollection) -> tuple[Rows, Rows]:
+    """Return rows of papers whose id an earlier row has, and of each the first such row: both (n,), ascending."""
+    ids = stored.column("id_hash")
+    order = np.argsort(ids, kind="stable")
+    starts = np.append(True, ids[order][1:] != ids[order][:-1])
+    first = order[np.maximum.accumulate(np.where(starts, np.arange(len(order)), 0))]
+    repeats, firsts = order[~starts], first[~starts]
+    by_row = np.argsort(repeats)
+    return repeats[by_row], firsts[by_row]
