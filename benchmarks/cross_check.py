@@ -20,7 +20,7 @@ from sentence_transformers import SentenceTransformer
 from measurement import build_parser, provenance, write_result
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.encoder import Encoder
-from sciprism.evaluation.stored_results import find_result
+from sciprism.evaluation.results import find_result
 from sciprism.evaluation.systems import DenseSystem, EncodingInput
 
 SETS = {"scifact": ("ir_scifact", "dev"), "cranfield": ("ir_cranfield", "test")}

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from evidence.figures import read_costs
 from sciprism.evaluation.report.drawings import DARK, LIGHT
+from sciprism.evaluation.results import read_pack
 from sciprism.files import join_cells, write_lines
 from sciprism.reproduce.result_folder import read_models
 
@@ -61,7 +62,7 @@ def write_costs(path: Path, systems: Iterable[str]) -> None:
 
 def list_systems(pack: Path) -> list[str]:
     """Return the names of the systems of packed results."""
-    return [system["name"] for system in json.loads(pack.read_text("utf-8"))["shared"]["system"]]
+    return list(dict.fromkeys(result.system["name"] for result in read_pack(pack).results.values()))
 
 
 def draw(folder: Path, sources: Sequence[Path], baseline: str) -> None:
@@ -81,7 +82,7 @@ def draw_encoders(folder: Path) -> None:
 
 def draw_methods(folder: Path) -> None:
     """Draw what results/prism holds: runs of each method from one encoder, with their cost."""
-    systems = list_systems(RESULTS / "prism" / "open.json")
+    systems = list_systems(RESULTS / "prism" / "open.results.jsonl.gz")
     write_costs(folder / "costs.csv", systems)
     backbone = next(name for name in systems if name.startswith("all-MiniLM-L6-v2"))
     draw(folder, [RESULTS / "prism"], backbone)

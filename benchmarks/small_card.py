@@ -173,7 +173,7 @@ def format_split_page(averages: Averages) -> str:
         "What training saw of a test: its labels (another paper's year, category ...), the source of its papers alone, "
         "or neither\n([which and why](../../src/sciprism/models/sciprism-small/README.md#tests-and-training), "
         "[counts](overlap.json)).\nTimes 100, 95% intervals; \\*: excludes 0, not corrected for the number of "
-        "differences. Made from [open.json](open.json)\nby `python benchmarks/small_card.py`.\n"
+        "differences. Made from open.results.jsonl.gz\nby `python benchmarks/small_card.py`.\n"
     )
     heads = ["average", "seen in training", "tasks", BASELINE, MODEL, "difference"]
     return (

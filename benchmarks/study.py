@@ -24,9 +24,8 @@ from typing import Any
 from measurement import provenance, write_result
 from run_summary import summarize_run
 from sciprism import Encoder
-from sciprism.evaluation.results import folder_name
+from sciprism.evaluation.results import PACK_SUFFIX, ResultKey, ScoredResult, folder_name, read_pack, write_pack
 from sciprism.evaluation.run import TaskData, TaskDataSource
-from sciprism.evaluation.stored_results import ResultKey, ScoredResult, is_pack, read_pack, write_pack
 from sciprism.evaluation.task import Task
 from sciprism.formats import FORMATS
 from sciprism.reproduce.models import TableSystems
@@ -254,7 +253,7 @@ def copy_shared(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> 
         return None
     rows = (ModelRow(arm.key, arm.key, encoded_format=format) for format in ("", *FORMATS))
     models = {folder_name(run_name(arm, seed), row.encoded_format): row.key for row in rows}
-    for path in filter(is_pack, shared.glob("*.json")):
+    for path in shared.glob(f"*{PACK_SUFFIX}"):
         found = {key: entry for key, entry in read_pack(path).entries().items() if key[0] in models}
         add_to_pack(args.output / path.name, found)
         write_models(args.output, {models[name]: (name,) for name, *_ in found})

@@ -17,7 +17,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from sciprism.evaluation.stored_results import is_pack, read_pack
+from sciprism.evaluation.results import PACK_SUFFIX, read_pack
 from sciprism.reproduce.result_folder import read_models, write_models
 from side_by_side import Job, Scheduler, SharedTasks
 from study import (
@@ -190,7 +190,7 @@ def collect_runs(folder: Path, results: Path) -> None:
     for study in sorted({path.parents[1] for path in folder.rglob("models.json")}):
         target = results / study.relative_to(folder)
         for run in sorted(study.iterdir()):
-            for path in filter(is_pack, sorted(run.glob("*.json"))):
+            for path in sorted(run.glob(f"*{PACK_SUFFIX}")):
                 add_to_pack(target / path.name, read_pack(path).entries())
                 write_models(target, read_models(run))
             for path in sorted(run.glob("runs*.json")):

@@ -14,8 +14,7 @@ import scirepeval
 import study
 import study_jobs
 from sciprism.errors import InputError
-from sciprism.evaluation.results import TaskResult, write_result
-from sciprism.evaluation.stored_results import pack_results, read_pack
+from sciprism.evaluation.results import TaskResult, pack_results, read_pack, write_result
 from sciprism.evaluation.suites import suites
 from sciprism.reproduce.result_folder import read_models, read_runs, write_models
 from side_by_side import Job, Scheduler, SharedTasks
@@ -141,7 +140,7 @@ def test_results_are_put_together(tmp_path):
     (target / "runs.json").write_text(json.dumps(made | {"runs": {"old, seed 0": {}, "one, seed 0": {"steps": 9}}}))
     write_models(target, {"one": ("one-1",)})  # scored first
     study_jobs.collect_runs(tmp_path / "apart", tmp_path / "results")
-    assert set(read_pack(target / "open.json").entries()) == {("one-0", "t"), ("one-1", "t")}
+    assert set(read_pack(target / "open.results.jsonl.gz").entries()) == {("one-0", "t"), ("one-1", "t")}
     assert read_models(target) == {"one": ("one-0", "one-1")}
     assert dict(read_runs(target)) == {"one, seed 0": {"steps": 1}, "one, seed 1": {"steps": 1}, "old, seed 0": {}}
     assert not json.loads((target / "runs.json").read_text())["before"], "what was made alike is together"

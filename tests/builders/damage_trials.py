@@ -33,8 +33,15 @@ from sciprism.encoders.checkpoints.folder import convert_once
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import DamagedCacheWarning, InputError
 from sciprism.evaluation.item_scores import ItemScores
-from sciprism.evaluation.results import Measure, TaskResult, write_result
-from sciprism.evaluation.stored_results import find_item_scores, find_result, pack_results, read_results
+from sciprism.evaluation.results import (
+    Measure,
+    TaskResult,
+    find_item_scores,
+    find_result,
+    pack_results,
+    read_results,
+    write_result,
+)
 from sciprism.index import approximate, lexical
 from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, StoredCollection, embed

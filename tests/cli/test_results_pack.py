@@ -11,6 +11,8 @@ from sciprism.evaluation.intervals import bootstrap_interval, estimate
 from sciprism.evaluation.item_scores import ItemScores, average_parts, score_classes, score_label_sets, score_numbers
 from sciprism.evaluation.results import Measure, TaskResult
 
+RESULTS, ITEMS = "own.results.jsonl.gz", "own.items.parquet"
+
 
 def scored(random):
     """Return evidence of every shape: one score, counts by class, parts, gold and predicted numbers, none."""
@@ -67,10 +69,10 @@ def folder(tmp_path):
 def test_packed_results_give_the_report_of_the_folder(folder, tmp_path, monkeypatch, capsys):
     (folder / "B" / "own" / "items" / "search.parquet").unlink()  # the number without its items
     printed = pack(monkeypatch, capsys, folder, "-o", tmp_path / "packed")
-    assert "own.json: 24 results of 4 systems" in printed
-    assert sorted(path.name for path in (tmp_path / "packed").iterdir()) == ["own.json", "own.parquet"]
+    assert "own.results.jsonl.gz: 24 results of 4 systems" in printed
+    assert {path.name for path in (tmp_path / "packed").iterdir()} == {RESULTS, ITEMS}
     expected = reported(monkeypatch, capsys, folder)
-    for place in ("packed", "packed/own.json"):
+    for place in ("packed", f"packed/{RESULTS}"):
         assert reported(monkeypatch, capsys, tmp_path / place) == expected
     assert "the items behind the numbers are missing" in expected
 
@@ -109,11 +111,11 @@ def of_another(path):
 @pytest.mark.parametrize(
     ("name", "damage", "message"),
     [
-        ("own.json", cut, "own.json is damaged"),
-        ("own.parquet", cut, "own.parquet is not the file that own.json was written with"),
-        ("own.parquet", of_another, "own.parquet is not the file that own.json was written with"),
-        ("own.parquet", lambda path: path.unlink(), "own.parquet is missing"),
-        ("own.json", lambda path: path.unlink(), "holds no results"),
+        (RESULTS, cut, f"{RESULTS} is damaged"),
+        (ITEMS, cut, f"{ITEMS} is not the file that {RESULTS} was written with"),
+        (ITEMS, of_another, f"{ITEMS} is not the file that {RESULTS} was written with"),
+        (ITEMS, lambda path: path.unlink(), f"{ITEMS} is missing"),
+        (RESULTS, lambda path: path.unlink(), "holds no results"),
     ],
 )
 def test_damaged_and_half_written_packs_are_refused(folder, tmp_path, monkeypatch, capsys, name, damage, message):
@@ -126,11 +128,6 @@ def test_damaged_and_half_written_packs_are_refused(folder, tmp_path, monkeypatc
 
 
 def test_what_cannot_be_packed_is_named(folder, tmp_path, monkeypatch, capsys):
-    (tmp_path / "taken").mkdir()
-    (tmp_path / "taken" / "own.json").write_text("{}")
     (folder / "A" / "own").rename(folder / "A" / "moved")
     status, _, err = run(monkeypatch, capsys, "results", "pack", folder, "-o", tmp_path / "packed")
     assert status == 2 and "SYSTEM/SUITE/TASK.json" in err
-    (folder / "A" / "moved").rename(folder / "A" / "own")
-    status, _, err = run(monkeypatch, capsys, "results", "pack", folder, "-o", tmp_path / "taken")
-    assert status == 2 and "own.json is no packed results" in err

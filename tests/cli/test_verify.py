@@ -10,7 +10,7 @@ from build_commands import run
 from build_runs import run_recipe
 from build_sources import write_recipe
 from damage_trials import build_collection, write_model, write_results
-from sciprism.evaluation.stored_results import pack_results
+from sciprism.evaluation.results import pack_results
 from sciprism.index import lexical
 from sciprism.store import StoredCollection
 from sciprism.training.recipe_file import read_recipe
@@ -86,14 +86,14 @@ def test_results_and_packed_results(tmp_path, verify):
     write_results(tmp_path / "out")
     assert verify(tmp_path / "out")[0] == 0
     pack_results(tmp_path / "out", tmp_path / "packed")
-    assert verify(tmp_path / "packed")[1] == {"open.json": "ok", "open.parquet": "ok"}
+    assert verify(tmp_path / "packed")[1] == {"open.results.jsonl.gz": "ok", "open.items.parquet": "ok"}
     flip(tmp_path / "out" / "model" / "open" / "animals.json")
-    flip(tmp_path / "packed" / "open.parquet")
+    flip(tmp_path / "packed" / "open.items.parquet")
     assert verify(tmp_path / "out")[1]["model/open/animals.json"] == "damaged"
     status, states, error = verify(tmp_path / "packed")
-    assert status == 1 and states["open.parquet"] == "damaged" and "evaluate these tasks again" in error
-    (tmp_path / "packed" / "open.json").write_text("{")
-    assert verify(tmp_path / "packed")[0] == verify(tmp_path / "packed" / "open.json")[0] == 1
+    assert status == 1 and states["open.items.parquet"] == "damaged" and "evaluate these tasks again" in error
+    (tmp_path / "packed" / "open.results.jsonl.gz").write_text("{")
+    assert verify(tmp_path / "packed")[0] == verify(tmp_path / "packed" / "open.results.jsonl.gz")[0] == 1
 
 
 def test_nothing_of_ours(tmp_path, verify):

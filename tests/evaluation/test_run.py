@@ -8,7 +8,7 @@ import pytest
 from build_systems import build_system
 from sciprism.drop_report import DropReport
 from sciprism.errors import DamagedCacheWarning, InputError
-from sciprism.evaluation import results, stored_results
+from sciprism.evaluation import results
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.results import Measure
 from sciprism.evaluation.run import EvaluationOptions, TaskData, evaluate
@@ -152,7 +152,7 @@ def test_suites_do_not_overwrite_each_other(tmp_path):
     one, other = Suite(name="one", tasks=(task(),)), Suite(name="other", tasks=(task(values=(1.0, 1.0)),))
     for chosen in (one, other, one):
         evaluate(Known(), chosen, output=tmp_path)
-    kept = {result.suite: result.metrics["mean"].value for _, result in stored_results.read_results(tmp_path)}
+    kept = {result.suite: result.metrics["mean"].value for _, result in results.read_results(tmp_path)}
     assert kept == {"one": 0.5, "other": 1.0} and len(one.tasks[0].protocol.calls) == 1
 
 

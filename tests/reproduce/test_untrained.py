@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sciprism.evaluation.results import TaskResult, write_result
-from sciprism.evaluation.stored_results import pack_results
+from sciprism.evaluation.results import TaskResult, pack_results, write_result
 from sciprism.reproduce.papers import reproductions
 from sciprism.reproduce.printing import format_table, table_to_json
 from sciprism.reproduce.result_folder import find_untrained_stage

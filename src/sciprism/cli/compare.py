@@ -122,14 +122,14 @@ def pack(
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the packed results.")],
     as_json: AsJson = False,
 ) -> None:
-    """Pack results into two files per suite: SUITE.json (numbers, provenance), SUITE.parquet (item scores).
+    """Pack results into two files per suite: SUITE.results.jsonl.gz (numbers, provenance), SUITE.items.parquet.
 
     `compare`, `reproduce` and `evaluate` read packed results as they read the folder. Results of other
     systems and tasks that the output already holds stay in it. The folder itself is not changed.
 
     Example: sciprism results pack out/open -o results/open
     """
-    from sciprism.evaluation.stored_results import pack_results
+    from sciprism.evaluation.results import pack_results
     from sciprism.reproduce.result_folder import read_models, write_models
 
     packed = pack_results(folder, output)

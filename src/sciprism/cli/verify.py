@@ -60,7 +60,7 @@ def verify(
 
 def _find_kind(path: Path) -> str:
     """Return what a folder or a file holds. Raises InputError where that is nothing that sciprism writes."""
-    from sciprism.evaluation.stored_results import has_results
+    from sciprism.evaluation.results import has_results
     from sciprism.store.manifest import MANIFEST_NAME
     from sciprism.training.run_folder import METRICS, RECIPE
 
@@ -81,13 +81,13 @@ def _find_kind(path: Path) -> str:
 
 def _list_states(path: Path, kind: str) -> Iterator[FileState]:
     from sciprism.checksums import FileState, find_own_state, list_states
+    from sciprism.evaluation.results import add_item_states
 
     if kind == "collection":
         yield from _list_collection_states(path)
     elif kind == "results":
         states = [FileState(path.name, find_own_state(path))] if path.is_file() else list_states(path)
-        folder = path.parent if path.is_file() else path
-        yield from _add_score_states(folder, {state.name: state for state in states})
+        yield from add_item_states(path.parent if path.is_file() else path, states)
     else:
         yield from list_states(path)
 
@@ -117,24 +117,3 @@ def _list_collection_states(path: Path) -> Iterator[FileState]:
         yield FileState(name, find_own_state(file))
     names = (file.relative_to(path).as_posix() for file in sorted(path.rglob("*")) if file.is_file())
     yield from (FileState(name, "unknown") for name in names if name not in seen)
-
-
-def _add_score_states(folder: Path, states: dict[str, FileState]) -> Iterator[FileState]:
-    """Yield the states of results, those of item scores by the checksum in the JSON file that they belong to."""
-    from sciprism.checksums import FileState
-    from sciprism.evaluation.stored_results import find_score_file
-    from sciprism.files import sha256
-
-    tables: dict[str, FileState] = {}
-    for name, file in states.items():
-        scores = find_score_file(folder / name) if name.endswith(".json") and file.state != "damaged" else None
-        if scores:
-            table, digest = scores
-            intact = table.exists() and sha256(table) == digest
-            state = FileState(
-                table.relative_to(folder).as_posix(), "ok" if intact else "damaged" if table.exists() else "missing"
-            )
-            tables[state.name] = state
-    for name, file in states.items():
-        yield tables.pop(name, file)
-    yield from tables.values()

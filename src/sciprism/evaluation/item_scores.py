@@ -121,7 +121,7 @@ def _checked(item_scores: ItemScores, part: ArrayLike) -> Doubles:
     wanted = aggregates[item_scores.aggregate]
     width = len(wanted.columns)
     if wanted.per_class:
-        width *= len(item_scores.labels) or max(1, columns.shape[-1] // width)
+        width *= len(item_scores.labels)
     if columns.shape != (len(item_scores.ids), width):
         raise InputError(
             f"scores of {len(item_scores.ids)} items have columns {columns.shape}; {item_scores.aggregate!r} "
@@ -134,11 +134,9 @@ def _checked(item_scores: ItemScores, part: ArrayLike) -> Doubles:
 
 
 def align_classes(a: ItemScores, b: ItemScores) -> tuple[ItemScores, ItemScores]:
-    """Return two results with the classes of both, in one order. Raises InputError without labels."""
-    if a.labels == b.labels and a.columns.shape == b.columns.shape:
+    """Return two results with the classes of both, in one order."""
+    if a.labels == b.labels:
         return a, b
-    if not (a.labels and b.labels):
-        raise InputError(f"columns {a.columns.shape} and {b.columns.shape} do not compare; name their labels")
     labels = tuple(dict.fromkeys((*a.labels, *b.labels)))
     return _with_classes(a, labels), _with_classes(b, labels)
 

@@ -1,45 +1,44 @@
 """Results on disk: one JSON file per system and task, and the scores of the items behind every number.
 
-RESULTS/<system>/<suite>/<task>.json           numbers, intervals, counts, provenance, and the items' checksum
-RESULTS/<system>/<suite>/items/<task>.parquet  the scores of each query, paper, mention or text
-RESULTS/<system>/<suite>/dropped/<task>.csv    of a custom task: all ids that its data dropped, with the reason
+ROOT/<system>/<suite>/<task>.json           numbers, intervals, counts, provenance, and the items' checksum
+ROOT/<system>/<suite>/items/<task>.parquet  the scores of each query, paper, mention or text
+ROOT/<system>/<suite>/dropped/<task>.csv    of a custom task: all ids that its data dropped, with the reason
 
-So an evaluation can be interrupted at any moment. `stored_results` reads these files, and the packed ones
-that `sciprism results pack` writes. A Parquet table of item scores, of one result or of a packed suite, has one row
-per system, task, metric and item. Columns:
+So an evaluation can be interrupted at any moment. `pack_results` puts all systems' results at one suite into two
+files, small enough for git. Where a folder has a result too, the folder's counts: it was written later.
 
-system     the name of the system's results folder, one per seed
-task       the task
-metric     the metric
-item       the id of the query, paper, mention or text
-scores     the numbers of the item, in the order of the aggregate's columns (`item_scores.aggregates`), part after part
-positions  F1 only: the position of each score in that order; all other numbers of the item are 0
+ROOT/<suite>.results.jsonl.gz  the checksum of the other file, then a line for each result: its JSON file
+ROOT/<suite>.items.parquet     the items of all results
 
-Numbers are exact. The metadata hold, of every system, task and metric, how its rows become item scores
-again (`ScoreLayout`). Rows are sorted by task, metric, and the item's position in its result, so that rows of one
-item, which are similar, are neighbours: that makes the file small.
+Item scores are one long table, alike in both: `system` (the name of its folder), `task`, `metric`, `aggregate`
+(`item_scores.aggregates`), `item` (the id), `column` and `value`. A column is PART/NAME/LABEL: the part of a mean
+over several, the number that the aggregate reads, and the class of an F1. Rows of 0 are left out, but for an
+item's first column and the first item of each metric. Numbers are exact. Rows are sorted by task, item, metric and
+system: those of one item are similar, and neighbours compress well.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, field
-from functools import lru_cache
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, lru_cache
 from importlib.metadata import PackageNotFoundError, version
-from itertools import groupby
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sciprism.checksums import read_sealed, write_sealed_json
+from sciprism.checksums import FileState, read_sealed, write_sealed_json
 from sciprism.drop_report import DropReport
 from sciprism.errors import DamagedFileError, InputError
+from sciprism.evaluation.intervals import sort_items
 from sciprism.evaluation.item_scores import ItemScores, aggregates
-from sciprism.evaluation.systems import resolve_distance
+from sciprism.evaluation.systems import System, resolve_distance
 from sciprism.evaluation.task import Task
 from sciprism.files import join_cells, sha256, write_atomically, write_lines
 
@@ -108,7 +107,7 @@ def write_result(folder: Path, result: TaskResult, item_scores: Mapping[str, Ite
     """Write a result and its items; the JSON comes last, so a result that can be read is whole."""
     path = item_scores_path(folder, result.task)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_score_table(path, ((ScoreKey(result.task, metric), items) for metric, items in item_scores.items()))
+    write_score_table(path, {(folder.parent.name, result.task): item_scores})
     write_sealed_json(folder / f"{result.task}.json", {**asdict(result), "scores": {"sha256": sha256(path)}})
 
 
@@ -137,7 +136,7 @@ def read_item_scores(path: Path, metric: str) -> ItemScores | None:
         return None
     if sha256(table) != row.get("scores", {}).get("sha256"):
         raise DamagedFileError(f"{table} is not the file that {path.name} was written with; evaluate the task again")
-    return ScoreTable(table).item_scores(ScoreKey(path.stem, metric))
+    return ScoreTable(table).read(path.stem, metric)
 
 
 def _read_row(path: Path) -> dict[str, Any]:
@@ -211,180 +210,340 @@ def _digest(path: Path, changed: int) -> str:  # noqa: ARG001 (a file that chang
     return sha256(path)
 
 
-METADATA = "layouts"
-TEXT_COLUMNS = ("system", "task", "metric", "item")
+KEY = ("system", "task", "metric")
+TEXT_COLUMNS = (*KEY, "aggregate", "item", "column")
 LEVEL = 19  # compression level of zstd: a file is packed once and read often
 DICTIONARY = 1 << 26  # bytes of distinct values up to which a column is dictionary-encoded
 
-
-@dataclass(frozen=True, slots=True)
-class ScoreLayout:
-    """How the rows of one system, task and metric become item scores again."""
-
-    aggregate: str
-    parts: int
-    columns: int
-    labels: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, item_scores: ItemScores) -> ScoreLayout:
-        """Return the layout of some item scores."""
-        return cls(item_scores.aggregate, len(item_scores.parts), item_scores.columns.shape[1], item_scores.labels)
+ResultKey = tuple[str, str]  # the name of a system's results folder, and a task
+ScoredResult = tuple[TaskResult, Mapping[str, ItemScores]]  # a result, and its item scores by metric
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ScoreKey:
-    """The task, metric and system of some scores; the file of one result names no system."""
+def write_score_table(path: Path, entries: Mapping[ResultKey, Mapping[str, ItemScores]]) -> None:
+    """Write the item scores of some results by metric, atomically; the same scores give the same bytes."""
+    import pyarrow as pa
+    from pyarrow import parquet
 
-    task: str
-    metric: str
-    system: str = ""
-
-
-def write_score_table(path: Path, scores: Iterable[tuple[ScoreKey, ItemScores]]) -> None:
-    """Write the item scores of every result, atomically; the same scores give the same bytes."""
-    from pyarrow import concat_tables, parquet
-
-    ordered = sorted(scores, key=lambda pair: pair[0])
-    tables = []
-    for _, group in groupby(ordered, key=lambda pair: (pair[0].task, pair[0].metric)):
-        members = list(group)  # every system's first item, then every system's second ...
-        positions = np.concatenate([np.arange(len(item_scores.ids)) for _, item_scores in members])
-        tables.append(_build_rows(members).take(np.argsort(positions, kind="stable")))
-    table = concat_tables(tables) if tables else _build_rows([])
-    table = table.replace_schema_metadata({METADATA: _format_layouts(ordered)})
+    by_task: dict[str, list[Any]] = {}
+    for (system, task), scores in entries.items():
+        by_task.setdefault(task, []).extend(
+            _build_rows(system, task, metric, sort_items(items)) for metric, items in scores.items()
+        )
+    schema = pa.schema([*((name, pa.string()) for name in TEXT_COLUMNS), ("value", pa.float64())])
+    order = [(name, "ascending") for name in ("item", "metric", "system")]
+    tables = [pa.concat_tables(some).sort_by(order) for _, some in sorted(by_task.items()) if some]
+    table = pa.concat_tables([schema.empty_table(), *tables])
     write_atomically(
         path,
         lambda file: parquet.write_table(
             table,
             file,
+            row_group_size=max(1, len(table)),  # one dictionary of each column, and repetitions are near
             compression="zstd",
             compression_level=LEVEL,
-            use_dictionary=True,
+            use_dictionary=[*TEXT_COLUMNS],
             dictionary_pagesize_limit=DICTIONARY,
             write_statistics=False,
+            store_schema=False,
         ),
     )
 
 
+def _build_rows(system: str, task: str, metric: str, items: ItemScores) -> Any:
+    import pyarrow as pa
+
+    names = [
+        f"{part}/{name}/{label}"
+        for part in range(len(items.parts))
+        for name in aggregates[items.aggregate].columns
+        for label in items.labels or ("",)
+    ]
+    dense = np.concatenate(items.parts, axis=1)
+    written = dense != 0
+    written[:, 0] = written[:1] = True
+    rows, columns = np.nonzero(written)
+    constants = [pa.repeat(value, len(rows)) for value in (system, task, metric, items.aggregate)]
+    texts = [pa.array(values, pa.string()).take(where) for values, where in ((items.ids, rows), (names, columns))]
+    return pa.table([*constants, *texts, dense[rows, columns]], [*TEXT_COLUMNS, "value"])
+
+
 class ScoreTable:
-    """The score table of one file, in memory."""
+    """The item scores of one file, in memory."""
 
     def __init__(self, path: Path) -> None:
-        """Read the file. Raises InputError where it is no score table."""
-        import pyarrow
+        """Read the file. Raises InputError where it is no such table."""
+        import pyarrow as pa
         from pyarrow import parquet
 
         try:
-            table = parquet.read_table(path, read_dictionary=TEXT_COLUMNS[:3]).unify_dictionaries().combine_chunks()
-            self._layouts = _parse_layouts(table.schema.metadata[METADATA.encode()])
-            self._codes = {name: _codes(table, name) for name in TEXT_COLUMNS[:3]}
-            self._items = _column(table, "item")
-            self._scores = _lists(_column(table, "scores"), np.float64)
-            self._positions = _lists(_column(table, "positions"), np.int64)
-        except (pyarrow.ArrowException, KeyError, OSError, AttributeError, TypeError, ValueError) as error:
-            raise InputError(f"{path} holds no item scores: {error}; evaluate or pack again") from None
+            table = parquet.read_table(path, read_dictionary=TEXT_COLUMNS).unify_dictionaries()
+            columns = {name: table.column(name).combine_chunks() for name in TEXT_COLUMNS}
+            self._values = table.column("value").to_numpy()
+        except (pa.ArrowException, KeyError, OSError) as error:
+            raise InputError(
+                f"{path} holds no item scores: {error}; where an earlier version made it, remove the results and "
+                "evaluate the tasks again"
+            ) from None
+        self._words: dict[str, list[str]] = {name: column.dictionary.to_pylist() for name, column in columns.items()}
+        self._codes = {name: column.indices.to_numpy() for name, column in columns.items()}
+        self._sizes = [len(self._words[name]) + 1 for name in KEY]
+        keys = np.ravel_multi_index([self._codes[name] for name in KEY], self._sizes)
+        self._order = np.argsort(keys, kind="stable")
+        self._keys = keys[self._order]
 
-    def item_scores(self, key: ScoreKey) -> ItemScores | None:
-        """Return the scores of one system, task and metric in the items' original order, None where it has none."""
-        layout = self._layouts.get(key)
-        if layout is None:
+    def read(self, task: str, metric: str, system: str = "") -> ItemScores | None:
+        """Return the scores of a metric, items in order of id, None where it has none; system: by default the first."""
+        system = system or next(iter(self._words["system"]), "")
+        try:
+            key = [self._words[name].index(word) for name, word in zip(KEY, (system, task, metric), strict=True)]
+        except ValueError:
             return None
-        rows = self._rows(key)
-        ids = tuple(self._items.take(rows).to_pylist())
-        width = layout.parts * layout.columns
-        sizes, scores = _take_lists(self._scores, rows)
-        if aggregates[layout.aggregate].per_class:
-            dense = np.zeros((len(ids), width))
-            dense[np.repeat(np.arange(len(ids)), sizes), _take_lists(self._positions, rows)[1]] = scores
-        else:
-            dense = scores.reshape(len(ids), width)
-        first, *more = np.split(dense, layout.parts, axis=1)
-        return ItemScores(ids, first, layout.aggregate, tuple(more), layout.labels)
-
-    def _rows(self, key: ScoreKey) -> NDArray[np.int64]:
-        """Return the row numbers of one system, task and metric; those of a task are neighbours."""
-        start, stop = 0, len(self._items)
-        for name, word in (("task", key.task), ("metric", key.metric)):
-            numbers, codes = self._codes[name]
-            matches = np.flatnonzero(codes[start:stop] == numbers.get(word, -1))
-            if not len(matches):
-                return matches
-            start, stop = start + int(matches[0]), start + int(matches[-1]) + 1
-        numbers, codes = self._codes["system"]
-        return start + np.flatnonzero(codes[start:stop] == numbers.get(key.system, -1))
+        start, stop = np.searchsorted(self._keys, np.ravel_multi_index(key, self._sizes) + np.arange(2))
+        rows = self._order[start:stop]
+        if not len(rows):
+            return None
+        item, column = self._codes["item"][rows], self._codes["column"][rows]
+        starts = np.flatnonzero(np.diff(item, prepend=-1))
+        width = starts[1] if len(starts) > 1 else len(rows)  # the first item has all columns
+        position = np.zeros(column.max() + 1, np.int64)
+        position[column[:width]] = np.arange(width)
+        dense = np.zeros((len(starts), width))
+        row = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(rows)))
+        dense[row, position[column]] = self._values[rows]
+        parts, _, labels = zip(*(self._words["column"][code].split("/", 2) for code in column[:width]), strict=True)
+        first, *more = np.split(dense, len(set(parts)), axis=1)
+        aggregate = self._words["aggregate"][self._codes["aggregate"][rows[0]]]
+        classes = tuple(dict.fromkeys(labels)) if aggregates[aggregate].per_class else ()
+        ids = tuple(self._words["item"][code] for code in item[starts])
+        return ItemScores(ids, first, aggregate, tuple(more), classes)
 
 
-def _format_layouts(scores_by_key: Sequence[tuple[ScoreKey, ItemScores]]) -> str:
-    """Return the distinct layouts as JSON, and the number of each key's."""
-    numbers: dict[ScoreLayout, int] = {}
-    keys = [[*astuple(key), numbers.setdefault(ScoreLayout.of(scores), len(numbers))] for key, scores in scores_by_key]
-    return json.dumps({"layouts": [astuple(layout) for layout in numbers], "keys": keys}, ensure_ascii=False)
+PACK_SUFFIX = ".results.jsonl.gz"
 
 
-def _parse_layouts(text: bytes) -> dict[ScoreKey, ScoreLayout]:
-    stored = json.loads(text)
-    layouts = [ScoreLayout(name, parts, width, tuple(labels)) for name, parts, width, labels in stored["layouts"]]
-    return {ScoreKey(*key): layouts[number] for *key, number in stored["keys"]}
+@dataclass(frozen=True, slots=True)
+class PackedSuite:
+    """What `pack_results` wrote: the file of results, the number of results and systems, the bytes of both files.
+
+    source: the folder that held the systems' folders.
+    """
+
+    path: Path
+    source: Path
+    results: int
+    systems: int
+    size: int
 
 
-def _build_rows(scores_by_key: Sequence[tuple[ScoreKey, ItemScores]]) -> Any:
-    """Return a table of the rows of some results, one result after the other."""
-    import pyarrow as pa
+@dataclass(frozen=True)
+class ResultPack:
+    """The results of one suite and their item scores, which are read when first needed."""
 
-    counts = np.array([len(item_scores.ids) for _, item_scores in scores_by_key], np.int64)
-    columns: dict[str, Any] = {}
-    for name in TEXT_COLUMNS[:3]:
-        words = pa.array([getattr(key, name) for key, _ in scores_by_key], pa.string())
-        columns[name] = words.take(pa.array(np.repeat(np.arange(len(scores_by_key)), counts)))
-    columns["item"] = pa.array([item for _, item_scores in scores_by_key for item in item_scores.ids], pa.string())
-    sparse = [_to_sparse(item_scores) for _, item_scores in scores_by_key]
-    columns["scores"] = _list_array([s for s, _, _ in sparse], [sizes for _, sizes, _ in sparse], pa.float64())
-    columns["positions"] = _list_array(
-        [positions for _, _, positions in sparse],
-        [sizes if len(positions) else np.zeros_like(sizes) for _, sizes, positions in sparse],
-        pa.int32(),
-    )
-    return pa.table(columns)
+    path: Path
+    results: Mapping[ResultKey, TaskResult]
 
+    def item_scores(self, key: ResultKey, metric: str) -> ItemScores | None:
+        """Return the item scores behind a metric, None where they were missing when it was packed."""
+        system, task = key
+        return self._table.read(task, metric, system)
 
-def _to_sparse(item_scores: ItemScores) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return the scores of all items end to end, how many each item has, and their positions, if any."""
-    dense = np.concatenate(item_scores.parts, axis=1)
-    if not aggregates[item_scores.aggregate].per_class:
-        return dense.ravel(), np.full(len(dense), dense.shape[1]), np.empty(0, np.int64)
-    rows, positions = np.nonzero(dense)
-    return dense[rows, positions], np.bincount(rows, minlength=len(dense)), positions
+    def entries(self) -> dict[ResultKey, ScoredResult]:
+        """Return every result with the item scores that there are."""
+        return {
+            key: (result, {name: scores for name in result.metrics if (scores := self.item_scores(key, name))})
+            for key, result in self.results.items()
+        }
+
+    @cached_property
+    def _table(self) -> ScoreTable:
+        return ScoreTable(packed_items(self.path))
 
 
-def _list_array(values: Sequence[NDArray[Any]], sizes: Sequence[NDArray[Any]], kind: Any) -> Any:
-    import pyarrow as pa
-
-    ends = np.concatenate([[0], *sizes]).cumsum().astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(ends), pa.array(np.concatenate([[], *values]), kind))
-
-
-def _column(table: Any, name: str) -> Any:
-    chunks = table.column(name)
-    return chunks.chunk(0) if chunks.num_chunks else chunks.combine_chunks()
+def find_result(folder: Path, task: str) -> TaskResult | None:
+    """Return the result of a task at ROOT/<system>/<suite>, None where there is none."""
+    path = folder / f"{task}.json"
+    if path.exists():
+        return read_result(path)
+    pack = _find_pack(folder)
+    return pack.results.get((folder.parent.name, task)) if pack else None
 
 
-def _codes(table: Any, name: str) -> tuple[dict[str, int], NDArray[np.int32]]:
-    """Return the number of each word of a column, and the column as numbers."""
-    column = _column(table, name)
-    return {word: i for i, word in enumerate(column.dictionary.to_pylist())}, column.indices.to_numpy()
+def find_item_scores(folder: Path, task: str, metric: str) -> ItemScores | None:
+    """Return the item scores behind a metric of a result, None where they are missing."""
+    path = folder / f"{task}.json"
+    if path.exists():
+        return read_item_scores(path, metric)
+    pack, key = _find_pack(folder), (folder.parent.name, task)
+    return pack.item_scores(key, metric) if pack and key in pack.results else None
 
 
-def _lists(column: Any, kind: type) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Return the bounds of each row's list, (n + 1,), and the values of all lists."""
-    return column.offsets.to_numpy().astype(np.int64), column.values.to_numpy().astype(kind)
+def read_system(folder: Path) -> Iterator[TaskResult]:
+    """Yield the results of one system, ROOT/<system>; where a task is packed too, both."""
+    yield from map(read_result, sorted(folder.rglob("*.json")))
+    for path in sorted(folder.parent.glob(f"*{PACK_SUFFIX}")):
+        yield from (result for (name, _), result in read_pack(path).results.items() if name == folder.name)
 
 
-def _take_lists(
-    lists: tuple[NDArray[np.int64], NDArray[Any]], rows: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Return the sizes of some rows' lists, and their values end to end."""
-    bounds, values = lists
-    sizes = bounds[rows + 1] - bounds[rows]
-    before = np.repeat(bounds[rows] - (sizes.cumsum() - sizes), sizes)
-    return sizes, values[before + np.arange(int(sizes.sum()))]
+def check_owners(systems: Sequence[tuple[Path, System]]) -> None:
+    """Check that each folder, ROOT/<system>, has results of one model alone, stored ones included. InputError."""
+    owners: dict[Path, str] = {}
+    for folder, system in systems:
+        if stored := next(read_system(folder), None):
+            check_owner(stored, system, folder)
+        if owners.setdefault(folder, system.fingerprint) != system.fingerprint:
+            raise InputError(f"two models are named {system.name}; evaluate them with different -o")
+
+
+def check_owner(result: TaskResult, system: System, folder: Path) -> None:
+    """Raise InputError where a stored result is of another model of the same name."""
+    stored = result.system.get("fingerprint")
+    if stored != system.fingerprint:
+        raise InputError(
+            f"{folder} holds results of another model named {system.name} (fingerprint {stored}, now "
+            f"{system.fingerprint}); choose another folder with -o, or remove it"
+        )
+
+
+def has_results(root: Path) -> bool:
+    """Tell whether a folder, or a file, holds results, damaged ones too."""
+    return any(is_pack(path) or _is_result(path) for path in _list_files(root))
+
+
+def read_results(root: Path) -> Iterator[tuple[Path, TaskResult]]:
+    """Yield every result below a folder, or of one packed suite, with its folder, in order of path.
+
+    Raises InputError where there is none.
+    """
+    results: dict[Path, TaskResult | None] = {}
+    for path in _list_files(root):
+        if is_pack(path):
+            suite = path.name.removesuffix(PACK_SUFFIX)
+            for (system, task), result in read_pack(path).results.items():
+                results.setdefault(path.parent / system / suite / f"{task}.json", result)
+        elif _is_result(path):
+            results[path] = None
+    if not results:
+        raise InputError(
+            f"{root} holds no results of this version; make them with: sciprism evaluate MODEL --suite open -o {root}"
+        )
+    for path, packed in sorted(results.items(), key=lambda pair: pair[0]):
+        yield path.parent, packed if packed and not path.exists() else read_result(path)
+
+
+def pack_results(source: Path, target: Path) -> list[PackedSuite]:
+    """Pack all results below a folder: one pack per suite for every folder of systems, at the same place.
+
+    Results that are packed at the target already stay, except those of the same system and task. The same
+    results give the same bytes. Raises InputError where a result is not where `sciprism evaluate` puts it.
+    """
+    entries: dict[tuple[Path, str], dict[ResultKey, ScoredResult]] = {}
+    source = source.absolute()
+    for folder, result in read_results(source):
+        if folder.name != result.suite:
+            raise InputError(
+                f"{folder / result.task}.json is a result of the suite {result.suite!r}; pack a folder as "
+                "`sciprism evaluate -o` writes it: SYSTEM/SUITE/TASK.json"
+            )
+        scores_by_metric = {metric: find_item_scores(folder, result.task, metric) for metric in result.metrics}
+        items = {metric: scores for metric, scores in scores_by_metric.items() if scores is not None}
+        systems = entries.setdefault((folder.parent.parent, folder.name), {})
+        systems[folder.parent.name, result.task] = result, items
+    packed = []
+    for (base, suite), some in entries.items():
+        path = target / (base.relative_to(source) if base.is_relative_to(source) else "") / f"{suite}{PACK_SUFFIX}"
+        merged = (read_pack(path).entries() if path.exists() else {}) | some
+        write_pack(path, merged)
+        size = path.stat().st_size + packed_items(path).stat().st_size
+        packed.append(PackedSuite(path, base, len(merged), len({system for system, _ in merged}), size))
+    return packed
+
+
+def _list_files(root: Path) -> Iterable[Path]:
+    return [root] if root.is_file() else chain(root.rglob(f"*{PACK_SUFFIX}"), root.rglob("*.json"))
+
+
+def _is_result(path: Path) -> bool:
+    return (path.parent / "items").is_dir()
+
+
+def _find_pack(folder: Path) -> ResultPack | None:
+    folder = folder.absolute()
+    path = folder.parent.parent / f"{folder.name}{PACK_SUFFIX}"
+    return read_pack(path) if path.is_file() else None
+
+
+def is_pack(path: Path) -> bool:
+    """Tell by its name whether a file is that of packed results."""
+    return path.name.endswith(PACK_SUFFIX)
+
+
+def packed_items(path: Path) -> Path:
+    """Return the path of the item scores that belong to a file of packed results."""
+    return path.with_name(path.name.removesuffix(PACK_SUFFIX) + ".items.parquet")
+
+
+def add_item_states(folder: Path, states: Iterable[FileState]) -> Iterator[FileState]:
+    """Yield the states of results, those of item scores by the checksum in the file that they belong to."""
+    found = {state.name: state for state in states}
+    for name in list(found):
+        path, table = folder / name, None
+        try:
+            if is_pack(path):
+                table, row = packed_items(path), _read_lines(path)[0]
+                found[name] = FileState(name, "ok")
+            elif _is_result(path) and path.suffix == ".json":
+                table, row = item_scores_path(path.parent, path.stem), _read_row(path)
+        except InputError:
+            found[name] = FileState(name, "damaged")
+            continue
+        if table:
+            inside = table.relative_to(folder).as_posix()
+            intact = table.exists() and sha256(table) == row["scores"]["sha256"]
+            found[inside] = FileState(inside, "ok" if intact else "damaged" if table.exists() else "missing")
+    yield from found.values()
+
+
+def write_pack(path: Path, entries: Mapping[ResultKey, ScoredResult]) -> None:
+    """Write the results of a suite: the item scores first, then their own file."""
+    ordered = dict(sorted(entries.items()))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_score_table(packed_items(path), {key: items for key, (_, items) in ordered.items()})
+    rows: list[dict[str, Any]] = [{"scores": {"sha256": sha256(packed_items(path))}}]
+    rows += [{"folder": system, **asdict(result)} for (system, _), (result, _) in ordered.items()]
+    content = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+    write_atomically(path, lambda file: file.write(gzip.compress(content, mtime=0)))
+
+
+def read_pack(path: Path) -> ResultPack:
+    """Return a pack; it is read again only when one of its files has changed.
+
+    Raises InputError where one of the two files is damaged, missing, or of another pack.
+    """
+    states = []
+    for part in (path, packed_items(path)):
+        if not part.is_file():
+            raise InputError(f"{part} is missing: packed results are two files; restore it or pack again")
+        state = part.stat()
+        states.append((state.st_mtime_ns, state.st_size))
+    return _read_pack(path, tuple(states))
+
+
+@lru_cache(maxsize=32)
+def _read_pack(path: Path, states: tuple[tuple[int, int], ...]) -> ResultPack:  # noqa: ARG001 (part of the cache key)
+    head, *rows = _read_lines(path)
+    if sha256(packed_items(path)) != head["scores"]["sha256"]:
+        raise InputError(
+            f"{packed_items(path)} is not the file that {path.name} was written with: packing was "
+            "interrupted, or one of the two was exchanged; restore both or pack the results again"
+        )
+    systems = [row.pop("folder") for row in rows]
+    results = [parse_result(row, path) for row in rows]
+    return ResultPack(path, {(system, each.task): each for system, each in zip(systems, results, strict=True)})
+
+
+def _read_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the lines of a pack, the head first. Raises DamagedFileError."""
+    try:
+        return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        raise DamagedFileError(f"{path} is damaged: {error}; restore it or pack the results again") from None

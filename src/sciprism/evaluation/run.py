@@ -26,13 +26,15 @@ from sciprism.evaluation.report.build import Results
 from sciprism.evaluation.results import (
     Measure,
     TaskResult,
+    check_owner,
+    check_owners,
+    find_result,
     folder_name,
     is_current,
     library_versions,
     write_dropped,
     write_result,
 )
-from sciprism.evaluation.stored_results import check_owner, check_owners, find_result
 from sciprism.evaluation.suites import suites
 from sciprism.evaluation.systems import NotServedError, System
 from sciprism.evaluation.systems.loading import SystemName, SystemOptions, load_systems

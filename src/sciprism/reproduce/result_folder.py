@@ -11,10 +11,8 @@ from typing import Any
 
 from sciprism.encoders.provenance import UNNAMED, untrained_stage
 from sciprism.errors import InputError
-from sciprism.evaluation import stored_results
 from sciprism.evaluation.report.lines import StoredResult
-from sciprism.evaluation.results import explain_other_scoring, folder_name
-from sciprism.evaluation.stored_results import read_system
+from sciprism.evaluation.results import explain_other_scoring, find_result, folder_name, read_system
 from sciprism.evaluation.task import Task
 from sciprism.files import write_json
 from sciprism.reproduce.table import GroupedSuite
@@ -37,7 +35,7 @@ class ResultFolder:
         key = folder_name(system), task.name
         if key not in self._read:
             path = self.folder / key[0] / self.suite.suite_of(task.name).name
-            result = stored_results.find_result(path, task.name)
+            result = find_result(path, task.name)
             current = result and result.key == task.key and not explain_other_scoring(result, task)
             self._read[key] = StoredResult(result, path) if result and current else None
         return self._read[key]

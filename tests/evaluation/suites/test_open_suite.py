@@ -10,7 +10,7 @@ from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import ProbeInput, Signatures
 from sciprism.datasets.split import list_paper_keys
 from sciprism.evaluation.overlap import list_test_papers
-from sciprism.evaluation.stored_results import read_pack
+from sciprism.evaluation.results import read_pack
 from sciprism.evaluation.suites import suites
 from sciprism.evaluation.task import protocols
 from sciprism.formats import FORMATS
@@ -23,7 +23,7 @@ VARIANTS = [task.name for task in OPEN.tasks if task not in COUNTED]
 LONG = 60
 """Words from which a text costs as much as a title with its abstract."""
 COUNTS = ("train", "test", "queries", "documents", "papers", "labels", "classes", "submissions", "reviewers")
-RESULTS = Path(__file__).parents[3] / "results" / "benchmarks" / "open.json"
+RESULTS = Path(__file__).parents[3] / "results" / "benchmarks" / "open.results.jsonl.gz"
 SCIMULT = {"fine", "coarse", "retrieval", "reranking", "search"}
 NEEDED = {"probe", "rerank", "retrieve", "label", "nearest-label", "match", "cluster"}
 

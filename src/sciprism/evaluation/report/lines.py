@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from sciprism.evaluation import stored_results
-from sciprism.evaluation.results import UNDONE, TaskResult, explain_other_scoring
+from sciprism.evaluation.results import UNDONE, TaskResult, explain_other_scoring, read_results
 from sciprism.evaluation.task import Suite, Task
 
 TaskId = tuple[str, str]  # suite and task
@@ -17,7 +16,7 @@ TaskId = tuple[str, str]  # suite and task
 
 @dataclass(frozen=True, slots=True)
 class StoredResult:
-    """One result and its folder (`stored_results`), None where only its numbers are known."""
+    """One result and its folder (`evaluation.results`), None where only its numbers are known."""
 
     result: TaskResult
     folder: Path | None = None
@@ -63,7 +62,7 @@ def read_stored_results(folders: Iterable[Path]) -> list[StoredResult]:
     """
     results: dict[tuple[Path, str, str], StoredResult] = {}
     for root in folders:
-        runs = [StoredResult(result, folder) for folder, result in stored_results.read_results(root)]
+        runs = [StoredResult(result, folder) for folder, result in read_results(root)]
         began: dict[str, str] = {}
         for made in (run.result.provenance for run in runs):
             command, date = made.get("command", ""), made.get("date", NEVER[0])

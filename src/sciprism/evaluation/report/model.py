@@ -30,7 +30,7 @@ from sciprism.evaluation.intervals import (
     sum_samples,
 )
 from sciprism.evaluation.report.lines import ReportLine, StoredResult
-from sciprism.evaluation.stored_results import find_item_scores
+from sciprism.evaluation.results import find_item_scores
 from sciprism.evaluation.task import Published
 
 RowKind = Literal["task", "part", "average"]
