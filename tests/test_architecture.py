@@ -51,7 +51,7 @@ FILE, FUNCTION = 800, 80  # lines
 CODE_LINES = {
     "uses": 8_822,
     "papers": 6_957,
-    "evaluation": 6_052,
+    "evaluation": 5_932,
     "prepare": 5_233,
     "encoders": 5_079,
     "cli": 4_432,
@@ -97,8 +97,14 @@ def imported(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
             inside = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= {name if name in MODULES else str(node.module) for name in inside}
+            found |= inside & MODULES.keys() | ({str(node.module)} if node.module != "sciprism" else set())
     return {name for name in found if name.split(".")[0] == "sciprism"}
+
+
+def with_packages(module: str, names: set[str]) -> set[str]:
+    """The modules with the packages that hold them, whose `__init__` runs first; not those of the importing module."""
+    outer = {name.rsplit(".", up)[0] for name in names for up in range(1, name.count(".") + 1)}
+    return names | {name for name in outer if name != "sciprism" and not f"{module}.".startswith(f"{name}.")}
 
 
 def package_of(module: str) -> str:
@@ -129,7 +135,7 @@ def test_imports_run_downwards():
 
 
 def test_no_module_imports_itself_through_others():
-    graph = {module: imported(path) for module, path in MODULES.items() if module != "sciprism"}
+    graph = {m: with_packages(m, imported(path)) - {m} for m, path in MODULES.items() if m != "sciprism"}
     try:
         list(TopologicalSorter(graph).static_order())
     except CycleError as error:
