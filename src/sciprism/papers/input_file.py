@@ -6,7 +6,6 @@ import codecs
 import gzip
 import hashlib
 import io
-import os
 import re
 import shutil
 import sys
@@ -17,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO, Literal, NoReturn
+from typing import Any, BinaryIO, NoReturn
 from urllib.parse import unquote
 
 from sciprism.drop_report import DropReport
@@ -37,41 +36,25 @@ from sciprism.papers.encodings import (
 from sciprism.papers.remote.objects import RemoteObject
 
 
-@dataclass(frozen=True, slots=True)
 class SealedFile:
-    """A file that somebody else sent: its name and its bytes, and no way to any other file or address.
+    """A file that somebody else sent: its name, size and bytes, and no way to any other file or address.
 
     What it names, or lies next to it, is not opened, and nothing in it is unpacked but a workbook.
     """
 
-    _path: Path
+    def __init__(self, path: Path) -> None:
+        self.name, self.is_file, self.stat, self.open = path.name, path.is_file, path.stat, path.open
+        self._shown = str(path)
 
     def __str__(self) -> str:
-        return str(self._path)
-
-    @property
-    def name(self) -> str:
-        """Return the name, without folders."""
-        return self._path.name
-
-    def is_file(self) -> bool:
-        """Return True."""
-        return True
-
-    def open(self, mode: Literal["rb"] = "rb", buffering: int = -1) -> Any:
-        """Open the bytes."""
-        return self._path.open(mode, buffering)
-
-    def stat(self) -> os.stat_result:
-        """Return size and times."""
-        return self._path.stat()
+        return self._shown
 
     def check(self, start: bytes) -> None:
         """Raise InputError for a file that would have to be unpacked, or is a database. start: its first bytes."""
         if start.startswith(PACKED):
             raise InputError(f"{self} is compressed or a database; send a text file or a workbook")
 
-    def refuse_reference(self) -> NoReturn:
+    def refuse_references(self) -> NoReturn:
         """Raise InputError for a file that stands for others."""
         raise InputError(f"{self} names other files; only what was sent is read: send the files themselves")
 

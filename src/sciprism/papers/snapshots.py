@@ -66,7 +66,7 @@ def expand_manifest(file: InputFile) -> list[tuple[FilePath, str, int | None]]:
     if not listed:
         return []
     if isinstance(file.path, SealedFile):
-        file.path.refuse_reference()
+        file.path.refuse_references()
     paths = _find_in_folder(file.path, listed) or _find_files(
         {entry.url: parse_address(entry.url) for entry in listed if is_address(entry.url)}
     )
@@ -210,7 +210,7 @@ def _resolve(file: InputFile) -> FilePath:
 
 def _read_diff(file: InputFile) -> list[InputFile]:
     if isinstance(file.path, SealedFile):
-        file.path.refuse_reference()
+        file.path.refuse_references()
     if not isinstance(file.path, Path):
         raise InputError(f"{file.path} is a difference of releases; copy it and the files that it names to a folder")
     try:

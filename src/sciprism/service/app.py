@@ -24,7 +24,7 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
 from sciprism.errors import InputError
-from sciprism.files import lock_folder
+from sciprism.files import FULL, lock_folder
 from sciprism.service import (
     desks,
     embeddings,
@@ -40,6 +40,7 @@ from sciprism.service.limits import Guard
 from sciprism.service.observation import JsonLines, Observer
 from sciprism.service.responses import Refusal, error_response
 from sciprism.service.state import ServiceState
+from sciprism.service.workspace import FULL_DISK
 
 log = logging.getLogger("sciprism.service")
 CLEANING = 3600  # seconds between two looks for items that expired
@@ -72,8 +73,8 @@ def build_app(state: ServiceState) -> FastAPI:
     for part in (embeddings, papers, uploads, pages, desks, maps, matches, tag_reviews, library_pages):
         app.include_router(part.router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
-    if state.uploads is not None:
-        state.on_ready += [partial(part.resume, state) for part in (matches, tag_reviews)]
+    state.background.kinds[matches.KIND] = matches.RESULT, partial(matches.solve, state)
+    state.background.kinds[tag_reviews.KIND] = uploads.REPORT, partial(tag_reviews.suggest, state)
     _add_operations(app, state)
     _add_errors(app)
     app.add_middleware(Guard, settings=state.settings, gatekeeper=state.gatekeeper, answer=answer_error)
@@ -137,6 +138,12 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(InputError)
     async def wrong(request: Request, error: InputError) -> Response:
         return answer_error(request, Refusal(getattr(error, "status", 400), str(error)))
+
+    @app.exception_handler(OSError)
+    async def full(request: Request, error: OSError) -> Response:
+        if error.errno not in FULL:
+            raise error
+        return answer_error(request, Refusal(507, FULL_DISK))
 
     @app.exception_handler(Refusal)
     async def refused(request: Request, refusal: Refusal) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from functools import lru_cache, partial
 from pathlib import Path
 from threading import Lock
@@ -15,17 +16,20 @@ from pydantic import Field
 from starlette.responses import FileResponse, RedirectResponse, Response
 
 from sciprism.errors import InputError
-from sciprism.files import create_draft, recover_folder, replace_folder
+from sciprism.files import create_draft, recover_folder, replace_folder, sha256
+from sciprism.papers import Paper, read_papers
 from sciprism.service.pages import Form, render
 from sciprism.service.papers import RequestBody, TextFile
+from sciprism.service.reading import read_apart
 from sciprism.service.responses import json_response
 from sciprism.service.state import ServiceState
 from sciprism.service.uploads import SUFFIXES, describe_items, find_item, find_uploads
 from sciprism.service.workspace import ItemProgress, WorkspaceItem, read_document
-from sciprism.uses.matching import MatchSettings, match
+from sciprism.uses.matching import MatchSettings, Reviewer, match
 from sciprism.uses.matching.explanation import FinishedAssignment
 from sciprism.uses.matching.pages import write_pages
 from sciprism.uses.matching.pair_files import write_rows
+from sciprism.uses.matching.reviewers import reviewer_id
 from sciprism.uses.matching.settings import MatchFiles
 
 router = APIRouter(include_in_schema=False)
@@ -57,21 +61,29 @@ class MatchRequest(RequestBody):
     constraints: TextFile | None = None
 
 
-def _solve(item: WorkspaceItem, *, state: ServiceState, stay: bool = False) -> None:
+def solve(state: ServiceState, item: WorkspaceItem, *, stay: bool = False) -> None:
     """Assign the reviewers and replace the former result. stay: move as few of its pairs as possible."""
     assert state.uploads is not None
     folder, result = item.folder, item.folder / RESULT
     recover_folder(result)
     places = (folder / BIDS, folder / STATED, result / TABLE)
     bids, stated, former = (path if path.is_file() else None for path in places)
+    progress = ItemProgress(state.background, item)
+    progress.begin("reading")
+    submissions, reviewers = (sorted((folder / name).iterdir()) for name in (SUBMISSIONS, REVIEWERS))
+    sent = [*submissions, *(path for path in reviewers if path.stat().st_size)]
+    papers_of = defaultdict[str, list[Paper]](list)
+    for paper in read_apart(read_papers, sent, partial(state.background.check, item))[0]:
+        papers_of[paper.place.file].append(paper)
     matching = match(
-        [folder / SUBMISSIONS],
-        folder / REVIEWERS,
+        [paper for path in submissions for paper in papers_of[str(path)]],
+        [Reviewer(id=reviewer_id(path), papers=tuple(papers_of[str(path)])) for path in reviewers],
         settings=MatchSettings(**read_document(folder / SETTINGS)),
         files=MatchFiles(bids=bids, constraints=stated, keep=former if stay else None),
         encoder=state.uploads.encoder(),
-        progress=ItemProgress(state.background, item),
+        progress=progress,
     )
+    matching.audit["files"] |= {str(path): sha256(path) for path in (*submissions, *reviewers)}
     draft = create_draft(result)
     matching.write(draft / TABLE)
     for path in draft.iterdir():  # reasons and the audit name files
@@ -81,13 +93,6 @@ def _solve(item: WorkspaceItem, *, state: ServiceState, stay: bool = False) -> N
         for path in [*draft.glob("assignments*"), *(draft / "report").rglob("*.html")]:
             archive.write(path, path.relative_to(draft))
     replace_folder(result, draft)
-
-
-def resume(state: ServiceState) -> None:
-    """Continue the matches that a stop interrupted."""
-    if state.uploads is not None:
-        items = state.uploads.workspace.list_all(KIND)
-        state.background.continue_work(items, RESULT, partial(_solve, state=state))
 
 
 def _find_match(request: Request, id: str) -> WorkspaceItem:
@@ -145,7 +150,7 @@ def start_match(request: Request, body: MatchRequest) -> Response:
     files |= {name: table.content for name, table in tables.items() if table is not None}
     files[SETTINGS] = body.model_dump_json(include={"per_paper", "max_papers"}).encode()
     item = uploads.workspace.create(owner, KIND, body.title or "Matching", files)
-    state.background.start(item, partial(_solve, state=state))
+    state.background.start(item)
     return json_response({"id": item.id}, status=202)
 
 
@@ -205,7 +210,7 @@ def solve_again(request: Request, item: FoundMatch, form: Form) -> Response:
     """Solve a match again with what is stated now. stay: of the form, move as few other pairs as possible."""
     background = request.app.state.service.background
     if item.id not in background.progress:
-        background.start(item, partial(_solve, state=request.app.state.service, stay="stay" in form))
+        background.start(item, stay="stay" in form)
     return RedirectResponse(f"/matching/{item.id}", 303)
 
 

@@ -17,7 +17,7 @@ from sciprism.service.observation import Metrics
 from sciprism.service.papers import ServedTagger
 from sciprism.service.responses import Refusal
 from sciprism.service.settings import ServeSettings
-from sciprism.service.uploads import COLLECTION, KIND, Uploads
+from sciprism.service.uploads import COLLECTION, KIND, REPORT, Uploads
 from sciprism.service.workspace import Background, Workspace
 from sciprism.uses.rankings import Ranking
 from sciprism.uses.search import QUERY_BATCH
@@ -44,11 +44,11 @@ class ServiceState:
         self.failure: BaseException | None = None
         self.stop: Callable[[], None] = lambda: None  # ends the server, where the models cannot be loaded
         self.uploads: Uploads | None = None
-        self.background, self.on_ready = Background(), list[Callable[[], None]]()
+        self.background = Background()
         if settings.workspace is not None:
             workspace = Workspace(settings.workspace, quota=settings.quota, expiry=settings.expiry)
-            self.uploads = Uploads(workspace=workspace, encoder=partial(self.share_model, patient=True))
-            self.on_ready.append(self.uploads.resume)
+            self.uploads = Uploads(workspace, partial(self.share_model, patient=True), self.background)
+            self.background.kinds[KIND] = REPORT, self.uploads.fill
         self._threads = ThreadPoolExecutor(THREADS, "use")
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -68,8 +68,8 @@ class ServiceState:
         self.batchers = {fingerprint: TokenBatcher(encoder, **options) for fingerprint, encoder in encoders.items()}
         self.metrics.queue.set_function(lambda: sum(item.waiting for item in self.batchers.values()))
         log.info("ready", extra={"models": [batcher.name for batcher in self.batchers.values()]})
-        for resume in self.on_ready:
-            resume()
+        if self.uploads is not None:
+            self.background.resume(self.uploads.workspace.list_all())
 
     def find_batcher(self, name: str) -> TokenBatcher:
         """Return the batches of a model by its name; "" is the first. Raises UnknownNameError."""
@@ -144,6 +144,5 @@ class ServiceState:
 
     def close(self) -> None:
         """Free the threads, after the last request."""
-        for background in filter(None, (self.uploads, self.background)):
-            background.close()
+        self.background.close()
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -20,12 +20,12 @@ from sciprism.arrays import Rows
 from sciprism.errors import InputError
 from sciprism.files import write_json
 from sciprism.papers import ReadReport, read_labels
-from sciprism.papers.input_file import SealedFile
 from sciprism.papers.records import Paper
 from sciprism.service.collections import UnknownNameError
 from sciprism.service.library_pages import Library
 from sciprism.service.pages import Form, render
 from sciprism.service.papers import Conditions, TextFile
+from sciprism.service.reading import read_apart
 from sciprism.service.responses import json_response
 from sciprism.service.state import ServiceState
 from sciprism.service.uploads import MAX_REASONS, REPORT, REVIEW, describe_items, find_item, find_uploads
@@ -70,16 +70,18 @@ def _choose_rows(stored: StoredCollection, body: TagReviewRequest) -> Rows:
     return rows
 
 
-def _suggest(item: WorkspaceItem, *, state: ServiceState) -> None:
+def suggest(state: ServiceState, item: WorkspaceItem) -> None:
     """Write the suggestions of a review."""
     review, progress = read_document(item.folder / REVIEW), ItemProgress(state.background, item)
     body = TagReviewRequest(**review["request"])
     stored = state.find_collection(review["owner"], body.collection).open()
     vectors = TagVectors(state.share_model(stored.manifest.encoder.fingerprint, patient=True))
     rows = _choose_rows(stored, body)
-    files, report = [*map(SealedFile, item.folder.glob(f"{VOCABULARY}.*"))], ReadReport()
+    files, report = [*item.folder.glob(f"{VOCABULARY}.*")], ReadReport()
     if files:
-        vocabulary = Vocabulary(read_labels(files, skip_bad=True, report=report))
+        progress.begin("reading the vocabulary")
+        sent, report = read_apart(read_labels, files, partial(state.background.check, item), skip_bad=True)
+        vocabulary = Vocabulary(sent)
         progress.begin("encoding", "labels", len(vocabulary))
         labels = vectors.encode_labels(vocabulary.labels, lambda done, _: progress.update(done))
         tagger, notes = build_zero_shot(vocabulary, labels), vocabulary.notes
@@ -100,13 +102,6 @@ def _count(suggested: Iterable[PaperTags], progress: ItemProgress) -> Iterator[t
     for done, tags in enumerate(suggested):
         progress.update(done)
         yield Paper(id=tags.id), tags
-
-
-def resume(state: ServiceState) -> None:
-    """Continue the suggestions that a stop interrupted."""
-    if state.uploads is not None:
-        items = state.uploads.workspace.list_all(KIND)
-        state.background.continue_work(items, REPORT, partial(_suggest, state=state))
 
 
 def _open_review(request: Request, name: str, id: str) -> TagReview:
@@ -149,7 +144,7 @@ def start_review(request: Request, body: TagReviewRequest) -> Response:
     request_facts = body.model_dump(mode="json", exclude={"vocabulary"}) | {"collection": served.name}
     review = {"collection": served.name, "owner": owner, "request": request_facts}
     item = uploads.workspace.create(owner, KIND, title, files | {REVIEW: dumps(review).encode()})
-    state.background.start(item, partial(_suggest, state=state))
+    state.background.start(item)
     return json_response({"id": item.id}, status=202)
 
 

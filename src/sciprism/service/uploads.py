@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import islice
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,9 +15,10 @@ from starlette.responses import Response
 from sciprism.errors import InputError
 from sciprism.files import write_json
 from sciprism.index import lexical
-from sciprism.papers import ReadReport, read_papers
+from sciprism.papers import read_papers
 from sciprism.papers.input_file import SealedFile
 from sciprism.service.collections import ServedCollection, UnknownNameError
+from sciprism.service.reading import read_apart
 from sciprism.service.responses import Refusal, json_response
 from sciprism.service.workspace import FAILURE, Background, Workspace, WorkspaceItem, read_document
 from sciprism.store import CollectionLayout, EmbedReport, StoredCollection, embed
@@ -38,19 +38,12 @@ MAX_REASONS = 20
 
 
 @dataclass(slots=True)
-class Uploads(Background):
-    """Embeds uploads; one that a stop interrupted goes on when the service starts again."""
+class Uploads:
+    """What people uploaded, and how it is embedded."""
 
-    workspace: Workspace = field(kw_only=True)
-    encoder: Callable[[], Encoder] = field(kw_only=True)
-
-    def resume(self) -> None:
-        """Continue the uploads that are neither finished nor failed."""
-        self.continue_work(self.workspace.list_all(KIND), REPORT, self._fill, **WAITING)
-
-    def embed(self, item: WorkspaceItem) -> None:
-        """Embed an upload when those before it are done."""
-        self.start(item, self._fill, **WAITING)
+    workspace: Workspace
+    encoder: Callable[[], Encoder]
+    background: Background
 
     def open(self, owner: str, id: str) -> ServedCollection:
         """Return the collection of an upload. Raises InputError while it is not finished."""
@@ -62,31 +55,33 @@ class Uploads(Background):
     def describe(self, item: WorkspaceItem, result: str = REPORT) -> dict[str, Any]:
         """Return an upload's state: waiting, embedding, ready or failed, its counts, and when it expires."""
         facts = item.to_json() | {"expires": self.workspace.expires(item)}
-        progress = self.progress.get(item.id, WAITING)  # looked up before the files that end it
+        progress = self.background.progress.get(item.id, {})  # looked up before the files that end it
         for file, state in ((result, "ready"), (FAILURE, "failed")):
             if document := read_document(item.folder / file):
                 return facts | {"state": state} | document
-        return facts | progress
+        return facts | WAITING | progress
 
-    def _fill(self, item: WorkspaceItem) -> None:
-        progress = self.progress[item.id]
+    def fill(self, item: WorkspaceItem) -> None:
+        """Embed the papers of an upload."""
+        progress = self.background.progress[item.id]
         progress["state"] = "embedding"
         source = next(item.folder.glob("papers.*"))
-        read = ReadReport()
-        papers = list(islice(read_papers([SealedFile(source)], skip_bad=True, report=read), MAX_PAPERS + 1))
+
+        check = partial(self.background.check, item)
+        papers, read = read_apart(read_papers, [source], check, skip_bad=True)
         if not papers:
             raise InputError("the file holds no paper" + "".join(f"; {record}" for record in read.skipped[:1]))
         if len(papers) > MAX_PAPERS:
             raise InputError(f"the file holds more than {MAX_PAPERS:,} papers; divide it")
         progress["papers"] = len(papers)
 
-        def check(report: EmbedReport) -> None:
+        def show(report: EmbedReport) -> None:
             progress["done"] = report.done
-            self.check(item)
+            check()
 
         layout = CollectionLayout(shard_size=SHARD)
         folder = item.folder / COLLECTION
-        report = embed(papers, self.encoder(), folder, layout=layout, skip_bad=True, progress=check)
+        report = embed(papers, self.encoder(), folder, layout=layout, skip_bad=True, progress=show)
         if not report.papers:
             raise InputError("no paper of the file can be used: " + "; ".join(report.reasons[:1]))
         lexical.build(StoredCollection.open(folder))
@@ -144,7 +139,7 @@ async def upload(
     SealedFile(Path(filename)).check(content)
     create = uploads.workspace.create
     item = await request.app.state.service.run(create, owner, KIND, name or filename, {f"papers{suffix}": content})
-    uploads.embed(item)
+    uploads.background.start(item)
     return json_response({"schema": "sciprism.upload/1", **uploads.describe(item)}, status=202)
 
 

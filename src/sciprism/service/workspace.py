@@ -18,12 +18,13 @@ from datetime import UTC, datetime
 from json import JSONDecodeError, loads
 from operator import methodcaller
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any
 from urllib.parse import quote
 
 from sciprism.errors import InputError
-from sciprism.files import sync_folder, write_atomically, write_json
+from sciprism.files import FULL, sync_folder, write_atomically, write_json
 from sciprism.service.collections import UnknownNameError
 from sciprism.service.responses import Refusal
 from sciprism.service.settings import MEGABYTE
@@ -62,18 +63,18 @@ class Workspace:
         """Store an item with some files. Raises Refusal for more than the quota."""
         id = f"{kind}-{secrets.token_hex(8)}"
         home = self._home(owner)
-        draft = home / f"{_DRAFT}{id}"
         record = {"name": name[:MAX_NAME], "created": datetime.now(UTC).isoformat(timespec="seconds")}
         with self._creating:  # one at a time, so that two together cannot exceed the quota
             size, used = sum(map(len, files.values())), self.count_bytes(owner)
             if used + size > self._quota * MEGABYTE:
                 free = max(0.0, self._quota - used / MEGABYTE)
                 raise Refusal(507, f"{free:.1f} of your {self._quota:g} MB are free; delete an item first")
-            draft.mkdir(parents=True)
-            for path, content in files.items():
-                write_atomically(draft / path, methodcaller("write", content))
-            write_json(draft / RECORD, record)
-            draft.rename(home / id)  # while nobody counts: a folder that moves is counted twice, or not at all
+            home.mkdir(parents=True, exist_ok=True)
+            with TemporaryDirectory(prefix=_DRAFT, dir=home, ignore_cleanup_errors=True) as draft:  # gone if it fails
+                for path, content in files.items():
+                    write_atomically(Path(draft) / path, methodcaller("write", content))
+                write_json(Path(draft) / RECORD, record)
+                Path(draft).rename(home / id)  # while nobody counts: a folder that moves is counted twice or not at all
         sync_folder(home)
         return self.find(owner, id)
 
@@ -158,6 +159,7 @@ def _remove(folder: Path) -> None:
 
 
 FAILURE = "failure.json"
+FULL_DISK = "the disk of the service is full: nothing was stored; delete what you do not need, or tell whoever runs it"
 
 
 class StoppedError(RuntimeError):
@@ -166,31 +168,37 @@ class StoppedError(RuntimeError):
 
 @dataclass(slots=True)
 class Background:
-    """Works on one item at a time. progress: what is shown of each item that waits or is worked on."""
+    """Works on items, of each owner on one at a time.
 
+    kinds: kind of item -> what is there when the work is done, and the work. progress: what is shown of each item that
+    waits or is worked on.
+    """
+
+    kinds: dict[str, tuple[str, Callable[..., None]]] = field(default_factory=dict)
     progress: dict[str, dict[str, Any]] = field(default_factory=dict)
     _closed: bool = False
-    _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "background"))
+    _queues: dict[str, ThreadPoolExecutor] = field(default_factory=dict)  # an owner -> one thread
 
-    def start(self, item: WorkspaceItem, work: Callable[[WorkspaceItem], None], **progress: Any) -> None:
-        """Work on an item when those before it are done."""
+    def start(self, item: WorkspaceItem, **options: Any) -> None:
+        """Work on an item when those of its owner before it are done."""
         (item.folder / FAILURE).unlink(missing_ok=True)
-        self.progress[item.id] = progress or {"doing": "waiting"}
-        self._thread.submit(self._run, item, work)
+        self.progress[item.id] = {}
+        queue = self._queues.setdefault(item.folder.parent.name, ThreadPoolExecutor(1, "background"))
+        queue.submit(self._run, item, options)
 
-    def continue_work(
-        self, items: Iterable[WorkspaceItem], result: str, work: Callable[[WorkspaceItem], None], **progress: Any
-    ) -> None:
+    def resume(self, items: Iterable[WorkspaceItem]) -> None:
         """Work on the items that have neither a result nor a failure: a stop interrupted them."""
         for item in items:
+            result, _ = self.kinds.get(item.kind, (RECORD, None))
             if not any((item.folder / name).exists() for name in (result, FAILURE)):
-                self.start(item, work, **progress)
+                self.start(item)
 
     def describe(self, item: WorkspaceItem, result: str) -> dict[str, Any]:
         """Return an item with what is done on it now, "" for nothing; whether its result is there; why it failed."""
-        doing = self.progress.get(item.id, {}).get("doing", "")  # looked up before the files that end it
+        progress = self.progress.get(item.id)  # looked up before the files that end it
+        doing = "" if progress is None else "waiting"
         facts = {"doing": doing, "ready": (item.folder / result).exists(), "error": ""}
-        return item.to_json() | facts | read_document(item.folder / FAILURE)
+        return item.to_json() | facts | (progress or {}) | read_document(item.folder / FAILURE)
 
     def check(self, item: WorkspaceItem) -> None:
         """Raise StoppedError where the work on an item is to end."""
@@ -200,19 +208,32 @@ class Background:
     def close(self) -> None:
         """Stop at the next check."""
         self._closed = True
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        for queue in self._queues.values():
+            queue.shutdown(wait=False, cancel_futures=True)
 
-    def _run(self, item: WorkspaceItem, work: Callable[[WorkspaceItem], None]) -> None:
+    def _run(self, item: WorkspaceItem, options: dict[str, Any]) -> None:
+        before = {*item.folder.glob("*")}
         try:
             self.check(item)
-            work(item)
+            self.kinds[item.kind][1](item, **options)
         except Exception as error:  # noqa: BLE001 (the page says so, and the next item goes on)
             if item.folder.exists() and not self._closed:  # an item that a stop interrupted may go on at the next start
-                message = str(error).replace(f"{item.folder}/", "")
-                reason = message if isinstance(error, InputError) else f"it failed ({type(error).__name__})"
-                write_json(item.folder / FAILURE, {"error": reason})
-        finally:
-            self.progress.pop(item.id, None)
+                for path in {*item.folder.glob("*")} - before:  # what was made before it failed
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+                reason = describe_failure(error).replace(f"{item.folder}/", "")
+                self.progress[item.id] = {"state": "failed", "doing": "", "error": reason}
+                try:
+                    write_json(item.folder / FAILURE, {"error": reason})
+                except OSError:  # a full disk: it is shown until the service stops
+                    return
+        self.progress.pop(item.id, None)
+
+
+def describe_failure(error: Exception) -> str:
+    """Return why work failed, as its owner can be told."""
+    if isinstance(error, OSError) and error.errno in FULL:
+        return FULL_DISK
+    return str(error) if isinstance(error, InputError) else f"it failed ({type(error).__name__})"
 
 
 @dataclass(slots=True)

@@ -1,0 +1,90 @@
+"""Read what somebody sent: in a process of its own, with bounds, so that no file can stop or fill the service.
+
+Files are sealed there; the process is no jail, it has the rights of the service.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from pickle import loads
+from typing import Any
+
+from sciprism.errors import InputError
+from sciprism.limits import VARIABLE
+from sciprism.papers import ReadReport
+from sciprism.papers.input_file import SealedFile
+
+PROCESSES = get_context("spawn")  # a fork would copy the locks of threads
+MEMORY, SECONDS = 2 << 30, 600  # bytes, and seconds of computing
+BOUNDS = {"RLIMIT_DATA": MEMORY, "RLIMIT_CPU": SECONDS, "RLIMIT_NOFILE": 256, "RLIMIT_CORE": 0}
+LIMITED = f"beyond {MEMORY >> 30} GB of memory or {SECONDS // 60} minutes of computing; divide the file"
+LONGEST = "line=4194304,record=4194304,field=4194304"  # what is longer is no paper, and would cost each page its time
+TAKEN = 1 << 28  # bytes of the records of one reading
+SILENCE = 120.0  # seconds without a record after which reading is ended
+POLL, PART = 0.2, 256  # seconds between two looks, records that are sent together
+Read = Callable[..., Iterator[Any]]
+
+
+def read_apart(
+    read: Read, files: Iterable[Path], check: Callable[[], None], **options: Any
+) -> tuple[list[Any], ReadReport]:
+    """Return the records of files, and the report. read: `read_papers` or `read_labels`, with options.
+
+    check: called while records are awaited, may end it by an error. Raises InputError for a file that cannot be read,
+    that names others, or whose reading takes too much.
+    """
+    ours, theirs = PROCESSES.Pipe(duplex=False)
+    process = PROCESSES.Process(target=_send_records, args=(theirs, read, [*files], options), daemon=True)
+    process.start()
+    theirs.close()
+    records, taken, latest = list[Any](), 0, time.monotonic()
+    try:
+        while taken < TAKEN:
+            while not ours.poll(POLL):
+                check()
+                if time.monotonic() - latest > SILENCE:
+                    raise InputError(f"nothing could be read for {SILENCE:.0f} s, so it was ended; divide the file")
+            data, latest = ours.recv_bytes(), time.monotonic()
+            message, taken = loads(data), taken + len(data)
+            if isinstance(message, Exception):
+                raise message
+            if isinstance(message, ReadReport):
+                return records, message
+            records += message
+        raise InputError(f"it holds more than {TAKEN >> 20} MB of text; divide the file")
+    except (EOFError, ConnectionError):
+        raise InputError(f"reading broke off, as it does {LIMITED}") from None
+    finally:
+        process.kill()
+        process.join()
+        ours.close()
+
+
+def _send_records(connection: Connection, read: Read, files: list[Path], options: dict[str, Any]) -> None:
+    """Send the records in parts, then the report, or why they cannot be read. Called in the process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the service decides what a stop ends
+    os.environ.setdefault(VARIABLE, LONGEST)
+    with suppress(ImportError):  # not of this system
+        import resource
+
+        os.nice(10)
+        for name, most in BOUNDS.items():
+            resource.setrlimit(getattr(resource, name), (most, most))
+    end: object = ReadReport()
+    try:
+        records = read([*map(SealedFile, files)], report=end, **options)
+        for part in iter(lambda: [*islice(records, PART)], []):
+            connection.send(part)
+    except MemoryError:
+        end = InputError(f"reading ended {LIMITED}")
+    except Exception as error:  # noqa: BLE001 (the service tells its owner)
+        end = error
+    connection.send(end)
