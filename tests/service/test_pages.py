@@ -150,7 +150,7 @@ def test_uploads_are_shown_with_what_became_of_them(client):
     while "data-pending" in (page := read(client, "/uploads")):
         time.sleep(0.01)
     assert "1 papers" not in page and "1 paper ·" in page and "&lt;i&gt;refs" in page
-    assert "the file holds no paper" in page and 'class="error"' in page
+    assert "the file holds nothing that can be used" in page and 'class="error"' in page
     for path in re.findall('action="(/items/.*?)"', page):
         assert client.post(path).status_code == 403
         assert client.post(path, data={"csrf": csrf, "next": "/uploads"}).url.path == "/uploads"

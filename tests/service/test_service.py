@@ -345,7 +345,11 @@ def test_names_that_look_like_uploads(folder, tmp_path, work_client):
 def test_an_upload_without_papers_says_so(work_client):
     post = {"params": {"filename": "refs.ris", "name": "mine"}, "content": "TY  - JOUR\nER  - \n"}
     upload = wait_for_upload(work_client, work_client.post("/workspace/collections", **post).json()["id"])
-    assert upload["state"] == "failed" and upload["name"] == "mine" and "the file holds no paper" in upload["error"]
+    assert (
+        upload["state"] == "failed"
+        and upload["name"] == "mine"
+        and "the file holds nothing that can be used" in upload["error"]
+    )
 
 
 def test_simultaneous_uploads_stay_within_the_quota(tmp_path):

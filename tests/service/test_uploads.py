@@ -132,6 +132,33 @@ def test_what_was_sent_leads_to_nothing_else(client, place, listener, case):
     assert str(place) not in json.dumps(found)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("v.jsonld", '{"@context": "http://127.0.0.1:{port}/c", "@id": "a"}', "is not fetched"),
+        ("v.rdf", ENTITY + "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'/>", "in another file"),
+        ("v.jsonl", '{"files": ["http://127.0.0.1:{port}/a"]}', "not in a known format"),
+        ("v.csv", "SQLite format 3\0", "compressed or a database"),
+    ],
+)
+def test_a_vocabulary_leads_to_nothing_else(client, place, listener, name, text, words):
+    text = text.replace("{path}", str(place / "secret.jsonl")).replace("{port}", str(listener.getsockname()[1]))
+    body = {"collection": "five", "k": 2, "vocabulary": {"name": name, "text": text}}
+    id = client.post("/workspace/tag-reviews", json=body, headers=ADA).json()["id"]
+    assert words in wait_for_failure(client, id)
+    with pytest.raises(BlockingIOError):
+        listener.accept()
+
+
+def wait_for_failure(client: TestClient, id: str) -> str:
+    state = client.app.state.service
+    while id in state.background.progress:
+        time.sleep(0.01)
+    described = state.background.describe(state.uploads.workspace.find("ada", id), "result")
+    assert described["ready"] is False and not [*state.uploads.workspace.folder.rglob(".result*")]
+    return described["error"]
+
+
 @pytest.mark.parametrize("part", ["submissions", "reviewers"])
 def test_files_of_a_match_lead_to_nothing_else(client, place, part):
     """Nor is a folder of what was sent a collection, whatever one of its files says."""
@@ -141,12 +168,8 @@ def test_files_of_a_match_lead_to_nothing_else(client, place, part):
         body = {"per_paper": 1, "submissions": good, "reviewers": good}
         body[part] = [*good, {"name": name, "text": text}]
         id = client.post("/workspace/matches", json=body, headers=ADA).json()["id"]
-        state = client.app.state.service
-        while id in state.background.progress:
-            time.sleep(0.01)
-        described = state.background.describe(state.uploads.workspace.find("ada", id), "result")
-        assert f"{part}/{name}" in described["error"] and str(place) not in described["error"]
-        assert described["ready"] is False and not [*state.uploads.workspace.folder.rglob(".result*")]
+        error = wait_for_failure(client, id)
+        assert f"{part}/{name}" in error and str(place) not in error
 
 
 def test_one_persons_silence_is_ended_and_holds_nobody(client, place, monkeypatch):

@@ -38,8 +38,8 @@ def read_apart(
 ) -> tuple[list[Any], ReadReport]:
     """Return the records of files, and the report. read: `read_papers` or `read_labels`, with options.
 
-    check: called while records are awaited, may end it by an error. Raises InputError for a file that cannot be read,
-    that names others, or whose reading takes too much.
+    check: called while records are awaited, may end it by an error. Raises InputError for files without a record, for
+    one that cannot be read, that names others, or whose reading takes too much.
     """
     ours, theirs = PROCESSES.Pipe(duplex=False)
     process = PROCESSES.Process(target=_send_records, args=(theirs, read, [*files], options), daemon=True)
@@ -56,8 +56,10 @@ def read_apart(
             message, taken = loads(data), taken + len(data)
             if isinstance(message, Exception):
                 raise message
-            if isinstance(message, ReadReport):
+            if isinstance(message, ReadReport) and records:
                 return records, message
+            if isinstance(message, ReadReport):
+                raise InputError("; ".join(["the file holds nothing that can be used", *map(str, message.skipped[:1])]))
             records += message
         raise InputError(f"it holds more than {TAKEN >> 20} MB of text; divide the file")
     except (EOFError, ConnectionError):
@@ -72,7 +74,7 @@ def _send_records(connection: Connection, read: Read, files: list[Path], options
     """Send the records in parts, then the report, or why they cannot be read. Called in the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the service decides what a stop ends
     os.environ.setdefault(VARIABLE, LONGEST)
-    with suppress(ImportError):  # not of this system
+    with suppress(ImportError, OSError, ValueError):  # not of this system, or beyond its own limits
         import resource
 
         os.nice(10)
@@ -83,8 +85,6 @@ def _send_records(connection: Connection, read: Read, files: list[Path], options
         records = read([*map(SealedFile, files)], report=end, **options)
         for part in iter(lambda: [*islice(records, PART)], []):
             connection.send(part)
-    except MemoryError:
-        end = InputError(f"reading ended {LIMITED}")
     except Exception as error:  # noqa: BLE001 (the service tells its owner)
-        end = error
+        end = InputError(f"reading ended {LIMITED}") if isinstance(error, MemoryError) else error
     connection.send(end)

@@ -66,11 +66,8 @@ class Uploads:
         progress = self.background.progress[item.id]
         progress["state"] = "embedding"
         source = next(item.folder.glob("papers.*"))
-
         check = partial(self.background.check, item)
         papers, read = read_apart(read_papers, [source], check, skip_bad=True)
-        if not papers:
-            raise InputError("the file holds no paper" + "".join(f"; {record}" for record in read.skipped[:1]))
         if len(papers) > MAX_PAPERS:
             raise InputError(f"the file holds more than {MAX_PAPERS:,} papers; divide it")
         progress["papers"] = len(papers)

@@ -92,10 +92,9 @@ class Workspace:
         items = [item for item in self._list_all(self._home(owner)) if item.kind == kind or not kind]
         return sorted(items, key=lambda item: item.created, reverse=True)
 
-    def list_all(self, kind: str = "") -> list[WorkspaceItem]:
-        """Return the items of all owners, of one kind where it is stated."""
-        items = (item for home in self.folder.glob(f"{_OWNER}*") for item in self._list_all(home))
-        return [item for item in items if item.kind == kind or not kind]
+    def list_all(self) -> list[WorkspaceItem]:
+        """Return the items of all owners."""
+        return [item for home in self.folder.glob(f"{_OWNER}*") for item in self._list_all(home)]
 
     def delete(self, owner: str, id: str) -> None:
         """Delete an item."""
@@ -159,7 +158,7 @@ def _remove(folder: Path) -> None:
 
 
 FAILURE = "failure.json"
-FULL_DISK = "the disk of the service is full: nothing was stored; delete what you do not need, or tell whoever runs it"
+FULL_DISK = "the disk of the service is full: delete what you do not need, or tell whoever runs it; then try again"
 
 
 class StoppedError(RuntimeError):
@@ -220,20 +219,12 @@ class Background:
             if item.folder.exists() and not self._closed:  # an item that a stop interrupted may go on at the next start
                 for path in {*item.folder.glob("*")} - before:  # what was made before it failed
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
-                reason = describe_failure(error).replace(f"{item.folder}/", "")
-                self.progress[item.id] = {"state": "failed", "doing": "", "error": reason}
-                try:
-                    write_json(item.folder / FAILURE, {"error": reason})
-                except OSError:  # a full disk: it is shown until the service stops
-                    return
+                reason = str(error) if isinstance(error, InputError) else f"it failed ({type(error).__name__})"
+                reason = FULL_DISK if isinstance(error, OSError) and error.errno in FULL else reason
+                facts = {"error": reason.replace(f"{item.folder}/", "")}
+                self.progress[item.id] = {"state": "failed", "doing": ""} | facts
+                write_json(item.folder / FAILURE, facts)  # if the disk is full, the progress says it until a restart
         self.progress.pop(item.id, None)
-
-
-def describe_failure(error: Exception) -> str:
-    """Return why work failed, as its owner can be told."""
-    if isinstance(error, OSError) and error.errno in FULL:
-        return FULL_DISK
-    return str(error) if isinstance(error, InputError) else f"it failed ({type(error).__name__})"
 
 
 @dataclass(slots=True)
