@@ -36,16 +36,20 @@ from sciprism.evaluation.systems import EncodingInput
 from sciprism.evaluation.systems.bm25 import BM25System
 from sciprism.metrics.rankings import pair_order
 from sciprism.uses.matching import MatchSettings, Reviewer, mean_of_best
-from sciprism.uses.matching.assignment import AssignmentTask, SolvedAssignment, find_pairs, solve_assignment
+from sciprism.uses.matching.assignment import (
+    AssignmentTask,
+    PairScores,
+    SolvedAssignment,
+    find_pairs,
+    solve_assignment,
+)
 from sciprism.uses.matching.conflicts import ConflictInput, find_conflicts
-from sciprism.uses.matching.expertise import ExpertiseScorer, Profiles, build_profiles
-from sciprism.uses.matching.feasibility import find_assignment
-from sciprism.uses.matching.inputs import NoProgress, encode_papers
+from sciprism.uses.matching.expertise import ExpertiseScorer, Profile, build_profiles
 from sciprism.uses.matching.pair_files import StatedPairs
-from sciprism.uses.matching.pair_scores import ScoreSource, VectorScores
-from sciprism.uses.matching.program import ForbiddenPairs, Requirements
+from sciprism.uses.matching.program import AssignmentProgram, PairTable, Requirements
 from sciprism.uses.matching.reviewers import NO_AUTHORSHIP
-from sciprism.uses.matching.settings import Scoring
+from sciprism.uses.matching.settings import NoProgress, Scoring
+from sciprism.uses.matching.vectors import encode_papers
 
 RULES = ("best", "mean-3", "mean-5", "mean-10", "percentile-75", "percentile-90")
 PROFILE = 20
@@ -100,8 +104,8 @@ def score_rules(given: MatchInput, vectors: np.ndarray) -> dict[str, np.ndarray]
         papers, profiles = build_profiles(people, year=year, half_life=half_life)
         rows = {(paper.title, paper.abstract): row for row, paper in enumerate(given.papers)}
         own = vectors[[rows[paper.title, paper.abstract] for paper in papers]]
-        scorer = ExpertiseScorer(own, profiles, Scoring.parse(rule))
-        found[name] = scorer.score_pairs(vectors, given.pairs[:, 0], given.pairs[:, 1])
+        scores = ExpertiseScorer(vectors, own, profiles, Scoring.parse(rule)).score_all()
+        found[name] = scores[given.pairs[:, 0], given.pairs[:, 1]].astype(np.float64)
     return found
 
 
@@ -174,14 +178,13 @@ def measure_assignments(data: DataRoot, model: str, submissions: int, reviewers:
     encoder = Encoder.load(model or None)
     own, profiles = build_profiles(people, year=2018)
     vectors = encode_papers(encoder, {"submissions": papers, "profiles": own}, NoProgress())
-    source = VectorScores(vectors["submissions"], ExpertiseScorer(vectors["profiles"], profiles, Scoring()), own)
+    scores = ExpertiseScorer(vectors["submissions"], vectors["profiles"], profiles, Scoring()).score_all()
     known = ConflictInput(papers, [NO_AUTHORSHIP] * len(papers), people, 2016)
     found = list(find_conflicts(known, ("author", "coauthor", "own-paper")))
-    pairs = np.array([(each.paper, each.reviewer) for each in found], np.int64).reshape(-1, 2)
-    forbidden = ForbiddenPairs(pairs[:, 0], pairs[:, 1], (len(papers), len(people)))
+    forbidden = tuple(np.array(sorted({(each.paper, each.reviewer) for each in found}), np.int64).reshape(-1, 2).T)
     most = -(-3 * len(papers) * 6 // (5 * len(people)))  # 20 % more than needed
     required = require(len(papers), len(people), 3, most, forbidden)
-    task = AssignmentTask(required, source, StatedPairs(), MatchSettings())
+    task = AssignmentTask(required, PairScores(scores), StatedPairs(), MatchSettings())
     ids = tuple(paper.id for paper in papers)
     solved, seconds = solve_all(task)
     means = {name: ItemScores(ids, mean_by_paper(each, len(papers))[:, None], "mean") for name, each in solved.items()}
@@ -191,7 +194,7 @@ def measure_assignments(data: DataRoot, model: str, submissions: int, reviewers:
             "reviewers": len(people),
             "reviewers per submission": 3,
             "most submissions per reviewer": most,
-            "forbidden pairs": len(forbidden),
+            "forbidden pairs": len(forbidden[0]),
             "data": "conference_papers: ICLR 2018; authors of most papers of 2013 to 2017",
         },
         "encoder": {"name": encoder.name, "fingerprint": encoder.fingerprint},
@@ -213,18 +216,20 @@ def measure_assignments(data: DataRoot, model: str, submissions: int, reviewers:
 
 def solve_all(task: AssignmentTask) -> tuple[dict[str, SolvedAssignment], dict[str, float]]:
     """Return the assignments of all objectives, of greedy and at random, and their seconds."""
-    pairs = find_pairs(task, NoProgress())
+    pairs = find_pairs(task)
     shuffled = replace(pairs, scores=np.random.default_rng(SEED).random(len(pairs)))
 
     def by(objective: str, **more: Any) -> Callable[[], SolvedAssignment]:
         settings = MatchSettings(objective=objective, **more)  # type: ignore[arg-type]
-        return lambda: solve_assignment(replace(task, settings=settings), NoProgress())
+        return lambda: solve_assignment(replace(task, settings=settings))
 
-    def greedy(order: Any) -> Callable[[], SolvedAssignment]:
+    def greedy(order: PairTable) -> Callable[[], SolvedAssignment]:
         def run() -> SolvedAssignment:
-            rows, numbers = find_assignment(task.required, order)
-            scores = task.source.score(rows, numbers)
-            return SolvedAssignment(type(pairs)(rows, numbers, scores), scores, pairs, pairs.scores, 0.0)
+            """Take the best pairs while there is room; change as few as possible where a submission lacks some."""
+            taken = take_greedily(task.required, order)
+            solved = AssignmentProgram(task.required, order).solve(taken + 1e-3 * order.scores)
+            found = pairs.take(np.flatnonzero(solved.chosen))
+            return SolvedAssignment(found, found.scores, pairs, pairs.scores, 0.0)
 
         return run
 
@@ -244,6 +249,18 @@ def solve_all(task: AssignmentTask) -> tuple[dict[str, SolvedAssignment], dict[s
     return found, seconds
 
 
+def take_greedily(required: Requirements, pairs: PairTable) -> np.ndarray:
+    """Return which pairs are taken, the highest scores first, while submission and reviewer have room."""
+    needs, room, taken = required.needs.copy(), required.most.copy(), np.zeros(len(pairs))
+    for pair in np.argsort(-pairs.scores, kind="stable").tolist():
+        paper, reviewer = pairs.papers[pair], pairs.reviewers[pair]
+        if needs[paper] and room[reviewer]:
+            taken[pair] = 1
+            needs[paper] -= 1
+            room[reviewer] -= 1
+    return taken
+
+
 def mean_by_paper(solved: SolvedAssignment, papers: int) -> np.ndarray:
     """Return the mean score of each submission's reviewers."""
     counts = np.bincount(solved.pairs.papers, minlength=papers)
@@ -255,7 +272,7 @@ def lowest_mean(means: np.ndarray) -> float:
     return float(np.sort(means)[: max(1, len(means) // 20)].mean())
 
 
-def require(papers: int, reviewers: int, needs: int, most: int, forbidden: ForbiddenPairs) -> Requirements:
+def require(papers: int, reviewers: int, needs: int, most: int, forbidden: Any) -> Requirements:
     """Return requirements with equal needs and loads."""
     return Requirements(
         paper_ids=[f"paper {row}" for row in range(papers)],
@@ -265,21 +282,6 @@ def require(papers: int, reviewers: int, needs: int, most: int, forbidden: Forbi
         most=np.full(reviewers, most, np.int64),
         forbidden=forbidden,
     )
-
-
-class Stages(NoProgress):
-    """The seconds of each stage."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._work, self._start = "", time.perf_counter()
-
-    def begin(self, work: str, unit: str = "", total: int | None = None) -> None:
-        """End the stage before, and begin another."""
-        now = time.perf_counter()
-        if self._work:
-            self.seconds[self._work] = round(now - self._start, 2)
-        self._work, self._start = work, now
 
 
 def measure_scale(size: int, papers: int, dim: int, objectives: list[str]) -> dict[str, Any]:
@@ -295,22 +297,21 @@ def measure_scale(size: int, papers: int, dim: int, objectives: list[str]) -> di
 
     submissions = sample(rng.integers(0, len(topics), size))
     written = sample(np.repeat(rng.integers(0, len(topics), size), papers))
-    profiles = Profiles(np.arange(size + 1) * papers, np.arange(size * papers), np.ones(size * papers, np.float32))
+    weights = np.ones(papers, np.float32)
+    profiles = [Profile(np.arange(row * papers, (row + 1) * papers), weights) for row in range(size)]
     count = size * size // 1000
-    forbidden = ForbiddenPairs(rng.integers(0, size, count), rng.integers(0, size, count), (size, size))
-    required = require(size, size, 3, 4, forbidden)
+    required = require(size, size, 3, 4, (rng.integers(0, size, count), rng.integers(0, size, count)))
     found: dict[str, Any] = {}
     for objective in objectives:
-        stages = Stages()
         start = time.perf_counter()
-        scorer = ExpertiseScorer(written, profiles, Scoring())
-        source: ScoreSource = VectorScores(submissions, scorer, [])
+        scores = PairScores(ExpertiseScorer(submissions, written, profiles, Scoring()).score_all())
+        scored = time.perf_counter()
         settings = MatchSettings(objective=objective, candidates=50)  # type: ignore[arg-type]
-        solved = solve_assignment(AssignmentTask(required, source, StatedPairs(), settings), stages)
-        stages.begin("end")
+        solved = solve_assignment(AssignmentTask(required, scores, StatedPairs(), settings))
+        end = time.perf_counter()
         found[objective] = {
-            "seconds": round(time.perf_counter() - start, 1),
-            "stages": stages.seconds,
+            "seconds": round(end - start, 1),
+            "stages": {"scoring": round(scored - start, 2), "assigning": round(end - scored, 2)},
             "pairs considered": len(solved.all),
             "mean score": round(float(solved.values.mean()), 4),
             "worst submission": round(solved.worst / 3, 4),

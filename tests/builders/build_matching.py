@@ -7,14 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from sciprism.uses.matching.program import ForbiddenPairs, GroupMinimum, PairTable, Requirements
-
-
-def build_pairs(scores: np.ndarray, forbidden: ForbiddenPairs) -> PairTable:
-    """All allowed pairs of a matrix of scores (n, m)."""
-    papers, reviewers = (part.ravel() for part in np.indices(scores.shape))
-    pairs = PairTable(papers, reviewers, scores.ravel().astype(float))
-    return pairs.take(np.flatnonzero(~forbidden.contain(papers, reviewers)))
+from sciprism.uses.matching.program import GroupMinimum, Requirements
 
 
 def build_requirements(
@@ -35,7 +28,7 @@ def build_requirements(
         needs=np.full(shape[0], needs),
         least=np.full(shape[1], least),
         most=np.full(shape[1], most),
-        forbidden=ForbiddenPairs(pairs[0][:, 0], pairs[0][:, 1], shape),
+        forbidden=(pairs[0][:, 0], pairs[0][:, 1]),
         locked=(pairs[1][:, 0], pairs[1][:, 1]),
         groups=tuple(
             GroupMinimum(f"group={n}", np.isin(np.arange(shape[1]), members), minimum)
@@ -53,7 +46,7 @@ def list_assignments(required: Requirements) -> Iterator[list[tuple[int, ...]]]:
             if (loads >= required.least).all():
                 yield chosen
             return
-        free = [r for r in range(reviewers) if r not in required.forbidden.of_paper(paper)]
+        free = [r for r in range(reviewers) if (paper, r) not in set(zip(*required.forbidden, strict=True))]
         locked = {r for p, r in zip(*required.locked, strict=True) if p == paper}
         for own in combinations(free, required.needs[paper]):
             after = loads + np.isin(np.arange(reviewers), own)
@@ -67,21 +60,3 @@ def list_assignments(required: Requirements) -> Iterator[list[tuple[int, ...]]]:
 def sum_scores(scores: np.ndarray, assignment: list[tuple[int, ...]]) -> np.ndarray:
     """The summed score of each paper."""
     return np.array([scores[paper, list(own)].sum() for paper, own in enumerate(assignment)])
-
-
-class MatrixScores:
-    """A source of scores that are a matrix; candidates are the best of each paper."""
-
-    def __init__(self, scores: np.ndarray) -> None:
-        self.scores = scores
-
-    def candidates(self, required, per_paper, per_reviewer, advance) -> PairTable:
-        pairs = build_pairs(self.scores, required.forbidden)
-        rank = np.argsort(np.argsort(-self.scores, axis=1), axis=1)
-        return pairs.take(np.flatnonzero(rank[pairs.papers, pairs.reviewers] < per_paper))
-
-    def score(self, papers, reviewers):
-        return self.scores[papers, reviewers]
-
-    def explain(self, papers, reviewers):
-        return [()] * len(papers)

@@ -50,14 +50,14 @@ def test_an_assignment_is_written_with_its_audit_and_printed(command):
 def test_what_cannot_be_checked_of_authors_is_said_first_and_last(command):
     rows = [json.loads(line) | {"authors": ["Ann Lee"]} for line in Path("submissions.jsonl").read_text().splitlines()]
     Path("submissions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    said = "author conflicts: not checked, profiles have no names"
+    said = "author conflicts: not checked for 4 of 4 profiles, which have no names"
     for options in ((), ("--json",)):
         status, out, err = command(*BASE, *options)
         assert status == 0 and err.splitlines()[-1] == f"sciprism: {said}"
         assert out.startswith(f"{said}\n") or options
-    assert json.loads(out)["audit"]["conflicts not checked"]["author"] == "profiles have no names"
+    assert json.loads(out)["audit"]["conflicts not checked"]["author"] == "for 4 of 4 profiles, which have no names"
     Path("profiles/r1.jsonl").rename("profiles/Ann_Fox.jsonl")
-    assert command(*BASE)[1].startswith("author conflicts: not checked for 12 of 16 pairs: 3 profiles without names")
+    assert command(*BASE)[1].startswith("author conflicts: not checked for 3 of 4 profiles, which have no names")
 
 
 def test_json_is_one_document_with_reasons(command):
@@ -99,7 +99,7 @@ def test_scores_and_assignments_go_round_in_openreviews_shape(command):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (("--max-papers", "1"), "4 submissions need 8 reviews, but 4 reviewers may write 4"),
+        (("--max-papers", "1"), "need 8 reviews, and the 4 reviewers without conflict may write at most 4 of them"),
         (("--scoring", "median"), "none of best, mean-K and percentile-P"),
         (("--conflicts", "domain,advisor"), "no kind of conflict 'advisor'"),
         (("--require", "senior"), "not COLUMN=VALUE:NUMBER"),

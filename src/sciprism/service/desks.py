@@ -25,7 +25,8 @@ from sciprism.service.uploads import REVIEW, describe_items, find_item, find_upl
 from sciprism.service.workspace import WorkspaceItem, read_document
 from sciprism.store import StoredCollection
 from sciprism.store.paper_lookup import iterate_papers
-from sciprism.uses.matching.inputs import NoProgress, encode_papers, open_vectors
+from sciprism.uses.matching.settings import NoProgress
+from sciprism.uses.matching.vectors import encode_papers, open_vectors
 from sciprism.uses.screening.decisions import EXCLUDE, INCLUDE, UNDO, UNSURE, Decision, read_decisions
 from sciprism.uses.screening.ranking import RISK, TARGET
 from sciprism.uses.screening.session import Screening

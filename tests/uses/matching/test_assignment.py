@@ -9,20 +9,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from build_matching import MatrixScores, build_pairs, build_requirements, list_assignments, sum_scores
+from build_matching import build_requirements, list_assignments, sum_scores
 from sciprism import InputError
 from sciprism.uses.matching import MatchSettings
-from sciprism.uses.matching.assignment import AssignmentTask, solve_assignment
-from sciprism.uses.matching.feasibility import find_assignment
-from sciprism.uses.matching.inputs import NoProgress
+from sciprism.uses.matching.assignment import AssignmentTask, PairScores, solve_assignment
 from sciprism.uses.matching.pair_files import PairValues, StatedPairs
 
 pytest.importorskip("highspy")
 
 
 def solve(scores, required, stated=None, **settings):
-    task = AssignmentTask(required, MatrixScores(scores), stated or StatedPairs(), MatchSettings(**settings))
-    return solve_assignment(task, NoProgress())
+    task = AssignmentTask(required, PairScores(scores.copy()), stated or StatedPairs(), MatchSettings(**settings))
+    return solve_assignment(task)
 
 
 def as_lists(solved, papers):
@@ -90,45 +88,44 @@ def test_fairness_gives_up_sum_for_the_worst_paper():
     assert as_lists(solve(scores, required, objective="fair"), 2) == [(1,), (0,)]
 
 
-def test_a_feasible_start_needs_pairs_that_are_no_candidates():
-    """All submissions want one reviewer: others must come from outside of the candidates."""
-    scores = np.full((6, 6), 0.1)
-    scores[:, 0] = 0.9
-    solved = solve(scores, build_requirements((6, 6), least=1), candidates=1)
-    assert sorted(as_lists(solved, 6)) == [(r,) for r in range(6)]
-
-
-def test_augmenting_paths_reach_through_several_submissions():
-    allowed = [(0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 3), (3, 0)]
-    forbidden = [(p, r) for p in range(4) for r in range(4) if (p, r) not in allowed]
-    required = build_requirements((4, 4), forbidden=forbidden)
-    scores = np.zeros((4, 4))
-    scores[0, 0] = scores[1, 1] = scores[2, 2] = 1  # greedy leaves nothing for the last
-    papers, reviewers = find_assignment(required, build_pairs(scores, required.forbidden))
-    assert dict(zip(papers.tolist(), reviewers.tolist(), strict=True)) == {0: 1, 1: 2, 2: 3, 3: 0}
+@pytest.mark.parametrize("allowed", [None, [(0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 3), (3, 0)]])
+def test_pairs_beyond_the_candidates_are_found_where_loads_need_them(allowed):
+    """All submissions want one reviewer, or a chain of others must move for the last one."""
+    scores = np.where(np.eye(4, dtype=bool) | (np.arange(4) == 0), 0.9, 0.1)
+    forbidden = [(p, r) for p in range(4) for r in range(4) if allowed and (p, r) not in allowed]
+    solved = solve(scores, build_requirements((4, 4), forbidden=forbidden, least=1), candidates=1)
+    assert sorted(as_lists(solved, 4)) == [(r,) for r in range(4)]
+    given = PairScores.of_file(PairValues(*np.array([[0, 1, 2], [0, 0, 0]]), np.ones(3), [""] * 3), (3, 3))
+    solved = solve_assignment(AssignmentTask(build_requirements((3, 3)), given, StatedPairs(), MatchSettings()))
+    assert sorted(as_lists(solved, 3)) == [(0,), (1,), (2,)] and solved.values.sum() == 1
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"needs": 2, "most": 1}, ["3 submissions need 6 reviews", "4 reviewers may write 4", "--max-papers"]),
-        ({"least": 1}, ["minimum loads of 4 reviewers add up to 4", "need 3"]),
-        ({"forbidden": [(1, r) for r in range(4)]}, ["submission p1 needs 1 reviewer,", "0 of 4", "conflict"]),
+        (
+            {"needs": 2, "most": 1},
+            ["3 submissions (p0, p1, p2) need 6 reviews", "write at most 4 of them: 2 reviews lack"],
+        ),
+        ({"least": 1}, ["1 submission lack for the minimum loads of 1 reviewer (r", "add up to 4", "need 3"]),
+        (
+            {"forbidden": [(1, r) for r in range(4)]},
+            ["1 submission (p1) need 1 review", "0 reviewers", "1 review lack"],
+        ),
         (
             {"forbidden": [(p, r) for p in (0, 1) for r in (1, 2, 3)]},
             ["2 submissions (p0, p1) need 2 reviews", "1 reviewer without conflict may write at most 1"],
         ),
-        ({"forbidden": [(p, 3) for p in range(3)], "least": 1, "needs": 2, "most": 2}, ["reviewer r3", "only 0"]),
-        ({"locked": [(0, 1), (0, 2)]}, ["p0 has 2 locked reviewers, but may have 1"]),
-        ({"locked": [(0, 1), (1, 1)]}, ["r1 has 2 locked submissions, but may have 1"]),
+        ({"forbidden": [(p, 3) for p in range(3)], "least": 1, "needs": 2, "most": 2}, ["1 reviewer (r3)"]),
+        ({"locked": [(0, 1), (0, 2)]}, ["p0 r", "is locked beyond their loads"]),
+        ({"locked": [(0, 1), (1, 1)]}, ["r1 is locked beyond their loads"]),
         ({"groups": [([0], 1)], "most": 2}, ["cannot have 1 reviewer with group=0", "may write 2", "--require"]),
-        ({"least": 2, "most": 1}, ["reviewer r0 must review at least 2", "at most 1"]),
     ],
 )
-def test_the_cause_is_named_where_there_is_no_assignment(options, words):
+def test_what_lacks_is_named_where_there_is_no_assignment(options, words):
     required = build_requirements((3, 4), **options)
     with pytest.raises(InputError) as error:
-        solve(np.ones((3, 4)), required)
+        solve(np.ones((3, 4)), required, candidates=1)
     assert all(word in str(error.value) for word in words), error.value
 
 

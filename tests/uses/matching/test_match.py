@@ -346,7 +346,7 @@ def test_rounds_and_changes_keep_what_was_assigned(files):
     second = assign(after=(Path("first.csv"),))
     assert not set(as_pairs(second)) & set(EXPECTED)
     assert second.audit["conflicts"] == {"earlier round": 3}
-    with pytest.raises(InputError, match="reviewers may write 0"):
+    with pytest.raises(InputError, match="may write at most 0"):
         assign(after=(Path("first.csv"),), settings={"max_papers": 1})
     write("submissions.jsonl", [paper(f"s-{topic}", topic) for topic in (*TOPICS,)] + [paper("s-new", "stars")])
     Path("profiles/~genes1.jsonl").unlink()
@@ -462,7 +462,7 @@ def test_nothing_is_lost_where_texts_are_missing(files):
     assert counts["submissions without abstract"] == 1 and counts["records skipped"] == 1
     assert found.audit["submissions without abstract"] == ["bare"] and len(found.audit["skipped"]) == 1
     assert counts["submissions without authors"] == 2
-    assert found.audit["conflicts not checked"]["author"] == "the submissions name no authors"
+    assert found.audit["conflicts not checked"]["author"] == "for 2 of 2 submissions, which have no authors"
     write("submissions.jsonl", [paper("s-genes", "genes")])
     Path("bids.csv").write_text("gone,~stars1,1\ns-genes,nobody,1\n")
     with pytest.raises(InputError, match="unknown submission 'gone'"):

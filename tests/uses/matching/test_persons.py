@@ -128,6 +128,6 @@ def test_missing_values_make_no_colleagues(tmp_path):
     assert (one.name, one.emails, one.institutions, one.most) == ("Ann Null", (), (), None)
     assert (two.name, two.emails, two.institutions, two.most) == ("", (), (), 2)
     (tmp_path / "papers.csv").write_text("id,title,authorids,author_emails,affiliations\n7.0,T,NA;~Ann_Lee1,nan,NA\n")
-    assert read_authorships([tmp_path / "papers.csv"]) == {"7": Authorship(ids=("~Ann_Lee1",))}
+    assert read_authorships(tmp_path / "papers.csv") == {"7": Authorship(ids=("~Ann_Lee1",))}
     (tmp_path / "papers.csv").rename(tmp_path / "PAPERS.CSV")
-    assert read_authorships([tmp_path / "PAPERS.CSV"]) == {"7": Authorship(ids=("~Ann_Lee1",))}
+    assert read_authorships(tmp_path / "PAPERS.CSV") == {"7": Authorship(ids=("~Ann_Lee1",))}

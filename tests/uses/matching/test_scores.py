@@ -7,10 +7,10 @@ import pytest
 
 from build_matching import build_requirements
 from sciprism import InputError, Paper
-from sciprism.uses.matching import Reviewer, expertise, pair_scores, score_pairs
-from sciprism.uses.matching.expertise import ExpertiseScorer, Profiles, build_profiles
-from sciprism.uses.matching.pair_scores import find_candidates
-from sciprism.uses.matching.program import ForbiddenPairs
+from sciprism.uses.matching import MatchSettings, Reviewer, assignment, score_pairs
+from sciprism.uses.matching.assignment import AssignmentTask, PairScores, find_pairs
+from sciprism.uses.matching.expertise import ExpertiseScorer, Profile, build_profiles
+from sciprism.uses.matching.pair_files import StatedPairs
 from sciprism.uses.matching.settings import Scoring
 
 RNG = np.random.default_rng(5)
@@ -18,9 +18,7 @@ RULES = ("best", "mean-1", "mean-3", "mean-40", "percentile-0", "percentile-75",
 
 
 def random_profiles(sizes, papers=300):
-    starts = np.cumsum([0, *sizes])
-    weights = RNG.uniform(0.2, 1, starts[-1]).astype(np.float32)
-    return Profiles(starts, RNG.integers(0, papers, starts[-1]), weights)
+    return [Profile(RNG.integers(0, papers, n), RNG.uniform(0.2, 1, n).astype(np.float32)) for n in sizes]
 
 
 def reference(rule, values):
@@ -30,34 +28,25 @@ def reference(rule, values):
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_scores_in_blocks_are_those_of_numpy(rule, monkeypatch):
-    monkeypatch.setattr(expertise, "PAPERS", 64)
-    monkeypatch.setattr(expertise, "SUBMISSIONS", 4)
+def test_scores_are_those_of_numpy(rule):
     vectors, submissions = (RNG.standard_normal((n, 8)).astype(np.float32) for n in (300, 9))
     profiles = random_profiles([3, 0, 1, 40, 2, 2, 17, 100, 5])
-    scorer = ExpertiseScorer(vectors, profiles, Scoring.parse(rule))
-    found = scorer.score_all(submissions)
-    for number in range(len(profiles)):
-        own = profiles.of(number)
-        papers = vectors[profiles.rows[own]]
+    found = ExpertiseScorer(submissions, vectors, profiles, Scoring.parse(rule)).score_all()
+    for number, profile in enumerate(profiles):
+        papers = vectors[profile.rows]
         for row, query in enumerate(submissions):
             cosines = papers @ query / np.linalg.norm(papers, axis=1) / np.linalg.norm(query)
-            if len(papers):
-                assert found[row, number] == pytest.approx(reference(rule, cosines * profiles.weights[own]), abs=1e-5)
-            else:
-                assert np.isnan(found[row, number])
-    papers, reviewers = (part.ravel() for part in np.indices(found.shape))
-    single = scorer.score_pairs(submissions, papers, reviewers).reshape(found.shape)
-    assert np.allclose(single, found, atol=1e-5, equal_nan=True)
+            expected = reference(rule, cosines * profile.weights) if len(papers) else 0
+            assert found[row, number] == pytest.approx(expected, abs=1e-5)
 
 
 def test_mean_of_the_top_is_the_score_of_the_benchmark():
     vectors = RNG.standard_normal((50, 8)).astype(np.float32)
-    profiles = Profiles(np.array([0, 2, 12]), RNG.integers(0, 50, 12), np.ones(12, np.float32))
+    profiles = [Profile(RNG.integers(0, 50, n), np.ones(n, np.float32)) for n in (2, 10)]
     pairs = np.array([(p, r) for p in range(50) for r in range(2)])
-    scorer = ExpertiseScorer(vectors, profiles, Scoring.parse("mean-3"))
-    rows = [profiles.rows[profiles.of(r)] for r in range(2)]
-    assert np.allclose(scorer.score_pairs(vectors, *pairs.T), score_pairs(vectors, rows, pairs, 3), atol=1e-6)
+    found = ExpertiseScorer(vectors, vectors, profiles, Scoring.parse("mean-3")).score_all()
+    expected = score_pairs(vectors, [profile.rows for profile in profiles], pairs, 3)
+    assert np.allclose(found[pairs[:, 0], pairs[:, 1]], expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("rule", ["worst", "mean", "mean-0", "percentile-101", "best-2", ""])
@@ -67,33 +56,21 @@ def test_an_unknown_rule_is_named(rule):
 
 
 def test_candidates_are_the_best_allowed_pairs_of_both_sides(monkeypatch):
-    monkeypatch.setattr(pair_scores, "MAX_BLOCK_BYTES", 4 * 12 * 3)  # blocks of 3 submissions
-    vectors, submissions = (RNG.standard_normal((n, 6)).astype(np.float32) for n in (60, 20))
-    scorer = ExpertiseScorer(vectors, random_profiles([5] * 12, 60), Scoring.parse("best"))
-    scores = scorer.score_all(submissions)
+    monkeypatch.setattr(assignment, "BLOCK", 12 * 3)  # blocks of 3 submissions
+    scores = RNG.random((20, 12)).astype(np.float32)
     best = list(zip(range(20), scores.argmax(axis=1).tolist(), strict=True))
     required = build_requirements(scores.shape, forbidden=best, groups=[([4, 7, 9], 1)])
     allowed = scores.copy()
     allowed[np.arange(20), scores.argmax(axis=1)] = -np.inf
-    members = np.array([4, 7, 9])
-    found = find_candidates(scorer, submissions, required, 3, 2, lambda _: None)
+    settings = MatchSettings(candidates=3)
+    found = find_pairs(AssignmentTask(required, PairScores(scores.copy()), StatedPairs(), settings))
     pairs = set(zip(found.papers.tolist(), found.reviewers.tolist(), strict=True))
     expected = {(p, r) for p in range(20) for r in np.argsort(-allowed[p])[:3]}
-    expected |= {(p, r) for r in range(12) for p in np.argsort(-allowed[:, r])[:2]}
-    expected |= {(p, r) for p in range(20) for r in members if np.isfinite(allowed[p, r])}
+    expected |= {(p, r) for r in range(12) for p in np.argsort(-allowed[:, r])[:3]}
+    expected |= {(p, r) for p in range(20) for r in (4, 7, 9) if np.isfinite(allowed[p, r])}
     assert pairs == expected
-    assert np.allclose(found.scores, scores[found.papers, found.reviewers])
+    assert np.allclose(found.scores, scores[found.papers, found.reviewers], atol=1e-6)
     assert list(zip(found.papers, found.reviewers, strict=True)) == sorted(pairs)
-
-
-def test_forbidden_pairs_answer_from_both_sides():
-    forbidden = ForbiddenPairs(np.array([2, 0, 2, 2]), np.array([1, 3, 0, 1]), (3, 4))
-    assert len(forbidden) == 3
-    assert forbidden.of_paper(2).tolist() == [0, 1] and forbidden.of_paper(1).tolist() == []
-    assert forbidden.of_reviewer(1).tolist() == [2] and forbidden.of_reviewer(2).tolist() == []
-    assert forbidden.contain(np.array([2, 2, 0]), np.array([1, 2, 3])).tolist() == [True, False, True]
-    none = ForbiddenPairs(np.zeros(0, int), np.zeros(0, int), (3, 4))
-    assert not none.contain(np.array([1]), np.array([1])).any()
 
 
 def version(id, title="Salt marshes store carbon below ground", abstract="We cored ten marshes.", **more):
@@ -112,13 +89,13 @@ def version(id, title="Salt marshes store carbon below ground", abstract="We cor
 def test_versions_of_a_paper_count_once(copies):
     others = (version("x", "Tides of lagoons", ""), version("y", "Dunes", ""))
     rows, profiles = build_profiles([Reviewer(id="r", papers=(*copies, *others))], year=2024, half_life=1)
-    assert [paper.id for paper in rows] == ["a", "x", "y"] and profiles.sizes.tolist() == [3]
+    assert [paper.id for paper in rows] == ["a", "x", "y"] and [len(profile.rows) for profile in profiles] == [3]
     assert rows[0].year == max((paper.year for paper in copies if paper.year), default=None)
 
 
 def test_other_papers_of_a_title_that_many_have_count_each():
     papers = tuple(version(f"e{n}", "Editorial", f"On number {n}.") for n in range(3))
-    assert build_profiles([Reviewer(id="r", papers=papers)], year=2024)[1].sizes.tolist() == [3]
+    assert len(build_profiles([Reviewer(id="r", papers=papers)], year=2024)[1][0].rows) == 3
 
 
 def test_profiles_weigh_age_and_place_of_the_author():
@@ -134,6 +111,6 @@ def test_profiles_weigh_age_and_place_of_the_author():
     people = [Reviewer(id="ann", name="Ann Lee", papers=(*papers, papers[0])), Reviewer(id="none")]
     rows, profiles = build_profiles(people, year=2020, half_life=10, authorship=0.25)
     assert [paper.id for paper in rows] == ["new", "old", "undated", "foreign"]
-    assert profiles.sizes.tolist() == [4, 0]
-    assert profiles.weights.tolist() == pytest.approx([1, 0.5 * 0.25, 1, 1])  # the median age is 0
-    assert build_profiles(people, year=2020)[1].weights.tolist() == [1, 1, 1, 1]
+    assert [len(profile.rows) for profile in profiles] == [4, 0]
+    assert profiles[0].weights.tolist() == pytest.approx([1, 0.5 * 0.25, 1, 1])  # the median age is 0
+    assert build_profiles(people, year=2020)[1][0].weights.tolist() == [1, 1, 1, 1]

@@ -1,24 +1,54 @@
-"""Solve an assignment: candidates, a feasible start, the programme, fairness or perturbation."""
+"""Solve an assignment: candidates, the programme, fairness or perturbation; or name what cannot be met."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from sciprism.arrays import Doubles, Rows
-from sciprism.errors import InputError
+from sciprism.drop_report import count_noun as count
+from sciprism.errors import InputError, RunFailedError
+from sciprism.uses.matching.expertise import ReviewerPaper
 from sciprism.uses.matching.fairness import assign_at_random, assign_fairly, even_loads, sum_by_paper
-from sciprism.uses.matching.feasibility import explain_groups, find_assignment
-from sciprism.uses.matching.inputs import MatchProgress
-from sciprism.uses.matching.pair_files import StatedPairs
-from sciprism.uses.matching.pair_scores import ScoreSource
-from sciprism.uses.matching.program import AssignmentProgram, Mask, PairTable, Requirements, join_pairs
+from sciprism.uses.matching.pair_files import PairValues, StatedPairs
+from sciprism.uses.matching.program import TOLERANCE, AssignmentProgram, Lack, Mask, PairTable, Requirements, sparse
 from sciprism.uses.matching.settings import MatchSettings
 
+DIGITS = 6  # decimal places of scores: further ones depend on the order of sums, and would make ties differ by machine
+TIE = 1e-7  # of scores that are equal
+BLOCK = 1 << 24  # scores that are ordered at once
 KEEP_BONUS = 100.0  # value of a kept pair, in ranges of the scores: more than chains of exchanges gain by moving it
-MAX_WIDENED = 5_000_000  # pairs that are added at most where groups lack candidates
+MAX_NAMED = 5  # submissions or reviewers that a message names; all are counted
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairScores:
+    """The scores of all pairs (submissions, reviewers); those of forbidden pairs mean nothing.
+
+    matrix: dense, or sparse where a file gives them; others are 0, and none but those in `given` are candidates.
+    explain: returns the reviewer's nearest papers of each pair, by submissions and reviewers (p,).
+    """
+
+    matrix: Any
+    given: tuple[Rows, Rows] | None = None
+    explain: Callable[[Rows, Rows], list[tuple[ReviewerPaper, ...]]] = lambda papers, _: [()] * len(papers)
+
+    @classmethod
+    def of_file(cls, given: PairValues, shape: tuple[int, int]) -> PairScores:
+        """Return the scores that a file gives."""
+        matrix = sparse.csr_array((given.values, (given.papers, given.reviewers)), shape)
+        return cls(matrix, (given.papers, given.reviewers))
+
+    def build_pairs(self, required: Requirements, *parts: tuple[Rows, Rows]) -> PairTable:
+        """Return the allowed ones of some pairs with their scores, each once and in order."""
+        keys = np.unique(np.concatenate([papers * required.shape[1] + reviewers for papers, reviewers in parts]))
+        papers, reviewers = np.divmod(keys, required.shape[1])
+        allowed = ~required.are_among(required.forbidden, papers, reviewers)
+        papers, reviewers = papers[allowed], reviewers[allowed]
+        return PairTable(papers, reviewers, self.matrix[papers, reviewers].astype(np.float64).round(DIGITS))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,78 +78,143 @@ class AssignmentTask:
     """What is to be solved: requirements, scores, stated pairs, settings."""
 
     required: Requirements
-    source: ScoreSource
+    scores: PairScores
     stated: StatedPairs
     settings: MatchSettings
 
 
-def solve_assignment(task: AssignmentTask, progress: MatchProgress) -> SolvedAssignment:
-    """Return the assignment; InputError that names the cause where there is none."""
-    required, settings = task.required, task.settings
-    pairs = find_pairs(task, progress)
-    pairs = _satisfy_groups(task, pairs)
-    bids = task.stated.bids.look_up(pairs.papers, pairs.reviewers, required.shape[1])
-    values = pairs.scores + settings.bid_weight * bids
-    progress.begin("assigning")
+def solve_assignment(task: AssignmentTask) -> SolvedAssignment:
+    """Return the assignment; InputError that names what cannot be met where there is none."""
+    settings, stated = task.settings, task.stated
+    if len(stated.kept) and settings.objective == "perturbed":
+        raise InputError("a perturbed assignment moves pairs at random; use --keep with --objective fair or sum")
+    pairs = find_pairs(task)
+    try:
+        program, values, goals = _set_goals(task, pairs)
+        best = program.solve(goals)
+    except RunFailedError:  # the candidates do not suffice
+        program, values, goals = _set_goals(task, complete_pairs(task, pairs))
+        best = program.solve(goals)
     if settings.objective == "perturbed":
-        return _perturb(task, pairs, values)
-    program = AssignmentProgram(required, pairs)
-    if len(task.stated.kept):
-        return _keep(task, program, values)
-    best = program.solve(values)
-    return replace(_refine(task, program, values, best.chosen), best_sum=best.objective)
+        return _perturb(task, program.pairs, values, best.objective)
+    if not len(stated.kept):
+        return replace(_refine(task, program, values, best.chosen), best_sum=best.objective)
+    kept = best.chosen & (goals != values)
+    locked = zip(task.required.locked, (program.pairs.papers[kept], program.pairs.reviewers[kept]), strict=True)
+    rows, numbers = (np.concatenate(parts) for parts in locked)
+    held = AssignmentProgram(replace(task.required, locked=(rows, numbers)), program.pairs)
+    solved = _refine(task, held, values, best.chosen)
+    return replace(solved, kept=int(kept.sum()), moved=len(stated.kept) - int(kept.sum()))
 
 
-def find_pairs(task: AssignmentTask, progress: MatchProgress) -> PairTable:
-    """Return the candidates with all pairs that files name, and those of an assignment that is feasible."""
-    required, stated = task.required, task.stated
+def find_pairs(task: AssignmentTask) -> PairTable:
+    """Return the candidates: the best of each submission, of its groups and of each reviewer, and those files name."""
+    required, stated, scores = task.required, task.stated, task.scores
     papers, reviewers = required.shape
-    progress.begin("scoring", "submissions", papers)
-    per_paper = task.settings.candidates
-    per_reviewer = min(papers, max(int(required.least.max()), -(-per_paper * papers // (2 * reviewers)), 1))
-    tables = [task.source.candidates(required, per_paper, per_reviewer, progress.update)]
     named = (stated.bids.select(stated.bids.values > 0), stated.kept)
-    for rows, numbers in (*((pairs.papers, pairs.reviewers) for pairs in named), required.locked):
-        tables.append(_score_allowed(task, rows, numbers))
-    candidates = join_pairs(tables, reviewers)
-    progress.begin("checking loads")
-    return join_pairs([candidates, _score_allowed(task, *find_assignment(required, candidates))], reviewers)
+    parts = [*((pairs.papers, pairs.reviewers) for pairs in named), required.locked]
+    if scores.given is not None:
+        return scores.build_pairs(required, scores.given, *parts)
+    scores.matrix[required.forbidden] = -np.inf
+    per_paper = task.settings.candidates
+    per_reviewer = max(int(required.least.max()), -(-per_paper * papers // (2 * reviewers)), 1)
+    parts.append(_find_best(scores.matrix, per_paper))
+    parts.append(_find_best(scores.matrix.T, per_reviewer)[::-1])
+    for group in required.groups:
+        members = np.flatnonzero(group.members)
+        rows, places = _find_best(scores.matrix[:, members], per_paper)
+        parts.append((rows, members[places]))
+    return scores.build_pairs(required, *parts)
 
 
-def _score_allowed(task: AssignmentTask, papers: Rows, reviewers: Rows) -> PairTable:
-    """Return those of some pairs that are not forbidden."""
-    allowed = ~task.required.forbidden.contain(papers, reviewers)
-    papers, reviewers = papers[allowed], reviewers[allowed]
-    return PairTable(papers, reviewers, task.source.score(papers, reviewers))
+def _find_best(scores: Any, number: int) -> tuple[Rows, Rows]:
+    """Return rows and columns of so many of the highest scores of each row.
+
+    Equal ones are chosen at random: reviewers without papers would else all have the same few submissions.
+    """
+    step, rng = max(1, BLOCK // scores.shape[1]), np.random.default_rng(0)
+    rows, columns = list[Rows](), list[Rows]()
+    for start in range(0, len(scores), step):
+        block = scores[start : start + step]
+        block = TIE * rng.random(block.shape, np.float32) - block
+        best = np.argpartition(block, min(number, block.shape[1]) - 1, axis=1)[:, :number]
+        rows.append(np.repeat(np.arange(start, start + len(block)), best.shape[1]))
+        columns.append(best.ravel())
+    return np.concatenate(rows), np.concatenate(columns)
 
 
-def _satisfy_groups(task: AssignmentTask, pairs: PairTable) -> PairTable:
-    """Add pairs of groups until the minima can be satisfied; InputError where all pairs do not suffice."""
-    required = task.required
-    if not required.groups:
-        return pairs
-    lacking = AssignmentProgram(required, pairs).find_lacking()
-    if not lacking:
-        return pairs
-    for columns, rows in _widen(required, lacking):
-        added = _score_allowed(task, np.repeat(rows, len(columns)), np.tile(columns, len(rows)))
-        pairs = join_pairs([pairs, added], required.shape[1])
-    lacking = AssignmentProgram(required, pairs).find_lacking()
-    if lacking:
-        raise InputError(explain_groups(required, lacking))
+def complete_pairs(task: AssignmentTask, pairs: PairTable) -> PairTable:
+    """Add pairs that gain in the elastic programme until nothing lacks; InputError where no pair gains any more."""
+    required, scores = task.required, task.scores
+    matrix = scores.matrix if scores.given is None else scores.matrix.toarray()
+    while lack := AssignmentProgram(required, pairs).find_lack():
+        of_papers, of_reviewers, of_groups = (prices.astype(np.float32) for prices in lack.prices)
+        gains = of_papers[:, None] + of_reviewers
+        for group, prices in zip(required.groups, of_groups, strict=True):
+            gains[:, group.members] += prices[:, None]
+        useful = gains > TOLERANCE
+        useful[required.forbidden] = useful[pairs.papers, pairs.reviewers] = False
+        if not useful.any():
+            raise InputError(explain_lack(required, lack))
+        rows, columns = _find_best(np.where(useful, matrix, -np.inf), task.settings.candidates)
+        added = useful[rows, columns]
+        pairs = scores.build_pairs(required, (pairs.papers, pairs.reviewers), (rows[added], columns[added]))
     return pairs
 
 
-def _widen(required: Requirements, lacking: dict[str, list[int]]) -> Iterator[tuple[Rows, Rows]]:
-    """Yield reviewers and submissions whose pairs may help: all, or where these are too many those of the groups."""
-    papers, reviewers = required.shape
-    if papers * reviewers <= MAX_WIDENED:
-        yield np.arange(reviewers), np.arange(papers)
-        return
-    for group in required.groups:
-        members = np.flatnonzero(group.members)
-        few = papers * len(members) <= MAX_WIDENED
-        yield members, np.arange(papers) if few else np.array(lacking.get(group.name, []), np.int64)
+def explain_lack(required: Requirements, lack: Lack) -> str:
+    """Return how many reviews lack, for which submissions and reviewers, and what helps."""
+    parts = []
+    if lack.reviews.sum() > TOLERANCE:
+        rows = np.flatnonzero(lack.prices[0] > TOLERANCE)  # they compete for the same reviewers, who are all full
+        allowed = np.ones(required.shape, bool)
+        allowed[required.forbidden] = False
+        free = allowed[rows].sum(axis=0)
+        parts.append(
+            f"{_name(rows, required.paper_ids, 'submission')} need {count(int(required.needs[rows].sum()), 'review')}, "
+            f"and the {count(int(((free > 0) & (required.most > 0)).sum()), 'reviewer')} without conflict may write at "
+            f"most {np.minimum(free, required.most).sum():,} of them: {count(round(lack.reviews.sum()), 'review')} lack"
+        )
+    if lack.minimum.sum() > TOLERANCE:
+        rows = np.flatnonzero(lack.minimum > TOLERANCE)
+        parts.append(
+            f"{count(round(lack.minimum.sum()), 'submission')} lack for the minimum loads of "
+            f"{_name(rows, required.reviewer_ids, 'reviewer')}: all minima add up to {required.least.sum():,} reviews, "
+            f"and {count(required.shape[0], 'submission')} need {required.needs.sum():,}"
+        )
+    for group, short in zip(required.groups, lack.groups, strict=True):
+        if short.sum() > TOLERANCE:
+            rows = np.flatnonzero(short > TOLERANCE)
+            parts.append(
+                f"{_name(rows, required.paper_ids, 'submission')} cannot have {count(group.minimum, 'reviewer')} with "
+                f"{group.name}: the {count(int(group.members.sum()), 'reviewer')} of the group may write "
+                f"{required.most[group.members].sum():,} of {required.needs.sum():,} reviews"
+            )
+    for paper, reviewer in np.transpose(required.locked)[lack.locks][:MAX_NAMED]:
+        parts.append(f"{required.paper_ids[paper]} {required.reviewer_ids[reviewer]} is locked beyond their loads")
+    return (
+        f"no assignment meets all requirements: {'; '.join(parts)}; raise --max-papers, lower --per-paper, "
+        "--min-papers or --require, add reviewers, or remove locks and conflicts that are none"
+    )
+
+
+def _name(rows: Rows, ids: Sequence[str], noun: str) -> str:
+    """Return "7 submissions (a, b, c, d, e and others)"."""
+    more = " and others" if len(rows) > MAX_NAMED else ""
+    return f"{count(len(rows), noun)} ({', '.join(ids[row] for row in rows[:MAX_NAMED])}{more})"
+
+
+def _set_goals(task: AssignmentTask, pairs: PairTable) -> tuple[AssignmentProgram, Doubles, Doubles]:
+    """Return the programme, the values of its pairs (score and bid), and these with what keeping a pair is worth."""
+    bids, kept = (
+        part.look_up(pairs.papers, pairs.reviewers, task.required.shape)
+        for part in (task.stated.bids, task.stated.kept)
+    )
+    values = pairs.scores + task.settings.bid_weight * bids
+    bonus = task.settings.move_cost
+    if bonus is None:
+        bonus = KEEP_BONUS * max(1e-3, float(np.ptp(values)))
+    return AssignmentProgram(task.required, pairs), values, values + bonus * kept
 
 
 def _refine(task: AssignmentTask, program: AssignmentProgram, values: Doubles, chosen: Mask) -> SolvedAssignment:
@@ -134,26 +229,8 @@ def _refine(task: AssignmentTask, program: AssignmentProgram, values: Doubles, c
     return replace(_report(task, program.pairs, values, chosen), bound=bound, uneven=uneven)
 
 
-def _keep(task: AssignmentTask, program: AssignmentProgram, values: Doubles) -> SolvedAssignment:
-    """Move as few pairs of the earlier assignment as possible, or as their cost permits; then the objective."""
-    cost = task.settings.move_cost
-    if cost is None:
-        cost = KEEP_BONUS * max(1e-3, float(np.ptp(values)))
-    earlier = task.stated.kept.look_up(program.pairs.papers, program.pairs.reviewers, program.required.shape[1])
-    chosen = program.solve(values + cost * earlier).chosen
-    kept = chosen & (earlier > 0)
-    rows = np.concatenate([program.required.locked[0], program.pairs.papers[kept]])
-    numbers = np.concatenate([program.required.locked[1], program.pairs.reviewers[kept]])
-    held = AssignmentProgram(replace(program.required, locked=(rows, numbers)), program.pairs)
-    solved = _refine(task, held, values, chosen)
-    return replace(solved, kept=int(kept.sum()), moved=len(task.stated.kept) - int(kept.sum()))
-
-
-def _perturb(task: AssignmentTask, pairs: PairTable, values: Doubles) -> SolvedAssignment:
+def _perturb(task: AssignmentTask, pairs: PairTable, values: Doubles, best: float) -> SolvedAssignment:
     settings = task.settings
-    if len(task.stated.kept):
-        raise InputError("a perturbed assignment moves pairs at random; use --keep with --objective fair or sum")
-    best = AssignmentProgram(task.required, pairs).solve(values).objective
     chosen, probabilities = assign_at_random(
         task.required,
         pairs,

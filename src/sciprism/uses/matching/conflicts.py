@@ -6,44 +6,28 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
 
 from rapidfuzz import fuzz
 
-from sciprism.drop_report import count_noun as count
 from sciprism.papers.bibliographic_fields import normalize
 from sciprism.papers.identity import GENERIC_TITLES, normalize_words
 from sciprism.papers.records import Paper
-from sciprism.uses.matching.feasibility import name_some
-from sciprism.uses.matching.persons import NUMBERED, NameIndex, find_addresses, fold_id, name_in_id, parse_person
+from sciprism.uses.matching.persons import NUMBERED, NameIndex, find_addresses, fold_id, name_in_id
 from sciprism.uses.matching.reviewers import Authorship, Reviewer, ReviewerIndex
 
-_WITH_MANY_ENDINGS = "aol gmx icloud live msn outlook posteo proton tuta tutanota windowslive yahoo yandex zoho"
-_PROVIDERS = frozenset(_WITH_MANY_ENDINGS.split())
-"""Mail providers with addresses under many endings, such as yahoo.fr; those whose name ends in "mail" need no list."""
-_OF_STRANGERS = """
-me.com mac.com pm.me duck.com hey.com mailbox.org mailfence.com riseup.net disroot.org runbox.com qq.com 163.com 126.com
-139.com yeah.net sina.com sina.cn sohu.com tom.com 21cn.com aliyun.com 189.cn naver.com daum.net nate.com web.de
-t-online.de freenet.de arcor.de online.de orange.fr free.fr laposte.net sfr.fr neuf.fr bbox.fr libero.it
-virgilio.it alice.it tin.it terra.com.br uol.com.br bol.com.br telefonica.net terra.es sapo.pt btinternet.com
-ntlworld.com sky.com talktalk.net virginmedia.com comcast.net verizon.net att.net sbcglobal.net bellsouth.net cox.net
-charter.net earthlink.net shaw.ca rogers.com sympatico.ca videotron.ca bigpond.com bigpond.net.au optusnet.com.au
-xtra.co.nz telenet.be skynet.be ziggo.nl planet.nl home.nl xs4all.nl hetnet.nl bluewin.ch hispeed.ch chello.at aon.at
-telia.com online.no seznam.cz centrum.cz post.cz wp.pl o2.pl onet.pl op.pl interia.pl rambler.ru list.ru bk.ru
-ya.ru ukr.net i.ua abv.bg sify.com walla.co.il mynet.com nifty.com biglobe.ne.jp ocn.ne.jp so-net.ne.jp docomo.ne.jp
-ezweb.ne.jp softbank.ne.jp btopenworld.com blueyonder.co.uk club-internet.fr netcologne.de appleid.com
-ieee.org acm.org computer.org
-"""
-FREE_MAIL = frozenset(_OF_STRANGERS.split())
-"""Other domains that strangers share: of mail and internet providers, and of societies for their members."""
+_LINES = (files(__package__) / "mail_providers.txt").read_text(encoding="utf-8").splitlines()
+MAIL_PROVIDERS = frozenset(" ".join(line for line in _LINES if not line.startswith("#")).split())
+"""Domains that strangers share, such as t-online.de, and names that are so under any ending, such as yahoo."""
 _UNBOUND = re.compile(
     r"(?:independent|freelance|private|self employed|unaffiliated|retired)(?: ?(?:research|scholar|scien).*)?"
 )
 """Names of domains and institutions of people without one."""
 _NO_INSTITUTION = ("", "none", "na", "n a", "null", "nan", "no affiliation", "self", "home", "unknown", "other")
-_ORGANIZATIONS = frozenset(["ac", "edu", "gob", "gouv", "gov", "int", "mil"])
-"""Endings of domains that only organizations have."""
-_OTHER_SECOND_LEVEL = "ad co com cri ernet gc go gr lg ne net nhs nic or org re res sch"
-_SECOND_LEVEL = _ORGANIZATIONS.union(_OTHER_SECOND_LEVEL.split())
+_ORGANIZATIONS = re.compile(r"ac|edu|gob|gouv|gov|int|mil")
+"""Endings of domains that only organizations have; the others are second levels below a country too."""
+_SECOND_LEVEL = re.compile(rf"{_ORGANIZATIONS.pattern}|ad|com?|cri|ernet|gc|go|gr|lg|net?|nhs|nic|org?|res?|sch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,62 +58,34 @@ def find_conflicts(given: ConflictInput, kinds: Sequence[str]) -> Iterator[Confl
 
 
 def list_unchecked(given: ConflictInput, kinds: Sequence[str]) -> dict[str, str]:
-    """Return kind -> what it does not check in this input, and why: what the files do not say."""
-    return {kind: reason for kind in kinds if (reason := _explain_unchecked(given, kind))}
-
-
-Evidence = frozenset[str]
-"""What is known of the authors of a submission, or of a reviewer, in words; what both have can be compared."""
-
-
-def _explain_unchecked(given: ConflictInput, kind: str) -> str:
-    """Return "profiles have no names", or for how many pairs a kind is not checked; "" where it is for all."""
-    papers, people = _list_evidence(given, kind)
-    counts, others = Counter(papers), Counter(people)
-    pairs = sum(n * m for ours, n in counts.items() for theirs, m in others.items() if not ours & theirs)
-    of_papers, of_people = (Evidence().union(*items) for items in (papers, people))
-    needed = _NEEDED.get(kind) or _EVIDENCE[kind][0]
-    if not of_papers:
-        return f"the submissions {'name' if needed == 'authors' else 'have'} no {needed}"
-    missing = " or ".join(sorted(of_papers))
-    if not of_papers & of_people:
-        return f"profiles have no {missing}"
-    reviewers = [r.id for r, known in zip(given.reviewers, people, strict=True) if not known & of_papers]
-    submissions = [s.id for s, known in zip(given.submissions, papers, strict=True) if not known & of_people]
-    lists = (("profile", reviewers, missing), ("submission", submissions, needed))
-    parts = [f"{count(len(ids), noun)} without {word} ({name_some(ids)})" for noun, ids, word in lists if ids]
-    text = "; ".join(parts) or "the one has a name, the other an address"
-    return f"for {pairs:,} of {len(papers) * len(people):,} pairs: {text}" if pairs else ""
-
-
-def _list_evidence(given: ConflictInput, kind: str) -> tuple[list[Evidence], list[Evidence]]:
-    entries = list(zip(given.submissions, given.authorships, strict=True))
-    if kind == "author":
-        return _list_author_evidence(given, entries)
-    word, of_paper, of_person = _EVIDENCE[kind]
-    sides = [of_paper(*entry) for entry in entries], list(map(of_person, given.reviewers))
-    ours, theirs = ([Evidence({word} if known else ()) for known in side] for side in sides)
-    return ours, theirs
-
-
-def _list_author_evidence(
-    given: ConflictInput, entries: Sequence[tuple[Paper, Authorship]]
-) -> tuple[list[Evidence], list[Evidence]]:
-    """Return names, addresses and ids; ids compare where they are OpenReview's, or a reviewer's is an author's."""
-    index = ReviewerIndex(given.reviewers)
-    shared = any(index.ids.find_all(id) for _, details in entries for id in details.ids)
-
-    def describe(names: bool, emails: Iterable[str], ids: Iterable[str]) -> Evidence:
-        known = {"names": names, "e-mail addresses": any(not email.startswith("@") for email in emails)}
-        known["ids"] = any(shared or id.startswith("~") for id in ids)
-        return Evidence(word for word, is_known in known.items() if is_known)
-
-    ours = [describe(any(map(parse_person, _list_authors(*e))), e[1].emails, e[1].ids) for e in entries]
-    theirs = [
-        describe(number in index.names.items, list_emails(person), (person.id, *person.aliases))
-        for number, person in enumerate(given.reviewers)
-    ]
-    return ours, theirs
+    """Return kind -> what lacks what it compares: "for 2 of 9 profiles, which have no names"."""
+    details, people = given.authorships, given.reviewers
+    authors = list(map(_list_authors, given.submissions, details))
+    addresses, named = list(map(list_emails, people)), ReviewerIndex(people).names.items
+    by_address = any(each.emails for each in details)
+    compared: dict[str, tuple[str, Iterable[Any], str, Iterable[Any]]] = {
+        "author": (
+            *("authors", (names or each.emails for names, each in zip(authors, details, strict=True))),
+            *("names", (n in named or (by_address and addresses[n]) for n in range(len(people)))),
+        ),
+        "domain": ("e-mail addresses", (each.emails for each in details), "e-mail addresses", addresses),
+        "institution": (
+            *("institutions", (each.institutions for each in details)),
+            *("institutions", (person.institutions for person in people)),
+        ),
+        "coauthor": ("authors", authors, "papers with authors", (any(p.authors for p in r.papers) for r in people)),
+        "own-paper": ("titles", (p.title for p in given.submissions), "papers", (person.papers for person in people)),
+    }
+    unchecked = {}
+    for kind in kinds:
+        column, ours, other_column, theirs = compared[kind]
+        for side, name, values, total in (
+            ("profiles", other_column, theirs, len(people)),
+            ("submissions", column, ours, len(details)),  # named rather than profiles
+        ):
+            if missing := sum(not value for value in values):
+                unchecked[kind] = f"for {missing:,} of {total:,} {side}, which have no {name}"
+    return unchecked
 
 
 def _list_authors(paper: Paper, details: Authorship) -> tuple[str, ...]:
@@ -165,12 +121,12 @@ def reduce_domain(email: str) -> str:
     labels = domain.split(".")
     if "@" not in email or len(labels) < 2:
         return ""
-    size = 3 if len(labels) > 2 and len(labels[-1]) == 2 and labels[-2] in _SECOND_LEVEL else 2
+    size = 3 if len(labels) > 2 and len(labels[-1]) == 2 and _SECOND_LEVEL.fullmatch(labels[-2]) else 2
     name, *ending = labels[-size:]
     reduced = ".".join((name, *ending))
-    if not _ORGANIZATIONS.isdisjoint(ending):
+    if any(map(_ORGANIZATIONS.fullmatch, ending)):
         return reduced
-    shared = name in _PROVIDERS or name.endswith("mail") or reduced in FREE_MAIL
+    shared = name.endswith("mail") or not MAIL_PROVIDERS.isdisjoint((name, reduced))
     return "" if shared or _UNBOUND.fullmatch(name.replace("-", " ")) else reduced
 
 
@@ -278,15 +234,6 @@ CONFLICT_KINDS: Mapping[str, Callable[[ConflictInput], Found]] = {
     "own-paper": _find_own_papers,
 }
 """Kinds of conflicts that are found in the files -> what finds them."""
-_EVIDENCE: Mapping[str, tuple[str, Callable[[Paper, Authorship], object], Callable[[Reviewer], object]]] = {
-    "domain": ("e-mail addresses", lambda _, details: details.emails, list_emails),
-    "institution": ("institutions", lambda _, details: details.institutions, lambda person: person.institutions),
-    "coauthor": ("papers with authors", _list_authors, lambda person: any(p.authors for p in person.papers)),
-    "own-paper": ("papers", lambda paper, _: paper.title, lambda person: person.papers),
-}
-"""Kind of conflict -> what is needed, of whom."""
-_NEEDED = {"author": "authors", "coauthor": "authors", "own-paper": "titles"}
-"""Kind of conflict -> what submissions need, where it is not what reviewers need."""
 
 
 MIN_RATIO = 90.0  # similarity of titles (0 to 100, rapidfuzz) from which they are one paper's

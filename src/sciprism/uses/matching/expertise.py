@@ -1,16 +1,13 @@
-"""How well each reviewer knows a submission: its cosines with the reviewer's papers, as one score.
-
-All submissions and reviewers are scored in blocks: no matrix of all pairs is held.
-"""
+"""How well each reviewer knows a submission: its cosines with the reviewer's papers, as one score."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from sciprism.arrays import Doubles, Floats, Rows, inner_products, normalize_rows
 from sciprism.papers.duplicates import find_versions
@@ -19,45 +16,30 @@ from sciprism.uses.matching.persons import NameIndex
 from sciprism.uses.matching.reviewers import Reviewer, ReviewerIndex
 from sciprism.uses.matching.settings import Scoring
 
-SUBMISSIONS = 256  # submissions of one matrix product
 PAPERS = 2048  # papers of reviewers in one matrix product, about
-MAX_RUNNING = 16  # highest values that are found by running maxima; more are found by sorting
+NEAREST = 2  # papers of a reviewer that explain a pair
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Profiles:
-    """The papers of all reviewers, concatenated: reviewer j has rows[starts[j]:starts[j + 1]].
+class Profile:
+    """The distinct papers of a reviewer: rows of their vectors, and their weights in the score, in (0, 1]."""
 
-    rows: of the papers' vectors. weights: of each paper in the reviewer's score, in (0, 1].
-    """
-
-    starts: Rows
     rows: Rows
     weights: Floats
 
-    def __len__(self) -> int:
-        return len(self.starts) - 1
 
-    @property
-    def sizes(self) -> Rows:
-        """Return the number of papers of each reviewer."""
-        return np.diff(self.starts)
+@dataclass(frozen=True, slots=True)
+class ReviewerPaper:
+    """A paper that a reviewer wrote, and its cosine with the submission."""
 
-    def split_pairs(self, reviewers: Rows) -> Iterator[tuple[int, Rows]]:
-        """Yield each reviewer with papers, and the places of its pairs. reviewers: of each pair (p,)."""
-        order, sizes = np.argsort(reviewers, kind="stable"), self.sizes
-        for part in np.split(order, np.flatnonzero(np.diff(reviewers[order])) + 1):
-            if len(part) and sizes[reviewers[part[0]]]:
-                yield int(reviewers[part[0]]), part
-
-    def of(self, reviewer: int) -> slice:
-        """Return the part of `rows` and `weights` that is a reviewer's."""
-        return slice(int(self.starts[reviewer]), int(self.starts[reviewer + 1]))
+    title: str
+    year: int | None
+    cosine: float
 
 
 def build_profiles(
     reviewers: Sequence[Reviewer], *, year: int, half_life: float = 0.0, authorship: float = 1.0
-) -> tuple[list[Paper], Profiles]:
+) -> tuple[list[Paper], list[Profile]]:
     """Return the distinct papers of all reviewers, and of each reviewer their rows and weights.
 
     half_life: years after which a paper counts half, 0: age does not count; a paper without a year counts as the
@@ -67,9 +49,7 @@ def build_profiles(
     """
     rows: dict[tuple[str, str], int] = {}
     papers: list[Paper] = []
-    starts: list[int] = [0]
-    numbers: list[int] = []
-    weights: list[float] = []
+    profiles: list[Profile] = []
     for reviewer in reviewers:
         written: dict[int, Paper] = {}
         for paper in join_versions(reviewer.papers):
@@ -77,10 +57,9 @@ def build_profiles(
             if row == len(papers):
                 papers.append(paper)
             written.setdefault(row, paper)
-        numbers += written
-        weights += _weigh(reviewer, list(written.values()), year, half_life, authorship)
-        starts.append(len(numbers))
-    return papers, Profiles(np.array(starts, np.int64), np.array(numbers, np.int64), np.array(weights, np.float32))
+        weights = _weigh(reviewer, list(written.values()), year, half_life, authorship)
+        profiles.append(Profile(np.array(list(written), np.int64), np.array(weights, np.float32)))
+    return papers, profiles
 
 
 def join_versions(papers: Sequence[Paper]) -> Iterator[Paper]:
@@ -99,123 +78,66 @@ def _weigh(reviewer: Reviewer, papers: list[Paper], year: int, half_life: float,
     for paper in papers:
         age = usual if paper.year is None else max(0, year - paper.year)
         weight = 0.5 ** (age / half_life) if half_life else 1.0
-        if authorship != 1.0 and _is_middle_author(paper, names):
-            weight *= authorship
-        weights.append(weight)
+        weights.append(weight * authorship if authorship != 1.0 and _is_middle_author(paper, names) else weight)
     return weights
 
 
 def _is_middle_author(paper: Paper, names: NameIndex) -> bool:
     """Tell whether a person is an author, and neither the first nor the last."""
-    if len(paper.authors) < 3:
-        return False
     is_person = [bool(names.find(author)) for author in paper.authors]
     return any(is_person) and not is_person[0] and not is_person[-1]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _ReviewerBlock:
-    """Reviewers with their papers' weighted unit vectors: the first paper of each, then the second of each ...
-
-    reviewers: most papers first. counts[j]: how many of them have more than j papers. vectors: (sum of counts, d).
-    """
-
-    reviewers: Rows
-    counts: list[int]
-    vectors: Tensor
-
-
 class ExpertiseScorer:
-    """Scores submissions with every reviewer, by vectors of papers (n, d) and the reviewers' profiles."""
+    """Scores submissions (n, d) with reviewers, by vectors of papers (p, d) and the reviewers' profiles."""
 
-    def __init__(self, vectors: Floats, profiles: Profiles, scoring: Scoring) -> None:
-        self.vectors, self.profiles, self.scoring = vectors, profiles, scoring
-        self._blocks = list(self._build_blocks())
+    def __init__(self, submissions: Floats, vectors: Floats, profiles: Sequence[Profile], scoring: Scoring) -> None:
+        self._submissions = torch.from_numpy(normalize_rows(submissions))
+        self._vectors, self.profiles, self._scoring = vectors, profiles, scoring
 
-    def score_all(self, submissions: Floats) -> Floats:
-        """Return the scores (b, reviewers) of a few submissions (b, d); NaN for reviewers without papers."""
-        scores = np.full((len(submissions), len(self.profiles)), np.nan, np.float32)
-        left = torch.from_numpy(normalize_rows(submissions))
-        for start in range(0, len(left), SUBMISSIONS):
-            part = left[start : start + SUBMISSIONS]
-            for block in self._blocks:
-                scores[start : start + len(part), block.reviewers] = self._score_block(part, block).numpy()
-        return scores
+    def score_all(self, advance: Callable[[int], None] = lambda _: None) -> Floats:
+        """Return the scores (n, reviewers), 0 for reviewers without papers. advance: shows how many are scored."""
+        scores = np.zeros((len(self.profiles), len(self._submissions)), np.float32)
+        ends = np.cumsum([len(profile.rows) for profile in self.profiles])
+        batches = np.split(np.arange(len(ends)), np.flatnonzero(np.diff(ends // PAPERS)) + 1)
+        for batch in batches:
+            profiles = [self.profiles[number] for number in batch]
+            cosines = self._multiply(np.concatenate([profile.rows for profile in profiles]), slice(None))
+            weighted = cosines * np.concatenate([profile.weights for profile in profiles])
+            parts = np.split(weighted, np.cumsum([len(profile.rows) for profile in profiles])[:-1], axis=1)
+            for number, part in zip(batch, parts, strict=True):
+                if part.shape[1]:
+                    scores[number] = reduce_scores(part, self._scoring)
+            advance(int(batch[-1]) + 1)
+        return scores.T
 
-    def score_pairs(self, submissions: Floats, papers: Rows, reviewers: Rows) -> Doubles:
-        """Return the scores of single pairs (p,) in double precision; NaN for reviewers without papers.
+    def _multiply(self, papers: Rows, submissions: Any) -> Floats:
+        """Return the cosines (b, p) of some submissions and papers."""
+        unit = torch.from_numpy(normalize_rows(self._vectors[papers]))
+        return inner_products(self._submissions[submissions], unit).numpy()
 
-        submissions: (n, d). papers, reviewers: the row and the reviewer of each pair.
+    def find_nearest(self, written: Sequence[Paper], papers: Rows, reviewers: Rows) -> list[tuple[ReviewerPaper, ...]]:
+        """Return of each pair the reviewer's two nearest papers, by the cosine without weights.
+
+        written: the papers of the vectors. papers, reviewers: rows of the submissions and numbers of the reviewers.
         """
-        scores = np.full(len(papers), np.nan)
-        for reviewer, part in self.profiles.split_pairs(reviewers):
-            scores[part] = self.scoring.reduce(self.similarities(submissions[papers[part]], reviewer))
-        return scores
+        nearest: list[tuple[ReviewerPaper, ...]] = [()] * len(papers)
+        order = np.argsort(reviewers, kind="stable")
+        for part in np.split(order, np.flatnonzero(np.diff(reviewers[order])) + 1):
+            for reviewer in reviewers[part[:1]].tolist():
+                rows = self.profiles[reviewer].rows
+                for pair, cosines in zip(part.tolist(), self._multiply(rows, papers[part]), strict=True):
+                    best = np.argsort(-cosines, kind="stable")[:NEAREST].tolist()
+                    near = ((written[rows[i]], round(float(cosines[i]), 4)) for i in best)
+                    nearest[pair] = tuple(ReviewerPaper(each.title or each.abstract, each.year, c) for each, c in near)
+        return nearest
 
-    def similarities(self, submissions: Floats, reviewer: int) -> Doubles:
-        """Return the weighted cosines (b, p) of submissions (b, d) with each of a reviewer's papers."""
-        part = self.profiles.of(reviewer)
-        papers = normalize_rows(self.vectors[self.profiles.rows[part]]).astype(np.float64)
-        cosines: Doubles = normalize_rows(submissions).astype(np.float64) @ papers.T
-        return cosines * self.profiles.weights[part]
 
-    def _build_blocks(self) -> Iterator[_ReviewerBlock]:
-        sizes = self.profiles.sizes
-        order = np.argsort(-sizes, kind="stable")
-        order = order[sizes[order] > 0]
-        ends = np.cumsum(sizes[order])
-        first = 0
-        while first < len(order):
-            limit = (ends[first - 1] if first else 0) + PAPERS
-            last = max(first + 1, int(np.searchsorted(ends, limit, "right")))
-            yield self._build_block(order[first:last])
-            first = last
-
-    def _build_block(self, reviewers: Rows) -> _ReviewerBlock:
-        sizes, starts = self.profiles.sizes[reviewers], self.profiles.starts[reviewers]
-        counts = [int(np.searchsorted(-sizes, -j, "left")) for j in range(int(sizes[0]))]
-        places = np.concatenate([starts[:count] + j for j, count in enumerate(counts)])
-        vectors = normalize_rows(self.vectors[self.profiles.rows[places]])
-        return _ReviewerBlock(reviewers, counts, torch.from_numpy(vectors * self.profiles.weights[places, None]))
-
-    def _score_block(self, submissions: Tensor, block: _ReviewerBlock) -> Tensor:
-        """Score (b, d) with a block's reviewers -> (b, r)."""
-        similar = inner_products(submissions, block.vectors)
-        depth = self.scoring.depth(len(block.counts))
-        best = self._running_best(similar, block, depth) if depth <= MAX_RUNNING else None
-        scores = torch.empty(len(submissions), len(block.reviewers))
-        sizes = self.profiles.sizes[block.reviewers]
-        offsets = np.cumsum([0, *block.counts])
-        for size in np.unique(sizes):
-            same = np.flatnonzero(sizes == size)  # one run: the most papers first
-            here = slice(int(same[0]), int(same[-1]) + 1)
-            shares = torch.from_numpy(self.scoring.shares(int(size)).astype(np.float32))
-            if best is not None:
-                highest = [values[:, here] for values in best[: len(shares)]]
-            else:
-                columns = torch.from_numpy(offsets[:size, None] + same)  # (papers, reviewers)
-                highest = list(similar[:, columns].topk(len(shares), dim=1).values.unbind(1))
-            total = highest[0] * shares[0]
-            for values, share in zip(highest[1:], shares[1:], strict=True):
-                total += values * share
-            scores[:, here] = total
-        return scores
-
-    @staticmethod
-    def _running_best(similar: Tensor, block: _ReviewerBlock, depth: int) -> list[Tensor]:
-        """Return the highest, second highest ... value of each reviewer, each (b, r); -inf where there is none."""
-        shape = (len(similar), len(block.reviewers))
-        best = [torch.full(shape, -torch.inf) for _ in range(depth)]
-        start = 0
-        for count in block.counts:
-            value = similar[:, start : start + count]
-            start += count
-            for level, held in enumerate(best):
-                here = held[:, :count]
-                lower = torch.minimum(here, value) if level + 1 < depth else value
-                torch.maximum(here, value, out=here)
-                value = lower
-        return best
+def reduce_scores(cosines: Any, scoring: Scoring) -> Any:
+    """Return the score of each row of weighted cosines, (n, p) -> (n,)."""
+    if scoring.top:
+        return mean_of_best(cosines, scoring.top)
+    return np.percentile(cosines, scoring.percentile, axis=1)
 
 
 BLOCK = 4096  # submissions that are compared with one reviewer's papers at once

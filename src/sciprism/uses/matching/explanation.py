@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from sciprism.errors import InputError
+from sciprism.uses.matching.expertise import ReviewerPaper
 from sciprism.uses.matching.pair_files import CONSTRAINTS, Finder, PairReader, read_pair_rows
-from sciprism.uses.matching.pair_scores import ReviewerPaper
 from sciprism.uses.matching.persons import IdIndex
 from sciprism.uses.matching.result import NEXT, AssignedPair, list_companions
 from sciprism.uses.matching.reviewers import Reviewer, ReviewerIndex

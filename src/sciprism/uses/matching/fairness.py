@@ -107,7 +107,7 @@ class ExchangeChains:
         assigned = sorted((pair for pair in own if not self._locked[pair]), key=lambda pair: self._values[pair])
         for full in (True, False):  # first whole steps to the goal
             for released in assigned:
-                least = goal - state.sums[paper] if full else SLACK
+                least = goal - state.sums[paper] if full else 2 * SLACK  # equal ones would be exchanged without end
                 if self._find_chain(state, paper, released, least, goal):
                     return True
         return False

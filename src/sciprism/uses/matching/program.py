@@ -7,7 +7,7 @@ overlapping groups need integer variables.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,11 @@ from numpy.typing import NDArray
 from sciprism.arrays import Doubles, Integers, Rows
 from sciprism.errors import RunFailedError, import_extra
 
+with import_extra("match", "an assignment"):
+    from scipy import sparse
+
 Mask = NDArray[np.bool_]
+NO_ROWS: Rows = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,56 +34,9 @@ class PairTable:
     def __len__(self) -> int:
         return len(self.papers)
 
-    def keys(self, reviewers: int) -> Rows:
-        """Return one number of each pair. reviewers: how many there are."""
-        return self.papers * reviewers + self.reviewers
-
     def take(self, rows: Rows) -> PairTable:
-        """Return some of the pairs: a mask, or positions in ascending order."""
+        """Return some of the pairs, by positions in ascending order."""
         return PairTable(self.papers[rows], self.reviewers[rows], self.scores[rows])
-
-
-def join_pairs(tables: list[PairTable], reviewers: int) -> PairTable:
-    """Return the pairs of all tables in order, of a pair in several the first one's score."""
-    keys = np.concatenate([table.keys(reviewers) for table in tables])
-    distinct, first = np.unique(keys, return_index=True)
-    papers, numbers = np.divmod(distinct, reviewers)
-    return PairTable(papers, numbers, np.concatenate([table.scores for table in tables])[first])
-
-
-class ForbiddenPairs:
-    """The pairs that may not be assigned: of each submission its reviewers, of each reviewer its submissions."""
-
-    def __init__(self, papers: Rows, reviewers: Rows, shape: tuple[int, int]) -> None:
-        keys = np.unique(papers.astype(np.int64) * shape[1] + reviewers)
-        self.keys, self.shape = keys, shape
-        self.papers, self.reviewers = np.divmod(keys, shape[1])
-        self._starts = np.searchsorted(self.papers, np.arange(shape[0] + 1))
-        order = np.argsort(self.reviewers, kind="stable")
-        self._by_reviewer = self.papers[order]
-        self._reviewer_starts = np.searchsorted(self.reviewers[order], np.arange(shape[1] + 1))
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    def of_paper(self, paper: int) -> Rows:
-        """Return the reviewers that a submission may not have."""
-        return self.reviewers[self._starts[paper] : self._starts[paper + 1]]
-
-    def of_reviewer(self, reviewer: int) -> Rows:
-        """Return the submissions that a reviewer may not have."""
-        return self._by_reviewer[self._reviewer_starts[reviewer] : self._reviewer_starts[reviewer + 1]]
-
-    def between(self, start: int, stop: int) -> tuple[Rows, Rows]:
-        """Return the pairs of the submissions from start to stop."""
-        part = slice(self._starts[start], self._starts[stop])
-        return self.papers[part], self.reviewers[part]
-
-    def contain(self, papers: Rows, reviewers: Rows) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Return whether each pair is in the set (n,)."""
-        wanted = papers * self.shape[1] + reviewers
-        places = np.minimum(np.searchsorted(self.keys, wanted), max(0, len(self.keys) - 1))
-        return self.keys[places] == wanted if len(self.keys) else np.zeros(len(wanted), bool)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,8 +52,9 @@ class GroupMinimum:
 class Requirements:
     """What every assignment satisfies, whatever its scores.
 
-    needs: reviewers of each submission (n,). least, most: submissions of each reviewer (m,). locked: pairs
-    (submissions, reviewers) that are part of every assignment. paper_ids, reviewer_ids: what messages call them.
+    needs: reviewers of each submission (n,). least, most: submissions of each reviewer (m,). forbidden, locked: pairs
+    (submissions, reviewers) that are part of no assignment, or of every one. paper_ids, reviewer_ids: what messages
+    call them.
     """
 
     paper_ids: list[str]
@@ -104,8 +62,8 @@ class Requirements:
     needs: Integers
     least: Integers
     most: Integers
-    forbidden: ForbiddenPairs
-    locked: tuple[Rows, Rows] = field(default_factory=lambda: (np.zeros(0, np.int64), np.zeros(0, np.int64)))
+    forbidden: tuple[Rows, Rows] = (NO_ROWS, NO_ROWS)
+    locked: tuple[Rows, Rows] = (NO_ROWS, NO_ROWS)
     groups: tuple[GroupMinimum, ...] = ()
 
     @property
@@ -113,10 +71,16 @@ class Requirements:
         """Return the numbers of submissions and reviewers."""
         return len(self.needs), len(self.most)
 
+    def are_among(self, some: tuple[Rows, Rows], papers: Rows, reviewers: Rows) -> Mask:
+        """Return whether each pair is one of some pairs, such as the forbidden ones (n,)."""
+        count = len(self.most)
+        return np.isin(papers * count + reviewers, some[0] * count + some[1])
+
 
 TOLERANCE = 1e-6
 GAP = 1e-9  # of the highest sum, within which a solution is optimal; HiGHS takes 1e-4
 UNBOUNDED = float("inf")
+LOCK_PRICE = 3.0  # reviews that may lack rather than a lock is dropped
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,6 +96,26 @@ class ProgramSolution:
         return self.amounts > 0.5
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Lack:
+    """What cannot be met by some pairs, as little as possible.
+
+    reviews: that each submission lacks (n,). minimum: submissions that each reviewer lacks (m,). groups: reviewers of
+    each group that each submission lacks (groups, n). locks: of the locked pairs, whether it is dropped. prices: what
+    one pair more would gain: (n,) of a submission, (m,) of a reviewer and (groups, n) of a group's members.
+    """
+
+    reviews: Doubles
+    minimum: Doubles
+    groups: Doubles
+    locks: Mask
+    prices: tuple[Doubles, Doubles, Doubles]
+
+    def __bool__(self) -> bool:
+        lacking = np.concatenate([self.reviews, self.minimum, self.groups.ravel(), self.locks])
+        return bool((lacking > TOLERANCE).any())
+
+
 class AssignmentProgram:
     """Maximize the summed value of assigned pairs under the requirements.
 
@@ -141,9 +125,16 @@ class AssignmentProgram:
 
     def __init__(self, required: Requirements, pairs: PairTable, *, copies: int = 1, upper: float = 1.0) -> None:
         self.required, self.pairs, self.copies = required, pairs, copies
-        locked_papers, locked_reviewers = required.locked
-        self.locked = np.isin(pairs.keys(required.shape[1]), locked_papers * required.shape[1] + locked_reviewers)
+        self.locked = required.are_among(required.locked, pairs.papers, pairs.reviewers)
         self._upper = np.where(self.locked, 1.0, upper) / copies
+        papers, reviewers = required.shape
+        minima = [np.minimum(group.minimum, required.needs) for group in required.groups]
+        members = [group.members[pairs.reviewers] for group in required.groups]
+        self._papers, self._reviewers = _incidence(pairs.papers, papers), _incidence(pairs.reviewers, reviewers)
+        grouped = [_incidence(pairs.papers, papers, inside) for inside in members]
+        self._matrix = sparse.vstack([self._papers, self._reviewers, *grouped])
+        self._least = np.concatenate([required.needs, required.least, *minima])
+        self._most = np.concatenate([required.needs, required.most, *(required.needs for _ in members)])
 
     def solve(self, values: Doubles, *, fixed: Mask | None = None, relaxed: bool = False) -> ProgramSolution:
         """Return the best solution. values: (p,) or (copies, p). fixed: pairs that are assigned, besides the locked.
@@ -151,149 +142,125 @@ class AssignmentProgram:
         Integer variables are used where groups overlap, unless the relaxed solution is asked for. Raises
         RunFailedError where HiGHS finds no solution.
         """
-        model = self._build(values, fixed)
-        columns = model.solve()
-        is_integral = (np.abs(columns - np.round(columns)) < TOLERANCE).all()
-        if not (is_integral or relaxed or self.copies > 1):
-            columns = model.solve(integers=model.columns)
-        return ProgramSolution(columns.reshape(self.copies, -1).sum(axis=0), float(model.values @ columns))
+        matrix = sparse.hstack([self._matrix] * self.copies)
+        values, bounds = values.ravel(), [np.tile(bound, self.copies) for bound in self._bound(fixed)]
+        values = np.tile(values, matrix.shape[1] // len(values))
+        columns, _ = _solve(matrix, values, bounds, (self._least, self._most))
+        if not (_are_integral(columns) or relaxed or self.copies > 1):
+            columns, _ = _solve(matrix, values, bounds, (self._least, self._most), integers=len(columns))
+        return ProgramSolution(columns.reshape(self.copies, -1).sum(axis=0), float(values @ columns))
 
     def solve_evenly(self, values: Doubles, price: float, loads: Integers, fixed: Mask) -> Mask:
         """Return the pairs with the highest sum of values where a reviewer's n-th submission costs 2 n - 1 prices.
 
         So loads are as even as the price outweighs values. loads: of each reviewer in earlier rounds (m,).
         """
-        model = self._build(values, fixed)
-        reviewers = self.required.shape[1]
-        rows = model.add_rows(self.pairs.reviewers, np.zeros(reviewers), np.zeros(reviewers))
+        reviewers, count = self.required.shape[1], len(self.pairs)
         room = np.minimum(self.required.most, np.bincount(self.pairs.reviewers, minlength=reviewers))
         owners = np.repeat(np.arange(reviewers), room)
         before = loads[owners] + np.arange(len(owners)) - np.repeat(np.cumsum(room) - room, room)
-        steps = -price * (2.0 * before + 1.0)
-        model.add_columns(steps, 0.0, 1.0, entries=(rows[owners], -np.ones(len(owners))))
-        columns = model.solve()[: len(self.pairs)]
-        if (np.abs(columns - np.round(columns)) > TOLERANCE).any():
-            columns = model.solve(integers=len(self.pairs))[: len(self.pairs)]
-        chosen: Mask = columns > 0.5
+        matrix = sparse.block_array([[self._matrix, None], [self._reviewers, -_incidence(owners, reviewers)]])
+        values = np.concatenate([values, -price * (2.0 * before + 1.0)])
+        lower, upper = self._bound(fixed)
+        bounds = np.concatenate([lower, np.zeros(len(owners))]), np.concatenate([upper, np.ones(len(owners))])
+        zeros = np.zeros(reviewers)
+        limits = np.concatenate([self._least, zeros]), np.concatenate([self._most, zeros])
+        columns, _ = _solve(matrix, values, bounds, limits)
+        if not _are_integral(columns[:count]):
+            columns, _ = _solve(matrix, values, bounds, limits, integers=count)
+        chosen: Mask = columns[:count] > 0.5
         return chosen
 
     def bound_lowest(self, scores: Doubles) -> float:
         """Return what the lowest summed score of a submission cannot exceed. scores: (p,)."""
-        model = self._build(np.zeros(len(self.pairs)), None)
-        papers = self.required.shape[0]
-        rows = model.add_rows(self.pairs.papers, np.zeros(papers), np.full(papers, UNBOUNDED), entries=scores)
-        model.add_columns(np.ones(1), -UNBOUNDED, UNBOUNDED, entries=(rows, -np.ones(papers)), shared=True)
-        return float(model.solve(interior=True)[-1])
+        papers, count = self.required.shape[0], len(self.pairs)
+        lowest = sparse.csr_array(-np.ones((papers, 1)))
+        matrix = sparse.block_array([[self._matrix, None], [_incidence(self.pairs.papers, papers, scores), lowest]])
+        lower, upper = self._bound(None)
+        bounds = np.append(lower, -UNBOUNDED), np.append(upper, UNBOUNDED)
+        limits = (
+            np.concatenate([self._least, np.zeros(papers)]),
+            np.concatenate([self._most, np.full(papers, UNBOUNDED)]),
+        )
+        return float(_solve(matrix, np.append(np.zeros(count), 1.0), bounds, limits, interior=True)[0][-1])
 
-    def find_lacking(self) -> dict[str, list[int]]:
-        """Return group -> submissions that cannot have its minimum, as few reviews short as possible."""
-        model = self._build(np.zeros(len(self.pairs)), None)
-        for row in self._group_rows:
-            model.add_columns(-np.ones(len(row)), 0.0, UNBOUNDED, entries=(row, np.ones(len(row))))
-        short = model.solve()[len(self.pairs) :].reshape(len(self._group_rows), -1) > TOLERANCE
-        names = [group.name for group in self.required.groups]
-        return {name: np.flatnonzero(row).tolist() for name, row in zip(names, short, strict=True) if row.any()}
+    def find_lack(self) -> Lack:
+        """Return what cannot be met by these pairs: the elastic programme, in which it may lack at a cost of 1."""
+        papers, reviewers = self.required.shape
+        count, rows = len(self.pairs), len(self._least)
+        matrix = sparse.hstack([self._matrix, sparse.eye_array(rows)])
+        bounds = np.zeros(count + rows), np.concatenate([np.ones(count), np.full(rows, UNBOUNDED)])
+        values = np.concatenate([LOCK_PRICE * self.locked, -np.ones(rows)])
+        columns, prices = _solve(matrix, values, bounds, (self._least, self._most))
+        (reviews, minimum, groups), of_rows = (
+            np.split(part, [papers, papers + reviewers]) for part in (columns[count:], prices)
+        )
+        return Lack(
+            reviews=reviews,
+            minimum=minimum,
+            groups=groups.reshape(-1, papers),
+            locks=columns[:count][self.locked] < 0.5,
+            prices=(of_rows[0], of_rows[1], of_rows[2].reshape(-1, papers)),
+        )
 
-    def _build(self, values: Doubles, fixed: Mask | None) -> _Model:
-        papers, reviewers = self.pairs.papers, self.pairs.reviewers
-        required, model = self.required, _Model()
-        held = self.locked if fixed is None else self.locked | fixed
-        for copy in range(self.copies):
-            part = values if values.ndim == 1 else values[copy]
-            model.add_columns(part, np.where(held, self._upper, 0.0), self._upper)
-        model.add_rows(np.tile(papers, self.copies), required.needs, required.needs)
-        model.add_rows(np.tile(reviewers, self.copies), required.least, required.most)
-        self._group_rows: list[Rows] = []
-        for group in required.groups:
-            inside = np.flatnonzero(np.tile(group.members[reviewers], self.copies))
-            least = np.minimum(group.minimum, required.needs)
-            rows = model.add_rows(np.tile(papers, self.copies)[inside], least, required.needs, columns=inside)
-            self._group_rows.append(rows)
-        return model
+    def _bound(self, fixed: Mask | None) -> tuple[Doubles, Doubles]:
+        return np.where(self.locked if fixed is None else self.locked | fixed, self._upper, 0.0), self._upper
 
 
-class _Model:
-    """A linear programme in the making: columns with values and bounds, rows with bounds, entries."""
+def _incidence(rows: Rows, count: int, weights: Any = 1.0) -> Any:
+    """Return the matrix (count, n) in which column i has one entry, in rows[i]; weights of 0 have none."""
+    numbers = np.broadcast_to(weights, len(rows)).astype(float)
+    matrix = sparse.csr_array((numbers, (rows, np.arange(len(rows)))), shape=(count, len(rows)))
+    matrix.eliminate_zeros()
+    return matrix
 
-    def __init__(self) -> None:
-        self.columns = self.rows = 0
-        self.values: Doubles = np.zeros(0)
-        self._bounds: list[tuple[Doubles, Doubles]] = []
-        self._limits: list[tuple[Doubles, Doubles]] = []
-        self._entries: list[tuple[Rows, Rows, Doubles]] = []
 
-    def add_columns(
-        self,
-        values: Doubles,
-        lower: Doubles | float,
-        upper: Doubles | float,
-        *,
-        entries: tuple[Rows, Doubles] | None = None,
-        shared: bool = False,
-    ) -> None:
-        """Add columns (c,). entries: a row and a number of each, or all of one column that is shared."""
-        count = len(values)
-        self._bounds.append((np.broadcast_to(lower, count).astype(float), np.broadcast_to(upper, count).astype(float)))
-        if entries is not None:
-            rows, numbers = entries
-            columns = np.full(len(rows), self.columns) if shared else self.columns + np.arange(count)
-            self._entries.append((rows, columns, numbers))
-        self.values = np.concatenate([self.values, values])
-        self.columns += count
+def _are_integral(columns: Doubles) -> bool:
+    return bool((np.abs(columns - np.round(columns)) < TOLERANCE).all())
 
-    def add_rows(
-        self,
-        of_entry: Rows,
-        lower: Integers | Doubles,
-        upper: Integers | Doubles,
-        *,
-        columns: Rows | None = None,
-        entries: Doubles | None = None,
-    ) -> Rows:
-        """Add rows (r,) and return their numbers. of_entry: the new row, from 0, of each column, or of `columns`."""
-        columns = np.arange(len(of_entry)) if columns is None else columns
-        numbers = np.ones(len(of_entry)) if entries is None else entries
-        self._entries.append((self.rows + of_entry, columns, numbers))
-        self._limits.append((lower.astype(float), upper.astype(float)))
-        added = self.rows + np.arange(len(lower))
-        self.rows += len(lower)
-        return added
 
-    def solve(self, *, integers: int = 0, interior: bool = False) -> Doubles:
-        """Return the columns of the solution with the highest value.
+def _solve(
+    matrix: Any,
+    values: Doubles,
+    bounds: Any,
+    limits: Any,
+    *,
+    integers: int = 0,
+    interior: bool = False,
+) -> tuple[Doubles, Doubles]:
+    """Return the columns of the solution with the highest value, and the prices of the rows.
 
-        integers: how many of the first are integral. interior: any optimal solution will do, not only a basic one;
-        an interior point method is many times faster where rows are dense.
-        """
-        with import_extra("match", "an assignment"):
-            import highspy
-        rows, columns, numbers = (np.concatenate(parts) for parts in zip(*self._entries, strict=True))
-        order = np.argsort(columns, kind="stable")
-        program = highspy.HighsLp()
-        program.num_col_, program.num_row_ = self.columns, self.rows
-        program.col_cost_ = -self.values
-        program.col_lower_, program.col_upper_ = map(np.concatenate, zip(*self._bounds, strict=True))
-        program.row_lower_, program.row_upper_ = map(np.concatenate, zip(*self._limits, strict=True))
-        program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        starts = np.cumsum([0, *np.bincount(columns, minlength=self.columns)])
-        program.a_matrix_.start_ = starts.astype(np.int32)
-        program.a_matrix_.index_ = rows[order].astype(np.int32)
-        program.a_matrix_.value_ = numbers[order]
-        if integers:
-            kind = highspy.HighsVarType
-            program.integrality_ = [kind.kInteger] * integers + [kind.kContinuous] * (self.columns - integers)
-        solver = _create_solver(highspy)
-        solver.setOptionValue("random_seed", 0)
-        solver.setOptionValue("mip_rel_gap", GAP)
-        if interior:
-            solver.setOptionValue("solver", "ipm")
-            solver.setOptionValue("run_crossover", "off")
-        solver.passModel(program)
-        solver.solve()
-        status = solver.getModelStatus()
-        if status != highspy.HighsModelStatus.kOptimal:
-            raise RunFailedError(f"HiGHS found no assignment: {solver.modelStatusToString(status)}")
-        return np.array(solver.getSolution().col_value)
+    bounds, limits: lowest and highest of each column, and of each row. integers: how many of the first columns are
+    integral. interior: any optimal solution will do, not only a basic one; an interior point method is many times
+    faster where rows are dense.
+    """
+    with import_extra("match", "an assignment"):
+        import highspy
+    matrix = matrix.tocsc()
+    program = highspy.HighsLp()
+    program.num_row_, program.num_col_ = matrix.shape
+    program.col_cost_ = -values
+    program.col_lower_, program.col_upper_ = bounds
+    program.row_lower_, program.row_upper_ = (np.asarray(limit, float) for limit in limits)
+    program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    program.a_matrix_.start_, program.a_matrix_.index_ = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32)
+    program.a_matrix_.value_ = matrix.data
+    if integers:
+        kind = highspy.HighsVarType
+        program.integrality_ = [kind.kInteger] * integers + [kind.kContinuous] * (len(values) - integers)
+    solver = _create_solver(highspy)
+    solver.setOptionValue("random_seed", 0)
+    solver.setOptionValue("mip_rel_gap", GAP)
+    if interior:
+        solver.setOptionValue("solver", "ipm")
+        solver.setOptionValue("run_crossover", "off")
+    solver.passModel(program)
+    solver.solve()
+    status = solver.getModelStatus()
+    if status != highspy.HighsModelStatus.kOptimal:
+        raise RunFailedError(f"HiGHS found no assignment: {solver.modelStatusToString(status)}")
+    solution = solver.getSolution()
+    return np.array(solution.col_value), np.array(solution.row_dual)
 
 
 def _create_solver(highspy: Any) -> Any:

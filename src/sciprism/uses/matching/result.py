@@ -15,11 +15,12 @@ import numpy as np
 from sciprism.arrays import Rows
 from sciprism.errors import InputError
 from sciprism.files import check_companion, sha256, write_json
-from sciprism.uses.matching.assignment import SolvedAssignment
-from sciprism.uses.matching.inputs import MatchInputs
-from sciprism.uses.matching.pair_files import write_rows
-from sciprism.uses.matching.pair_scores import ReviewerPaper, ScoreSource
+from sciprism.papers.records import Paper
+from sciprism.uses.matching.assignment import PairScores, SolvedAssignment
+from sciprism.uses.matching.expertise import ReviewerPaper
+from sciprism.uses.matching.pair_files import StatedPairs, write_rows
 from sciprism.uses.matching.program import Requirements
+from sciprism.uses.matching.reviewers import Reviewer
 from sciprism.uses.matching.settings import MatchSettings
 
 if TYPE_CHECKING:
@@ -165,46 +166,77 @@ def check_companions(assignment: Path) -> None:
         check_companion(path, assignment, beginning)
 
 
-def build_details(
-    inputs: MatchInputs,
+def describe_pairs(
+    submissions: Sequence[Paper],
     required: Requirements,
-    source: ScoreSource,
+    scores: PairScores,
+    stated: StatedPairs,
+    solved: SolvedAssignment,
+) -> list[AssignedPair]:
+    """Return the assigned pairs with their reasons."""
+    pairs, probabilities = solved.pairs, solved.probabilities
+    bids, locked = (
+        part.look_up(pairs.papers, pairs.reviewers, required.shape) for part in (stated.bids, stated.locked)
+    )
+    near = scores.explain(pairs.papers, pairs.reviewers)
+    return [
+        AssignedPair(
+            paper=submissions[row].id,
+            title=submissions[row].title,
+            reviewer=required.reviewer_ids[number],
+            score=round(float(pairs.scores[i]), 6),
+            bid=float(bids[i]),
+            value=float(solved.values[i]),
+            papers=near[i],
+            notes=("locked",) if locked[i] else ("score given",) if stated.scores is not None else (),
+            probability=None if probabilities is None else float(probabilities[i]),
+        )
+        for i, (row, number) in enumerate(zip(pairs.papers.tolist(), pairs.reviewers.tolist(), strict=True))
+    ]
+
+
+def build_details(
+    submissions: Sequence[Paper],
+    reviewers: Sequence[Reviewer],
+    required: Requirements,
+    scores: PairScores,
+    stated: StatedPairs,
     solved: SolvedAssignment,
     assigned: Sequence[AssignedPair],
 ) -> dict[str, Any]:
     """Return what explains an assignment: limits of reviewers, scores of all pairs considered, the next candidates.
 
     Reviewers and submissions are numbers, from 0. considered: reviewers of a submission; scores: reviewer, score, bid
-    and value of the best.
+    and value of the best. Limits of reviewers are without the submissions of earlier rounds.
     """
     table = solved.all
-    bids = inputs.stated.bids.look_up(table.papers, table.reviewers, required.shape[1])
+    bids = stated.bids.look_up(table.papers, table.reviewers, required.shape)
     order = np.lexsort((-solved.all_values, table.papers))
-    is_assigned = np.isin(table.keys(required.shape[1]), solved.pairs.keys(required.shape[1]))
+    is_assigned = required.are_among((solved.pairs.papers, solved.pairs.reviewers), table.papers, table.reviewers)
     following = _take_first(table.papers, order[~is_assigned[order]], NEXT)
     order = order[np.isin(order, _take_first(table.papers, order, MAX_SCORES)) | is_assigned[order]]
-    near = source.explain(table.papers[following], table.reviewers[following])
     counts = np.bincount(table.papers, minlength=required.shape[0]).tolist()
-    submissions: list[dict[str, Any]] = [
+    entries: list[dict[str, Any]] = [
         {"id": paper.id, "title": paper.title, "considered": count, "assigned": [], "next": [], "scores": []}
-        for paper, count in zip(inputs.submissions, counts, strict=True)
+        for paper, count in zip(submissions, counts, strict=True)
     ]
-    rows, numbers = solved.pairs.papers.tolist(), solved.pairs.reviewers.tolist()
-    for row, number, pair in zip(rows, numbers, assigned, strict=True):
-        entry = {"reviewer": number, "papers": list(map(asdict, pair.papers)), "notes": list(pair.notes)}
-        submissions[row]["assigned"].append(entry)
-    for i, papers in zip(following.tolist(), near, strict=True):
-        entry = {"reviewer": int(table.reviewers[i]), "papers": list(map(asdict, papers))}
-        submissions[int(table.papers[i])]["next"].append(entry)
+    numbers = solved.pairs.reviewers.tolist()
+    for row, number, pair in zip(solved.pairs.papers.tolist(), numbers, assigned, strict=True):
+        near = list(map(asdict, pair.papers))
+        entries[row]["assigned"].append({"reviewer": number, "papers": near, "notes": list(pair.notes)})
+    rows, numbers = table.papers[following], table.reviewers[following]
+    for row, number, papers in zip(rows.tolist(), numbers.tolist(), scores.explain(rows, numbers), strict=True):
+        entries[row]["next"].append({"reviewer": number, "papers": list(map(asdict, papers))})
     columns = (table.papers, table.reviewers, table.scores, bids, solved.all_values)
-    for row, number, *scores in zip(*(column[order].tolist() for column in columns), strict=True):
-        submissions[row]["scores"].append([number, *(round(score, 6) for score in scores)])
-    return {
-        "schema": "sciprism.match-details/1",
-        "reviewers": _describe_reviewers(inputs, required),
-        "submissions": submissions,
-        "forbidden": [[*pair, reason] for pair, reason in inputs.forbidden.reasons.items()],
-    }
+    for row, number, *values in zip(*(column[order].tolist() for column in columns), strict=True):
+        entries[row]["scores"].append([number, *(round(value, 6) for value in values)])
+    limits = zip(required.least.tolist(), required.most.tolist(), stated.earlier_loads.tolist(), strict=True)
+    people = [
+        {"id": person.id, "name": person.name, "emails": list(person.emails), "aliases": list(person.aliases)}
+        | {"papers": len(person.papers), "least": least, "most": most, "earlier": earlier}
+        for person, (least, most, earlier) in zip(reviewers, limits, strict=True)
+    ]
+    return {"schema": "sciprism.match-details/1", "reviewers": people, "submissions": entries}
 
 
 def _take_first(papers: Rows, order: Rows, count: int) -> Rows:
@@ -214,20 +246,9 @@ def _take_first(papers: Rows, order: Rows, count: int) -> Rows:
     return first
 
 
-def _describe_reviewers(inputs: MatchInputs, required: Requirements) -> list[dict[str, Any]]:
-    """Return names and limits of all reviewers; limits are without the submissions of earlier rounds."""
-    limits = zip(required.least.tolist(), required.most.tolist(), inputs.stated.earlier_loads.tolist(), strict=True)
-    return [
-        {"id": person.id, "name": person.name, "emails": list(person.emails), "aliases": list(person.aliases)}
-        | {"papers": len(person.papers), "least": least, "most": most, "earlier": earlier}
-        for person, (least, most, earlier) in zip(inputs.reviewers, limits, strict=True)
-    ]
-
-
 def describe_unchecked(audit: Mapping[str, Any]) -> dict[str, str]:
-    """Return kind of conflict -> "not checked, profiles have no names", or "not checked for 2 of 9 pairs: ..."."""
-    reasons = audit.get("conflicts not checked", {})
-    return {kind: f"not checked{' ' if why.startswith('for ') else ', '}{why}" for kind, why in reasons.items()}
+    """Return kind of conflict -> "not checked for 2 of 9 profiles, which have no names"."""
+    return {kind: f"not checked {why}" for kind, why in audit.get("conflicts not checked", {}).items()}
 
 
 def build_audit(
@@ -244,10 +265,14 @@ def build_audit(
     encoder: None where scores were given. files: hashed, of folders each file. inputs: counts of what was read.
     """
     hashed = (file for path in files for file in (sorted(path.rglob("*")) if path.is_dir() else [path]))
+    versions = {}
+    for name in ("sciprism", "highspy", "numpy"):  # which decide the result
+        with suppress(PackageNotFoundError):  # run from a folder without installing
+            versions[name] = version(name)
     used = None if encoder is None else {"name": str(getattr(encoder, "name", "")), "fingerprint": encoder.fingerprint}
     return {
         "schema": "sciprism.match-audit/1",
-        "versions": _list_versions(),
+        "versions": versions,
         "settings": settings.to_json(),
         "encoder": used,
         "files": {str(file): sha256(file) for file in hashed if file.is_file()},
@@ -255,14 +280,6 @@ def build_audit(
         "counts": {**inputs["counts"], "pairs considered": len(solved.all)},
         "result": _describe_result(matching, solved),
     }
-
-
-def _list_versions() -> dict[str, str]:
-    versions = {}
-    for name in ("sciprism", "highspy", "numpy"):  # which decide the result
-        with suppress(PackageNotFoundError):  # run from a folder without installing
-            versions[name] = version(name)
-    return versions
 
 
 def _describe_result(matching: Matching, solved: SolvedAssignment) -> dict[str, Any]:

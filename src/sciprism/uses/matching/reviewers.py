@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -115,20 +115,29 @@ def read_records(path: Path) -> Iterator[Record]:
     """Yield the records of a table or of JSON objects; InputError for a row that cannot be read."""
     if not path.exists():
         raise InputError(f"{path}: no such file")
-    file = InputFile(path)
-    name = path.name.lower().removesuffix(".gz")
-    if not name.endswith((*_TABLES, *_JSON)):
+    file, name = InputFile(path), path.name.lower().removesuffix(".gz")
+    if name.endswith(_TABLES):
+        layout = detect_layout(file.head(), lambda _: ())
+        headers = list(map(normalize_header, layout.headers))
+        for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
+            where = file.locate(number, file.record_line)
+            if fault:
+                raise InputError(f"{where}: {fault}")
+            texts = {header: cell.strip() for header, cell in zip(headers, cells, strict=False) if header}
+            yield where, {header: "" if is_missing(text) else text for header, text in texts.items()}
+    elif name.endswith(_JSON):
+        for number, line, value, reason in read_json_values(file, JsonLayout(("notes", "reviewers", "profiles"))):
+            where = file.locate(number, line)
+            if reason or not isinstance(value, dict):
+                raise InputError(f"{where}: {reason or 'not an object'}")
+            content = value.pop("content", None)  # of OpenReview, versions 1 and 2
+            inner = content.items() if isinstance(content, Mapping) else ()
+            content = {key: item.get("value") if isinstance(item, Mapping) else item for key, item in inner}
+            yield where, _normalize_keys(content | value)
+    else:
         raise InputError(
             f"{path}: not a table (.csv, .tsv) or JSON (.json, .jsonl) by its name; save it as one of them"
         )
-    if name.endswith(_TABLES):
-        yield from _read_table(file)
-        return
-    for number, line, value, reason in read_json_values(file, JsonLayout(("notes", "reviewers", "profiles"))):
-        where = file.locate(number, line)
-        if reason or not isinstance(value, dict):
-            raise InputError(f"{where}: {reason or 'not an object'}")
-        yield where, _normalize_keys(_flatten(value))
 
 
 def _normalize_keys(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,28 +150,27 @@ def read_texts(value: Any) -> tuple[str, ...]:
     return tuple(text for text in texts if not is_missing(text))
 
 
-def read_authorships(paths: Iterable[Path]) -> dict[str, Authorship]:
-    """Return submission -> what its file says of its authors; other files than tables and JSON say nothing.
+def read_authorships(path: Path) -> dict[str, Authorship]:
+    """Return submission -> what a file says of its authors; other files than tables and JSON say nothing.
 
     A table may have one row per author; the rows of a submission are joined.
     """
     authorships: dict[str, Authorship] = {}
-    for path in paths:
-        if not path.is_file() or not path.name.lower().removesuffix(".gz").endswith((*_TABLES, *_JSON)):
+    if not path.is_file() or not path.name.lower().removesuffix(".gz").endswith((*_TABLES, *_JSON)):
+        return authorships
+    for where, record in read_records(path):
+        if (id := get_first(record, *_SUBMISSION_KEYS)) is None:
             continue
-        for where, record in read_records(path):
-            if (id := get_first(record, *_SUBMISSION_KEYS)) is None:
-                continue
-            authors = get_first(record, "authors", "author")
-            people = [item for item in authors if isinstance(item, Mapping)] if isinstance(authors, list) else []
-            try:
-                found = _read_person({**record, "author": None} if people else record, _AUTHOR_KEYS)
-                for person in people:
-                    found = found.join(_read_person(_normalize_keys(person), _PERSON_KEYS))
-            except ValueError as error:
-                raise InputError(f"{where}: {error}") from None
-            key = normalize_id(clean_id(str(id)))
-            authorships[key] = authorships.get(key, NO_AUTHORSHIP).join(found)
+        authors = get_first(record, "authors", "author")
+        people = [item for item in authors if isinstance(item, Mapping)] if isinstance(authors, list) else []
+        try:
+            found = _read_person({**record, "author": None} if people else record, _AUTHOR_KEYS)
+            for person in people:
+                found = found.join(_read_person(_normalize_keys(person), _PERSON_KEYS))
+        except ValueError as error:
+            raise InputError(f"{where}: {error}") from None
+        key = normalize_id(clean_id(str(id)))
+        authorships[key] = authorships.get(key, NO_AUTHORSHIP).join(found)
     return authorships
 
 
@@ -179,26 +187,6 @@ def _read_person(record: Mapping[str, Any], keys: Mapping[str, str]) -> Authorsh
     )
 
 
-def _read_table(file: InputFile) -> Iterator[Record]:
-    layout = detect_layout(file.head(), lambda _: ())
-    headers = list(map(normalize_header, layout.headers))
-    for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
-        where = file.locate(number, file.record_line)
-        if fault:
-            raise InputError(f"{where}: {fault}")
-        texts = {header: cell.strip() for header, cell in zip(headers, cells, strict=False) if header}
-        yield where, {header: "" if is_missing(text) else text for header, text in texts.items()}
-
-
-def _flatten(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object with the values of OpenReview's `content` (versions 1 and 2) next to its own."""
-    content = value.get("content")
-    if not isinstance(content, Mapping):
-        return dict(value)
-    inner = {key: item.get("value") if isinstance(item, Mapping) else item for key, item in content.items()}
-    return {**inner, **{key: item for key, item in value.items() if key != "content"}}
-
-
 _PERSON_COLUMNS = _PERSON_KEYS | {
     "names": f"{_PERSON_KEYS['names']} reviewername",
     "ids": "id reviewerid reviewer profileid userid user username openreviewid",
@@ -206,8 +194,8 @@ _PERSON_COLUMNS = _PERSON_KEYS | {
 }
 _ALIASES = (("openreviewid", "openreview", "openreviewprofile"), ("orcid", "orcidid"), ("aliases", "othernames"))
 _COLUMNS = {
-    "least": ("min", "minpapers", "minload", "minimum"),
-    "most": ("max", "maxpapers", "maxload", "maximum", "quota", "load", "customload"),
+    "minimum": ("min", "minpapers", "minload", "minimum"),
+    "maximum": ("max", "maxpapers", "maxload", "maximum", "quota", "load", "customload"),
     "papers": ("papers", "paperids", "publications"),
 }
 _KNOWN = {"names", *" ".join(_PERSON_COLUMNS.values()).split()}.union(*_COLUMNS.values(), *_ALIASES, _GIVEN, _FAMILY)
@@ -240,9 +228,16 @@ def read_reviewers(
             )
         reviewers = [Reviewer(id=id, papers=written) for id, written in _read_folder(path, skip_bad, report).items()]
     else:
-        source = _PaperSource(papers, skip_bad, report)
-        reviewers = list(_read_reviewer_table(path, source))
-        reviewers = source.add_folders(reviewers, DropReport() if dropped is None else dropped)
+        folder: dict[str, tuple[Paper, ...]] = {}
+        written: dict[str, Paper] = {}
+        for place in papers:
+            if place.is_dir() and not is_collection(place):
+                folder |= _read_folder(place, skip_bad, report)
+            else:
+                written |= {paper.id: paper for paper in list_papers(place, skip_bad, report)}
+        there = f"not in {', '.join(map(str, papers))}" if papers else "nowhere; name its file with --reviewer-papers"
+        reviewers = list(_read_reviewer_table(path, written, there))
+        reviewers = _add_folder(reviewers, folder, DropReport() if dropped is None else dropped)
     if not reviewers:
         raise InputError(f"{path} holds no reviewer")
     return reviewers
@@ -265,51 +260,23 @@ def list_papers(path: Path, skip_bad: bool, report: ReadReport) -> Iterator[Pape
         yield from part
 
 
-class _PaperSource:
-    """The papers that a table of reviewers refers to: files per reviewer, or papers by id."""
-
-    def __init__(self, paths: Sequence[Path], skip_bad: bool, report: ReadReport) -> None:
-        self.folder: dict[str, tuple[Paper, ...]] = {}
-        self.papers: dict[str, Paper] = {}
-        self.named = ", ".join(map(str, paths))
-        for path in paths:
-            if path.is_dir() and not is_collection(path):
-                self.folder.update(_read_folder(path, skip_bad, report))
-            else:
-                self.papers.update((paper.id, paper) for paper in list_papers(path, skip_bad, report))
-
-    def find(self, where: str, id: str, listed: Any) -> Iterator[Paper]:
-        """Yield a reviewer's papers. listed: what the record says of them: ids, or objects with titles."""
-        for item in listed if isinstance(listed, list) else read_texts(listed):
-            if isinstance(item, Mapping):
-                try:
-                    yield Paper.from_json({"id": f"{id}:{item.get('title')}", **item})
-                except ValueError as error:
-                    raise InputError(f"{where}: a paper of {id}: {error}") from None
-            elif (paper := self.papers.get(str(item))) is not None:
-                yield paper
-            else:
-                there = f"not in {self.named}" if self.named else "nowhere; name its file with --reviewer-papers"
-                raise InputError(f"{where}: paper {str(item)!r} of {id} is {there}")
-
-    def add_folders(self, reviewers: Sequence[Reviewer], dropped: DropReport) -> list[Reviewer]:
-        """Return the reviewers with the papers of their files: named after an id or address, else after one's name."""
-        index, owners = ReviewerIndex(reviewers), dict[str, int | None]()
-        for file in self.folder:
-            number = index.ids.find(file)
-            owners[file] = index.others.find(file) if number is None else number
-        served = set(owners.values())
-        named = {file: index.names.find(name_in_id(file)) - served for file, owner in owners.items() if owner is None}
-        claims = Counter(number for numbers in named.values() for number in numbers)
-        for file, numbers in named.items():
-            owners[file] = only(number for number in numbers if claims[number] == 1) if len(numbers) == 1 else None
-        papers = [list(person.papers) for person in reviewers]
-        for file, number in owners.items():
-            if number is None:
-                dropped.add("file of several reviewers' name" if named[file] else "file of no reviewer", file)
-            else:
-                papers[number] += self.folder[file]
-        return [replace(person, papers=tuple(own)) for person, own in zip(reviewers, papers, strict=True)]
+def _add_folder(
+    reviewers: Sequence[Reviewer], folder: Mapping[str, tuple[Paper, ...]], dropped: DropReport
+) -> list[Reviewer]:
+    """Return the reviewers with the papers of their files: named after an id or address, else after one's name."""
+    index = ReviewerIndex(reviewers)
+    owners = {file: index.others.find(file) if (n := index.ids.find(file)) is None else n for file in folder}
+    served = set(owners.values())
+    named = {file: index.names.find(name_in_id(file)) - served for file, owner in owners.items() if owner is None}
+    claims = Counter(number for numbers in named.values() for number in numbers)
+    papers = [list(person.papers) for person in reviewers]
+    for file, owner in owners.items():
+        number = only(named[file]) if owner is None else owner
+        if number is not None and claims[number] <= 1:
+            papers[number] += folder[file]
+        else:
+            dropped.add("file of several reviewers' name" if named[file] else "file of no reviewer", file)
+    return [replace(person, papers=tuple(own)) for person, own in zip(reviewers, papers, strict=True)]
 
 
 def _read_folder(folder: Path, skip_bad: bool, report: ReadReport) -> dict[str, tuple[Paper, ...]]:
@@ -325,18 +292,27 @@ def _read_folder(folder: Path, skip_bad: bool, report: ReadReport) -> dict[str, 
     return papers_of
 
 
-def _read_reviewer_table(path: Path, papers: _PaperSource) -> Iterator[Reviewer]:
+def _read_reviewer_table(path: Path, written: Mapping[str, Paper], there: str) -> Iterator[Reviewer]:
+    """Yield reviewers with the papers that their records hold, or name by id. there: where others are not."""
     seen: dict[str, str] = {}
     for where, record in read_records(path):
         try:
             reviewer = _build_reviewer(record)
             if reviewer.id in seen:
                 raise ValueError(f"reviewer {reviewer.id} again, after {seen[reviewer.id]}")
+            seen[reviewer.id] = where
+            papers = []
+            listed = get_first(record, *_COLUMNS["papers"])
+            for item in listed if isinstance(listed, list) else read_texts(listed):
+                if isinstance(item, Mapping):
+                    papers.append(Paper.from_json({"id": f"{reviewer.id}:{item.get('title')}", **item}))
+                elif str(item) in written:
+                    papers.append(written[str(item)])
+                else:
+                    raise ValueError(f"paper {str(item)!r} of {reviewer.id} is {there}")
         except ValueError as error:
             raise error if isinstance(error, InputError) else InputError(f"{where}: {error}") from None
-        seen[reviewer.id] = where
-        listed = get_first(record, *_COLUMNS["papers"])
-        yield replace(reviewer, papers=tuple(papers.find(where, reviewer.id, listed)))
+        yield replace(reviewer, papers=tuple(papers))
 
 
 def _build_reviewer(record: Mapping[str, Any]) -> Reviewer:
@@ -345,7 +321,7 @@ def _build_reviewer(record: Mapping[str, Any]) -> Reviewer:
     ids = (*person.ids[:1], *person.emails[:1], *person.names[:1])
     if not ids:
         raise ValueError(f"no id of a reviewer; columns: {', '.join(record)}; name one id, email or name")
-    limits = [_read_limit(get_first(record, *_COLUMNS[name]), name) for name in ("least", "most")]
+    limits = [_read_limit(get_first(record, *_COLUMNS[name]), name) for name in ("minimum", "maximum")]
     return Reviewer(
         id=normalize_id(ids[0]),
         name=next(iter(person.names), ""),
@@ -362,19 +338,14 @@ def _read_names(names: Any) -> list[str]:
     """Return the names and ids of an OpenReview profile's list of names; of other values their texts."""
     if not isinstance(names, list):
         return list(read_texts(names))
-    objects = [_normalize_keys(item) for item in names if isinstance(item, Mapping)]
-    people = [_read_person(item, _PERSON_KEYS) for item in objects]
-    listed = [text for person in people for text in (*person.names, *person.ids)]
-    return [*listed, *(str(item) for item in names if not isinstance(item, Mapping))]
+    people = [_read_person(_normalize_keys(item), _PERSON_KEYS) for item in names if isinstance(item, Mapping)]
+    plain = [str(item) for item in names if not isinstance(item, Mapping)]
+    return [*(text for person in people for text in (*person.names, *person.ids)), *plain]
 
 
 def _read_limit(value: Any, name: str) -> int | None:
     if value is None:
         return None
-    try:
-        number = int(str(value))
-    except ValueError:
-        number = -1
-    if number < 0:
-        raise ValueError(f"{'minimum' if name == 'least' else 'maximum'} {value!r} is not a number of submissions")
-    return number
+    if not str(value).isdecimal():
+        raise ValueError(f"{name} {value!r} is not a number of submissions")
+    return int(str(value))

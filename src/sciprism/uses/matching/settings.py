@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Protocol, get_args
 
 from sciprism.errors import InputError
-
-if TYPE_CHECKING:
-    from sciprism.arrays import Doubles
 
 CONFLICTS = ("author", "domain", "institution", "coauthor", "own-paper")
 """Kinds of conflicts of interest, as `conflicts.CONFLICT_KINDS` finds them."""
@@ -43,34 +40,6 @@ class Scoring:
         if match[2] is not None:
             return cls(0, float(match[2]))
         return cls(int(match[1] or 1))
-
-    def depth(self, papers: int) -> int:
-        """Return how many of the highest values of `papers` decide the score."""
-        if self.top:
-            return min(self.top, papers)
-        return min(int((papers - 1) * (1 - self.percentile / 100)) + 2, papers)
-
-    def reduce(self, similarities: Doubles) -> Doubles:
-        """Return the score of each row of weighted cosines, (n, p) -> (n,)."""
-        import numpy as np
-
-        depth = self.depth(similarities.shape[1])
-        best = -np.sort(-similarities, axis=1)[:, :depth]
-        return best @ self.shares(similarities.shape[1])
-
-    def shares(self, papers: int) -> Doubles:
-        """Return the share of each of the highest values in the score, (depth,); they sum to 1."""
-        import numpy as np
-
-        depth = self.depth(papers)
-        if self.top:
-            return np.full(depth, 1 / depth)
-        shares = np.zeros(depth)
-        place = (papers - 1) * (1 - self.percentile / 100)
-        shares[int(place)] = 1 - (place - int(place))
-        if place > int(place):
-            shares[int(place) + 1] = place - int(place)
-        return shares
 
 
 Objective = Literal["fair", "sum", "perturbed"]
@@ -161,3 +130,22 @@ def parse_requirement(text: str) -> tuple[str, str, int]:
     if match is None:
         raise InputError(f"requirement {text!r} is not COLUMN=VALUE:NUMBER, such as seniority=senior:1")
     return match[1], match[2], int(match[3])
+
+
+class MatchProgress(Protocol):
+    """Shows which piece of work has begun, and how much of it is done."""
+
+    def begin(self, work: str, unit: str = "", total: int | None = None) -> None:
+        """Begin a piece of work of `total` units."""
+
+    def update(self, done: int) -> None:
+        """Show how many units are done."""
+
+
+class NoProgress:
+    """Shows nothing."""
+
+    def begin(self, *_: Any, **__: Any) -> None:
+        """Show nothing."""
+
+    update = begin
