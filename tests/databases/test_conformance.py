@@ -2,78 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from build_databases import (
-    AUTHORS,
-    ENCODER,
-    FIELDS,
-    SERVERS,
-    VENUES,
-    build_collection,
-    local_address,
-    random_papers,
-    server_address,
-)
-from database_servers import serve_milvus, serve_qdrant
+from build_databases import AUTHORS, ENCODER, FIELDS, KINDS, VENUES, build_collection, new_address, random_papers
 from fake_encoder import FakeEncoder
-from sciprism.databases import RemoteCollection, databases, push
+from sciprism.databases import RemoteCollection, push
+from sciprism.databases.database import KINDS as KNOWN
 from sciprism.errors import InputError
-from sciprism.index import approximate
+from sciprism.papers.records import Paper
 from sciprism.store import Filter, StoredCollection, delete
 from sciprism.uses.rankings import Ranking
 from sciprism.uses.search import search
 
 PAPERS = 70
 QUERIES = ["word3 word17 word20 word3", "word5", "word9 the word40 word2 word77 zebra", "zebra", "ｎｏ2 图"]
-BOOLEAN_QUERIES = [
-    '"thin no2 films" NOT word1',
-    "word1 AND word5 NOT word2",
-    '"word1 word1" OR "the end 7 of"',
-    '"word1 word2" NOT word3',
-    "word5",
-]
-MODES = ("exact", "approximate", "lexical", "hybrid")
-WIRES = {"qdrant": serve_qdrant, "milvus": serve_milvus}
-PLACES = [
-    pytest.param((kind, place), marks=[pytest.mark.slow] * (kind == "milvus" and place == "wire"))
-    for place in ("local", "wire", "server")
-    for kind in sorted(SERVERS)
-]
-"""A folder of this machine; the same behind the network protocol; a real server, where the environment names one."""
 
 
 def test_every_database_is_tested() -> None:
-    assert databases.keys() == SERVERS.keys() == WIRES.keys()
+    assert KNOWN.keys() == set(KINDS)
 
 
-@pytest.fixture(scope="module", params=PLACES, ids="-".join)
-def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    kind, place = request.param
-    pytest.importorskip({"qdrant": "qdrant_client", "milvus": "pymilvus"}[kind])
-    if place == "local":
-        yield local_address(kind, tmp_path_factory.mktemp(kind))
-    elif place == "wire":
-        with WIRES[kind](tmp_path_factory.mktemp(kind)) as server:
-            yield f"{server}/papers"
-    elif (found := server_address(kind)) is None:
-        pytest.skip(f"{SERVERS[kind]} names no server, such as {kind}://localhost")
-    else:
-        yield found
+@pytest.fixture(scope="module", params=KINDS)
+def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return new_address(request.param, tmp_path_factory.mktemp("there"))
 
 
 @pytest.fixture(scope="module")
 def folder(address: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A collection, of which more is there than its papers: superseded and deleted rows."""
+    """A collection that was pushed, of which more is there than its papers: superseded and deleted rows."""
     folder = tmp_path_factory.mktemp("collection")
     build_collection(folder, random_papers(10, edition=1))
     build_collection(folder, random_papers(PAPERS))
     delete(folder, ["paper/5", "paper/50"])
-    approximate.build(StoredCollection.open(folder))
+    assert push(folder, address).new == PAPERS - 2
     return folder
 
 
@@ -89,39 +54,21 @@ def assert_equal(here: Sequence[Ranking], there: Sequence[Ranking]) -> None:
                 assert {**other.to_json(), "score": 0} == {**hit.to_json(), "score": 0} and other.paper == hit.paper
 
 
-def assert_all_modes_equal(stored: StoredCollection, address: str, filter: Filter | None = None) -> None:
+@pytest.mark.parametrize("filter", [None, Filter(venue="NATURE", year_from=1960, field="physics")])
+def test_exact_searches_are_the_local_ones(folder: Path, address: str, filter: Filter | None) -> None:
     with RemoteCollection(address) as remote:
-        assert len(remote) == len(stored)
-        for mode in MODES if remote.record.approximate else ("exact", "lexical", "hybrid"):
-            if mode in ("exact", "hybrid") and remote.record.approximate and address.startswith("milvus"):
-                continue  # which has one index; that it says so is tested below
-            queries = [*QUERIES, *(BOOLEAN_QUERIES if mode == "lexical" else ())]
-            here = search(stored, ENCODER, queries, 12, mode=mode, filter=filter)
-            assert_equal(here, remote.rank(ENCODER, queries, 12, mode=mode, filter=filter))
+        assert len(remote) == PAPERS - 2
+        here = search(StoredCollection.open(folder), ENCODER, QUERIES, 12, filter=filter)
+        assert_equal(here, remote.rank(ENCODER, QUERIES, 12, filter=filter))
 
 
-def test_searches_are_the_local_ones(folder: Path, address: str) -> None:
-    stored = StoredCollection.open(folder)
-    report = push(folder, address)
-    assert report.papers == len(stored) == PAPERS - 2 and report.lexical and not report.shortened
-    assert [each.space for each in report.spaces] == ["near", "kind"]
-    for each in report.spaces:
-        assert (each.new, each.changed, each.unchanged, each.deleted) == (len(stored), 0, 0, 0)
-        assert (each.check.papers, each.check.recall) == (len(stored), 1.0) and each.check.score_difference < 1e-5
-    assert report.spaces[0].check.lexical_recall == 1.0 and report.spaces[1].check.lexical_recall is None
-    assert_all_modes_equal(stored, address)
-    assert_all_modes_equal(stored, address, Filter(venue="NATURE", year_from=1960, field="physics"))
-
-
-@pytest.mark.slow
 def test_filters_agree_on_random_papers(folder: Path, address: str) -> None:
-    push(folder, address)
     stored = StoredCollection.open(folder)
     rng = np.random.default_rng(0)
     parts = ["", *(venue[i : i + 3] for venue in VENUES if venue for i in range(0, len(venue) - 2, 3))]
     empty = 0
     with RemoteCollection(address) as remote:
-        for _ in range(60):
+        for _ in range(40):
             first, last = sorted(rng.integers(1945, 2025, 2).tolist())
             chosen = Filter(
                 year_from=first if rng.random() < 0.5 else None,
@@ -140,38 +87,7 @@ def test_filters_agree_on_random_papers(folder: Path, address: str) -> None:
                 found = {hit.id for hit in there.hits}
             assert found == {hit.id for hit in here.hits}, chosen
             empty += not found
-    assert empty < 50
-
-
-@pytest.mark.slow
-def test_an_update_sends_what_is_new_changed_or_gone(folder: Path, address: str) -> None:
-    push(folder, address)
-    again = push(folder, address)
-    assert {(each.new, each.changed, each.unchanged, each.deleted) for each in again.spaces} == {(0, 0, PAPERS - 2, 0)}
-    build_collection(folder, [*random_papers(4, edition=2), *random_papers(3, first=PAPERS)])
-    delete(folder, [f"paper/{number}" for number in range(20, 26)])
-    stored = StoredCollection.open(folder)
-    report = push(folder, address)
-    by_space = {each.space: each for each in report.spaces}
-    assert (by_space["kind"].new, by_space["kind"].changed, by_space["kind"].deleted) == (3, 4, 6)
-    assert by_space["near"].new == 3 and by_space["near"].check.lexical_recall == 1.0
-    assert_all_modes_equal(stored, address)
-
-
-@pytest.mark.slow
-def test_an_approximate_index(folder: Path, address: str) -> None:
-    approximate.build(StoredCollection.open(folder))
-    push(folder, address)
-    with RemoteCollection(address) as remote, pytest.raises(InputError, match="--approximate"):
-        remote.rank(ENCODER, QUERIES, mode="approximate")
-    report = push(folder, address, approximate=True)
-    assert {(each.new, each.changed, each.deleted) for each in report.spaces} == {(0, 0, 0)}
-    assert_all_modes_equal(StoredCollection.open(folder), address)
-    if address.startswith("milvus"):
-        with RemoteCollection(address) as remote, pytest.raises(InputError, match="--mode approximate"):
-            remote.rank(ENCODER, QUERIES, mode="exact")
-    push(folder, address)
-    assert_all_modes_equal(StoredCollection.open(folder), address)
+    assert 0 < empty < 35
 
 
 @pytest.mark.parametrize("distance", ["dot", "euclidean"])
@@ -179,6 +95,61 @@ def test_other_distances(tmp_path: Path, address: str, distance: str) -> None:
     encoder = FakeEncoder(dim=32, distance=distance)
     stored = build_collection(tmp_path / "collection", random_papers(20), encoder, ("search",))
     with_other = f"{address}_{distance}"
-    push(tmp_path / "collection", with_other)
+    assert push(tmp_path / "collection", with_other).recall == 1
     with RemoteCollection(with_other) as remote:
         assert_equal(search(stored, encoder, QUERIES, 5), remote.rank(encoder, QUERIES, 5))
+
+
+def list_found(address: str, query: str, mode: str, **more: Filter) -> list[str]:
+    with RemoteCollection(address) as remote:
+        return [hit.id for hit in remote.rank(ENCODER, [query], 200, mode=mode, why=False, **more)[0].hits]
+
+
+@pytest.mark.parametrize("query", ["word3 zebra", "zebra", "word1 AND word5 NOT word2", '"word1 word1" NOT word3'])
+def test_words_are_found(folder: Path, address: str, query: str) -> None:
+    stored = StoredCollection.open(folder)
+    expected = {hit.id for hit in search(stored, ENCODER, [query], 200, mode="lexical", why=False)[0].hits}
+    found = list_found(address, query, "lexical")
+    assert set(found) == expected and len(found) == len(expected)
+
+
+def test_words_rank_papers_that_have_more_of_them_first(tmp_path: Path, address: str) -> None:
+    titles = {"both": "Halos of dark matter", "one": "Matter", "none": "Proteins"}
+    papers = [Paper(id=id, title=title, year=1990, venue="Nature") for id, title in titles.items()]
+    build_collection(tmp_path, papers)
+    place = f"{address}_words"
+    push(tmp_path, place)
+    assert list_found(place, "dark matter", "lexical") == ["both", "one"]
+    assert list_found(place, "dark matter", "lexical", filter=Filter(venue="nat", year_from=1990)) == ["both", "one"]
+    meaning, words = (list_found(place, "dark matter", mode) for mode in ("exact", "lexical"))
+    with RemoteCollection(place) as remote:
+        assert remote.rank(None, ["dark"], mode="lexical", why=False)[0].hits[0].id == "both"
+        scores = {hit.id: hit.score for hit in remote.rank(ENCODER, ["dark matter"], mode="hybrid", why=False)[0].hits}
+    expected = {id: sum(1 / (61 + ranking.index(id)) for ranking in (meaning, words) if id in ranking) for id in titles}
+    assert scores == pytest.approx(expected)
+
+
+def test_an_approximate_index_is_built_and_dropped(folder: Path, address: str) -> None:
+    with RemoteCollection(address) as remote, pytest.raises(InputError, match="--approximate"):
+        remote.rank(ENCODER, QUERIES, mode="approximate")
+    report = push(folder, address, approximate=True)
+    assert (report.new, report.changed, report.deleted) == (0, 0, 0) and report.recall > 0.9
+    exact = search(StoredCollection.open(folder), ENCODER, QUERIES, 12)
+    with RemoteCollection(address) as remote:
+        assert_equal(exact, remote.rank(ENCODER, QUERIES, 12))
+        found = remote.rank(ENCODER, QUERIES, 12, mode="approximate", filter=Filter(year_from=1950))
+        assert all(len(ranking.hits) == 12 for ranking in found)
+    push(folder, address)
+    with RemoteCollection(address) as remote, pytest.raises(InputError, match="--approximate"):
+        remote.rank(ENCODER, QUERIES, mode="approximate")
+
+
+def test_an_update_sends_what_is_new_changed_or_gone(folder: Path, address: str) -> None:
+    again = push(folder, address)
+    assert (again.new, again.changed, again.unchanged, again.deleted) == (0, 0, PAPERS - 2, 0)
+    build_collection(folder, [*random_papers(4, edition=2), *random_papers(3, first=PAPERS)])
+    delete(folder, [f"paper/{number}" for number in range(20, 26)])
+    report = push(folder, address)
+    assert (report.new, report.changed, report.deleted, report.papers) == (3, 4, 6, PAPERS - 5)
+    with RemoteCollection(address) as remote:
+        assert_equal(search(StoredCollection.open(folder), ENCODER, QUERIES, 12), remote.rank(ENCODER, QUERIES, 12))

@@ -13,7 +13,6 @@ from sciprism.drop_report import count_noun
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
-    from sciprism.databases import PushReport
     from sciprism.index.approximate import BuildOptions, BuiltIndex
     from sciprism.index.recall import TitleQueries
     from sciprism.store import StoredCollection
@@ -137,7 +136,9 @@ def push(
     collection: CollectionFolder,
     to: Annotated[
         str,
-        typer.Option("--to", help="qdrant://HOST:PORT/NAME, milvus://HOST:PORT/NAME, or a path: qdrant:///DIR/NAME."),
+        typer.Option(
+            "--to", help="postgresql://HOST/DATABASE/NAME, qdrant://HOST/NAME, or a path: qdrant:///DIR/NAME."
+        ),
     ],
     approximate: Annotated[
         bool, typer.Option("--approximate", help="Let the database build an index for --mode approximate.")
@@ -150,10 +151,10 @@ def push(
     """Copy a collection to a vector database, or bring the copy up to date.
 
     New and changed papers are sent, papers that are gone are deleted. An interrupted push continues with the same
-    command. At its end counts and sampled searches are compared. A lexical index goes along, for --mode lexical and
-    hybrid. Keys are read from QDRANT_API_KEY or MILVUS_TOKEN.
+    command. At its end counts and sampled searches are compared. Users, passwords and keys are read from PGUSER,
+    PGPASSWORD (or ~/.pgpass) and QDRANT_API_KEY.
 
-    Example: sciprism push vecs/ --to qdrant://localhost:6333/papers
+    Example: sciprism push vecs/ --to postgresql://localhost/library/papers
     """
     from sciprism.databases import push as send
 
@@ -168,24 +169,10 @@ def push(
     if report.unfinished:
         warn_unfinished(collection, report.papers, "embed")
     if as_json:
-        print_json("sciprism.push/1", {"collection": str(collection)} | report.to_json())
+        print_json("sciprism.push/2", {"collection": str(collection)} | report._asdict())
     else:
-        echo(_describe_push(report))
-
-
-def _describe_push(report: PushReport) -> str:
-    lines = [f"{report.address}: {report.papers:,} papers{', with lexical weights' if report.lexical else ''}"]
-    for space in report.spaces:
-        lines.append(
-            f"{space.space} ({space.table}): {space.new:,} new, {space.changed:,} changed, "
-            f"{space.unchanged:,} unchanged, {space.deleted:,} deleted"
+        echo(
+            f"{report.address}: {report.papers:,} papers: {report.new:,} new, {report.changed:,} changed, "
+            f"{report.unchanged:,} unchanged, {report.deleted:,} deleted; sampled searches there: recall@10 "
+            f"{report.recall:.3f}"
         )
-        check = space.check
-        words = "" if check.lexical_recall is None else f", of lexical searches {check.lexical_recall:.3f}"
-        lines.append(
-            f"checked: {check.papers:,} papers there; recall@10 of {check.searches} searches {check.recall:.3f}{words}"
-            f"; scores differ by up to {check.score_difference:.1g}"
-        )
-    if report.shortened:
-        lines.append(f"{report.shortened:,} records are too long for a database: references or text were cut")
-    return "\n".join(lines)

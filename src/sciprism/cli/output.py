@@ -33,7 +33,7 @@ SCHEMAS: dict[str, tuple[str, str]] = {
     "sciprism.search/1": ("search", "collection, mode, rankings: of each query its hits"),
     "sciprism.similar/1": ("similar", "collection, mode, rankings: one of each paper, with its hits"),
     "sciprism.calibrate/1": ("calibrate", "collection, curves: of each relation base rate, scores, probabilities"),
-    "sciprism.push/1": ("push", "collection, address, papers, lexical, shortened; spaces: of each counts and check"),
+    "sciprism.push/2": ("push", "collection, address, counts of papers, recall of sampled searches"),
     "sciprism.recommend/1": ("recommend", "inputs, output, model, counts, interests, hits with reasons, skipped"),
     "sciprism.map/1": ("map", "output, layout, neighbours, from_layout, shown, size, counts, pairs, topics by level"),
     "sciprism.match/1": (

@@ -85,7 +85,7 @@ def search(
 
     Example: sciprism search vecs/ dark matter halos -k 5 --year 1990-2010
     Example: sciprism search vecs/ '"dark matter" AND (halo OR galaxy) NOT survey' --mode lexical
-    Example: sciprism search --in qdrant://localhost:6333/papers dark matter halos
+    Example: sciprism search --in postgresql://localhost/library/papers dark matter halos
     """
     from sciprism.uses.search import check_mode
 

@@ -1,186 +1,160 @@
-"""What sciprism needs of a vector database: tables of papers with vectors, and small texts next to them."""
+"""What sciprism needs of a database: one table of papers with their vectors, and a record that says what they are."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+from pydantic import ValidationError
 
-from sciprism.arrays import Floats
-from sciprism.databases.term_weights import SparseVector
-from sciprism.errors import InputError, RunFailedError
-from sciprism.index.exact import Distance
+from sciprism.errors import InputError, RunFailedError, import_extra
+from sciprism.store.manifest import EncoderRecord, SpaceRecord, StoredRecord
 
-P = ParamSpec("P")
-R = TypeVar("R")
-Hashes = NDArray[np.int64]
-
-COLUMNS = ("id", "title", "venue", "year", "fields", "authors", "text_hash", "fingerprint", "paper", "version")
-"""What a row holds next to its vectors; `paper` is the whole record as JSON."""
-VECTOR, WORDS = "vector", "words"  # names of a row's vector and of its lexical weights
-PAGE = 1 << 14
-"""Rows whose versions are read at once: the most that Milvus gives. Embedded databases read all rows for each page."""
-HNSW_LINKS = 32  # of approximate search, as those of the local graph
-HNSW_CONSTRUCTION = 200
-HNSW_SEARCH = 128
-MAX_FIELDS = 4096  # values of a list that Milvus stores
-CONTINUES = "nothing is lost: when that is mended, run the same command again"
+KINDS = {"qdrant": "qdrant", "postgresql": "postgres"}
+"""Kinds of databases: the scheme of their addresses -> their module here, which is also the extra that they need."""
+_HOST = r"(?P<host>[\w.-]+)(:(?P<port>\d{1,5}))?"
+_NAME = r"(?P<name>[A-Za-z_][A-Za-z0-9_]{0,39})"
+_PATTERNS = (
+    rf"(?P<kind>qdrant)://({_HOST}|(?P<place>/.+))/{_NAME}",
+    rf"(?P<kind>postgresql)://({_HOST})?/(?P<place>[^/?@]+)/{_NAME}",
+)
+HNSW_LINKS, HNSW_CONSTRUCTION, HNSW_SEARCH = 32, 200, 128  # of approximate search, as those of the local graph
+FUSION_CONSTANT = 60  # of reciprocal ranks, as in the local search
 
 
-@dataclass(frozen=True, slots=True)
-class TableSchema:
-    """The schema of a table: numbers of a vector, how vectors compare, whether an approximate index is built."""
+Address = re.Match[str]
+"""A collection in a database: its kind, host and port ("" for none), place (a folder, or a server's database), name."""
 
-    dim: int
-    distance: Distance
+
+def parse_address(text: str) -> Address:
+    """Parse an address. Raises InputError for another form, which it does not repeat: it may have a password."""
+    for match in (re.fullmatch(pattern, text) for pattern in _PATTERNS):
+        if match is not None:
+            return match
+    raise InputError(
+        "addresses are qdrant://HOST:PORT/NAME, qdrant:///FOLDER/NAME, postgresql://HOST:PORT/DATABASE/NAME; NAME has "
+        "letters, digits and _; users, passwords and keys are read from PGUSER, PGPASSWORD and QDRANT_API_KEY"
+    )
+
+
+class RemoteRecord(StoredRecord):
+    """What a push wrote. complete: False from its start to its end. approximate: whether there is an HNSW index."""
+
+    layout: Literal[3] = 3
+    encoder: EncoderRecord
+    spaces: dict[str, SpaceRecord]
     approximate: bool = False
+    complete: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.encoder.name} (fingerprint {self.encoder.fingerprint}, spaces {', '.join(self.spaces)})"
+
+    def column(self, space: str) -> str:
+        """Return the name of a space's vectors."""
+        return "vector_" + re.sub(r"\W", "_", self.spaces[space].folder)
 
 
-@dataclass(frozen=True, slots=True)
-class TableRows:
-    """Papers to store: keys (n,), vectors (n, d), lexical weights, and one value per column and paper."""
-
-    keys: Hashes
-    vectors: Floats
-    words: Sequence[SparseVector]
-    columns: Sequence[Mapping[str, Any]]
+Conditions = dict[str, Any]
+"""Which rows a search may return: `year_from`, `year_to` (inclusive); of venue, fields, authors a list of names."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowFilter:
-    """Which rows a search may return: years inclusive; venues, fields, authors by exact name, None for any."""
+class Query(NamedTuple):
+    """A search of the rows that pass conditions for the k best.
 
-    year_from: int | None = None
-    year_to: int | None = None
-    venues: tuple[str, ...] | None = None
-    fields: tuple[str, ...] | None = None
-    authors: tuple[str, ...] | None = None
+    mode: "vectors", by `vector` (d,) in a column of the record; "words", by any word of the text; "both", the
+    reciprocal ranks of both, of `depth` rows each. exact: without the approximate index.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class FoundRow:
-    """A row that a search returned, with its score (more is better) and the JSON of its paper."""
-
-    key: int
-    score: float
-    paper: str
+    mode: str
+    text: str
+    vector: list[float] | None
+    column: str
+    distance: str
+    k: int
+    depth: int
+    exact: bool
+    conditions: Conditions
 
 
-C = TypeVar("C", bound="VectorDatabase")
+class VectorDatabase(Protocol):
+    """A connection to one collection of a database.
 
+    Rows are stored by `key`, a signed 64-bit number; storing a key again replaces its row. failures: the errors that
+    the client raises. advice: patterns of their class and words -> what a user should do.
+    """
 
-def explained(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[C, P], R]:
-    """Return a method whose client's errors are explained in one line."""
+    address: Address
+    failures: ClassVar[tuple[type[Exception], ...]]
+    advice: ClassVar[dict[str, str]]
 
-    @wraps(method)
-    def run(self: C, *args: P.args, **kwargs: P.kwargs) -> R:
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Raise the client's errors as InputError, with advice, or RunFailedError, in one line."""
         try:
-            return method(self, *args, **kwargs)
+            yield
         except (InputError, RunFailedError):
             raise
         except self.failures as error:
-            raise self.explain(error) from error
+            words = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+            for pattern, advice in self.advice.items():
+                if re.search(pattern, words):
+                    raise InputError(f"{self.address.string}: {advice} ({words})") from error
+            raise RunFailedError(
+                f"{self.address.string}: {words}; mend that, and run the same command again"
+            ) from error
 
-    return run  # type: ignore[return-value]  # a method's own parameter has a name
+    def read_record(self) -> RemoteRecord | None:
+        """Return what was pushed, None for nothing; InputError where something else is there."""
+        text = self.read_text()
+        try:
+            return None if text is None else RemoteRecord.model_validate_json(text)
+        except ValidationError:
+            text = "is not what this version of sciprism pushes; drop it there, or push to another name"
+            raise InputError(f"{self.address.string} {text}") from None
 
+    def close(self) -> None:
+        """Close the connection."""
 
-class VectorDatabase(ABC):
-    """A connection to one database. Every failure is an InputError or RunFailedError of one line.
+    def read_text(self) -> str | None:
+        """Return the record's JSON, None where the table is missing, "" where it has none."""
 
-    Tables are named by the caller. Keys are signed 64-bit numbers; storing a key again replaces its row. failures: the
-    errors that its client raises. max_rows: the most that a search returns.
-    """
+    def write(self, record: RemoteRecord) -> None:
+        """Store the record, with a table that is created where it is missing."""
 
-    max_rows: int | None = None
-    failures: tuple[type[Exception], ...]
+    def index(self, record: RemoteRecord) -> None:
+        """Build or drop the approximate index, as the record says."""
 
-    @abstractmethod
-    def explain(self, error: Exception) -> InputError | RunFailedError:
-        """Return the message of an error of the client."""
+    def upsert(self, columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
+        """Store rows by key, all before it returns. columns: of vectors; `text` is where words are found."""
 
-    def __enter__(self) -> Self:
-        return self
-
-    @abstractmethod
-    def __exit__(self, *_: object) -> None: ...
-
-    @abstractmethod
-    def read_texts(self, table: str, keys: Sequence[str]) -> dict[str, str]:
-        """Return the texts of some keys; a missing key, or a missing table, is left out."""
-
-    @abstractmethod
-    def write_texts(self, table: str, texts: Mapping[str, str]) -> None:
-        """Store texts (up to 64 KB each) by key, in a table that is created where it is missing."""
-
-    @abstractmethod
-    def delete_texts(self, table: str, keys: Sequence[str]) -> None:
-        """Delete texts."""
-
-    @abstractmethod
-    def describe(self, table: str) -> TableSchema | None:
-        """Return the layout of a table of papers, None where it is missing. InputError where it is not ours."""
-
-    @abstractmethod
-    def create(self, table: str, layout: TableSchema) -> None:
-        """Create a table of papers."""
-
-    @abstractmethod
-    def set_approximate(self, table: str, layout: TableSchema) -> None:
-        """Build or drop the approximate index, as `layout` says."""
-
-    @abstractmethod
-    def upsert(self, table: str, rows: TableRows) -> None:
-        """Store rows, all before it returns."""
-
-    @abstractmethod
-    def delete(self, table: str, keys: Hashes) -> None:
+    def delete(self, keys: Sequence[int]) -> None:
         """Delete rows."""
 
-    @abstractmethod
-    def count(self, table: str) -> int:
-        """Count the rows exactly."""
+    def read_versions(self) -> dict[int, int]:
+        """Return the version of each key."""
 
-    @abstractmethod
-    def iterate_versions(self, table: str) -> Iterator[tuple[Hashes, Hashes]]:
-        """Yield keys and versions of all rows in parts."""
+    def count(self, conditions: Conditions) -> int:
+        """Count the rows that pass, exactly."""
 
-    @abstractmethod
-    def search_vectors(
-        self, table: str, layout: TableSchema, queries: Floats, k: int, filter: RowFilter, *, exact: bool
-    ) -> list[list[FoundRow]]:
-        """Return the k best rows of each query (m, d)."""
+    def count_names(self, column: str) -> dict[str, int]:
+        """Return the names in a column, and how many papers have each."""
 
-    @explained
-    def search_words(
-        self, table: str, queries: Sequence[SparseVector], k: int, filter: RowFilter
-    ) -> list[list[FoundRow]]:
-        """Return the k rows of the highest inner product with each query; rows without a common term are left out."""
-        numbers = [number for number, query in enumerate(queries) if len(query.terms)]
-        best = self._search_words(table, [queries[number] for number in numbers], k, filter)
-        rankings = dict(zip(numbers, best, strict=True))
-        return [rankings.get(number, []) for number in range(len(queries))]
-
-    @abstractmethod
-    def _search_words(
-        self, table: str, queries: Sequence[SparseVector], k: int, filter: RowFilter
-    ) -> Iterable[list[FoundRow]]:
-        """Return the rows for queries that have terms."""
+    def search(self, query: Query) -> list[tuple[float, str]]:
+        """Return scores (more is better) and papers as JSON."""
 
 
-def shorten_error(error: object, limit: int = 200) -> str:
-    """Return the words of an error as one line."""
-    words = " ".join(str(error).split())
-    return words if len(words) <= limit else f"{words[:limit]} ..."
-
-
-def foreign_table(address: object, table: str, what: str) -> InputError:
-    """Return the error for a table whose schema is not that of `sciprism push`."""
-    return InputError(
-        f"{address}: the collection {table} {what}; it was changed, or other software made it; push to "
-        "another name, or drop it there and push again"
-    )
+@contextmanager
+def open_database(text: str) -> Iterator[VectorDatabase]:
+    """Connect to the database of an address."""
+    address = parse_address(text)
+    with import_extra(KINDS[kind := address["kind"]], f"a {kind} database"):
+        module = import_module(f"sciprism.databases.{KINDS[kind]}")
+    database: VectorDatabase = module.connect(address)
+    try:
+        with database.explained():
+            yield database
+    finally:
+        database.close()

@@ -2,268 +2,133 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
-import uuid
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
+from qdrant_client import QdrantClient, models
+from qdrant_client.http.exceptions import ApiException
 
-from sciprism.arrays import Floats
-from sciprism.databases.address import Address, databases, read_credentials
-from sciprism.databases.database import (
-    CONTINUES,
-    HNSW_CONSTRUCTION,
-    HNSW_LINKS,
-    HNSW_SEARCH,
-    PAGE,
-    VECTOR,
-    WORDS,
-    FoundRow,
-    Hashes,
-    RowFilter,
-    TableRows,
-    TableSchema,
-    VectorDatabase,
-    explained,
-    foreign_table,
-    shorten_error,
-)
-from sciprism.databases.term_weights import SparseVector
-from sciprism.errors import InputError, RunFailedError, import_extra
-from sciprism.files import explain_write_errors
+from sciprism.databases import database
+from sciprism.errors import InputError
 
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
-
-PORT = 6333
-TIMEOUT = 60  # seconds that a server may take for one request
+PAGE = 1 << 14  # rows whose versions are read at once
+MAX_NAMES = 1 << 24  # distinct venues, fields or authors
 DISTANCES = {"cosine": "Cosine", "dot": "Dot", "euclidean": "Euclid"}
-FILTERED = {"year": "integer", "venue": "keyword", "fields": "keyword", "authors": "keyword"}
-"""Columns that a search may be filtered by, which a server indexes."""
+INDEXES = {"year": "integer", "venue": "keyword", "fields": "keyword", "authors": "keyword"}
 
 
-def _number_key(key: str) -> str:
-    return str(uuid.UUID(bytes=blake2b(key.encode(), digest_size=16).digest()))
+class _Database(database.VectorDatabase):
+    """A collection of Qdrant, whose metadata has the record. QDRANT_API_KEY; QDRANT_TLS: 1, 0 or a PEM file."""
 
+    failures = (ApiException, OSError, sqlite3.Error, ValueError, RuntimeError)
+    advice: ClassVar[dict[str, str]] = {
+        "UnexpectedResponse.* 40[13] ": "the server refuses the key; set QDRANT_API_KEY to one with write access",
+        "ResponseHandling|FileNotFound": "the server cannot be reached; see that it runs, and that QDRANT_TLS is right",
+        "already accessed by another instance": "another process uses this folder; wait until it ends, or run a server",
+    }
 
-@databases.register("qdrant")
-class _QdrantDatabase(VectorDatabase):
-    """Tables in a Qdrant server (key: QDRANT_API_KEY, TLS: QDRANT_TLS), or in a folder."""
+    def __init__(self, address: database.Address) -> None:
+        self.address, self._name = address, address["name"]
+        with self.explained(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of keys without TLS, and local mode: the page on databases names both
+            place = _read_access(address) if address["host"] else {"path": address["place"]}
+            self._client = QdrantClient(**place, timeout=60, check_compatibility=False)
 
-    def __init__(self, address: Address) -> None:
-        with import_extra("qdrant", "a Qdrant database"):
-            from qdrant_client.http.exceptions import ApiException
-        self.address = address
-        self.failures: tuple[type[Exception], ...] = (ApiException, OSError, sqlite3.Error, ValueError, RuntimeError)
-        self._client = self._connect()
-
-    @explained
-    def _connect(self) -> QdrantClient:
-        from qdrant_client import QdrantClient
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of local mode and of keys without TLS: the page on databases names both
-            if (path := self.address.path) is not None:
-                with explain_write_errors(path):
-                    return QdrantClient(path=str(path))
-            how = read_credentials(self.address.host, "QDRANT_API_KEY", "QDRANT_TLS")
-            more: dict[str, Any] = {"verify": how.certificates} if how.certificates else {}
-            return QdrantClient(
-                url=self.address.url(how.tls, PORT),
-                api_key=how.key or None,
-                timeout=TIMEOUT,
-                check_compatibility=False,
-                **more,
-            )
-
-    def explain(self, error: Exception) -> InputError | RunFailedError:
-        address = self.address
-        words, status = shorten_error(error), getattr(error, "status_code", None)
-        content = getattr(error, "content", b"")
-        said = shorten_error(content.decode("utf-8", "replace")) if content else words
-        if status in (401, 403):
-            return InputError(
-                f"{address} refuses the key (status {status}); set QDRANT_API_KEY to a valid one with write access"
-            )
-        if status == 507 or "no space left" in said.lower() or "disk is full" in said.lower():
-            return RunFailedError(f"{address}: the disk is full ({said}); {CONTINUES}")
-        if "already accessed by another instance" in words:
-            return InputError(f"{address} is in use by another process; wait until it ends, or run a server")
-        if address.path is None and status is None and not isinstance(error, ValueError | RuntimeError):
-            return RunFailedError(
-                f"{address} cannot be reached ({words}); see that the server runs, and that QDRANT_TLS says "
-                f"whether it expects TLS; {CONTINUES}"
-            )
-        return RunFailedError(f"{address} failed{f' with status {status}' if status else ''}: {said}; {CONTINUES}")
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._client.close()
 
-    @explained
-    def read_texts(self, table: str, keys: Sequence[str]) -> dict[str, str]:
-        if not self._client.collection_exists(table):
-            return {}
-        points = self._client.retrieve(table, [_number_key(key) for key in keys], with_payload=True)
-        return {point.payload["key"]: point.payload["text"] for point in points if point.payload}
-
-    @explained
-    def write_texts(self, table: str, texts: Mapping[str, str]) -> None:
-        from qdrant_client import models
-
-        if not self._client.collection_exists(table):
-            self._client.create_collection(table, vectors_config={})
-        points = [
-            models.PointStruct(id=_number_key(key), vector={}, payload={"key": key, "text": text})
-            for key, text in texts.items()
-        ]
-        self._client.upsert(table, points, wait=True)
-
-    @explained
-    def delete_texts(self, table: str, keys: Sequence[str]) -> None:
-        from qdrant_client import models
-
-        self._client.delete(table, models.PointIdsList(points=[_number_key(key) for key in keys]), wait=True)
-
-    @explained
-    def describe(self, table: str) -> TableSchema | None:
-        if not self._client.collection_exists(table):
+    def read_text(self) -> str | None:
+        if not self._client.collection_exists(self._name):
             return None
-        parameters = self._client.get_collection(table).config.params
-        vectors = parameters.vectors
-        dense = vectors.get(VECTOR) if isinstance(vectors, dict) else None
-        if dense is None or WORDS not in (parameters.sparse_vectors or {}):
-            raise foreign_table(self.address, table, f"has no vectors {VECTOR!r} and {WORDS!r}")
-        distance = {value: name for name, value in DISTANCES.items()}.get(str(dense.distance.value))
-        if distance is None:
-            raise foreign_table(self.address, table, f"compares vectors by {dense.distance.value}")
-        approximate = self.address.path is None and dense.hnsw_config is not None and bool(dense.hnsw_config.m)
-        return TableSchema(int(dense.size), distance, approximate)  # type: ignore[arg-type]
+        return str((self._client.get_collection(self._name).config.metadata or {}).get("sciprism", ""))
 
-    @explained
-    def create(self, table: str, layout: TableSchema) -> None:
-        """Create a table of papers, with indexes of the columns that filters read."""
-        from qdrant_client import models
+    def write(self, record: database.RemoteRecord) -> None:
+        metadata = {"sciprism": record.model_dump_json()}
+        if self._client.collection_exists(self._name):
+            self._client.update_collection(self._name, metadata=metadata)
+            return
+        distance = models.Distance(DISTANCES[record.encoder.distance])
+        sizes = {record.column(space): each.dim for space, each in record.spaces.items()}
+        vectors = {column: models.VectorParams(size=size, distance=distance) for column, size in sizes.items()}
+        graph = models.HnswConfigDiff(m=0)  # none is built while papers arrive
+        self._client.create_collection(self._name, vectors_config=vectors, hnsw_config=graph, metadata=metadata)
 
-        vectors = models.VectorParams(
-            size=layout.dim, distance=models.Distance(DISTANCES[layout.distance]), hnsw_config=_build_graph(layout)
-        )
-        self._client.create_collection(
-            table, vectors_config={VECTOR: vectors}, sparse_vectors_config={WORDS: models.SparseVectorParams()}
-        )
-        for column, kind in FILTERED.items() if self.address.path is None else ():
-            self._client.create_payload_index(table, column, models.PayloadSchemaType(kind), wait=True)
+    def index(self, record: database.RemoteRecord) -> None:
+        words = models.TextIndexParams(type=models.TextIndexType.TEXT, scoring=True)
+        self._client.create_payload_index(self._name, "text", words)
+        for column, kind in (
+            INDEXES.items() if self.address["host"] else ()
+        ):  # the client's own folder has none of these
+            self._client.create_payload_index(self._name, column, models.PayloadSchemaType(kind))
+        links = database.HNSW_LINKS if record.approximate else 0  # without links no graph is built
+        graph = models.HnswConfigDiff(m=links, ef_construct=database.HNSW_CONSTRUCTION)
+        change = {record.column(space): models.VectorParamsDiff(hnsw_config=graph) for space in record.spaces}
+        self._client.update_collection(self._name, vectors_config=change)
 
-    @explained
-    def set_approximate(self, table: str, layout: TableSchema) -> None:
-        """Build or drop the graph; a server does so in the background."""
-        from qdrant_client import models
+    def upsert(self, columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
+        points = []
+        for row in rows:
+            payload = {name: value for name, value in row.items() if name not in ("key", *columns)}
+            vectors = {name: row[name] for name in columns}
+            points.append(models.PointStruct(id=row["key"] % 2**64, vector=vectors, payload=payload))
+        self._client.upsert(self._name, points, wait=True)
 
-        if self.address.path is None:
-            change = models.VectorParamsDiff(hnsw_config=_build_graph(layout))
-            self._client.update_collection(table, vectors_config={VECTOR: change})
+    def delete(self, keys: Sequence[int]) -> None:
+        self._client.delete(self._name, models.PointIdsList(points=[key % 2**64 for key in keys]), wait=True)
 
-    @explained
-    def upsert(self, table: str, rows: TableRows) -> None:
-        from qdrant_client import models
+    def read_versions(self) -> dict[int, int]:
+        points, offset = self._client.scroll(self._name, limit=PAGE, with_payload=["version"])
+        while offset is not None:
+            more, offset = self._client.scroll(self._name, limit=PAGE, with_payload=["version"], offset=offset)
+            points += more
+        keys = np.array([point.id for point in points], np.uint64).view(np.int64).tolist()
+        return {key: (point.payload or {})["version"] for key, point in zip(keys, points, strict=True)}
 
-        points = [
-            models.PointStruct(
-                id=int(key),
-                vector={VECTOR: vector.tolist()} | ({WORDS: _to_sparse(words)} if len(words.terms) else {}),
-                payload=dict(columns),
-            )
-            for key, vector, words, columns in zip(
-                rows.keys.view(np.uint64), rows.vectors, rows.words, rows.columns, strict=True
-            )
-        ]
-        self._client.upsert(table, points, wait=True)
+    def count(self, conditions: database.Conditions) -> int:
+        return int(self._client.count(self._name, count_filter=_to_filter(conditions), exact=True).count)
 
-    @explained
-    def delete(self, table: str, keys: Hashes) -> None:
-        from qdrant_client import models
+    def count_names(self, column: str) -> dict[str, int]:
+        hits = self._client.facet(self._name, column, limit=MAX_NAMES, exact=True).hits
+        return {str(hit.value): hit.count for hit in hits}
 
-        self._client.delete(table, models.PointIdsList(points=keys.view(np.uint64).tolist()), wait=True)
-
-    @explained
-    def count(self, table: str) -> int:
-        return int(self._client.count(table, exact=True).count)
-
-    def iterate_versions(self, table: str) -> Iterator[tuple[Hashes, Hashes]]:
-        offset: Any = None
-        while True:
-            keys, versions, offset = self._read_versions(table, offset)
-            yield keys, versions
-            if offset is None:
-                return
-
-    @explained
-    def _read_versions(self, table: str, offset: Any) -> tuple[Hashes, Hashes, Any]:
-        points, offset = self._client.scroll(table, limit=PAGE, offset=offset, with_payload=["version"])
-        keys = np.array([point.id for point in points], np.uint64).view(np.int64)
-        versions = [(point.payload or {}).get("version", 0) for point in points]
-        return keys, np.array(versions, np.int64), offset
-
-    @explained
-    def search_vectors(
-        self, table: str, layout: TableSchema, queries: Floats, k: int, filter: RowFilter, *, exact: bool
-    ) -> list[list[FoundRow]]:
-        from qdrant_client import models
-
-        graph = None if exact else max(HNSW_SEARCH, 2 * k)
-        parameters = models.SearchParams(exact=exact, hnsw_ef=graph) if self.address.path is None else None
-        responses = self._query(table, [query.tolist() for query in queries], VECTOR, k, filter, parameters)
-        sign = -1 if layout.distance == "euclidean" else 1
-        return [[_to_row(point, sign) for point in response.points] for response in responses]
-
-    def _search_words(
-        self, table: str, queries: Sequence[SparseVector], k: int, filter: RowFilter
-    ) -> Iterator[list[FoundRow]]:
-        responses = self._query(table, [_to_sparse(query) for query in queries], WORDS, k, filter, None)
-        return ([_to_row(point, 1) for point in response.points] for response in responses)
-
-    def _query(
-        self, table: str, queries: Sequence[Any], vector: str, k: int, filter: RowFilter, parameters: Any
-    ) -> Sequence[Any]:
-        from qdrant_client import models
-
-        requests = [
-            models.QueryRequest(
-                query=query, using=vector, limit=k, filter=_to_filter(filter), params=parameters, with_payload=["paper"]
-            )
-            for query in queries
-        ]
-        return self._client.query_batch_points(table, requests) if requests else []
+    def search(self, query: database.Query) -> list[tuple[float, str]]:
+        effort = models.SearchParams(exact=query.exact, hnsw_ef=max(database.HNSW_SEARCH, 2 * query.depth))
+        passes = {"filter": _to_filter(query.conditions)}
+        words = {"query": models.TextQuery(text=query.text), "using": "text"} | passes
+        nearest = {"query": query.vector, "using": query.column, "params": effort} | passes
+        asked: dict[str, Any] = words if query.mode == "words" else nearest
+        if query.mode == "both":
+            rrf = models.Rrf(k=database.FUSION_CONSTANT + 1)  # it counts ranks from 0
+            parts = [models.Prefetch(limit=query.depth, **part) for part in (nearest, words)]
+            asked = {"query": models.RrfQuery(rrf=rrf), "prefetch": parts}
+        request = models.QueryRequest(limit=query.k, with_payload=["paper"], **asked)
+        [found] = self._client.query_batch_points(self._name, [request])
+        sign = -1 if query.distance == "euclidean" and query.mode == "vectors" else 1
+        return [(sign * float(point.score), (point.payload or {})["paper"]) for point in found.points]
 
 
-def _build_graph(layout: TableSchema) -> Any:
-    """Return the settings of the graph; without links no graph is built."""
-    from qdrant_client import models
-
-    return models.HnswConfigDiff(m=HNSW_LINKS if layout.approximate else 0, ef_construct=HNSW_CONSTRUCTION)
-
-
-def _to_sparse(vector: SparseVector) -> Any:
-    from qdrant_client import models
-
-    return models.SparseVector(indices=vector.terms.tolist(), values=vector.weights.tolist())
-
-
-def _to_row(point: Any, sign: int) -> FoundRow:
-    return FoundRow(int(point.id), sign * float(point.score), point.payload["paper"])
-
-
-def _to_filter(filter: RowFilter) -> Any:
+def _to_filter(conditions: database.Conditions) -> models.Filter | None:
     """Return the filter in Qdrant's terms, None for any row."""
-    from qdrant_client import models
-
-    must: list[Any] = []
-    if filter.year_from is not None or filter.year_to is not None:
-        years = models.Range(gte=filter.year_from, lte=filter.year_to)
-        must.append(models.FieldCondition(key="year", range=years))
-    for column, values in (("venue", filter.venues), ("fields", filter.fields), ("authors", filter.authors)):
-        if values is not None:
-            must.append(models.FieldCondition(key=column, match=models.MatchAny(any=list(values))))
+    years = models.Range(gte=conditions.get("year_from"), lte=conditions.get("year_to"))
+    names = [(name, value) for name, value in conditions.items() if not name.startswith("year")]
+    must = [models.FieldCondition(key=name, match=models.MatchAny(any=values)) for name, values in names]
+    must += [models.FieldCondition(key="year", range=years)] * (len(names) < len(conditions))
     return models.Filter(must=must) if must else None
+
+
+def _read_access(address: database.Address) -> dict[str, Any]:
+    """Return how a client reaches a server: its address, key and certificates."""
+    key = os.environ.get("QDRANT_API_KEY", "").strip()
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise InputError("the environment's QDRANT_API_KEY holds characters that no key has; copy the key again")
+    remote = address["host"] not in ("localhost", "127.0.0.1")
+    tls = os.environ.get("QDRANT_TLS", "").strip() or ("1" if key and remote else "0")
+    url = f"http{'s' * (tls != '0')}://{address['host']}:{address['port'] or 6333}"
+    return {"url": url, "api_key": key or None, "verify": tls if tls not in ("0", "1") else True}
+
+
+connect = _Database
