@@ -8,7 +8,7 @@ Each stage is stored when it ends, and the next one needs what it left in FOLDER
     for stage in papers embed index search; do
         python benchmarks/scale.py $stage FOLDER --data DATA -o results/scale.json
     done
-    python benchmarks/scale.py push FOLDER --to milvus:///PATH.db/papers qdrant:///PATH/papers -o results/scale.json
+    python benchmarks/scale.py push FOLDER --to postgresql:///DATABASE/papers qdrant:///DIR/papers -o results/scale.json
 """
 
 from __future__ import annotations
@@ -232,9 +232,9 @@ def main() -> None:
     )
     parser.add_argument("--to", nargs="*", default=[], help="addresses of databases")
     options = parser.parse_args()
-    result = provenance(
-        ("torch", "sciprism", "numpy", "faiss-cpu", "pymilvus", "milvus-lite", "qdrant-client")
-    ) | STAGES[options.stage](options)
+    result = provenance(("torch", "sciprism", "numpy", "faiss-cpu", "psycopg", "qdrant-client")) | STAGES[
+        options.stage
+    ](options)
     write_result(options.output, result, options.stage)
     print(json.dumps(result, indent=2))
 

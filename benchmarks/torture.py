@@ -33,7 +33,7 @@ from torture_forks import Tally  # noqa: E402
 from torture_inputs import change_models, fuzz_readers, repeat_texts  # noqa: E402
 from torture_service import torture_service  # noqa: E402
 
-PACKAGES = ["sciprism", "torch", "numpy", "pyarrow", "faiss-cpu", "bm25s", "xxhash", "qdrant-client", "milvus-lite"]
+PACKAGES = ["sciprism", "torch", "numpy", "pyarrow", "faiss-cpu", "bm25s", "xxhash", "qdrant-client"]
 Parts = dict[str, dict[str, Any]]
 
 

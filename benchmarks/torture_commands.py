@@ -17,9 +17,8 @@ from typing import Any
 
 from build_sources import write_recipe
 from open_sources import write_open_data
-from sciprism.databases import milvus, qdrant  # noqa: F401 - before the forks, which count what is written to them
-from sciprism.databases.address import open_database
-from sciprism.databases.record import read_record
+from sciprism.databases import qdrant  # noqa: F401 - before the forks, which count what is written to it
+from sciprism.databases.database import open_database
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.new_models import create_encoder
 from sciprism.uses.screening.decisions import read_decisions
@@ -70,19 +69,10 @@ def read_database(folder: Path, address: str) -> Files:
     place, pid = folder / "rows.json", os.fork()
     if not pid:
         os.chdir(folder)
-        parsed, database = open_database(address)
-        with database:
-            record = read_record(database, parsed)
+        with open_database(address) as database:
+            record = database.read_record()
             assert record is not None
-            tables = [record.table(parsed.name, space) for space in record.spaces]
-            rows = {
-                table: sorted(
-                    (int(key), int(version))
-                    for keys, versions in database.iterate_versions(table)
-                    for key, version in zip(keys, versions, strict=True)
-                )
-                for table in tables
-            }
+            rows = sorted(database.read_versions().items())
         place.write_text(json.dumps([record.complete, rows]))
         os._exit(0)
     assert wait(pid, HUNG) == 0
@@ -125,10 +115,6 @@ COMMANDS = {
     "push to Qdrant": Command(
         "push collection --to qdrant:///proc/self/cwd/out/qdrant/papers",
         read=partial(read_database, address="qdrant:///proc/self/cwd/qdrant/papers"),
-    ),
-    "push to Milvus": Command(
-        "push collection --to milvus:///proc/self/cwd/out/lite.db/papers",
-        read=partial(read_database, address="milvus:///proc/self/cwd/lite.db/papers"),
     ),
     "tag": Command("tag papers.jsonl --vocabulary labels.csv -o out/tags.csv --model tiny"),
     "tag train": Command("tag train tagged.jsonl --vocabulary labels.csv -o out/tagger --model tiny"),

@@ -27,7 +27,7 @@ HUNG = 60.0  # seconds of the processor, for a command that takes a few
 PATIENCE = 10  # times as long it may wait for the disk and for other work
 SLOW = 5.0  # seconds of one small file
 MEMORY = 500 << 20  # bytes that a trial may take besides what good input takes
-WRITES = ("create", "upsert", "delete", "write_texts", "delete_texts")
+WRITES = ("write", "index", "upsert", "delete")
 """What changes a vector database, whose files its own library writes."""
 
 
@@ -92,7 +92,7 @@ def kill_at_change(number: int, folder: Path) -> Callable[[], int]:
     return lambda: made
 
 
-DATABASES = ("sciprism.databases.qdrant", "sciprism.databases.milvus")
+DATABASES = ("sciprism.databases.qdrant",)
 USE = "use.json"
 NEVER = 1 << 60  # changes, which no command makes
 

@@ -1,6 +1,7 @@
 """The tree is the architecture: imports run downwards, files stay short, importing is cheap."""
 
 import ast
+import re
 import subprocess
 import sys
 import tokenize
@@ -60,7 +61,7 @@ CODE_LINES = {
     "store": 2_072,
     "service": 2_530,
     "index": 1_402,
-    "databases": 1_390,
+    "databases": 500,
     "text": 1_230,
     "reproduce": 1_087,
     "probes": 859,
@@ -351,9 +352,9 @@ def test_the_lowest_versions_are_the_bounds():
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     groups = [
         project["optional-dependencies"][name]
-        for name in ("labels", "marc", "scale", "ray", "milvus", "qdrant", "match", "serve", "train", "bench")
+        for name in ("labels", "marc", "scale", "ray", "postgres", "qdrant", "match", "serve", "train", "bench")
     ]
-    bounds = dict(each.split(",")[0].replace("[http]", "").split(">=") for each in sum(groups, project["dependencies"]))
+    bounds = dict(re.sub(r"\[.*?\]|,.*", "", each).split(">=") for each in sum(groups, project["dependencies"]))
     lines = (root / "constraints-lowest.txt").read_text().splitlines()
     lowest = dict(line.split("==") for line in lines if "==" in line)
     assert {name: bound for name, bound in bounds.items() if not f"{lowest.get(name)}.".startswith(f"{bound}.")} == {}

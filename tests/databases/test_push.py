@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -114,42 +115,48 @@ def test_a_server_that_refuses_the_key(
 
 
 @pytest.mark.parametrize(
-    ("user", "password", "setting", "message"),
+    ("user", "password", "database", "message"),
     [
-        ("absent", "", "", "cannot connect; .*PGPASSWORD"),
-        ("reader", f"wrong {KEY}", "", "cannot connect; .*PGPASSWORD are right .*password authentication failed"),
-        ("reader", KEY, "", "the user may not do this; .*permission denied"),
-        ("writer", KEY, "default_transaction_read_only = on", "the user may not do this; .*read-only transaction"),
-        ("writer", KEY, "extension_control_path = '/nowhere'", "pgvector is missing; .*CREATE EXTENSION vector"),
+        ("absent", "", "theirs", "cannot connect; .*PGPASSWORD"),
+        ("reader", f"wrong {KEY}", "theirs", "cannot connect; .*PGPASSWORD are right .*password authentication failed"),
+        ("reader", KEY, "theirs", "the user may not do this; .*permission denied"),
+        ("halted", KEY, "theirs", "the user may not do this; .*read-only transaction"),
+        ("writer", KEY, "bare", "pgvector is missing; .*CREATE EXTENSION vector"),
     ],
 )
 def test_a_user_of_postgresql_that_may_not(
-    user: str, password: str, setting: str, message: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    user: str, password: str, database: str, message: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    psycopg = pytest.importorskip("psycopg")
-    server = start_postgres()
-    with psycopg.connect(server.get_uri(), autocommit=True) as admin:
-        if not admin.execute("SELECT 1 FROM pg_roles WHERE rolname = 'reader'").fetchone():
-            access = server.pgdata / "pg_hba.conf"
-            access.write_text(f"local all reader,writer scram-sha-256\n{access.read_text()}")
-            admin.execute(f"CREATE ROLE reader LOGIN PASSWORD '{KEY}'; CREATE ROLE writer LOGIN PASSWORD '{KEY}'")
-            admin.execute("SELECT pg_reload_conf()")
-            admin.execute("CREATE DATABASE theirs OWNER writer")
-            time.sleep(0.5)
-        if user == "writer":
-            admin.execute("ALTER ROLE writer RESET ALL")
-            admin.execute(f"ALTER ROLE writer SET {setting}")
+    make_users()
     monkeypatch.setenv("PGUSER", user)
     monkeypatch.setenv("PGPASSWORD", password)
-    error = read_refusal("postgresql:///theirs/papers", folder, monkeypatch, capsys)
-    assert re.search(message, error)
+    assert re.search(message, read_refusal(f"postgresql:///{database}/papers", folder, monkeypatch, capsys))
+
+
+@cache
+def make_users() -> None:
+    """Make users with a password, and two databases, of which one has pgvector."""
+    psycopg = pytest.importorskip("psycopg")
+    server = start_postgres()
+    access = server.pgdata / "pg_hba.conf"
+    access.write_text(f"local all reader,halted,writer scram-sha-256\n{access.read_text()}")
+    with psycopg.connect(server.get_uri(), autocommit=True) as admin:
+        for user in ("reader", "halted", "writer"):
+            admin.execute(f"CREATE ROLE {user} LOGIN PASSWORD '{KEY}'")
+        admin.execute("ALTER ROLE halted SET default_transaction_read_only = on")
+        admin.execute("CREATE DATABASE theirs OWNER writer")
+        admin.execute("CREATE DATABASE bare OWNER writer")
+        admin.execute("SELECT pg_reload_conf()")
+    with psycopg.connect(server.get_uri("theirs"), autocommit=True) as admin:
+        admin.execute("CREATE EXTENSION vector")
+    time.sleep(0.5)  # until all of the server has read the configuration
 
 
 @pytest.mark.parametrize(
     "address",
     [
         "papers",
-        "milvus://localhost/papers",
+        "mysql://localhost/papers",
         f"qdrant://me:{KEY}@host/papers",
         f"postgresql://me:{KEY}@host/mine/papers",
         f"postgresql://host/mine/papers?password={KEY}",

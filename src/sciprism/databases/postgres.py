@@ -22,8 +22,8 @@ CONDITIONS = {
 WORDS = "to_tsvector('english', left(%(text)s, 200000))"  # a tsvector has a megabyte at most
 OPERATORS = {"cosine": ("<=>", "1 -", "cosine"), "dot": ("<#>", "-", "ip"), "euclidean": ("<->", "-", "l2")}
 """Of each distance: its operator, how a score is computed of it, and its word in the names of classes of operators."""
-SETTINGS = """SELECT set_config('enable_indexscan', %(indexes)s, true), set_config('hnsw.ef_search', %(effort)s, true),
-    set_config('hnsw.iterative_scan', 'strict_order', true)"""
+SETTINGS = """SELECT set_config('enable_indexscan', %(indexes)s, true), set_config('enable_seqscan', %(scans)s, true),
+    set_config('hnsw.ef_search', %(effort)s, true), set_config('hnsw.iterative_scan', 'strict_order', true)"""
 SEARCHES = {
     "vectors": """SELECT key, paper, {sign} ({distance}) AS score FROM {table}
         WHERE {passes} ORDER BY {distance} LIMIT %(depth)s""",
@@ -113,7 +113,7 @@ class _Database(database.VectorDatabase):
         names |= {"sign": sign, "distance": f"{query.column} {operator} %(vector)s::vector"}
         names |= {mode: SEARCHES[mode].format_map(names) for mode in ("vectors", "words")}
         values = query.conditions | {"text": query.text.replace("\0", " "), "k": query.k, "depth": query.depth}
-        values |= {"vector": query.vector, "indexes": "off" if query.exact else "on"}
+        values |= {"vector": query.vector, "indexes": str(not query.exact), "scans": str(query.exact)}
         values |= {"effort": str(min(1000, max(database.HNSW_SEARCH, 2 * query.depth)))}
         with self._connection.transaction():
             self._run(SETTINGS, values)
