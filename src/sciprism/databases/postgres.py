@@ -39,7 +39,7 @@ SEARCHES = {
 }
 
 
-class _Database(database.VectorDatabase):
+class _Postgres(database.VectorDatabase):
     """A table in PostgreSQL. User, password and TLS are those of libpq: PGUSER, PGPASSWORD or ~/.pgpass, PGSSLMODE."""
 
     failures = (psycopg.Error,)
@@ -125,4 +125,4 @@ def _join(conditions: database.Conditions) -> str:
     return " AND ".join(CONDITIONS[name] for name in conditions) or "true"
 
 
-connect = _Database
+connect = _Postgres

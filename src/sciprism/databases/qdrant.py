@@ -21,7 +21,7 @@ DISTANCES = {"cosine": "Cosine", "dot": "Dot", "euclidean": "Euclid"}
 INDEXES = {"year": "integer", "venue": "keyword", "fields": "keyword", "authors": "keyword"}
 
 
-class _Database(database.VectorDatabase):
+class _Qdrant(database.VectorDatabase):
     """A collection of Qdrant, whose metadata has the record. QDRANT_API_KEY; QDRANT_TLS: 1, 0 or a PEM file."""
 
     failures = (ApiException, OSError, sqlite3.Error, ValueError, RuntimeError)
@@ -99,7 +99,7 @@ class _Database(database.VectorDatabase):
         effort = models.SearchParams(exact=query.exact, hnsw_ef=max(database.HNSW_SEARCH, 2 * query.depth))
         passes = {"filter": _to_filter(query.conditions)}
         words = {"query": models.TextQuery(text=query.text), "using": "text"} | passes
-        nearest = {"query": query.vector, "using": query.column, "params": effort} | passes
+        nearest = {"query": query.vector, "using": query.column, "params": self.address["host"] and effort} | passes
         asked: dict[str, Any] = words if query.mode == "words" else nearest
         if query.mode == "both":
             rrf = models.Rrf(k=database.FUSION_CONSTANT + 1)  # it counts ranks from 0
@@ -131,4 +131,4 @@ def _read_access(address: database.Address) -> dict[str, Any]:
     return {"url": url, "api_key": key or None, "verify": tls if tls not in ("0", "1") else True}
 
 
-connect = _Database
+connect = _Qdrant
