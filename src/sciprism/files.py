@@ -255,11 +255,19 @@ def lock_folder(folder: Path, *, timeout: float = 0) -> Iterator[None]:
 
     timeout: seconds to wait for another process. Raises InputError where that holds it longer.
     """
-    busy = f"{folder} is being written by another sciprism process; wait until it ends"
+    lock = FileLock(folder / LOCK_NAME, timeout=timeout)
     with explain_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    with lock_file(folder / LOCK_NAME, busy, timeout=timeout):
+        try:
+            lock.acquire()
+        except Timeout:
+            raise InputError(f"{folder} is being written by another sciprism process; wait until it ends") from None
+        except NotImplementedError:
+            raise InputError(f"{folder}: this file system has no locks; name a folder on another disk") from None
+    try:
         yield
+    finally:
+        lock.release()
 
 
 @contextmanager
@@ -270,36 +278,6 @@ def create_work_folder(folder: Path, prefix: str) -> Iterator[Path]:
             shutil.rmtree(left, ignore_errors=True)
         with TemporaryDirectory(prefix=prefix, dir=folder) as name:
             yield Path(name)
-
-
-@contextmanager
-def lock_file(path: Path, busy: str, *, timeout: float = 0) -> Iterator[None]:
-    """Hold a lock that is a file, as `lock_folder` does. busy: the message of the InputError."""
-    with explain_write_errors(path):
-        lock = FileLock(path, timeout=timeout)
-        try:
-            lock.acquire()
-        except Timeout:
-            raise InputError(busy) from None
-        except NotImplementedError:
-            raise InputError(f"{path.parent}: this file system has no locks; name a folder on another disk") from None
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def is_locked(path: Path) -> bool:
-    """Return whether a process holds a lock; False too where its file cannot be opened for writing."""
-    if not path.exists():
-        return False
-    try:
-        with FileLock(path, timeout=0):
-            return False
-    except Timeout:
-        return True
-    except (OSError, NotImplementedError):
-        return False
 
 
 def sha256(path: Path) -> str:

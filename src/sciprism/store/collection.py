@@ -330,20 +330,15 @@ def open_or_create(folder: Path, encoder: Encoder, layout: CollectionLayout) -> 
         _check_same_layout(collection, layout)
         _remove_unfinished(collection)
         return collection
+    distance, options = cast("Any", encoder.distance), encoder.options
     manifest = Manifest(
-        encoder=record_encoder(encoder),
+        encoder=EncoderRecord(name=encoder.name, fingerprint=encoder.fingerprint, distance=distance, options=options),
         dtype=layout.dtype or DEFAULT_DTYPE,
         shard_size=layout.shard_size or DEFAULT_SHARD_SIZE,
         spaces=group_by_space(encoder, layout.formats or DEFAULT_FORMATS),
     )
     manifest.write(folder)
     return StoredCollection(folder, manifest)
-
-
-def record_encoder(encoder: Encoder) -> EncoderRecord:
-    """Return what a manifest or a plan states of its encoder."""
-    distance = cast("Any", encoder.distance)
-    return EncoderRecord(name=encoder.name, fingerprint=encoder.fingerprint, distance=distance, options=encoder.options)
 
 
 def group_by_space(encoder: Encoder, formats: tuple[str, ...]) -> dict[str, SpaceRecord]:

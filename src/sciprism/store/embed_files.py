@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -25,7 +23,7 @@ from sciprism.papers.read import ReadReport, read_changes
 from sciprism.papers.records import Deletion, Paper
 from sciprism.store.collection import CollectionLayout, check_folder
 from sciprism.store.embed import EmbedReport, embed
-from sciprism.store.manifest import is_collection, read_manifest
+from sciprism.store.manifest import is_collection
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
@@ -216,50 +214,38 @@ def embed_files(
     `corrections`.
     """
     report = FilesReport(ReadReport(), completion, EmbedReport())
-    last = _find_last_records(source, report.read, progress) if corrections else None
+    last = None
+    if corrections:
+        if source.is_piped:
+            raise InputError(
+                "--corrections reads its input twice, and a pipe can be read only once; write it to a file"
+            )
+        last = LastRecords.of(_show(source.read(report.read), progress, "records"))
     read: Read = (lambda report: last.select(source.read(report))) if last else source.read
     merged = MergedRecords()
     total = _count_papers(source, read, report.read, completion, last, merged, progress)
-    if prune:
-        _refuse_gaps(source, report.read)
+    if prune and (source.is_piped or report.read.skipped_count):
+        skipped = f"{report.read.skipped_count:,} records cannot be read"
+        why = "a pipe can be read only once" if source.is_piped else skipped
+        raise InputError(f"--prune: {why}, so papers could leave that are there; nothing was changed")
     if last:
         report.outdated, report.deletions = last.outdated, last.deletions
     if total != 0 or source.part or (report.deletions and is_collection(folder)):
         report.read = ReadReport()
-        shown = _EncodedPapers(encoder, folder, total, progress)
-        encoder.on_batch = shown.add_texts
-        papers = _merge_duplicates(merged.merge(completion.complete(read(report.read))), deduplicate, report)
+
+        def show(counts: EmbedReport) -> None:
+            progress("embedding", "papers", counts.done, total, counts.encoded)
+
+        papers = merged.merge(completion.complete(read(report.read)))
         report.merged = merged.papers
+        if deduplicate:
+            every = [record for record in papers if isinstance(record, Paper)]
+            distinct = deduplicate(every)
+            report.duplicates = len(every) - len(distinct)
+            papers = iter(distinct)
         rules = {"replace": replace, "prune": prune, "corrections": corrections, "skip_bad": source.skip_bad}
-        report.stored = embed(papers, encoder, folder, layout=layout, progress=shown.update, **rules)
+        report.stored = embed(papers, encoder, folder, layout=layout, progress=show, **rules)
     return report
-
-
-def _merge_duplicates(
-    records: Iterator[Paper | Deletion], deduplicate: Callable[[list[Paper]], list[Paper]] | None, report: FilesReport
-) -> Iterator[Paper | Deletion]:
-    if deduplicate is None:
-        return records
-    papers = [record for record in records if isinstance(record, Paper)]
-    distinct = deduplicate(papers)
-    report.duplicates = len(papers) - len(distinct)
-    return iter(distinct)
-
-
-def _refuse_gaps(source: EmbedInput, report: ReadReport) -> None:
-    """Raise InputError for an input that may lack papers: they would be deleted."""
-    if source.is_piped or report.skipped_count:
-        skipped = f"{report.skipped_count:,} records cannot be read"
-        why = "a pipe can be read only once" if source.is_piped else skipped
-        raise InputError(f"--prune: {why}, so papers could leave that are there; nothing was changed")
-
-
-def _find_last_records(source: EmbedInput, report: ReadReport, progress: FilesProgress) -> LastRecords:
-    """Read the input once, and return which records count. Raises InputError for a pipe."""
-    if source.is_piped:
-        raise InputError("--corrections reads its input twice, and a pipe can be read only once; write it to a file")
-    records = enumerate(source.read(report), 1)
-    return LastRecords.of(_show(records, progress, "records"))
 
 
 def _count_papers(
@@ -277,9 +263,8 @@ def _count_papers(
     if source.is_piped:
         return None
     records = completion.complete(read(ReadReport() if last else report))
-    papers = enumerate((record for record in records if isinstance(record, Paper)), 1)
     total = 0
-    for paper in _show(papers, progress, "papers"):
+    for paper in _show((record for record in records if isinstance(record, Paper)), progress, "papers"):
         total += 1
         if not last:
             merged.add(paper)
@@ -295,41 +280,7 @@ def _count_papers(
     return total
 
 
-def _show(numbered: Iterable[tuple[int, Record]], progress: FilesProgress, unit: str) -> Iterator[Record]:
-    for number, record in numbered:
+def _show(records: Iterable[Record], progress: FilesProgress, unit: str) -> Iterator[Record]:
+    for number, record in enumerate(records, 1):
         yield record
         progress("reading", unit, number, None, number)
-
-
-class _EncodedPapers:
-    """Counts the papers that are done, and moves with every batch of the encoder."""
-
-    def __init__(self, encoder: Encoder, folder: Path, total: int | None, progress: FilesProgress) -> None:
-        self._encoder, self._folder, self._total, self._progress = encoder, folder, total, progress
-        self._lock = threading.Lock()
-        self._report: EmbedReport | None = None
-        self._texts = 0
-
-    def update(self, report: EmbedReport) -> None:
-        """Take the counts of a run."""
-        self._report = report
-        self._show(report.encoded)
-
-    def add_texts(self, count: int) -> None:
-        """Count the texts of a batch; called from several threads."""
-        with self._lock:
-            self._texts += count
-            self._show(self._texts // self._passes)
-
-    @cached_property
-    def _passes(self) -> int:
-        """Return how often the model reads a paper: once for each path of the collection's spaces, or once for all."""
-        if self._encoder.method.one_pass:
-            return 1
-        return len({space.path for space in read_manifest(self._folder).spaces.values()})
-
-    def _show(self, encoded: int) -> None:
-        if self._report is not None:
-            encoded = max(encoded, self._report.encoded)
-            done = self._report.done - self._report.encoded + encoded
-            self._progress("embedding", "papers", done, self._total, encoded)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from textwrap import shorten
 
 import numpy as np
@@ -65,11 +65,13 @@ def find_paper(collection: StoredCollection, name: str) -> int:
     if (row := collection.find_row(name)) is not None:
         return row
     doi = normalize_doi(name)
-    for what, matches in _find_names(collection, name, doi).items():
-        if matches.count > 1:
-            raise InputError(f"{matches.count:,} papers of {collection.folder} have {what}; name an id: {matches}")
-        if matches.count:
-            return collection.find(matches.first[0])
+    for what, ids in _find_names(collection, name, doi).items():
+        if len(ids) > 1:
+            more = f" and {len(ids) - NEAREST:,} more" if len(ids) > NEAREST else ""
+            shown = ", ".join(map(repr, ids[:NEAREST])) + more
+            raise InputError(f"{len(ids):,} papers of {collection.folder} have {what}; name an id: {shown}")
+        if ids:
+            return collection.find(ids[0])
     raise InputError(describe_unknown(collection, name, "the DOI" if doi else "the id or title"))
 
 
@@ -114,34 +116,17 @@ def describe_unknown(collection: StoredCollection, name: str, what: str = "the i
     return f"{collection.folder} has no paper with {what} {name!r}; the nearest: {near or 'none, it is empty'}"
 
 
-@dataclass(slots=True)
-class _Matches:
-    """How many papers match, and the ids of the first."""
-
-    count: int = 0
-    first: list[str] = field(default_factory=list)
-
-    def add(self, id: str) -> None:
-        self.count += 1
-        if len(self.first) < NEAREST:
-            self.first.append(id)
-
-    def __str__(self) -> str:
-        more = f" and {self.count - NEAREST:,} more" if self.count > NEAREST else ""
-        return ", ".join(map(repr, self.first)) + more
-
-
-def _find_names(collection: StoredCollection, name: str, doi: str) -> dict[str, _Matches]:
-    """Return the papers with the DOI in a name, with it as title, and with it before their id; shard by shard."""
-    of_doi, of_title, of_prefix, title = _Matches(), _Matches(), _Matches(), _fold(name)
+def _find_names(collection: StoredCollection, name: str, doi: str) -> dict[str, list[str]]:
+    """Return the ids of papers with the DOI in a name, with it as title, and with it before their id."""
+    of_doi, of_title, of_prefix, title = list[str](), list[str](), list[str](), _fold(name)
     for ids, titles, systems in _iterate_names(collection) if title or doi else ():
         for id, other, other_ids in zip(ids, titles, systems, strict=True):
             if doi and doi == _find_doi(id, dict(other_ids or ())):
-                of_doi.add(id)
+                of_doi.append(id)
             if _fold(other) == title:
-                of_title.add(id)
+                of_title.append(id)
             if id.startswith(name):
-                of_prefix.add(id)
+                of_prefix.append(id)
     names = f"the DOI {doi!r}", f"the title {name!r}", f"an id that begins with {name!r}"
     return dict(zip(names, (of_doi, of_title, of_prefix), strict=True))
 

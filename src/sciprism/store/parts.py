@@ -28,7 +28,15 @@ from sciprism.papers.records import Paper
 from sciprism.store.collection import CollectionLayout, StoredCollection
 from sciprism.store.embed import EmbedReport, embed
 from sciprism.store.embed_files import EmbedInput, FilesProgress, FilesReport, check_input, embed_files
-from sciprism.store.manifest import PART_NAME, InputRecord, Manifest, StoredRecord, is_collection, read_manifest
+from sciprism.store.manifest import (
+    PART_NAME,
+    InputRecord,
+    Manifest,
+    ShardRecord,
+    StoredRecord,
+    is_collection,
+    read_manifest,
+)
 from sciprism.store.writing import write_rows
 
 if TYPE_CHECKING:
@@ -227,7 +235,7 @@ def _describe_vectors(manifest: Manifest) -> dict[str, str]:
 
 def _join(parts: Sequence[StoredCollection], folder: Path) -> Manifest:
     """Give all shards their places in one folder; return the manifest of all, where papers may be twice."""
-    shards = []
+    shards: list[ShardRecord] = []
     for stored in parts:
         for shard in stored.manifest.shards:
             names = {name: _NUMBER.sub(f"{len(shards):06d}", name) for name in shard.files}

@@ -203,7 +203,8 @@ def _count_slots(job: RayJob) -> int:
     import ray
 
     slots = 0
-    for node in ray.nodes():
+    list_nodes: Callable[[], list[dict[str, Any]]] = ray.nodes  # without a type in Ray
+    for node in list_nodes():
         has = node["Resources"] if node["Alive"] else {}
         fits = int(has.get("CPU", 0) // job.cores)
         slots += min(fits, int(has.get("GPU", 0) / job.gpus + 1e-9)) if job.gpus else fits
