@@ -85,7 +85,7 @@ def test_a_pipe_and_parts_are_refused(command, tmp_path, monkeypatch):
     status, _, error = command("embed", base, update, "-o", "vecs", "--ids-per-file", "--corrections")
     assert status == 2 and "--ids-per-file: each file has ids of its own" in error
     status, _, error = command("embed", base, update, "-o", "vecs", "--part", "1/1")
-    assert status == 2 and "the input deletes 1 papers" in error
+    assert status == 2 and "the input deletes 2 papers" in error
 
 
 def test_a_withdrawn_paper_is_said_and_a_missing_abstract_of_an_outdated_record_is_no_fault(command, tmp_path):
