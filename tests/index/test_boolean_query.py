@@ -113,6 +113,7 @@ def test_a_filter_holds(collection: StoredCollection, tmp_path: Path) -> None:
         ("ice NEAR/3 sea AND cloud", "operators are AND, OR and NOT"),
         ("ice AND -sea", "operators are AND, OR and NOT"),
         ("(" * 300 + "ice AND sea" + ")" * 300, "more than 100 parentheses"),
+        ("NOT " * 5000 + "ice", "more than 100 parentheses or NOT"),
     ],
 )
 def test_a_malformed_query_says_where(collection: StoredCollection, query: str, message: str) -> None:

@@ -153,15 +153,15 @@ class _Parser:
             what = "the end" if not token.text else token.text
             raise self._error(f"a word or phrase is missing before {what}", token.start)
         self._at += 1
+        if token.text in ("NOT", "(") and depth == MAX_DEPTH:
+            raise self._error(f"more than {MAX_DEPTH} parentheses or NOT are inside each other", token.start)
         if token.text == "NOT":
-            excluded = self._read_operand(depth)
+            excluded = self._read_operand(depth + 1)
             if excluded is None:
                 raise self._error("NOT needs a less common word, or quotes", token.start)
             return BooleanQuery("NOT", token.start, (excluded,))
         if token.text != "(":
             return self._read_words(token)
-        if depth == MAX_DEPTH:
-            raise self._error(f"more than {MAX_DEPTH} parentheses are inside each other", token.start)
         inner = self._read_alternatives(depth + 1)
         if self._token.text != ")":
             raise self._error("this parenthesis is not closed", token.start)

@@ -96,15 +96,17 @@ def find_nearest_sentences(
     format = cast("Format", space.formats[0])
     vectors = encoder.encode(sentences, format=format, role="paper")
 
-    def nearest(query: Floats, paper: Paper) -> str:
-        here = ranges[paper.id]
-        if not here:
-            return ""
-        _, rows = topk(query[None], [Matrix(vectors[here.start : here.stop])], 1, distance=distance)
-        return sentences[here.start + int(rows[0, 0])]
-
-    pairs = zip(query_vectors, papers, strict=True)
-    return [[nearest(query, paper) for paper in ranked] for query, ranked in pairs]
+    nearest: dict[tuple[int, str], str] = {}
+    asking: dict[str, list[int]] = {}
+    for row, ranked in enumerate(papers):
+        for paper in ranked:
+            asking.setdefault(paper.id, []).append(row)
+    for id, rows in asking.items():
+        if here := ranges[id]:
+            matrix = Matrix(vectors[here.start : here.stop])
+            best = topk(query_vectors[rows], [matrix], 1, distance=distance)[1][:, 0].tolist()
+            nearest |= {(row, id): sentences[here.start + place] for row, place in zip(rows, best, strict=True)}
+    return [[nearest.get((row, paper.id), "") for paper in ranked] for row, ranked in enumerate(papers)]
 
 
 def build_rankings(
