@@ -51,7 +51,7 @@ class _Postgres(database.VectorDatabase):
 
     def __init__(self, address: database.Address) -> None:
         self.address, self._table = address, f'"{address["name"]}"'
-        place = {"host": address["host"], "port": address["port"], "dbname": address["place"]}
+        place: dict[str, Any] = {"host": address["host"], "port": address["port"], "dbname": address["place"]}
         with self.explained():
             self._connection = psycopg.connect(**place, connect_timeout=10, autocommit=True)
 
