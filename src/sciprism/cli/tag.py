@@ -298,7 +298,10 @@ def print_report_card(card: TagReportCard, read: TagReport, count: int, vocabula
     names = {"P@1": scores.precision_1, "P@5": scores.precision_5, "nDCG@5": scores.ndcg_5, "F1@5": scores.f1_5}
     values = [f"{value:.3f}" for value in (*names.values(), scores.f1)]
     print_table([], ["papers", *names, "F1"], [[f"{scores.papers:,}", *values]])
-    for title, errors in (("suggested wrongly", card.most_wrong(count)), ("missed", card.most_missed(count))):
+    for title, errors in (
+        ("suggested wrongly", card.list_worst("wrong", count)),
+        ("missed", card.list_worst("missed", count)),
+    ):
         if errors:
             echo(f"Most often {title}:")
             named = [(vocabulary.describe(vocabulary.rows[label.uri]), label) for label in errors]

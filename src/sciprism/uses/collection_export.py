@@ -91,6 +91,8 @@ def iterate_parts(stored: StoredCollection, space: str, neighbours: int) -> Iter
             table = build_table(stored.papers(rows))
             yield add(table, rows, vectors) if add else table, vectors
             first += len(vectors)
+    if not first:
+        yield build_table(()), np.empty((0, stored.manifest.spaces[space].dim), np.float32)
 
 
 def _find_neighbours(stored: StoredCollection, space: str, count: int) -> Callable[[pa.Table, Rows, Floats], pa.Table]:
@@ -134,8 +136,6 @@ def write_parquet(file: Any, parts: Iterator[tuple[pa.Table, Floats]], with_vect
                 table = append_vectors(table, vectors)
             writer = writer or stack.enter_context(parquet.ParquetWriter(file, table.schema, compression="zstd"))
             writer.write_table(table)
-        if writer is None:
-            parquet.write_table(build_table(()), file)
 
 
 def append_vectors(table: pa.Table, vectors: Floats) -> pa.Table:
@@ -161,8 +161,6 @@ def write_csv(file: Any, parts: Iterator[tuple[pa.Table, Floats]], with_vectors:
         values = zip(*(map(flatten, column.to_pylist()) for column in table.columns), strict=True)
         numbers = vectors.tolist() if with_vectors else [[]] * len(vectors)
         rows.writerows([*line, *(f"{n:.8g}" for n in more)] for line, more in zip(values, numbers, strict=True))
-    if not written:
-        rows.writerow(COLUMNS)
     text.detach()
 
 

@@ -80,20 +80,18 @@ def test_name_rates_by_hand():
     assert (sources.name_rate <= 1).all()
 
 
-def test_nearest_papers_in_blocks(monkeypatch):
+def test_the_nearest_papers_vote():
     rng = np.random.default_rng(0)
     rows, queries = rng.normal(size=(50, 6)).astype(np.float32), rng.normal(size=(7, 6)).astype(np.float32)
-    near = NearestPapers(rows, TagMatrix.build([[i % 3] for i in range(50)], 3))
-    monkeypatch.setattr("sciprism.uses.tagging.tagged_papers.PAPER_BLOCK", 8)
-    found, cosines = near.find(queries)
+    votes = NearestPapers(rows, TagMatrix.build([[i % 3] for i in range(50)], 3)).vote(queries)
     unit = lambda x: x / np.linalg.norm(x, axis=1, keepdims=True)  # noqa: E731
     exact = unit(queries) @ unit(rows).T
-    np.testing.assert_array_equal(found, np.argsort(-exact, axis=1)[:, : found.shape[1]])
-    votes = near.vote(queries)
-    np.testing.assert_allclose(votes.shares.sum(axis=1), 1, atol=1e-5)
-    expected = [np.bincount(row[:5] % 3, minlength=3) for row in found]
-    np.testing.assert_array_equal(votes.first, expected)
-    assert votes.neighbours == 5 and cosines[0, 0] == cosines[0].max()
+    found = np.argsort(-exact, axis=1)[:, :30]
+    weights = np.maximum(np.take_along_axis(exact, found, axis=1), 0) ** 3
+    shares = [np.bincount(row % 3, weight, 3) / weight.sum() for row, weight in zip(found, weights, strict=True)]
+    np.testing.assert_allclose(votes.shares, shares, atol=1e-5)
+    np.testing.assert_array_equal(votes.first, [np.bincount(row[:5] % 3, minlength=3) for row in found])
+    assert votes.neighbours == 5
 
 
 def test_coverage_is_the_share_of_the_name_by_rarity():

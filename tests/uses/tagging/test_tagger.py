@@ -233,5 +233,5 @@ def test_a_report_counts_what_was_wrong_and_missed():
     counts = {each.label: (each.right, each.wrong, each.missed) for each in card.labels}
     assert counts == {"Galaxies": (1, 1, 0), "Dark matter": (0, 1, 1), "Enzymes": (0, 0, 1)}
     assert card.scores.papers == 2, "a paper without a right tag says nothing"
-    assert [each.label for each in card.most_missed(1)] == ["Dark matter"]
+    assert [each.label for each in card.list_worst("missed", 1)] == ["Dark matter"]
     assert json.dumps(card.to_json(2))

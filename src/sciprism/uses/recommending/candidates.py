@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 
 import numpy as np
 
@@ -56,6 +56,10 @@ class Candidate:
         return self.paper if self.stored is None else self.stored.papers([self.row])[0]
 
 
+Scored = tuple[float, int, Candidate]
+"""A score, and minus the candidate's number: of equal scores those read first are better."""
+
+
 class CandidatePool:
     """The best new papers so far: memory depends on the length of the list, not on how many are read.
 
@@ -76,10 +80,9 @@ class CandidatePool:
         self.profile, self.own, self.counts = profile, own, counts
         self._owned = OwnedPapers([*own, *versions])
         self._hidden = {reason: OwnedPapers(papers) for reason, papers in hidden.items()}
-        size = max(RETAINED, PER_RESULT * k)
+        self._size = max(RETAINED, PER_RESULT * k)
         self.left_out: list[LeftOut] = []
-        self._overall = _Best(size)
-        self._inside = [_Best(size) for _ in profile.members]
+        self._best: list[list[Scored]] = [[] for _ in range(1 + len(profile.members))]
 
     def add(self, block: PaperBlock) -> None:
         """Score the papers of a block, and retain those among the best; count those that are known."""
@@ -90,8 +93,9 @@ class CandidatePool:
         papers = [block.papers[i] for i in new]
         vectors = normalize_rows(block.vectors[new])
         relevance = self.profile.score(vectors, list_years(papers))
-        floors = np.array([best.floor for best in self._inside])[relevance.interest]
-        good = (relevance.overall > self._overall.floor) | (relevance.inside > floors)
+        floors = np.array([best[-1][0] if len(best) == self._size else -np.inf for best in self._best])
+        inside = 1 + relevance.interest
+        good = (relevance.overall > floors[0]) | (relevance.inside > floors[inside])
         for place in np.flatnonzero(good).tolist():
             row = block.rows[new[place]] if block.stored is not None else -1
             vector = vectors[place].copy()  # a view would hold its whole block in memory
@@ -100,15 +104,15 @@ class CandidatePool:
             if relevance.nearest[place] >= NEAR_COSINE and is_near_copy(candidate.complete(), nearest):
                 self._leave_out_owned(candidate.paper, NEAR_COPY, nearest)
                 continue
-            self._overall.add(float(relevance.overall[place]), candidate)
+            self._best[0].append((float(relevance.overall[place]), -candidate.number, candidate))
             if relevance.fits[place]:
-                self._inside[relevance.interest[place]].add(float(relevance.inside[place]), candidate)
+                self._best[inside[place]].append((float(relevance.inside[place]), -candidate.number, candidate))
+        self._best = [nlargest(self._size, best) for best in self._best]
 
     def list_best(self) -> list[Candidate]:
         """Return the retained papers, each once, in the order read; count the others, and order the counts."""
         self.counts.owned = dict(sorted(self.counts.owned.items()))
-        pools = (self._overall, *self._inside)
-        by_number = {candidate.number: candidate for pool in pools for candidate in pool.candidates()}
+        by_number = {candidate.number: candidate for best in self._best for _, _, candidate in best}
         seen, distinct = OwnedPapers(), []
         for _, candidate in sorted(by_number.items()):
             if copy := seen.find_copy(candidate.paper):
@@ -136,29 +140,6 @@ class CandidatePool:
 
     def _leave_out(self, paper: Paper, reason: str, copy: Paper) -> None:
         self.left_out.append(LeftOut(paper.id, paper.title, paper.year, find_doi(paper), reason, copy.id, copy.title))
-
-
-class _Best:
-    """The best candidates by a score; of equal ones those read first."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._heap: list[tuple[float, int, Candidate]] = []
-
-    @property
-    def floor(self) -> float:
-        """Return the score that a paper must exceed."""
-        return self._heap[0][0] if len(self._heap) == self._size else -np.inf
-
-    def add(self, score: float, candidate: Candidate) -> None:
-        entry = (score, -candidate.number, candidate)
-        if len(self._heap) < self._size:
-            heapq.heappush(self._heap, entry)
-        elif entry[:2] > self._heap[0][:2]:
-            heapq.heapreplace(self._heap, entry)
-
-    def candidates(self) -> list[Candidate]:
-        return [candidate for _, _, candidate in self._heap]
 
 
 def list_years(papers: Sequence[Paper]) -> Doubles:

@@ -100,7 +100,7 @@ def _find_centres(vectors: Floats, count: int, least: int) -> Floats:
 
 
 def _join_nearest(vectors: Floats, centres: Floats) -> Rows:
-    return (vectors @ centres.T).argmax(axis=1)
+    return np.asarray((vectors @ centres.T).argmax(axis=1))
 
 
 def describe_interests(papers: Sequence[Paper], vectors: Floats, groups: Rows) -> list[Interest]:

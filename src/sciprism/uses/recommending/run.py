@@ -67,7 +67,11 @@ def recommend(
     collections do not compare, or a record cannot be used.
     """
     settings, progress = settings or RecommendSettings(), progress or (lambda *_: None)
-    inputs = _open_inputs({"library": library, "new": new, "unwanted": unwanted}, reading or FileReading())
+    given = {"library": library, "new": new, "unwanted": unwanted}
+    inputs = {name: open_sources(papers, reading or FileReading(), name) for name, papers in given.items()}
+    piped = [name for name, opened in inputs.items() for source in opened if source.piped]
+    if len(piped) > 1:
+        raise InputError(f"{' and '.join(piped)} are both standard input, which can be read once; name a file")
     sources = [source for part in inputs.values() for source in part]
     space = SharedSpace([source.stored for source in sources if isinstance(source, CollectionSource)], model)
     own, versions, vectors, counts = _read_library(inputs["library"], space, progress)
@@ -87,15 +91,6 @@ def recommend(
     return Recommendations(
         hits=hits, interests=interests, counts=counts, model=space.model, skipped=skipped, left_out=tuple(pool.left_out)
     )
-
-
-def _open_inputs(inputs: dict[str, PaperInput], reading: FileReading) -> dict[str, list[PaperSource]]:
-    """Open all inputs: what does not exist is an error before anything is encoded."""
-    opened = {name: open_sources(papers, reading, name) for name, papers in inputs.items()}
-    piped = [name for name, sources in opened.items() for source in sources if source.piped]
-    if len(piped) > 1:
-        raise InputError(f"{' and '.join(piped)} are both standard input, which can be read once; name a file")
-    return opened
 
 
 def _read_library(

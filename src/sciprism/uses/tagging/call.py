@@ -16,7 +16,6 @@ from sciprism.formats import Format
 from sciprism.papers import read_labels, read_papers
 from sciprism.papers.records import Label, Paper
 from sciprism.store import StoredCollection
-from sciprism.store.paper_lookup import iterate_papers, iterate_vectors
 from sciprism.uses.collection import load_encoder
 from sciprism.uses.tagging.suggestions import PaperTags, TagChoice
 from sciprism.uses.tagging.tagger import build_zero_shot, load_tagger, read_facts
@@ -143,8 +142,6 @@ class TagVectors:
 
     def read_collection(self, stored: StoredCollection) -> tuple[list[Paper], Floats]:
         """Return the papers of a collection and their stored vectors; InputError where another model made them."""
-        stored.check_encoder(self.encoder)
-        papers = [paper for part in iterate_papers(stored) for paper in part]
-        stored.vectors(self._space)  # says which spaces there are
+        parts = list(self.iterate_collection(stored))
         empty = np.empty((0, self.encoder.dim), np.float32)
-        return papers, np.concatenate([empty, *iterate_vectors(stored, self._space)])
+        return [paper for papers, _ in parts for paper in papers], np.concatenate([empty, *(v for _, v in parts)])

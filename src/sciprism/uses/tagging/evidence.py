@@ -16,7 +16,7 @@ from sklearn.preprocessing import normalize
 from sciprism.arrays import Floats, Rows, normalize_rows
 from sciprism.papers.records import Label, Paper
 from sciprism.uses.tagging.paper_space import list_texts
-from sciprism.uses.tagging.tagged_papers import NearestPapers, Sources, Votes
+from sciprism.uses.tagging.tagged_papers import NearestPapers, Sources
 from sciprism.uses.tagging.vocabulary import (
     ALTERNATIVE,
     DERIVED,
@@ -123,7 +123,12 @@ class EvidenceCollector:
         if matches is None:
             matches = self.find_names(papers)
         votes = near.vote(located) if near is not None and located is not None else None
-        scores = self._score(papers, vectors, votes, sources, located)
+        scores = {"coverage": self.side.cover(papers), "cosine": self.side.compare(vectors)}  # (b, labels) each
+        if votes is not None:
+            scores["votes"] = torch.from_numpy(votes.shares)
+        if sources is not None and located is not None:
+            scores["linear"] = sources.score_linear(located)
+            scores["compatibility"] = sources.score_compatibility(located, self._label_vectors)
         ranks = {name: _rank(values) for name, values in scores.items()}
         chosen: NDArray[np.bool_] = np.logical_or.reduce([rank < CANDIDATES for rank in ranks.values()])
         for owner, named in enumerate(matches):
@@ -143,23 +148,6 @@ class EvidenceCollector:
         for number, name in enumerate(FEATURES):
             features[:, number] = columns.get(name, 0)
         return Evidence(owners, labels, features, matches, votes.neighbours if votes is not None else 0)
-
-    def _score(
-        self,
-        papers: Sequence[Paper],
-        vectors: Floats,
-        votes: Votes | None,
-        sources: Sources | None,
-        located: Floats | None,
-    ) -> dict[str, torch.Tensor]:
-        """Return the scores of all labels by each source that there is, (b, labels)."""
-        scores = {"coverage": self.side.cover(papers), "cosine": self.side.compare(vectors)}
-        if votes is not None:
-            scores["votes"] = torch.from_numpy(votes.shares)
-        if sources is not None and located is not None:
-            scores["linear"] = sources.score_linear(located)
-            scores["compatibility"] = sources.score_compatibility(located, self._label_vectors)
-        return scores
 
     def find_names(self, papers: Sequence[Paper]) -> list[dict[int, Match]]:
         """Return what is found of the labels' names in each paper."""

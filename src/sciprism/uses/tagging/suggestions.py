@@ -139,20 +139,17 @@ class TagReportCard:
     scores: TagScores
     labels: tuple[LabelErrors, ...]
 
-    def most_wrong(self, count: int) -> list[LabelErrors]:
-        """Return the labels that were most often suggested wrongly."""
-        return sorted((errors for errors in self.labels if errors.wrong), key=lambda errors: -errors.wrong)[:count]
-
-    def most_missed(self, count: int) -> list[LabelErrors]:
-        """Return the labels that were most often missed."""
-        return sorted((errors for errors in self.labels if errors.missed), key=lambda errors: -errors.missed)[:count]
+    def list_worst(self, kind: Literal["wrong", "missed"], count: int) -> list[LabelErrors]:
+        """Return the labels that were most often suggested wrongly, or missed."""
+        ranked = sorted(self.labels, key=lambda errors: -getattr(errors, kind))[:count]
+        return [errors for errors in ranked if getattr(errors, kind)]
 
     def to_json(self, count: int) -> dict[str, Any]:
         """Return scores and the first labels as JSON values."""
         return {
             "scores": asdict(self.scores),
-            "most_wrong": [asdict(errors) for errors in self.most_wrong(count)],
-            "most_missed": [asdict(errors) for errors in self.most_missed(count)],
+            "most_wrong": [asdict(errors) for errors in self.list_worst("wrong", count)],
+            "most_missed": [asdict(errors) for errors in self.list_worst("missed", count)],
         }
 
 

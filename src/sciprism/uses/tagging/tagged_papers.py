@@ -10,13 +10,14 @@ import torch
 from scipy.sparse import csr_array
 
 from sciprism.arrays import Doubles, Floats, Rows
+from sciprism.index.exact import topk
 from sciprism.papers.records import Paper
+from sciprism.store import Matrix
 from sciprism.uses.tagging.vocabulary import Match
 
 NEIGHBOURS = 30
 SHOWN_NEIGHBOURS = 5  # the nearest papers that a reason counts
 SHARPNESS = 3  # a neighbour votes with this power of its cosine
-PAPER_BLOCK = 16_384
 RIDGE = 1.0  # penalty of the linear scores
 COMPATIBILITY_RIDGE = (10.0, 10.0)  # penalties of the map to label vectors: on the papers' side, on the labels'
 PRIOR_MATCHES = 2.0  # matches that a label's own rate needs to weigh as much as the rate of all labels
@@ -54,7 +55,7 @@ class TagMatrix:
 
     def sizes(self) -> Rows:
         """Return how many labels each paper has (n,)."""
-        return np.diff(self.ones.indptr)
+        return np.asarray(np.diff(self.ones.indptr))
 
     def counts(self) -> Doubles:
         """Return how many papers have each label (labels,)."""
@@ -113,31 +114,18 @@ class NearestPapers:
 
     def vote(self, queries: Floats) -> Votes:
         """Return the votes of the papers nearest to each query (b, d)."""
-        near, cosines = self.find(queries)
+        count = min(NEIGHBOURS, len(self.rows))
+        cosines, near = topk(queries, [Matrix(self.rows)], count)
         weights = np.maximum(cosines, 0) ** SHARPNESS
         weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
-        starts = np.arange(len(near) + 1) * near.shape[1]
-        first = np.broadcast_to(np.arange(near.shape[1]) < SHOWN_NEIGHBOURS, near.shape)
+        starts = np.arange(len(near) + 1) * count
+        first = np.broadcast_to(np.arange(count) < SHOWN_NEIGHBOURS, near.shape)
         shares, counts = (
             csr_array((values.astype(np.float32).ravel(), near.ravel(), starts), shape=(len(near), len(self.rows)))
             @ self.tags.ones
             for values in (weights, first)
         )
         return Votes(shares.toarray(), counts.toarray(), min(SHOWN_NEIGHBOURS, len(self.rows)))
-
-    def find(self, queries: Floats) -> tuple[Rows, Floats]:
-        """Return the nearest papers of each query and their cosines, best first, in blocks of papers."""
-        asked = torch.from_numpy(queries)
-        asked = asked / asked.norm(dim=1, keepdim=True).clamp_min(1e-9)
-        count = min(NEIGHBOURS, len(self.rows))
-        best, rows = torch.empty(len(asked), 0), torch.empty(len(asked), 0, dtype=torch.int64)
-        for start in range(0, len(self.rows), PAPER_BLOCK):
-            block = torch.from_numpy(self.rows[start : start + PAPER_BLOCK])
-            products = asked @ block.T / block.norm(dim=1).clamp_min(1e-9)
-            places = torch.arange(start, start + len(block)).expand(len(asked), -1)
-            best, chosen = torch.cat([best, products], dim=1).topk(min(count, best.shape[1] + len(block)), dim=1)
-            rows = torch.cat([rows, places], dim=1).gather(1, chosen)
-        return rows.numpy(), best.numpy()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

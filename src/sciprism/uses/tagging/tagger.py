@@ -175,7 +175,19 @@ def save_tagger(tagger: Tagger, folder: Path) -> None:
         write_lines(draft / "vocabulary.jsonl", _json_lines(tagger.vocabulary.labels), errors="replace")
         write_lines(draft / "papers.jsonl", _json_lines(data.papers), errors="replace")
         write_json(draft / "terms.json", space.terms.get_feature_names_out().tolist(), indent=None)
-        np.savez(draft / "arrays.npz", **_collect_arrays(tagger, space, sources, data))
+        arrays = {
+            "label_vectors": tagger.label_vectors.astype(np.float16),
+            "vectors": data.vectors.astype(np.float16),
+            "tag_starts": data.tags.ones.indptr,
+            "tag_rows": data.tags.ones.indices,
+            "idf": space.terms.idf_,
+            "directions": space.directions.astype(np.float16),
+            "centre": space.centre,
+            "linear": sources.linear.astype(np.float16),
+            "compatibility": sources.compatibility.astype(np.float16),
+            "name_rate": sources.name_rate,
+        }
+        np.savez(draft / "arrays.npz", **arrays)
         facts = {"format": FORMAT, "encoder": tagger.encoder, "facts": tagger.facts}
         facts["judged"] = {str(paper): sorted(labels) for paper, labels in data.judged.items()}
         write_json(draft / FACTS_FILE, facts | {"weighing": tagger.weighing.to_json()})
@@ -226,21 +238,6 @@ def load_tagger(folder: Path) -> Tagger:
         facts=facts["facts"],
         training=data,
     )
-
-
-def _collect_arrays(tagger: Tagger, space: PaperSpace, sources: Sources, data: TaggedPapers) -> dict[str, Any]:
-    return {
-        "label_vectors": tagger.label_vectors.astype(np.float16),
-        "vectors": data.vectors.astype(np.float16),
-        "tag_starts": data.tags.ones.indptr,
-        "tag_rows": data.tags.ones.indices,
-        "idf": space.terms.idf_,
-        "directions": space.directions.astype(np.float16),
-        "centre": space.centre,
-        "linear": sources.linear.astype(np.float16),
-        "compatibility": sources.compatibility.astype(np.float16),
-        "name_rate": sources.name_rate,
-    }
 
 
 def _full(values: Any) -> Floats:

@@ -91,7 +91,7 @@ def rank_out_of_fold(
     progress: Progress | None = None,
 ) -> Ranked:
     """Return candidates of each paper, or of a sample, by sources fitted on the other folds' papers."""
-    _, located, matches = prepared
+    space, located, matches = prepared
     rng = np.random.default_rng(settings.seed)
     folds = rng.permutation(np.arange(len(data.papers)) % settings.folds)
     ranked = rng.permutation(len(data.papers))[:MAX_RANKED]
@@ -103,31 +103,23 @@ def rank_out_of_fold(
         tags = data.tags.take(inside).without(hidden)
         sources = Sources.fit(located[inside], tags, collector.side.vectors, [matches[i] for i in inside])
         for rows in np.array_split(outside, -(-len(outside) // block_size(data.tags.labels))):
-            parts.append(_rank_block(collector, data, prepared, sources, rows))
+            evidence = collector.collect(
+                [data.papers[i] for i in rows],
+                data.vectors[rows] - space.centre,
+                near=sources.near,
+                sources=sources,
+                located=located[rows],
+                matches=[matches[i] for i in rows],
+            )
+            owners, labels = rows[evidence.papers], evidence.labels
+            judged = _is_judged(data, owners, labels)
+            right = data.tags.has(owners, labels).astype(np.float32)
+            parts.append((owners[judged], evidence.features[judged].astype(np.float16), right[judged]))
             done += len(rows)
             if progress is not None:
                 progress(done, len(ranked))
     papers, features, right = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return papers, features, right
-
-
-def _rank_block(
-    collector: EvidenceCollector, data: TaggedPapers, prepared: Prepared, sources: Sources, rows: Rows
-) -> Ranked:
-    """Return the candidates of some papers that were judged."""
-    space, located, matches = prepared
-    evidence = collector.collect(
-        [data.papers[i] for i in rows],
-        data.vectors[rows] - space.centre,
-        near=sources.near,
-        sources=sources,
-        located=located[rows],
-        matches=[matches[i] for i in rows],
-    )
-    papers, labels = rows[evidence.papers], evidence.labels
-    judged = _is_judged(data, papers, labels)
-    right = data.tags.has(papers, labels).astype(np.float32)
-    return papers[judged], evidence.features[judged].astype(np.float16), right[judged]
 
 
 def fit_weighing(ranked: Ranked, data: TaggedPapers, *, seed: int = 0) -> Weighing:
