@@ -13,7 +13,7 @@ from sciprism.papers.records import Paper
 from sciprism.seeding import sample
 
 MAX_INTERESTS = 10
-STARTS = 10  # of k-means; the best is taken
+STARTS = 10  # of k-means++; the best is taken
 SORTED = 8  # numbers of a vector by which papers are put in an order of their own
 MAX_COMPARED = 1000  # papers of a large library that are grouped, a random sample; the others join the nearest group
 MAX_NAMED = 500  # papers of an interest by which it is named, a random sample
@@ -74,27 +74,34 @@ def _group(vectors: Floats, count: int | None) -> Rows:
     from sklearn.metrics import silhouette_score
 
     if count is not None:
-        return _join_nearest(vectors, _find_centres(vectors, min(count, len(vectors)), least=1))
+        return _join_nearest(vectors, _find_centres(vectors, min(count, len(vectors)), "k-means++", least=1))
     compared = vectors[sample(range(len(vectors)), MAX_COMPARED, "interests")]
     best, chosen = 0.0, np.zeros(len(vectors), np.int64)
     for number in range(2, min(MAX_INTERESTS, len(compared) // 2) + 1):
-        centres = _find_centres(compared, number, least=2)
-        groups = _join_nearest(compared, centres)
-        if len(np.unique(groups)) < 2:
-            continue
-        fit = silhouette_score(compared, groups, metric="cosine")
-        if fit > best:
-            best, chosen = fit, _join_nearest(vectors, centres)
+        for start in ("k-means++", _choose_far(compared, number)):
+            centres = _find_centres(compared, number, start, least=2)
+            groups = _join_nearest(compared, centres)
+            fit = silhouette_score(compared, groups, metric="cosine") if len(np.unique(groups)) > 1 else 0.0
+            if fit > best:
+                best, chosen = fit, _join_nearest(vectors, centres)
     return chosen
 
 
-def _find_centres(vectors: Floats, count: int, least: int) -> Floats:
+def _choose_far(vectors: Floats, count: int) -> Floats:
+    """Return a central paper and those farthest from all before: they find small groups far from the others."""
+    chosen = [(vectors @ vectors.mean(axis=0)).argmax()]
+    for _ in range(count - 1):
+        chosen.append((vectors @ vectors[chosen].T).max(axis=1).argmin())
+    return vectors[chosen]
+
+
+def _find_centres(vectors: Floats, count: int, start: str | Floats, least: int) -> Floats:
     """Return the centres of groups (k, d) that have so many papers at least, or of all papers (1, d)."""
     from sklearn.cluster import KMeans
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of fewer distinct papers than groups
-        found = KMeans(count, n_init=STARTS, random_state=0).fit(vectors)
+        warnings.simplefilter("ignore")  # of fewer distinct papers than groups, and of a start that is tried once
+        found = KMeans(count, init=start, n_init=STARTS, random_state=0).fit(vectors)
     large = np.bincount(found.labels_, minlength=count) >= least
     return normalize_rows(found.cluster_centers_[large] if large.any() else vectors.mean(axis=0, keepdims=True))
 
