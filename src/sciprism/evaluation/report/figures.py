@@ -109,7 +109,7 @@ def write_figures(report: Report, folder: Path, costs: Sequence[EncodingCost] = 
     left_out: list[str] = []
     for suite in report.suites:
         built = (_speed_and_quality(report, suite, costs), _cost_and_quality(report, suite, costs))
-        for figure in (_task_types(report, suite), *built, _task_agreement(report, suite)):
+        for figure in (draw_task_types(report, suite), *built, _task_agreement(report, suite)):
             if isinstance(figure, PaperFigure):
                 figures.append(figure)
             else:
@@ -136,26 +136,30 @@ def _notes(report: Report, costs: Sequence[EncodingCost]) -> Iterator[str]:
 
 
 def _write_figure(figure: PaperFigure, folder: Path) -> Iterator[Path]:
-    from matplotlib import rc_context
-
     contents = {
         ".csv": "".join(join_cells(row) + "\n" for row in figure.records).encode(),
         ".tex": f"% needs \\usepackage{{booktabs}}\n\n{latex_table(figure.table)}\n".encode(),
     }
     for ending, theme in {".svg": LIGHT, "-dark.svg": DARK, ".pdf": LIGHT}.items():
-        form = ending.rpartition(".")[2]
-        dates = {"Date": None} if form == "svg" else {"CreationDate": None, "Creator": None, "Producer": None}
-        with rc_context(theme_settings(theme)):  # type: ignore[arg-type]
-            drawn, file = figure.draw(theme), BytesIO()
-            drawn.savefig(file, format=form, metadata=dates, bbox_inches="tight", transparent=form == "svg")
-        contents[ending] = file.getvalue()
+        contents[ending] = render(figure.draw, theme, ending.rpartition(".")[2])
     for ending, content in contents.items():
         path = folder / f"{figure.name}{ending}"
         write_atomically(path, lambda file, content=content: file.write(content))  # type: ignore[misc]
         yield path
 
 
-def _task_types(report: Report, suite: str) -> PaperFigure | str:
+def render(draw: Callable[[Theme], Any], theme: Theme, form: str) -> bytes:
+    """Return a drawing as an SVG or a PDF file; the same drawing gives the same bytes."""
+    from matplotlib import rc_context
+
+    dates = {"Date": None} if form == "svg" else {"CreationDate": None, "Creator": None, "Producer": None}
+    with rc_context(theme_settings(theme)):  # type: ignore[arg-type]
+        drawn, file = draw(theme), BytesIO()
+        drawn.savefig(file, format=form, metadata=dates, bbox_inches="tight", transparent=form == "svg")
+    return file.getvalue()
+
+
+def draw_task_types(report: Report, suite: str) -> PaperFigure | str:
     """Bars of each system, a panel per task type."""
     rows = dict(_averages_by_type(report, suite))
     if not rows:
