@@ -30,18 +30,17 @@ def assign_fairly(program: AssignmentProgram, values: Doubles, start: Mask) -> t
     """
     pairs, papers = program.pairs, program.required.shape[0]
     bound = program.bound_lowest(values)
-    exchange = ExchangeChains(program.required, pairs, values, program.locked)
     worst = float(sum_by_paper(pairs, values, start, papers).min())
     best, low, high = start, worst, bound
     for _ in range(STEPS):
         goal = (low + high) / 2
         if high - low <= SLACK * max(1.0, abs(high)):
             break
-        raised = exchange.raise_to(best, goal)
-        if raised is None:
-            high = goal
+        chains = ExchangeChains(program, values, best)
+        if chains.raise_to(goal):
+            best, low = chains.chosen, float(sum_by_paper(pairs, values, chains.chosen, papers).min())
         else:
-            best, low = raised, float(sum_by_paper(pairs, values, raised, papers).min())
+            high = goal
     return _serve_all(program, values, best, low, lambda fixed: program.solve(values, fixed=fixed).chosen), bound
 
 
@@ -84,57 +83,71 @@ def _serve_all(
 
 
 class ExchangeChains:
-    """Raises submissions to a goal by chains of exchanges that keep all requirements."""
+    """An assignment whose submissions are raised by chains of exchanges that keep all requirements.
 
-    def __init__(self, required: Requirements, pairs: PairTable, values: Doubles, locked: Mask) -> None:
-        self._required, self._pairs, self._values, self._locked = required, pairs, values, locked
-        self._starts = np.searchsorted(pairs.papers, np.arange(required.shape[0] + 1))
+    sums: of each submission's values. loads: of each reviewer, of whom `pairs_of` holds the assigned pairs.
+    """
 
-    def raise_to(self, chosen: Mask, goal: float) -> Mask | None:
-        """Return an assignment in which every submission reaches the goal; None where a chain is missing."""
-        state = _State(self._required, self._pairs, self._values, chosen)
-        below = np.flatnonzero(state.sums < goal)
-        for paper in below[np.argsort(state.sums[below], kind="stable")].tolist():
-            while state.sums[paper] < goal - SLACK:
-                if not self._raise_paper(state, paper, goal):
-                    return None
-        return state.chosen
+    def __init__(self, program: AssignmentProgram, values: Doubles, chosen: Mask) -> None:
+        self._required, self._pairs, self._locked, self._values = (
+            program.required,
+            program.pairs,
+            program.locked,
+            values,
+        )
+        papers, reviewers = program.required.shape
+        self._starts = np.searchsorted(program.pairs.papers, np.arange(papers + 1))
+        self.chosen, self.sums = chosen.copy(), sum_by_paper(program.pairs, values, chosen, papers)
+        assigned: Rows = np.flatnonzero(chosen)
+        self.loads: Integers = np.bincount(program.pairs.reviewers[assigned], minlength=reviewers)
+        self.pairs_of: list[set[int]] = [set() for _ in range(reviewers)]
+        for pair in assigned.tolist():
+            self.pairs_of[program.pairs.reviewers[pair]].add(pair)
 
-    def _raise_paper(self, state: _State, paper: int, goal: float) -> bool:
+    def raise_to(self, goal: float) -> bool:
+        """Raise every submission to the goal; False where a chain is missing."""
+        below = np.flatnonzero(self.sums < goal)
+        for paper in below[np.argsort(self.sums[below], kind="stable")].tolist():
+            while self.sums[paper] < goal - SLACK:
+                if not self._raise_paper(paper, goal):
+                    return False
+        return True
+
+    def _raise_paper(self, paper: int, goal: float) -> bool:
         """Raise one submission, to the goal where one chain does, else as far as one goes; False where none does."""
         first, last = self._starts[paper], self._starts[paper + 1]
-        own: list[int] = (first + np.flatnonzero(state.chosen[first:last])).tolist()
+        own: list[int] = (first + np.flatnonzero(self.chosen[first:last])).tolist()
         assigned = sorted((pair for pair in own if not self._locked[pair]), key=lambda pair: self._values[pair])
         for full in (True, False):  # first whole steps to the goal
             for released in assigned:
-                least = goal - state.sums[paper] if full else 2 * SLACK  # equal ones would be exchanged without end
-                if self._find_chain(state, paper, released, least, goal):
+                least = goal - self.sums[paper] if full else 2 * SLACK  # equal ones would be exchanged without end
+                if self._find_chain(paper, released, least, goal):
                     return True
         return False
 
-    def _find_chain(self, state: _State, paper: int, released: int, gain: float, goal: float) -> bool:
+    def _find_chain(self, paper: int, released: int, gain: float, goal: float) -> bool:
         """Exchange `released` for a pair better by `gain`, others following; False where no chain ends."""
         first_reviewer = int(self._pairs.reviewers[released])
-        can_leave = state.loads[first_reviewer] > self._required.least[first_reviewer]
+        can_leave = self.loads[first_reviewer] > self._required.least[first_reviewer]
         came: dict[int, tuple[int, int]] = {}  # reviewer -> the pair that leaves and the pair that takes the reviewer
         waiting = deque([(released, gain)])
         while waiting:
             leaving, least = waiting.popleft()
             current = int(self._pairs.papers[leaving])
             before = self._walk_back(came, leaving, released)
-            for pair in self._better(state, current, leaving, least):
+            for pair in self._better(current, leaving, least):
                 reviewer = int(self._pairs.reviewers[pair])
                 if reviewer in came:
                     continue
                 came[reviewer] = (leaving, pair)
                 ends = reviewer == first_reviewer and current != paper
-                if ends or (can_leave and state.loads[reviewer] < self._required.most[reviewer]):
-                    self._follow(state, reviewer, came, released)
+                if ends or (can_leave and self.loads[reviewer] < self._required.most[reviewer]):
+                    self._follow(reviewer, came, released)
                     return True
-                for other in state.pairs_of[reviewer]:
+                for other in self.pairs_of[reviewer]:
                     holder = int(self._pairs.papers[other])
                     if holder not in before and not self._locked[other]:
-                        waiting.append((other, min(goal, state.sums[holder]) - state.sums[holder]))
+                        waiting.append((other, min(goal, self.sums[holder]) - self.sums[holder]))
         return False
 
     def _walk_back(self, came: dict[int, tuple[int, int]], leaving: int, released: int) -> set[int]:
@@ -145,39 +158,25 @@ class ExchangeChains:
             papers.add(int(self._pairs.papers[leaving]))
         return papers
 
-    def _better(self, state: _State, paper: int, leaving: int, gain: float) -> list[int]:
+    def _better(self, paper: int, leaving: int, gain: float) -> list[int]:
         """Return the pairs that a submission may take for one that leaves, the best first."""
         part = slice(int(self._starts[paper]), int(self._starts[paper + 1]))
-        fits = ~state.chosen[part] & (self._values[part] >= self._values[leaving] + gain - SLACK)
+        fits = ~self.chosen[part] & (self._values[part] >= self._values[leaving] + gain - SLACK)
         reviewers = self._pairs.reviewers[part]
         for group in self._required.groups:
-            count = group.members[reviewers[state.chosen[part]]].sum() - group.members[self._pairs.reviewers[leaving]]
+            count = group.members[reviewers[self.chosen[part]]].sum() - group.members[self._pairs.reviewers[leaving]]
             fits &= group.members[reviewers] | (count >= min(group.minimum, self._required.needs[paper]))
         pairs = np.flatnonzero(fits)
         ordered: list[int] = (part.start + pairs[np.argsort(-self._values[part][pairs], kind="stable")]).tolist()
         return ordered
 
-    def _follow(self, state: _State, reviewer: int, came: dict[int, tuple[int, int]], released: int) -> None:
+    def _follow(self, reviewer: int, came: dict[int, tuple[int, int]], released: int) -> None:
         """Carry out the exchanges of a chain, from its end."""
         leaving = -1
         while leaving != released:
             leaving, pair = came[reviewer]
-            state.exchange(leaving, pair)
+            self.exchange(leaving, pair)
             reviewer = int(self._pairs.reviewers[leaving])
-
-
-class _State:
-    """An assignment that changes by exchanges: sums of submissions, loads and pairs of reviewers."""
-
-    def __init__(self, required: Requirements, pairs: PairTable, values: Doubles, chosen: Mask) -> None:
-        self.chosen = chosen.copy()
-        self._pairs, self._values = pairs, values
-        self.sums = sum_by_paper(pairs, values, chosen, required.shape[0])
-        assigned: Rows = np.flatnonzero(chosen)
-        self.loads: Integers = np.bincount(pairs.reviewers[assigned], minlength=required.shape[1])
-        self.pairs_of: list[set[int]] = [set() for _ in range(required.shape[1])]
-        for pair in assigned.tolist():
-            self.pairs_of[pairs.reviewers[pair]].add(pair)
 
     def exchange(self, leaving: int, entering: int) -> None:
         """Replace a pair of a submission by another one."""

@@ -145,9 +145,8 @@ class AssignmentProgram:
         matrix = sparse.hstack([self._matrix] * self.copies)
         values, bounds = values.ravel(), [np.tile(bound, self.copies) for bound in self._bound(fixed)]
         values = np.tile(values, matrix.shape[1] // len(values))
-        columns, _ = _solve(matrix, values, bounds, (self._least, self._most))
-        if not (_are_integral(columns) or relaxed or self.copies > 1):
-            columns, _ = _solve(matrix, values, bounds, (self._least, self._most), integers=len(columns))
+        integers = 0 if relaxed or self.copies > 1 else len(values)
+        columns, _ = _solve(matrix, values, bounds, (self._least, self._most), integers=integers)
         return ProgramSolution(columns.reshape(self.copies, -1).sum(axis=0), float(values @ columns))
 
     def solve_evenly(self, values: Doubles, price: float, loads: Integers, fixed: Mask) -> Mask:
@@ -165,10 +164,7 @@ class AssignmentProgram:
         bounds = np.concatenate([lower, np.zeros(len(owners))]), np.concatenate([upper, np.ones(len(owners))])
         zeros = np.zeros(reviewers)
         limits = np.concatenate([self._least, zeros]), np.concatenate([self._most, zeros])
-        columns, _ = _solve(matrix, values, bounds, limits)
-        if not _are_integral(columns[:count]):
-            columns, _ = _solve(matrix, values, bounds, limits, integers=count)
-        chosen: Mask = columns[:count] > 0.5
+        chosen: Mask = _solve(matrix, values, bounds, limits, integers=count)[0][:count] > 0.5
         return chosen
 
     def bound_lowest(self, scores: Doubles) -> float:
@@ -215,10 +211,6 @@ def _incidence(rows: Rows, count: int, weights: Any = 1.0) -> Any:
     return matrix
 
 
-def _are_integral(columns: Doubles) -> bool:
-    return bool((np.abs(columns - np.round(columns)) < TOLERANCE).all())
-
-
 def _solve(
     matrix: Any,
     values: Doubles,
@@ -230,9 +222,9 @@ def _solve(
 ) -> tuple[Doubles, Doubles]:
     """Return the columns of the solution with the highest value, and the prices of the rows.
 
-    bounds, limits: lowest and highest of each column, and of each row. integers: how many of the first columns are
-    integral. interior: any optimal solution will do, not only a basic one; an interior point method is many times
-    faster where rows are dense.
+    bounds, limits: lowest and highest of each column, and of each row. integers: how many of the first columns must be
+    integral: they are variables of that kind only where the plain solution is not. interior: any optimal solution will
+    do, not only a basic one; an interior point method is many times faster where rows are dense.
     """
     with import_extra("match", "an assignment"):
         import highspy
@@ -245,22 +237,24 @@ def _solve(
     program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     program.a_matrix_.start_, program.a_matrix_.index_ = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32)
     program.a_matrix_.value_ = matrix.data
-    if integers:
-        kind = highspy.HighsVarType
-        program.integrality_ = [kind.kInteger] * integers + [kind.kContinuous] * (len(values) - integers)
     solver = _create_solver(highspy)
     solver.setOptionValue("random_seed", 0)
     solver.setOptionValue("mip_rel_gap", GAP)
     if interior:
         solver.setOptionValue("solver", "ipm")
         solver.setOptionValue("run_crossover", "off")
-    solver.passModel(program)
-    solver.solve()
-    status = solver.getModelStatus()
-    if status != highspy.HighsModelStatus.kOptimal:
-        raise RunFailedError(f"HiGHS found no assignment: {solver.modelStatusToString(status)}")
-    solution = solver.getSolution()
-    return np.array(solution.col_value), np.array(solution.row_dual)
+    for kinds in ([], [highspy.HighsVarType.kInteger] * integers):
+        program.integrality_ = kinds + [highspy.HighsVarType.kContinuous] * (len(values) - integers) if kinds else []
+        solver.passModel(program)
+        solver.solve()
+        status = solver.getModelStatus()
+        if status != highspy.HighsModelStatus.kOptimal:
+            raise RunFailedError(f"HiGHS found no assignment: {solver.modelStatusToString(status)}")
+        solution = solver.getSolution()
+        columns = np.array(solution.col_value)
+        if (np.abs(columns[:integers] - np.round(columns[:integers])) < TOLERANCE).all():
+            break
+    return columns, np.array(solution.row_dual)
 
 
 def _create_solver(highspy: Any) -> Any:

@@ -16,10 +16,9 @@ from sciprism.arrays import Rows
 from sciprism.errors import InputError
 from sciprism.files import check_companion, sha256, write_json
 from sciprism.papers.records import Paper
-from sciprism.uses.matching.assignment import PairScores, SolvedAssignment
+from sciprism.uses.matching.assignment import AssignmentTask, SolvedAssignment
 from sciprism.uses.matching.expertise import ReviewerPaper
-from sciprism.uses.matching.pair_files import StatedPairs, write_rows
-from sciprism.uses.matching.program import Requirements
+from sciprism.uses.matching.pair_files import write_rows
 from sciprism.uses.matching.reviewers import Reviewer
 from sciprism.uses.matching.settings import MatchSettings
 
@@ -166,19 +165,12 @@ def check_companions(assignment: Path) -> None:
         check_companion(path, assignment, beginning)
 
 
-def describe_pairs(
-    submissions: Sequence[Paper],
-    required: Requirements,
-    scores: PairScores,
-    stated: StatedPairs,
-    solved: SolvedAssignment,
-) -> list[AssignedPair]:
+def describe_pairs(task: AssignmentTask, submissions: Sequence[Paper], solved: SolvedAssignment) -> list[AssignedPair]:
     """Return the assigned pairs with their reasons."""
-    pairs, probabilities = solved.pairs, solved.probabilities
-    bids, locked = (
-        part.look_up(pairs.papers, pairs.reviewers, required.shape) for part in (stated.bids, stated.locked)
-    )
-    near = scores.explain(pairs.papers, pairs.reviewers)
+    required, stated, pairs, probabilities = task.required, task.stated, solved.pairs, solved.probabilities
+    bids = stated.bids.look_up(pairs.papers, pairs.reviewers, required.shape)
+    locked = required.are_among(required.locked, pairs.papers, pairs.reviewers)
+    near = task.scores.explain(pairs.papers, pairs.reviewers)
     return [
         AssignedPair(
             paper=submissions[row].id,
@@ -196,11 +188,9 @@ def describe_pairs(
 
 
 def build_details(
+    task: AssignmentTask,
     submissions: Sequence[Paper],
     reviewers: Sequence[Reviewer],
-    required: Requirements,
-    scores: PairScores,
-    stated: StatedPairs,
     solved: SolvedAssignment,
     assigned: Sequence[AssignedPair],
 ) -> dict[str, Any]:
@@ -209,7 +199,7 @@ def build_details(
     Reviewers and submissions are numbers, from 0. considered: reviewers of a submission; scores: reviewer, score, bid
     and value of the best. Limits of reviewers are without the submissions of earlier rounds.
     """
-    table = solved.all
+    required, stated, table = task.required, task.stated, solved.all
     bids = stated.bids.look_up(table.papers, table.reviewers, required.shape)
     order = np.lexsort((-solved.all_values, table.papers))
     is_assigned = required.are_among((solved.pairs.papers, solved.pairs.reviewers), table.papers, table.reviewers)
@@ -225,7 +215,7 @@ def build_details(
         near = list(map(asdict, pair.papers))
         entries[row]["assigned"].append({"reviewer": number, "papers": near, "notes": list(pair.notes)})
     rows, numbers = table.papers[following], table.reviewers[following]
-    for row, number, papers in zip(rows.tolist(), numbers.tolist(), scores.explain(rows, numbers), strict=True):
+    for row, number, papers in zip(rows.tolist(), numbers.tolist(), task.scores.explain(rows, numbers), strict=True):
         entries[row]["next"].append({"reviewer": number, "papers": list(map(asdict, papers))})
     columns = (table.papers, table.reviewers, table.scores, bids, solved.all_values)
     for row, number, *values in zip(*(column[order].tolist() for column in columns), strict=True):

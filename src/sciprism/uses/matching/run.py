@@ -82,25 +82,22 @@ def match(
         encoder, scores, rows = _score_papers(inputs, settings, encoder, [*paths, *files.reviewer_papers], progress)
         listed = described["counts"]["papers of reviewers"]
         described["counts"]["papers listed in several versions"] = listed - rows
+    task = AssignmentTask(required, scores, inputs.stated, settings)
     progress.begin("assigning")
-    solved = solve_assignment(AssignmentTask(required, scores, inputs.stated, settings))
+    solved = solve_assignment(task)
     progress.begin("explaining")
-    ids, stated = (required.paper_ids, required.reviewer_ids), inputs.stated
-    assigned = describe_pairs(inputs.submissions, required, scores, stated, solved)
+    ids, considered = (required.paper_ids, required.reviewer_ids), solved.all
+    assigned = describe_pairs(task, inputs.submissions, solved)
+    details = build_details(task, inputs.submissions, inputs.reviewers, solved, assigned)
     matching = Matching(
         pairs=assigned,
         reviewers=ids[1],
         audit={},
         conflicts=[(ids[0][c.paper], ids[1][c.reviewer], c.kind, c.reason) for c in inputs.forbidden.conflicts],
-        details={
-            **build_details(inputs.submissions, inputs.reviewers, required, scores, stated, solved, assigned),
-            "forbidden": [[*pair, reason] for pair, reason in inputs.forbidden.reasons.items()],
-        },
+        details=details | {"forbidden": [[*pair, reason] for pair, reason in inputs.forbidden.reasons.items()]},
         scored=lambda: (
-            (ids[0][row], ids[1][number], round(score, 6))
-            for row, number, score in zip(
-                solved.all.papers.tolist(), solved.all.reviewers.tolist(), solved.all.scores.tolist(), strict=True
-            )
+            (ids[0][row], ids[1][number], round(float(score), 6))
+            for row, number, score in zip(considered.papers, considered.reviewers, considered.scores, strict=True)
         ),
     )
     hashed = [*paths, *([Path(reviewers)] if isinstance(reviewers, str | Path) else []), *files.listed()]
