@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
 
 from rapidfuzz import fuzz
 
@@ -59,32 +58,32 @@ def find_conflicts(given: ConflictInput, kinds: Sequence[str]) -> Iterator[Confl
 
 def list_unchecked(given: ConflictInput, kinds: Sequence[str]) -> dict[str, str]:
     """Return kind -> what lacks what it compares: "for 2 of 9 profiles, which have no names"."""
-    details, people = given.authorships, given.reviewers
-    authors = list(map(_list_authors, given.submissions, details))
-    addresses, named = list(map(list_emails, people)), ReviewerIndex(people).names.items
-    by_address = any(each.emails for each in details)
-    compared: dict[str, tuple[str, Iterable[Any], str, Iterable[Any]]] = {
+    entries, people = list(zip(given.submissions, given.authorships, strict=True)), given.reviewers
+    named = ReviewerIndex(people).names.items
+    with_address = {n for n, person in enumerate(people) if list_emails(person)}
+    identified = named | with_address if any(each.emails for each in given.authorships) else named
+    emails, institutions = "e-mail addresses", "institutions"
+    compared: dict[str, tuple[str, Callable[[Paper, Authorship], object], str, Callable[[int, Reviewer], object]]] = {
         "author": (
-            *("authors", (names or each.emails for names, each in zip(authors, details, strict=True))),
-            *("names", (n in named or (by_address and addresses[n]) for n in range(len(people)))),
+            "authors",
+            lambda p, said: said.emails or _list_authors(p, said),
+            "names",
+            lambda n, _: n in identified,
         ),
-        "domain": ("e-mail addresses", (each.emails for each in details), "e-mail addresses", addresses),
-        "institution": (
-            *("institutions", (each.institutions for each in details)),
-            *("institutions", (person.institutions for person in people)),
-        ),
-        "coauthor": ("authors", authors, "papers with authors", (any(p.authors for p in r.papers) for r in people)),
-        "own-paper": ("titles", (p.title for p in given.submissions), "papers", (person.papers for person in people)),
+        "domain": (emails, lambda _, said: said.emails, emails, lambda n, _: n in with_address),
+        "institution": (institutions, lambda _, said: said.institutions, institutions, lambda _, r: r.institutions),
+        "coauthor": ("authors", _list_authors, "papers with authors", lambda _, r: any(p.authors for p in r.papers)),
+        "own-paper": ("titles", lambda p, _: p.title, "papers", lambda _, r: r.papers),
     }
     unchecked = {}
     for kind in kinds:
-        column, ours, other_column, theirs = compared[kind]
-        for side, name, values, total in (
-            ("profiles", other_column, theirs, len(people)),
-            ("submissions", column, ours, len(details)),  # named rather than profiles
-        ):
-            if missing := sum(not value for value in values):
-                unchecked[kind] = f"for {missing:,} of {total:,} {side}, which have no {name}"
+        column, find_ours, other_column, find_theirs = compared[kind]
+        ours = sum(not find_ours(*entry) for entry in entries)
+        theirs = sum(not find_theirs(*entry) for entry in enumerate(people))
+        if ours:
+            unchecked[kind] = f"for {ours:,} of {len(entries):,} submissions, which have no {column}"
+        elif theirs:
+            unchecked[kind] = f"for {theirs:,} of {len(people):,} profiles, which have no {other_column}"
     return unchecked
 
 

@@ -136,13 +136,25 @@ class FinishedAssignment:
 
     def explain_pair(self, row: int, number: int) -> ExplainedPair:
         """Explain why a reviewer has a submission, or why not."""
-        person, scores = self.people[number], self._scores[row]
+        person, scores, entry = self.people[number], self._scores[row], self._stored[row]
+        pair = None
+        if number in scores:
+            stored = (pair for kind in ("assigned", "next") for pair in entry[kind])
+            near: dict[str, Any] = next((pair for pair in stored if pair["reviewer"] == number), {"papers": []})
+            pair = AssignedPair(
+                paper=self.submissions[row],
+                title=entry["title"],
+                reviewer=self.reviewers[number],
+                **dict(zip(("score", "bid", "value"), scores[number], strict=True)),
+                papers=tuple(ReviewerPaper(**paper) for paper in near["papers"]),
+                notes=tuple(near.get("notes", ())),
+            )
         explained = ExplainedPair(
             reviewer=person["id"],
             name=person["name"],
-            pair=self._build_pair(row, number),
-            rank=1 + sum(values[2] > scores[number][2] for values in scores.values()) if number in scores else 0,
-            considered=self._stored[row]["considered"],
+            pair=pair,
+            rank=1 + sum(values[2] > scores[number][2] for values in scores.values()) if pair else 0,
+            considered=entry["considered"],
             load=len(self.loads[number]) + person["earlier"],
             most=person["most"] + person["earlier"],
         )
@@ -153,23 +165,6 @@ class FinishedAssignment:
     def _value(self, row: int, number: int) -> float:
         """Return score and bid of a pair, 0 of one that was not considered."""
         return float(self._scores[row].get(number, (0.0, 0.0, 0.0))[2])
-
-    def _build_pair(self, row: int, number: int) -> AssignedPair | None:
-        if number not in self._scores[row]:
-            return None
-        score, bid, value = self._scores[row][number]
-        stored = (pair for kind in ("assigned", "next") for pair in self._stored[row][kind])
-        near: dict[str, Any] = next((pair for pair in stored if pair["reviewer"] == number), {"papers": []})
-        return AssignedPair(
-            paper=self.submissions[row],
-            title=self.title(row),
-            reviewer=self.reviewers[number],
-            score=score,
-            bid=bid,
-            value=value,
-            papers=tuple(ReviewerPaper(**paper) for paper in near["papers"]),
-            notes=tuple(near.get("notes", ())),
-        )
 
     def _explain_absence(self, row: int, number: int, explained: ExplainedPair) -> str:
         if reason := self._forbidden[row].get(number):
