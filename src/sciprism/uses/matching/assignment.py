@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from sciprism.arrays import Doubles, Rows
 from sciprism.drop_report import count_noun as count
@@ -14,7 +15,7 @@ from sciprism.errors import InputError, RunFailedError
 from sciprism.uses.matching.expertise import ReviewerPaper
 from sciprism.uses.matching.fairness import assign_at_random, assign_fairly, even_loads, sum_by_paper
 from sciprism.uses.matching.pair_files import PairValues, StatedPairs
-from sciprism.uses.matching.program import TOLERANCE, AssignmentProgram, Lack, Mask, PairTable, Requirements, sparse
+from sciprism.uses.matching.program import TOLERANCE, AssignmentProgram, Lack, Mask, PairTable, Requirements
 from sciprism.uses.matching.settings import MatchSettings
 
 DIGITS = 6  # decimal places of scores: further ones depend on the order of sums, and would make ties differ by machine

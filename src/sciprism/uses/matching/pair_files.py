@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from scipy import sparse
 
 from sciprism.arrays import Doubles, Integers, Rows
 from sciprism.drop_report import DropReport
@@ -67,8 +68,6 @@ class PairValues:
 
     def look_up(self, papers: Rows, reviewers: Rows, shape: tuple[int, int]) -> Doubles:
         """Return the values of some pairs (n,), 0 of those without one. shape: all submissions and reviewers."""
-        from scipy import sparse
-
         values: Doubles = sparse.csr_array((self.values, (self.papers, self.reviewers)), shape)[papers, reviewers]
         return values
 

@@ -12,12 +12,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from sciprism.arrays import Doubles, Integers, Rows
 from sciprism.errors import RunFailedError, import_extra
-
-with import_extra("match", "an assignment"):
-    from scipy import sparse
 
 Mask = NDArray[np.bool_]
 NO_ROWS: Rows = np.zeros(0, np.int64)
