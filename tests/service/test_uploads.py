@@ -191,6 +191,11 @@ def test_one_persons_silence_is_ended_and_holds_nobody(client, place, monkeypatc
     assert wait(client, upload(client, BIB))["state"] == "ready"
 
 
+def test_a_repeated_id_is_told_without_the_workspace(client, place):
+    found = wait(client, upload(client, BIB + "@misc{a, title={Proteins fold}}"))
+    assert found["papers"] == 1 and "papers.bib, record 2" in found["reasons"][0] and str(place) not in str(found)
+
+
 def test_a_full_disk_says_so_and_leaves_no_draft(client, place, monkeypatch):
     def fail(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")

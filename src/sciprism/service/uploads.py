@@ -82,7 +82,7 @@ class Uploads:
         if not report.papers:
             raise InputError("no paper of the file can be used: " + "; ".join(report.reasons[:1]))
         lexical.build(StoredCollection.open(folder))
-        reasons = [str(record).replace(str(source), source.name) for record in read.skipped] + report.reasons
+        reasons = [str(reason).replace(f"{item.folder}/", "") for reason in (*read.skipped, *report.reasons)]
         counts = {"papers": report.papers, "skipped": read.skipped_count + report.bad, "duplicates": report.duplicates}
         write_json(item.folder / REPORT, counts | {"reasons": reasons[:MAX_REASONS]})
 
