@@ -9,6 +9,7 @@ and all-MiniLM-L6-v2, which it computes itself. Run from the repository root:
 
     python benchmarks/serve.py COLLECTION -o results/serve.json
     python benchmarks/serve.py COLLECTION --run memory -o results/serve.json
+    python benchmarks/serve.py COLLECTION --attack -o results/serve.json
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
-from measurement import build_parser, provenance, ratio, read_memory, write_result
+import attacks
+from measurement import build_parser, processor_seconds, provenance, ratio, read_memory, write_result
 
 SERVERS = ("sciprism", "plain")
 CLIENTS = (1, 8, 64, 512)
@@ -79,7 +81,9 @@ def run_plain_server(model: str, papers: Path, port: int) -> None:
 
 
 @contextmanager
-def start(server: str, model: str, papers: Path, collection: Path | None, *options: str) -> Iterator[tuple[str, int]]:
+def start(
+    server: str, model: str, papers: Path, collection: Path | None, *options: str, token: str = ""
+) -> Iterator[tuple[str, int]]:
     """Run a server in a process of its own; yield its address and process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -92,17 +96,17 @@ def start(server: str, model: str, papers: Path, collection: Path | None, *optio
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, stderr=log, stdout=log, env=os.environ | {"HF_HUB_OFFLINE": "1"})
         try:
-            asyncio.run(wait_until_ready(f"http://127.0.0.1:{port}", process))
+            asyncio.run(wait_until_ready(f"http://127.0.0.1:{port}", process, token))
             yield f"http://127.0.0.1:{port}", process.pid
         finally:
             process.terminate()
             process.wait()
 
 
-async def wait_until_ready(address: str, process: subprocess.Popen[bytes]) -> None:
+async def wait_until_ready(address: str, process: subprocess.Popen[bytes], token: str) -> None:
     import aiohttp
 
-    async with aiohttp.ClientSession() as session:
+    async with aiohttp.ClientSession(headers={"authorization": f"Bearer {token}"}) as session:
         for _ in range(START_SECONDS * 2):
             if process.poll() is not None:
                 raise SystemExit(f"the server ended with status {process.returncode}")
@@ -139,12 +143,6 @@ async def put_load(address: str, body: Body, clients: int, seconds: float, reque
     p50, p95, p99 = (round(float(value), 4) for value in np.percentile(latencies, (50, 95, 99)))
     rate = round(statuses[200] / elapsed, 2)
     return {"per_second": rate, "p50": p50, "p95": p95, "p99": p99, "statuses": dict(statuses)}
-
-
-def processor_seconds(pid: int) -> float:
-    """Return the seconds that a process has had a processor: other programs disturb them less than the clock's."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(") ")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def build_bodies(papers: Path) -> dict[str, Body]:
@@ -240,11 +238,23 @@ def measure_memory(papers: Path, collection: Path, args: Any) -> dict[str, Any]:
     return {"minutes": megabytes}
 
 
+def measure_attacks(papers: Path, collection: Path, args: Any) -> dict[str, Any]:
+    """Return what each attack of `attacks.py` does to another client, and to the service."""
+    tokens = papers.with_name("tokens")
+    tokens.write_text(attacks.TOKENS, encoding="utf-8")
+    with start("sciprism", "", papers, collection, "--token-file", str(tokens), token=attacks.OTHER) as (address, pid):
+        return {"attacks": asyncio.run(attacks.measure(address, pid))}
+
+
+RUNS = {"load": measure_loads, "memory": measure_memory, "attack": measure_attacks}
+
+
 def main() -> None:
     parser = build_parser(__doc__)
     parser.add_argument("collection", type=Path)
     parser.add_argument("--papers", type=Path, help="internal: the papers of the plain server")
-    parser.add_argument("--run", choices=("load", "memory"), default="load")
+    parser.add_argument("--run", choices=RUNS, default="load")
+    parser.add_argument("--attack", action="store_const", const="attack", dest="run", help="the same as --run attack")
     parser.add_argument("--name", help="of the run in the result file, where it is another than --run")
     parser.add_argument("--minutes", type=int, default=20, help="of the run `memory`")
     parser.add_argument("--rounds", type=int, default=3)
@@ -265,7 +275,7 @@ def main() -> None:
         papers.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         vectors = library.vectors()
         np.save(papers.with_suffix(".npy"), vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
-        measured = (measure_memory if args.run == "memory" else measure_loads)(papers, args.collection, args)
+        measured = RUNS[args.run](papers, args.collection, args)
     settings = {"papers": len(library), "rounds": args.rounds, "seconds": args.seconds}
     packages = ("torch", "fastapi", "uvicorn", "sentence-transformers", "aiohttp")
     write_result(args.output, provenance(packages, **settings, **measured), run=args.name or args.run)

@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,43 +23,20 @@ pytest.importorskip("httpx2")  # of the test client
 from starlette.responses import Response
 from starlette.testclient import TestClient
 
+from build_service import TOKEN, answer_json, start, wait_until_ready
 from five_papers import PAPERS
 from sciprism.errors import InputError
-from sciprism.service.app import build_app
 from sciprism.service.collections import ServedCollections, UnknownNameError
 from sciprism.service.limits import Gatekeeper, Guard, RateLimit
 from sciprism.service.observation import JsonLines
-from sciprism.service.responses import Refusal, error_response
+from sciprism.service.responses import Refusal
 from sciprism.service.settings import ServeSettings
 from sciprism.service.state import ServiceState
 from sciprism.service.workspace import Workspace
 from sciprism.store import delete, embed
 from sciprism.uses.collection import Collection
 
-TOKEN = "0123456789abcdef-of-ada"
 PAGE = {"accept": "text/html"}
-
-
-def start(folders: list[Path], **settings) -> TestClient:
-    state = ServiceState(ServeSettings(**settings), ServedCollections(folders))
-    return TestClient(build_app(state), base_url="http://localhost:8000", follow_redirects=False)
-
-
-def wait_until_ready(client: TestClient) -> None:
-    while client.get("/ready").status_code != 200:
-        assert client.app.state.service.failure is None
-        time.sleep(0.01)
-
-
-def answer_json(request, refusal: Refusal) -> Response:
-    return error_response(refusal.status, refusal.message)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory, tiny_encoder) -> Path:
-    folder = tmp_path_factory.mktemp("served") / "five"
-    embed(PAPERS, tiny_encoder, folder)
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -441,7 +417,7 @@ def test_a_long_upload_is_read_to_its_end_unless_it_stalls():
 
         async def receive():
             await asyncio.sleep(pause)
-            return {"type": "http.request", "body": b"x", "more_body": next(left)}
+            return {"type": "http.request", "body": b"x" * 100, "more_body": next(left)}
 
         async def send(message):
             sent.append(message)
@@ -451,7 +427,7 @@ def test_a_long_upload_is_read_to_its_end_unless_it_stalls():
         await Guard(answer, ServeSettings(deadline=0.08), Gatekeeper(None), answer_json)(scope, receive, send)
         return sent[0]["status"], sent[1]["body"]
 
-    assert asyncio.run(post(0.02)) == (200, b"xxxxxx") and asyncio.run(post(0.2))[0] == 504
+    assert asyncio.run(post(0.02)) == (200, b"x" * 600) and asyncio.run(post(0.2))[0] == 504
 
 
 def test_a_collection_of_a_model_that_is_gone_says_so(client, monkeypatch):

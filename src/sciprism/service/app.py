@@ -163,9 +163,12 @@ def _add_errors(app: FastAPI) -> None:
 HEADINGS = {404: "Not found", 429: "Too many requests", 503: "Not ready yet"}
 
 
+LONGEST = 600  # characters of a message: each takes six bytes at most
+
+
 def answer_error(request: Request, refusal: Refusal) -> Response:
     """Return an error as a page for browsers, as JSON for programs."""
-    message = request.app.state.service.hide_paths(refusal.message)
+    message = request.app.state.service.hide_paths(refusal.message)[:LONGEST]
     if "text/html" not in request.headers.get("accept", ""):
         return error_response(refusal.status, message, refusal.headers)
     facts = {"error": message, "heading": HEADINGS.get(refusal.status, "It did not work"), "status": refusal.status}

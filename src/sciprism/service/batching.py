@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections import Counter, deque
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
+from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Event
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
@@ -21,6 +24,7 @@ from sciprism.encoders.packing import balanced_batches, pack
 from sciprism.encoders.streaming import CPU_BUDGET, CUDA_BUDGET, Inputs, read_inputs
 from sciprism.errors import InputError
 from sciprism.formats import Format, Role
+from sciprism.service.limits import CLIENT
 from sciprism.service.responses import Refusal
 from sciprism.text.template import FIELDS
 
@@ -33,6 +37,11 @@ OnBatch = Callable[[int, int, float], None]
 """Called after a batch with its texts, its tokens and the seconds that it took."""
 
 
+PART = 8  # texts that are tokenized in one turn
+WINDOW = 1_024  # texts of a use that are in the queue at one time
+THREADS = 4  # that tokenize, each for another client
+GIVEN_UP: ContextVar[Event] = ContextVar("given_up", default=Event())  # noqa: B039 (never set)
+"""Set where nobody waits any more for what a thread computes."""
 POLL = 1.0  # seconds between two looks at whether the service still runs, and whether a full queue has room
 
 
@@ -63,6 +72,7 @@ class _Job:
     sequences: Sequence[Sequence[int]]
     rows: Floats
     done: asyncio.Future[None]
+    client: str
     number: int
     unfinished: int
     next: int = 0
@@ -87,10 +97,11 @@ class _Job:
 class TokenBatcher:
     """A queue before one encoder: texts that arrive while a batch is computed share the next ones.
 
-    Half of a batch is for the oldest request; in the other half requests take turns, each with at most an equal share
-    of the tokens and at least one text: a long request delays a short one by one batch, and equal requests end in the
-    order in which they came. A request that is cancelled leaves the queue. budget: tokens of a batch; None takes what
-    suits the device. queue: texts that may wait.
+    Half of a batch is for the oldest request; in the other half requests take turns, those first whose client was
+    given the fewest tokens, each with at most an equal share of the tokens and at least one text: a long request delays
+    a short one by one batch, and equal requests end in the order in which they came. A request that is cancelled leaves
+    the queue. budget: tokens of a batch; None takes what suits the device. queue: texts that may wait, of which one
+    client's are at most a half.
     """
 
     def __init__(
@@ -103,10 +114,12 @@ class TokenBatcher:
         self.name = Path(encoder.name).name
         self.waiting = 0
         self._jobs: deque[_Job] = deque()
+        self._waiting_of, self._given_to = Counter[str](), Counter[str]()  # texts, tokens of each client
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._numbers = count()
         self._on_batch = on_batch or (lambda *_: None)
         self._compute = _start_workers(self._workers)  # one batch at a time, on all cores
-        self._tokenize = ThreadPoolExecutor(1, "tokenize")
+        self._tokenize = ThreadPoolExecutor(THREADS, "tokenize")
         self._runner: asyncio.Task[None] | None = None
         self._rate = 5_000.0  # tokens a second, measured from the first batch on
 
@@ -117,23 +130,28 @@ class TokenBatcher:
 
         Raises QueueFullError for that otherwise, TextTooLongError for long texts unless they are truncated.
         """
-        while self.waiting + len(texts) > self.queue and self.waiting:
+        client, count = CLIENT.get(), len(texts)
+        while self._is_full(count, client):
             if patient:
                 await asyncio.sleep(POLL)
                 continue
             tokens = sum(len(ids) for job in self._jobs for ids in job.sequences[job.next :])
             raise QueueFullError.wait(f"{self.waiting:,} texts wait for the model", tokens / self._rate)
-        self.waiting += len(texts)
+        self.waiting, self._waiting_of[client] = self.waiting + count, self._waiting_of[client] + count
         job = None
         try:
-            loop = asyncio.get_running_loop()
-            sequences, long = await loop.run_in_executor(self._tokenize, _tokenize, self.encoder, texts)
+            loop, turn, read = asyncio.get_running_loop(), self._turns.setdefault(client, asyncio.Lock()), []
+            for start in range(0, count or 1, PART):
+                async with turn:
+                    part = texts[start : start + PART]
+                    read += await loop.run_in_executor(self._tokenize, self.encoder.read_tokens, part)
+            sequences, long = [ids for ids, _ in read], sum(longer for _, longer in read)
             if long and not truncate:
                 limit = self.encoder.max_seq_length
                 raise TextTooLongError(f"{long} of the texts have more tokens than the {limit} that the model reads")
             rows = np.empty((len(texts), self.encoder.dim), np.float32)
             route, done = self.encoder.route(format, role), loop.create_future()
-            job = _Job(route, sequences, rows, done, next(self._numbers), len(sequences))
+            job = _Job(route, sequences, rows, done, client, next(self._numbers), len(sequences))
             if sequences:
                 self._jobs.append(job)
                 if self._runner is None or self._runner.done():
@@ -141,9 +159,13 @@ class TokenBatcher:
                 await job.done
             return EncodedTexts(rows, sum(map(len, sequences)), long)
         finally:
-            self.waiting -= len(texts)
+            self.waiting, self._waiting_of[client] = self.waiting - count, self._waiting_of[client] - count
             if job is not None and job in self._jobs:
                 self._jobs.remove(job)
+
+    def _is_full(self, count: int, client: str) -> bool:
+        own = self._waiting_of[client]
+        return bool((own and own + count > self.queue // 2) or (self.waiting and self.waiting + count > self.queue))
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -168,16 +190,23 @@ class TokenBatcher:
         """Take texts of the waiting requests until the batch is full: of the oldest for a half, then of all in turn."""
         batch: list[tuple[_Job, int]] = []
         if not self._jobs:
+            self._given_to.clear()
+            self._waiting_of = +self._waiting_of
             return batch
         oldest = min(self._jobs, key=lambda job: job.number)
-        room = self.budget - oldest.take(batch, self.budget, self.budget // 2)
+        alone = all(job.client == oldest.client for job in self._jobs)
+        budget = self.budget if alone else self.budget // 4  # short: others wait for it
+        room = budget - oldest.take(batch, budget, budget // 2)
         if not oldest.remaining:
             self._jobs.remove(oldest)
+        self._given_to[oldest.client] += budget - room
+        self._jobs = deque(sorted(self._jobs, key=lambda job: self._given_to[job.client]))
         share = room // max(1, len(self._jobs))
         while self._jobs and room > 0:
             job = self._jobs.popleft()
             tokens = job.take(batch, room, share)
             room -= tokens
+            self._given_to[job.client] += tokens
             if job.remaining and not tokens:
                 self._jobs.appendleft(job)  # its next text does not fit: its turn comes first in the next batch
                 break
@@ -219,12 +248,6 @@ def _start_workers(count: int) -> ThreadPoolExecutor:
     return workers
 
 
-def _tokenize(encoder: Encoder, texts: Sequence[str]) -> tuple[list[list[int]], int]:
-    """Return the token ids of texts, truncated, and how many texts are longer."""
-    read = encoder.read_tokens(texts)
-    return [ids for ids, _ in read], sum(longer for _, longer in read)
-
-
 def _settle(job: _Job, error: Exception | None = None) -> None:
     if job.done.done():
         return
@@ -253,7 +276,8 @@ class SharedEncoder:
         inputs = read_inputs(items, fields)
         template = self._batcher.encoder.settings.template
         texts = [template.text(item, role, fields) for item in inputs.items]
-        vectors = self._wait(texts, format, role)
+        parts = [texts[start : start + WINDOW] for start in range(0, len(texts), WINDOW)] or [texts]
+        vectors = np.concatenate([self._wait(part, format, role) for part in parts])
         return cast("Floats", vectors[0]) if inputs.single else vectors
 
     def encode_all(self, items: Inputs, *, role: Role = "paper", formats: Sequence[Format]) -> dict[Format, Floats]:
@@ -269,6 +293,8 @@ class SharedEncoder:
             except TimeoutError:
                 if not self._loop.is_running():  # the service has stopped
                     raise
+                if GIVEN_UP.get().is_set() and future.cancel():
+                    raise CancelledError from None
 
 
 class CallGroups(Generic[Given, Result]):
@@ -280,7 +306,7 @@ class CallGroups(Generic[Given, Result]):
         self._waiting: dict[str, deque[tuple[Sequence[Given], asyncio.Future[list[Result]]]]] = {}
 
     async def run(
-        self, key: str, items: Sequence[Given], work: Callable[[Sequence[Given]], Awaitable[list[Result]]]
+        self, key: str, items: Sequence[Given], work: Callable[[Sequence[Given]], Coroutine[Any, Any, list[Result]]]
     ) -> list[Result]:
         """Return a result of each item. key: the settings; work: what they do with items, in order."""
         answer: asyncio.Future[list[Result]] = asyncio.get_running_loop().create_future()
@@ -291,7 +317,7 @@ class CallGroups(Generic[Given, Result]):
         self._waiting[key].append((items, answer))
         return await answer
 
-    async def _serve(self, key: str, work: Callable[[Sequence[Given]], Awaitable[list[Result]]]) -> None:
+    async def _serve(self, key: str, work: Callable[[Sequence[Given]], Coroutine[Any, Any, list[Result]]]) -> None:
         waiting = self._waiting[key]
         while waiting:
             group = [waiting.popleft()]
@@ -300,8 +326,14 @@ class CallGroups(Generic[Given, Result]):
                 group.append(waiting.popleft())
                 count += len(group[-1][0])
             group = [(items, answer) for items, answer in group if not answer.done()]  # others were cancelled
+            working = asyncio.create_task(work([item for items, _ in group for item in items]))  # noqa: RUF006 (awaited)
+            leave = partial(_cancel_if_done, working, [answer for _, answer in group])
+            for _, answer in group:
+                answer.add_done_callback(leave)
             try:
-                results = await work([item for items, _ in group for item in items])
+                results = await working
+            except asyncio.CancelledError:  # nobody waits for it
+                continue
             except Exception as error:  # noqa: BLE001 (each request gets it)
                 for _, answer in group:
                     if not answer.done():
@@ -312,3 +344,9 @@ class CallGroups(Generic[Given, Result]):
                 if not answer.done():
                     answer.set_result(part)
         del self._waiting[key]
+
+
+def _cancel_if_done(working: asyncio.Task[Any], answers: Sequence[asyncio.Future[Any]], _: asyncio.Future[Any]) -> None:
+    """Cancel work whose answers nobody waits for any more."""
+    if all(answer.done() for answer in answers):
+        working.cancel()

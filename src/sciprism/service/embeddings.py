@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
@@ -17,20 +17,24 @@ from sciprism.errors import InputError
 from sciprism.formats import Format, Role
 from sciprism.papers.cleaning import is_blank
 from sciprism.service.batching import EncodedTexts, TokenBatcher
+from sciprism.service.limits import JsonRoute
 from sciprism.service.responses import Refusal, json_response
 from sciprism.service.state import ServiceState
 
-router = APIRouter(tags=["embeddings"])
+router = APIRouter(tags=["embeddings"], route_class=JsonRoute)
 ROLES: dict[str, Role] = {"query": "query", "passage": "paper", "document": "paper", "paper": "paper"}
 """Input type, name of a prompt, or end of a model's name, as OpenAI's requests have no field for it -> the role."""
 InputType = Literal["query", "passage", "document", "paper"]
+MOST = 100_000  # items that are looked at
+Texts = Annotated[list[str], Field(fail_fast=True, max_length=MOST)]
+Name = Annotated[str, Field(max_length=1_000)]
 
 
 class OpenAIRequest(BaseModel):
     """A request as the clients of OpenAI send it; input_type, format and truncate are additions."""
 
-    input: str | list[str] | list[int] | list[list[int]]
-    model: str = ""
+    input: str | Annotated[list[str | int | list[int]], Field(fail_fast=True, max_length=MOST)]
+    model: Name = ""
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: int | None = None
     input_type: InputType | None = None
@@ -41,7 +45,7 @@ class OpenAIRequest(BaseModel):
 class EmbedRequest(BaseModel):
     """A request as the clients of text-embeddings-inference send it."""
 
-    inputs: str | list[str]
+    inputs: str | Texts
     normalize: bool = True
     prompt_name: InputType | None = None
     truncate: bool = True
@@ -52,7 +56,7 @@ class RerankRequest(BaseModel):
     """Texts to rank for a query. raw_scores: makes no difference, scores are the model's similarities."""
 
     query: str
-    texts: list[str] = Field(min_length=1)
+    texts: Texts = Field(min_length=1)
     raw_scores: bool = False
     return_text: bool = False
     truncate: bool = True
@@ -145,7 +149,7 @@ def _find_model(state: ServiceState, name: str) -> tuple[TokenBatcher, Role]:
     return state.find_batcher(name), "paper"
 
 
-def _read_texts(given: str | list[str] | list[int] | list[list[int]]) -> list[str]:
+def _read_texts(given: str | list[str | int | list[int]]) -> list[str]:
     if isinstance(given, str):
         return [given]
     texts = [text for text in given if isinstance(text, str)]

@@ -1,4 +1,4 @@
-"""Which requests pass: hosts, sizes, rates, tokens, sessions and origins; and what every answer carries."""
+"""Which requests pass: hosts, sizes, JSON, rates, tokens, sessions and origins; and what every answer carries."""
 
 from __future__ import annotations
 
@@ -11,13 +11,21 @@ import re
 import secrets
 import time
 import traceback
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from ipaddress import ip_address
+from math import inf
 from pathlib import Path
-from urllib.parse import parse_qs, quote, urlsplit
+from typing import Any
+from urllib.parse import parse_qs, quote, unquote_to_bytes, urlsplit
 
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request, cookie_parser
 from starlette.responses import RedirectResponse, Response
@@ -44,22 +52,42 @@ class Identity:
 
 
 class Gatekeeper:
-    """Recognizes tokens and sessions; without tokens everyone is let in. Comparisons take constant time."""
+    """Recognizes tokens and sessions; without tokens everyone is let in. Comparisons take constant time.
+
+    An address from which wrong tokens came has to wait before another one is looked at, but for the right ones that
+    came from it before.
+    """
 
     def __init__(self, token_file: Path | None) -> None:
         self._digests = {} if token_file is None else _read_tokens(token_file)
         self._secret = secrets.token_bytes(32)  # a restart signs everyone out
+        self._failures, self._known = RateLimit(FAILURES), OrderedDict[tuple[str, bytes], None]()
+        self._ended: dict[str, int] = {}  # session -> when it would have expired
 
     @property
     def open(self) -> bool:
         """Return whether everyone is let in."""
         return not self._digests
 
-    def find_owner(self, token: str) -> str:
-        """Return whose token it is; "" for an unknown one."""
+    def find_owner(self, token: str, address: str) -> str:
+        """Return whose token it is; "" for an unknown one. Raises Refusal, unseen, after wrong ones of the address."""
         digest = hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
-        owners = [owner for known, owner in self._digests.items() if hmac.compare_digest(known, digest)]
-        return owners[0] if owners else ""
+        known = self._known.pop((address, digest), False) is None
+        if not known and (wait := self._failures.take(address, 0.0)):
+            raise Refusal.wait("too many wrong tokens", wait)
+        owners = [owner for one, owner in self._digests.items() if hmac.compare_digest(one, digest)]
+        if not owners:
+            self._failures.take(address)
+            return ""
+        self._known[address, digest] = None
+        if len(self._known) > MAX_CLIENTS:
+            self._known.popitem(last=False)
+        return owners[0]
+
+    def end_session(self, session: str) -> None:
+        """Let nobody pass with a session's cookie any more."""
+        self._ended = {old: expiry for old, expiry in self._ended.items() if expiry > time.time()}
+        self._ended[session] = int(time.time()) + SESSION_SECONDS
 
     def start_session(self, owner: str) -> str:
         """Return the value of a new session's cookie."""
@@ -67,14 +95,14 @@ class Gatekeeper:
         content = base64.urlsafe_b64encode(facts.encode()).decode()
         return f"{content}.{self._sign(f'session {content}')}"
 
-    def identify(self, authorization: str, cookie: str) -> Identity | None:
+    def identify(self, authorization: str, cookie: str, address: str) -> Identity | None:
         """Return who a request is from, None where it may not pass. authorization: the header."""
         scheme, _, token = authorization.partition(" ")
         if not self.open and scheme.lower() == "bearer":
-            owner = self.find_owner(token.strip())
+            owner = self.find_owner(token.strip(), address)
             return Identity(owner) if owner else None
         content, _, signature = cookie.rpartition(".")
-        if content and self._is_signed(f"session {content}", signature):
+        if content and cookie not in self._ended and self._is_signed(f"session {content}", signature):
             expiry, _, owner = base64.urlsafe_b64decode(content).decode().split(" ", 2)
             if int(expiry) > time.time():
                 return Identity(owner, cookie)
@@ -121,7 +149,8 @@ def _read_tokens(path: Path) -> dict[bytes, str]:
 log = logging.getLogger("sciprism.service")
 OPEN_PATHS = ("/health", "/ready", "/sign-in")
 STATIC = "/static/"
-UPLOADS = "/workspace/"
+CLIENT: ContextVar[str] = ContextVar("client", default="")
+"""Whose work it is, in a request's tasks and threads: an owner's, or that of an address where all are let in."""
 FORM, FORM_FIELD = "application/x-www-form-urlencoded", "csrf"
 SAFE = ("GET", "HEAD", "OPTIONS")
 POLICY = (
@@ -150,17 +179,70 @@ class RateLimit:
         self._rate, self._clock = rate, clock
         self._clients: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def take(self, client: str) -> float:
+    def take(self, client: str, cost: float = 1.0) -> float:
         """Take a request from a client's budget; return 0, or the seconds after which there is one again."""
         now = self._clock()
         size = max(1.0, self._rate * BURST)
         left, before = self._clients.pop(client, (size, now))
         left = min(size, left + (now - before) * self._rate)
         wait = max(0.0, 1.0 - left) / self._rate
-        self._clients[client] = (left if wait else left - 1.0, now)
+        self._clients[client] = (left if wait else left - cost, now)
         if len(self._clients) > MAX_CLIENTS:
             self._clients.popitem(last=False)
         return wait
+
+
+UPLOADS = "/workspace/"
+TEXTS = ("/", "/embed", "/rerank", "/v1/embeddings", "/search", "/similar", "/tag", "/recommend")
+LIMITS = dict.fromkeys(TEXTS, inf) | {"/sign-in": 0.004, "/search": 1.0, "/similar": 2.0}
+FORMS = 0.064
+"""MB of a body at some addresses, below that of the settings; and at all others, which take forms."""
+SMALL = 65_536  # bytes that are parsed at once, and received whatever else is held
+SLOWEST = 1_000  # bytes a second
+DRAINED = 64 * MEGABYTE  # that a client may send after its answer
+_STRING = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?')
+
+
+def check_encoding(pairs: bytes) -> None:
+    """Raise Refusal, with the name, for a field of an address or a form that is not text in UTF-8."""
+    for pair in pairs.split(b"&"):
+        try:
+            unquote_to_bytes(pair).decode()
+        except UnicodeDecodeError as error:
+            raise Refusal(
+                400, f"{pair.partition(b'=')[0].decode('ascii', 'replace')}: not text in UTF-8: {error}"
+            ) from None
+
+
+class JsonRoute(APIRoute):
+    """A route whose body is parsed and validated in another thread where it is large, up to the first wrong item."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return what answers a request."""
+        answer, field = super().get_route_handler(), self.body_field
+
+        async def handle(request: Request) -> Response:
+            if field is not None and (body := await request.body()):
+                model = field.field_info.annotation
+                large = len(body) > SMALL
+                request._json = await asyncio.to_thread(parse, model, body) if large else parse(model, body)
+            return await answer(request)
+
+        return handle
+
+
+def parse(model: type[BaseModel], body: bytes) -> BaseModel:
+    """Return what a body in JSON states. Raises RequestValidationError, Refusal for text that cannot be encoded."""
+    try:
+        return model.model_validate(from_json(body))
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_input=False, include_context=False)
+        raise RequestValidationError([item | {"loc": ("body", *item["loc"])} for item in wrong]) from None
+    except ValueError as error:  # not JSON, or text that cannot be encoded, such as half a character
+        line, column = map(int, re.findall(r"\d+", str(error))[-2:])
+        end = sum(map(len, body.split(b"\n", line - 1)[: line - 1])) + line - 1 + column
+        names = [found[1].decode(errors="replace") for found in _STRING.finditer(body, 0, end) if found[2]]
+        raise Refusal(400, f"{'.'.join(['body', *names[-1:]])}: {error}") from None
 
 
 class Guard:
@@ -172,7 +254,7 @@ class Guard:
     def __init__(self, app: ASGIApp, settings: ServeSettings, gatekeeper: Gatekeeper, answer: ErrorAnswer) -> None:
         self.app, self.settings, self.gatekeeper, self.answer = app, settings, gatekeeper, answer
         self._rates = RateLimit(settings.rate) if settings.rate else None
-        self._failures = RateLimit(FAILURES)
+        self._held = Counter[str]()  # bytes of the bodies of each client
         self._hosts = {"localhost", settings.host.lower(), *map(str.lower, settings.allow_host)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -200,7 +282,10 @@ class Guard:
             if self.gatekeeper.open and is_page and not identity.session:  # so that its requests carry a token too
                 state["new_session"] = self.gatekeeper.start_session(identity.owner)
                 state["identity"] = Identity(identity.owner, state["new_session"])
+            CLIENT.set(identity.owner if identity.owner not in ("", EVERYONE) else _find_address(scope))
             body = await self._read_body(scope, headers, receive)
+            for pairs in (scope.get("raw_path", b""), scope["query_string"], body if _is_form(headers) else b""):
+                check_encoding(pairs)
             self._check_token(scope, headers, body)
             await self._answer(scope, body, receive, send_checked)
             return
@@ -213,8 +298,16 @@ class Guard:
         except Exception as error:  # noqa: BLE001 (the service goes on; messages may hold texts and are not logged)
             _log_failure(error)
             refusal = Refusal(500, "the request failed; the log says where")
+        finally:
+            self._held[CLIENT.get()] -= state.pop("held", 0)
+            self._held += Counter()  # drops those of 0
         if not sent:
-            await self._refuse(scope, refusal)(scope, receive, send_checked)
+            answer = self._refuse(scope, refusal)
+            head = {"type": "http.response.start", "status": answer.status_code, "headers": answer.raw_headers}
+            await send_checked(head)
+            await send_checked({"type": "http.response.body", "body": answer.body, "more_body": True})
+            if state.get("read") or await self._drain(receive):
+                await send_checked({"type": "http.response.body"})
 
     def _choose_headers(self, path: str) -> dict[str, str]:
         return HEADERS if self.gatekeeper.open or path.startswith(STATIC) else HEADERS | SECRET
@@ -227,14 +320,12 @@ class Guard:
             host = ""
         if host not in self._hosts and not _is_address(host):
             raise Refusal(400, f"the host {host!r} is not served here; start with --allow-host {host or 'NAME'}")
-        address = (scope.get("client") or ("unknown",))[0]
-        authorization = headers.get("authorization", "")
+        address, is_open = _find_address(scope), scope["path"] in OPEN_PATHS or scope["path"].startswith(STATIC)
+        authorization = "" if is_open else headers.get("authorization", "")
         cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
-        identity = self.gatekeeper.identify(authorization, cookie)
+        identity = self.gatekeeper.identify(authorization, cookie, address)
         if identity is None:
-            if scope["path"] not in OPEN_PATHS and not scope["path"].startswith(STATIC):
-                if authorization and (wait := self._failures.take(address)):
-                    raise Refusal.wait("too many wrong tokens", wait)
+            if not is_open:
                 message = "a token is required: send the header Authorization: Bearer TOKEN"
                 raise Refusal(401, message, {"www-authenticate": "Bearer"})
             identity = Identity("")
@@ -260,7 +351,7 @@ class Guard:
         if scope["method"] in SAFE or not identity.session:
             return
         token = headers.get(CSRF_HEADER, "")
-        if not token and headers.get("content-type", "").startswith(FORM):
+        if not token and _is_form(headers):
             token = parse_qs(body.decode("utf-8", "replace")).get(FORM_FIELD, [""])[0]
         if not self.gatekeeper.is_genuine(identity.session, token):
             raise Refusal(403, f"the page is old: its {CSRF_HEADER} is missing or wrong; load it again")
@@ -274,21 +365,43 @@ class Guard:
         return RedirectResponse(f"/sign-in?next={quote(target, safe='')}", 303)
 
     async def _read_body(self, scope: Scope, headers: Headers, receive: Receive) -> bytes:
-        limit = self.settings.max_upload if scope["path"].startswith(UPLOADS) else self.settings.max_body
+        """Return a body. All together hold at most twice the largest upload, those of one client half of it."""
+        state, client, most = scope["state"], CLIENT.get(), self.settings.max_upload
+        of_path = min(self.settings.max_body, LIMITS.get(scope["path"], FORMS))
+        limit = most if scope["path"].startswith(UPLOADS) else of_path
         too_large = Refusal(413, f"the request is larger than {limit:g} MB")
-        length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > limit * MEGABYTE:
+        length, body, began = headers.get("content-length", "0"), bytearray(), time.monotonic()
+        if not length.isdecimal() or int(length[:20]) > limit * MEGABYTE:
             raise too_large
-        body = bytearray()
-        while True:
+        while not state.get("read"):
             message = await asyncio.wait_for(receive(), self.settings.deadline)  # a long upload goes on while it comes
             if message["type"] == "http.disconnect":
                 raise Refusal(400, "the client went away")
-            body += message.get("body", b"")
+            part, state["read"] = message.get("body", b""), not message.get("more_body", False)
+            body += part
+            self._held[client] += len(part)
+            state["held"] = len(body)
             if len(body) > limit * MEGABYTE:
                 raise too_large
-            if not message.get("more_body", False):
-                return bytes(body)
+            held, of_all = self._held[client] / MEGABYTE, self._held.total() / MEGABYTE
+            if len(body) > SMALL and (held > most or of_all > 2 * most):
+                raise Refusal(503, "too many large requests at one time; try again in 5 s", {"retry-after": "5"})
+            waited = time.monotonic() - began
+            if waited > self.settings.deadline and len(body) < SLOWEST * waited:
+                raise TimeoutError
+        return bytes(body)
+
+    async def _drain(self, receive: Receive) -> bool:
+        """Read what a client still sends, whose answer a closed connection would break off; return whether it ended."""
+        left = DRAINED
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.settings.deadline):
+                while left > 0:
+                    message = await receive()
+                    if not message.get("more_body", False):
+                        return True
+                    left -= len(message["body"])
+        return False
 
     async def _answer(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         """Run the application, until the client goes away, or nothing is sent until the deadline."""
@@ -320,6 +433,14 @@ class Guard:
             for task in (work, gone):
                 task.cancel()
             await asyncio.gather(work, gone, return_exceptions=True)
+
+
+def _find_address(scope: Scope) -> str:
+    return str((scope.get("client") or ("unknown",))[0])
+
+
+def _is_form(headers: Headers) -> bool:
+    return headers.get("content-type", "").startswith(FORM)
 
 
 def _log_failure(error: Exception) -> None:

@@ -12,7 +12,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from sciprism.service.limits import EVERYONE, Identity, session_cookie
-from sciprism.service.responses import Refusal
 from sciprism.service.state import ServiceState
 from sciprism.service.uploads import KIND, SUFFIXES, find_uploads
 
@@ -98,11 +97,9 @@ async def sign_in_page(request: Request, next: str = "/") -> Response:
 @router.post("/sign-in")
 def sign_in(request: Request, form: Form) -> Response:
     """Start a session for a token."""
-    gatekeeper = request.app.state.service.gatekeeper
-    target, owner = _own_path(form.get("next", "/")), gatekeeper.find_owner(form.get("token", ""))
+    gatekeeper, address = request.app.state.service.gatekeeper, (request.client or ("unknown",))[0]
+    target, owner = _own_path(form.get("next", "/")), gatekeeper.find_owner(form.get("token", ""), address)
     if not owner:
-        if wait := request.app.state.service.sign_ins.take((request.client or ("unknown",))[0]):
-            raise Refusal.wait("too many wrong tokens", wait)
         return render(request, "sign_in.html", 401, next=target, error="This token is not known.")
     cookie = session_cookie(request.scope, gatekeeper.start_session(owner))
     return RedirectResponse(target, 303, {"set-cookie": cookie})
@@ -110,7 +107,8 @@ def sign_in(request: Request, form: Form) -> Response:
 
 @router.post("/sign-out")
 def sign_out(request: Request) -> Response:
-    """End the session of this browser."""
+    """End the session of this browser, and of whoever has its cookie."""
+    request.app.state.service.gatekeeper.end_session(request.state.identity.session)
     return RedirectResponse("/sign-in", 303, {"set-cookie": session_cookie(request.scope, "")})
 
 

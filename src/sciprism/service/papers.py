@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import to_json
 from starlette.responses import PlainTextResponse, Response
 
 from sciprism.encoders.encoder import Encoder
@@ -17,6 +19,7 @@ from sciprism.papers import read_labels
 from sciprism.papers.bibliography_entries import find_doi, find_url, format_bibtex, format_ris
 from sciprism.papers.records import Paper
 from sciprism.service.collections import UnknownNameError
+from sciprism.service.limits import CLIENT, JsonRoute
 from sciprism.service.responses import json_response
 from sciprism.store import Filter, StoredCollection
 from sciprism.store.paper_lookup import check_filter, describe_unknown
@@ -28,16 +31,29 @@ from sciprism.uses.tagging.suggestions import Parents, TagChoice
 from sciprism.uses.tagging.tagger import Tagger, build_zero_shot, load_tagger
 from sciprism.uses.tagging.vocabulary import Vocabulary
 
-router = APIRouter(tags=["papers"])
+router = APIRouter(tags=["papers"], route_class=JsonRoute)
 Result = TypeVar("Result")
 MAX_K = 1_000
 MAX_QUERIES = 256
+MAX_NAME, MAX_QUERY = 1_000, 32_768  # characters
+
+
+Name = Annotated[str, Field(max_length=MAX_NAME)]
+Names = Annotated[tuple[Name, ...], Field(fail_fast=True)]
 
 
 class RequestBody(BaseModel):
     """What a request states; an unknown name is an error."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def check_names(cls, given: Any) -> Any:
+        """Return what is given. Raises ValueError for the first unknown name: pydantic lists a million of them."""
+        if isinstance(given, dict) and (unknown := given.keys() - cls.model_fields.keys()):
+            raise ValueError(f"{min(unknown)!r:.80} is unknown; there is {', '.join(cls.model_fields)}")
+        return given
 
 
 class TextFile(RequestBody):
@@ -58,10 +74,10 @@ class PaperText(RequestBody):
     id: str = "paper"
     title: str = ""
     abstract: str = ""
-    authors: tuple[str, ...] = ()
+    authors: Names = ()
     venue: str = ""
     year: int | None = None
-    ids: dict[str, str] = Field({})
+    ids: dict[str, str] = Field({}, fail_fast=True)
 
     def build(self) -> Paper:
         """Return the paper."""
@@ -71,13 +87,13 @@ class PaperText(RequestBody):
 class Conditions(RequestBody):
     """Which papers of which collection are ranked. collection: "" is the only one that is served."""
 
-    collection: str = ""
+    collection: Name = ""
     k: int = Field(10, ge=1, le=MAX_K)
     year_from: int | None = Field(None, ge=-5000, le=5000)
     year_to: int | None = Field(None, ge=-5000, le=5000)
-    venue: str = ""
-    field: str = ""
-    author: str = ""
+    venue: Name = ""
+    field: Name = ""
+    author: Name = ""
     why: bool = True
 
     def build(self) -> Filter:
@@ -90,21 +106,21 @@ class Conditions(RequestBody):
 class SearchRequest(Conditions):
     """Queries in words."""
 
-    q: list[str] = Field(min_length=1, max_length=MAX_QUERIES)
+    q: list[Annotated[str, Field(max_length=MAX_QUERY)]] = Field(min_length=1, max_length=MAX_QUERIES, fail_fast=True)
     mode: Literal["exact", "approximate", "lexical", "hybrid"] = "exact"
 
 
 class SimilarTo(Conditions):
     """A stored paper, by its id, DOI or title."""
 
-    to: str = ""
+    to: Annotated[str, Field(max_length=MAX_QUERY)] = ""
     mode: Literal["exact", "approximate"] = "exact"
 
 
 class SimilarRequest(SimilarTo):
     """A stored paper, or papers from elsewhere."""
 
-    papers: list[PaperText] = Field([], max_length=MAX_QUERIES)
+    papers: list[PaperText] = Field([], max_length=MAX_QUERIES, fail_fast=True)
 
 
 async def use_collection(request: Request, name: str, work: Callable[[StoredCollection, Encoder], Result]) -> Result:
@@ -126,7 +142,7 @@ async def rank_queries(request: Request, body: SearchRequest) -> list[Ranking]:
     async def run(queries: Sequence[str]) -> list[Ranking]:
         return await use_collection(request, body.collection, partial(work, queries=queries))
 
-    key = f"{request.state.identity.owner} {body.model_dump_json(exclude={'q'})}"
+    key = f"{CLIENT.get()} {body.model_dump_json(exclude={'q'})}"
     rankings: list[Ranking] = await request.app.state.service.searches.run(key, body.q, run)
     return rankings
 
@@ -162,8 +178,9 @@ async def find_paper(request: Request, collection: str, id: str) -> Paper:
 def _answer(request: Request, kind: str, body: SearchRequest | SimilarRequest, ranked: Sequence[Ranking]) -> Response:
     """Return the document of rankings, as the command of that name prints it."""
     names = {"collection": name_collection(request, body.collection), "mode": body.mode}
-    rankings = [ranking.to_json() for ranking in ranked]
-    return json_response({"schema": f"sciprism.{kind}/1", **names, "rankings": rankings})
+    head = to_json({"schema": f"sciprism.{kind}/1", **names}).removesuffix(b"}")
+    rankings = b",".join(to_json(ranking.to_json()) for ranking in ranked)  # one by one: a hit as a dict is large
+    return Response(b'%b,"rankings":[%b]}' % (head, rankings), media_type="application/json")
 
 
 def name_collection(request: Request, name: str) -> str:
@@ -180,7 +197,7 @@ async def get_search(request: Request, query: Annotated[SearchRequest, Query()])
 @router.post("/search")
 async def post_search(request: Request, body: SearchRequest) -> Response:
     """Rank the papers of a collection for each query."""
-    return _answer(request, "search", body, await rank_queries(request, body))
+    return await asyncio.to_thread(_answer, request, "search", body, await rank_queries(request, body))
 
 
 @router.get("/similar")
@@ -192,7 +209,7 @@ async def get_similar(request: Request, query: Annotated[SimilarTo, Query()]) ->
 @router.post("/similar")
 async def post_similar(request: Request, body: SimilarRequest) -> Response:
     """Rank the papers of a collection that are nearest to one of them, or to papers from elsewhere."""
-    return _answer(request, "similar", body, await rank_similar(request, body))
+    return await asyncio.to_thread(_answer, request, "similar", body, await rank_similar(request, body))
 
 
 @router.get("/papers/{id:path}")
@@ -217,22 +234,22 @@ GivenPapers = list[str | PaperText]
 class TagRequest(RequestBody):
     """Papers to tag. tagger: the name of one that is served; "" is the only one."""
 
-    papers: GivenPapers = Field(min_length=1, max_length=MAX_PAPERS)
-    collection: str = ""
-    tagger: str = ""
+    papers: GivenPapers = Field(min_length=1, max_length=MAX_PAPERS, fail_fast=True)
+    collection: Name = ""
+    tagger: Name = ""
     limit: int = Field(10, ge=1, le=100)
     threshold: float | None = Field(None, ge=0, le=1)
-    exclude: tuple[str, ...] = ()
-    branch: tuple[str, ...] = ()
+    exclude: Names = ()
+    branch: Names = ()
     parents: Parents = "keep"
 
 
 class RecommendRequest(RequestBody):
     """Papers that someone has, by which the papers of the collection are ranked."""
 
-    library: GivenPapers = Field(min_length=1, max_length=MAX_PAPERS)
-    unwanted: GivenPapers = Field([], max_length=MAX_PAPERS)
-    collection: str = ""
+    library: GivenPapers = Field(min_length=1, max_length=MAX_PAPERS, fail_fast=True)
+    unwanted: GivenPapers = Field([], max_length=MAX_PAPERS, fail_fast=True)
+    collection: Name = ""
     k: int = Field(50, ge=1, le=MAX_K)
     interests: int | None = Field(None, ge=1, le=100)
     balance: float = Field(0.25, ge=0, le=1)

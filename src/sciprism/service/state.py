@@ -6,13 +6,16 @@ import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
+from threading import Event
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+from weakref import WeakValueDictionary
 
 from sciprism.errors import DamagedFileError, InputError
-from sciprism.service.batching import CallGroups, SharedEncoder, TokenBatcher
+from sciprism.service.batching import GIVEN_UP, CallGroups, SharedEncoder, TokenBatcher
 from sciprism.service.collections import ServedCollection, ServedCollections, UnknownNameError, load_encoders
-from sciprism.service.limits import FAILURES, Gatekeeper, RateLimit
+from sciprism.service.limits import CLIENT, Gatekeeper
 from sciprism.service.observation import Metrics
 from sciprism.service.papers import ServedTagger
 from sciprism.service.responses import Refusal
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("sciprism.service")
 Result = TypeVar("Result")
-THREADS = 8  # uses that run at once; their encoding shares the batches
+THREADS, SHARE = 8, 2  # uses that run at once, of all and of each client; their encoding shares the batches
 
 
 class ServiceState:
@@ -37,7 +40,6 @@ class ServiceState:
     def __init__(self, settings: ServeSettings, collections: ServedCollections, model: str = "") -> None:
         self.settings, self.collections, self.model = settings, collections, model
         self.gatekeeper, self.metrics = Gatekeeper(settings.token_file), Metrics()
-        self.sign_ins = RateLimit(FAILURES)
         self.batchers: dict[str, TokenBatcher] = {}
         self.taggers: list[ServedTagger] = []
         self.searches: CallGroups[str, Ranking] = CallGroups(QUERY_BATCH)
@@ -50,6 +52,7 @@ class ServiceState:
             self.uploads = Uploads(workspace, partial(self.share_model, patient=True), self.background)
             self.background.kinds[KIND] = REPORT, self.uploads.fill
         self._threads = ThreadPoolExecutor(THREADS, "use")
+        self._shares: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def load(self) -> None:
@@ -105,8 +108,17 @@ class ServiceState:
             raise Refusal(503, "the model is being loaded; try again in a few seconds", {"retry-after": "2"})
 
     async def run(self, work: Callable[..., Result], *args: Any) -> Result:
-        """Return what a function returns that runs in one of the threads."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
+        """Return what a function returns that runs in one of the threads, of which each client has a share.
+
+        Where nobody waits for it any more, what it encodes is given up.
+        """
+        context, given_up = copy_context(), Event()
+        context.run(GIVEN_UP.set, given_up)
+        async with self._shares.setdefault(CLIENT.get(), asyncio.Semaphore(SHARE)):
+            try:
+                return await asyncio.get_running_loop().run_in_executor(self._threads, context.run, work, *args)
+            finally:
+                given_up.set()
 
     def find_collection(self, owner: str, name: str) -> ServedCollection:
         """Return a served collection, or an upload of an owner. Raises UnknownNameError for another name."""

@@ -1,0 +1,32 @@
+"""A service in process, and the answer of its guard alone."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from starlette.responses import Response
+from starlette.testclient import TestClient
+
+from sciprism.service.app import build_app
+from sciprism.service.collections import ServedCollections
+from sciprism.service.responses import Refusal, error_response
+from sciprism.service.settings import ServeSettings
+from sciprism.service.state import ServiceState
+
+TOKEN = "0123456789abcdef-of-ada"
+
+
+def start(folders: list[Path], **settings) -> TestClient:
+    state = ServiceState(ServeSettings(**settings), ServedCollections(folders))
+    return TestClient(build_app(state), base_url="http://localhost:8000", follow_redirects=False)
+
+
+def wait_until_ready(client: TestClient) -> None:
+    while client.get("/ready").status_code != 200:
+        assert client.app.state.service.failure is None
+        time.sleep(0.01)
+
+
+def answer_json(request, refusal: Refusal) -> Response:
+    return error_response(refusal.status, refusal.message)

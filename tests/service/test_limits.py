@@ -1,0 +1,227 @@
+"""Requests that could cost much, or that guess: each is refused for what its limit costs, and delays nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("fastapi")
+pytest.importorskip("httpx2")  # of the test client
+
+from starlette.testclient import TestClient
+
+from build_service import TOKEN, answer_json, start, wait_until_ready
+from sciprism.service import batching
+from sciprism.service.batching import CallGroups, TokenBatcher
+from sciprism.service.limits import CLIENT, Gatekeeper, Guard
+from sciprism.service.responses import Refusal
+from sciprism.service.settings import ServeSettings
+
+HALF = r"\ud800"
+JSON = {"content-type": "application/json"}
+FORM = {"content-type": "application/x-www-form-urlencoded"}
+
+
+@pytest.fixture(scope="module")
+def client(folder) -> Iterator[TestClient]:
+    with start([folder]) as client:
+        wait_until_ready(client)
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "words"),
+    [
+        ("/sign-in", b"a=1&" * 20_000, 413, "larger than 0.004 MB"),
+        ("/library/five/screening", b"a=1&" * 20_000, 413, "larger than 0.064 MB"),
+        ("/search", b'{"q": ["' + b"a" * 1_100_000 + b'"]}', 413, "larger than 1 MB"),
+        ("/v1/embeddings", b'{"input": [' + b"null," * 300_000 + b"null]}", 400, "body.input"),
+        ("/v1/embeddings", b'{"input": [' + b"[]," * 300_000 + b"[]]}", 400, "at most 100000"),
+        ("/embed", b'{"inputs": [' + b"1," * 300_000 + b"1]}", 422, "body.inputs"),
+        ("/search", b'{"a": ' + b'1, "b": ' * 60_000 + b"1}", 422, "'a' is unknown"),
+        ("/tag", b'{"papers": [{"ids": {' + b",".join(b'"%d":1' % n for n in range(90_000)) + b"}}]}", 422, "ids.0"),
+        ("/tag", b'{"papers": [' + b'{"x": 1},' * 90_000 + b"1]}", 422, "'x' is unknown"),
+        ("/similar", b'{"papers": [' + b'"a",' * 90_000 + b'"a"]}', 422, "papers.0"),
+        ("/v1/embeddings", b'{"input": ' + b"[" * 90_000, 400, "recursion"),
+        ("/v1/embeddings", b'{"input": ' + b"9" * 90_000 + b"}", 400, "out of range"),
+        ("/v1/embeddings", json.dumps({"input": "a", "model": "\x01" * 900}).encode(), 404, "no model"),
+        ("/v1/embeddings", json.dumps({"input": "a", "model": "m" * 90_000}).encode(), 400, "model"),
+    ],
+)
+def test_a_costly_body_is_refused_in_few_words(client, path, body, status, words):
+    answer = client.post(path, content=body, headers=FORM if body.startswith(b"a=") else JSON)
+    assert answer.status_code == status and words in answer.text and len(answer.content) <= 4096
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "name"),
+    [
+        ("/v1/embeddings", f'{{"input": "{HALF}"}}', "input"),
+        ("/v1/embeddings", f'{{"model": "m",\n "input": ["a", "b: {HALF}"]}}', "input"),
+        ("/v1/embeddings", f'{{"input": "a", "model": "{HALF}"}}', "model"),
+        ("/embed", f'{{"inputs": ["{HALF}"]}}', "inputs"),
+        ("/rerank", f'{{"texts": ["a \\": \\"b"], "query": "{HALF}"}}', "query"),
+        ("/search", f'{{"q": ["{HALF}"]}}', "q"),
+        ("/similar", f'{{"papers": [{{"title": "{HALF}"}}]}}', "title"),
+        ("/tag", f'{{"papers": [{{"id": "{HALF}"}}]}}', "id"),
+        ("/recommend", f'{{"library": ["{HALF}"]}}', "library"),
+        ("/search", b'{"q": ["\xff"]}', "q"),
+        ("/search", b'{"q": ["\xed\xa0\x80"]}', "q"),
+        ("/sign-in", b"token=%ED%A0%80", "token"),
+        ("/search?k=1&q=%ED%A0%80", None, "q"),
+        ("/papers/%ED%A0%80", None, "/papers/"),
+    ],
+)
+def test_text_that_cannot_be_encoded_is_named(client, path, body, name):
+    kind = FORM if path == "/sign-in" else JSON
+    answer = client.get(path) if body is None else client.post(path, content=body, headers=kind)
+    message = answer.json()["error"]["message"]
+    assert answer.status_code == 400 and message.partition(": ")[0].removeprefix("body.").startswith(name), message
+
+
+def test_bodies_share_what_is_held_and_a_refused_one_is_read_to_its_end():
+    settings, sent = ServeSettings(max_upload=0.2, max_body=0.2, deadline=5), []
+
+    async def answer(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body"})
+
+    async def run():
+        guard = Guard(answer, settings, Gatekeeper(None), answer_json)
+
+        async def post(address, chunks, pause=None):
+            left, messages = [b"x" * 60_000] * chunks, []
+
+            async def receive():
+                if pause and len(left) == 1:
+                    await pause.wait()
+                sent.append((address, messages[:1]))
+                return {"type": "http.request", "body": left.pop(), "more_body": bool(left)}
+
+            async def send(message):
+                messages.append(message)
+
+            headers = [(b"host", b"localhost"), (b"content-length", b"%d" % (60_000 * chunks))]
+            scope = {"type": "http", "method": "POST", "path": "/embed", "headers": headers, "query_string": b""}
+            await guard(scope | {"client": (address, 1)}, receive, send)
+            return messages[0]["status"]
+
+        go = asyncio.Event()
+        slow = [asyncio.create_task(post(address, 3, go)) for address in ("one", "two")]
+        await asyncio.sleep(0.05)
+        refused = [await post("one", 3), await post("four", 3), await post("four", 1), await post("four", 20)]
+        go.set()
+        assert await asyncio.gather(*slow) == [200] * 2
+        assert await post("one", 3) == 200 and not guard._held
+        return refused
+
+    assert asyncio.run(run()) == [503, 503, 200, 413]
+    assert sum(address == "four" and bool(messages) for address, messages in sent) == 20  # after the answer
+
+
+def test_guesses_are_slowed_before_they_are_looked_at(tmp_path):
+    path = tmp_path / "tokens"
+    path.write_text(f"ada: {TOKEN}\n")
+    keeper = Gatekeeper(path)
+
+    def ask(token, address="192.0.2.1"):
+        try:
+            return keeper.find_owner(token, address)
+        except Refusal as error:
+            return error.status
+
+    assert ask(TOKEN) == "ada" and [ask(f"wrong {n}") for n in range(4)] == ["", "", 429, 429]
+    assert ask(TOKEN) == "ada" and ask(TOKEN, "192.0.2.2") == "ada"
+    assert [ask("wrong", "192.0.2.3") for _ in range(3)] == ["", "", 429] and ask(TOKEN, "192.0.2.3") == 429
+
+
+def test_signing_out_ends_the_session_for_all_who_have_its_cookie(folder, tmp_path):
+    path = tmp_path / "tokens"
+    path.write_text(f"ada: {TOKEN}\n")
+    with start([folder], token_file=path) as client:
+        wait_until_ready(client)
+        client.post("/sign-in", data={"token": TOKEN})
+        stolen = {"cookie": f"sciprism_session={client.cookies['sciprism_session']}"}
+        csrf = client.app.state.service.gatekeeper.csrf(client.cookies["sciprism_session"])
+        client.cookies.clear()
+        assert client.get("/search?q=a", headers=stolen).status_code == 200
+        assert client.post("/sign-out", headers=stolen | {"x-csrf-token": csrf}).status_code == 303
+        assert client.get("/search?q=a", headers=stolen).status_code == 401
+
+
+def test_work_that_nobody_waits_for_ends(client, monkeypatch):
+    """A search that was given up leaves its thread at its next texts; one of several that wait for it does not."""
+    monkeypatch.setattr(batching, "POLL", 0.01)
+    state, ended, cancelled = client.app.state.service, threading.Event(), []
+
+    def work(stored, encoder):
+        try:
+            while True:
+                encoder.encode(["dna"] * 3)
+        finally:
+            ended.set()
+
+    async def give_up():
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(state.use("ada", "five", work), 0.2)
+
+    async def group():
+        async def work(items):
+            try:
+                await asyncio.sleep(0.1)
+            except asyncio.CancelledError:
+                cancelled.append(items)
+                raise
+            return [*items]
+
+        groups = CallGroups(2)
+        tasks = [asyncio.create_task(groups.run("k", [*range(n, n + 2 - n % 2)], work)) for n in (0, 2, 3, 5)]
+        await asyncio.sleep(0.02)
+        tasks[0].cancel()  # the only one of its group
+        await asyncio.sleep(0.02)
+        tasks[2].cancel()  # of a group of two
+        return await tasks[3]
+
+    client.portal.call(give_up)
+    assert ended.wait(5)
+    assert asyncio.run(group()) == [5] and cancelled == [[0, 1]]
+
+
+def test_a_client_has_a_share_of_the_queue_and_its_turn(tiny_encoder):
+    async def encode(batcher, client, texts):
+        CLIENT.set(client)
+        return await batcher.encode(texts, format="proximity", role="paper")
+
+    async def run():
+        batches = []
+        batcher = TokenBatcher(tiny_encoder, budget=400, queue=400, on_batch=lambda *batch: batches.append(batch))
+        many = [asyncio.create_task(encode(batcher, "mallory", ["dark matter " * 20] * 20)) for _ in range(10)]
+        await asyncio.sleep(0)
+        with pytest.raises(batching.QueueFullError):
+            await encode(batcher, "mallory", ["dna"])
+        while not batches:
+            await asyncio.sleep(0.001)
+        before = len(batches)
+        await encode(batcher, "ada", ["dna"])
+        passed = len(batches) - before
+        for task in many:
+            task.cancel()
+        return passed
+
+    assert asyncio.run(run()) <= 3
+
+
+@pytest.mark.slow
+def test_no_attack_delays_another_client(tmp_path, folder):
+    """Prints each delay; on a machine that others use, the noise is the slowest answer without any attack."""
+    serve = pytest.importorskip("serve")
+    (tmp_path / "tokens").write_text(serve.attacks.TOKENS)
+    options = ["--token-file", str(tmp_path / "tokens")]
+    with serve.start("sciprism", "", tmp_path, folder, *options, token=serve.attacks.OTHER) as (address, pid):
+        for name, found in asyncio.run(serve.attacks.measure(address, pid)).items():
+            delay = found["beside"]["median"] - found["alone"]["median"]
+            assert delay < 0.5 and found["seconds_after"] < 20, (name, found)
