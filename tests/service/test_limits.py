@@ -6,16 +6,19 @@ import asyncio
 import json
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
 pytest.importorskip("fastapi")
 pytest.importorskip("httpx2")  # of the test client
 
+import uvicorn
 from starlette.testclient import TestClient
 
 from build_service import TOKEN, answer_json, start, wait_until_ready
 from sciprism.service import batching
+from sciprism.service.app import _Server
 from sciprism.service.batching import CallGroups, TokenBatcher
 from sciprism.service.limits import CLIENT, Gatekeeper, Guard
 from sciprism.service.responses import Refusal
@@ -213,6 +216,28 @@ def test_a_client_has_a_share_of_the_queue_and_its_turn(tiny_encoder):
         return passed
 
     assert asyncio.run(run()) <= 3
+
+
+def test_connections_whose_request_does_not_begin_are_closed():
+    config = uvicorn.Config(answer_json)
+    config.load()
+    server, closed = _Server(config), []
+
+    def connect(name, timer=None, cycle=None):
+        transport = SimpleNamespace(close=lambda: closed.append(name))
+        return SimpleNamespace(transport=transport, timeout_keep_alive_task=timer, cycle=cycle)
+
+    done, working = SimpleNamespace(response_complete=True), SimpleNamespace(response_complete=False)
+    server.server_state.connections = {
+        connect("new"),
+        connect("again", cycle=done),
+        connect("kept alive", timer=1, cycle=done),
+        connect("works", cycle=working),
+    }
+    asyncio.run(server.on_tick(0))
+    assert not closed
+    asyncio.run(server.on_tick(100))
+    assert sorted(closed) == ["again", "new"]
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, contextmanager, nullcontext
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI, Request
@@ -177,6 +178,7 @@ def answer_error(request: Request, refusal: Refusal) -> Response:
     return page
 
 
+HEAD_SECONDS = 10
 GRACE = 20  # seconds that requests in progress get after a stop
 
 
@@ -208,7 +210,22 @@ def serve(state: ServiceState, on_start: Callable[[str], None]) -> None:
 
 
 class _Server(uvicorn.Server):
-    """A server that a signal stops with status 0: uvicorn's own raises the signal again at the end."""
+    """A server that a signal stops with status 0: uvicorn's own raises the signal again at the end.
+
+    It closes connections whose request does not begin, or whose head does not end, for `HEAD_SECONDS` to twice as long.
+    """
+
+    stalled: frozenset[Any] = frozenset()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Return whether to stop; called ten times a second."""
+        if counter % (10 * HEAD_SECONDS) == 0:
+            idle = (it for it in self.server_state.connections if it.timeout_keep_alive_task is None)
+            stalled = frozenset(it for it in idle if it.cycle is None or it.cycle.response_complete)
+            for connection in self.stalled & stalled:
+                connection.transport.close()
+            self.stalled = stalled
+        return await super().on_tick(counter)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
