@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import pytest
@@ -218,6 +219,13 @@ def test_a_client_has_a_share_of_the_queue_and_its_turn(tiny_encoder):
     assert asyncio.run(run()) <= 3
 
 
+@dataclass(eq=False)
+class Connection:
+    transport: SimpleNamespace
+    timeout_keep_alive_task: object
+    cycle: object
+
+
 def test_connections_whose_request_does_not_begin_are_closed():
     config = uvicorn.Config(answer_json)
     config.load()
@@ -225,7 +233,7 @@ def test_connections_whose_request_does_not_begin_are_closed():
 
     def connect(name, timer=None, cycle=None):
         transport = SimpleNamespace(close=lambda: closed.append(name))
-        return SimpleNamespace(transport=transport, timeout_keep_alive_task=timer, cycle=cycle)
+        return Connection(transport, timer, cycle)
 
     done, working = SimpleNamespace(response_complete=True), SimpleNamespace(response_complete=False)
     server.server_state.connections = {
