@@ -226,7 +226,7 @@ def write_papers(file: BinaryIO, papers: Sequence[Paper], hashes: NDArray[np.uin
 def read_group(path: Path, checks: BlockChecks, group: int) -> pa.Table:
     """Read the papers of one row group of a file."""
     with _open_table(path, checks) as file:
-        return file.read_row_group(group, columns=[*FIELDS, *PLACE, MERGED])
+        return file.read_row_group(group, columns=[*FIELDS, *PLACE, MERGED], use_threads=False)
 
 
 def papers_of(group: pa.Table, rows: NDArray[np.integer]) -> list[Paper]:
@@ -246,16 +246,17 @@ def _build_paper(row: dict[str, Any]) -> Paper:
 def read_column(path: Path, checks: BlockChecks, name: str) -> pa.ChunkedArray:
     """Read one column of one file."""
     with _open_table(path, checks) as file:
-        return file.read(columns=[name]).column(0)
+        return file.read(columns=[name], use_threads=False).column(0)
 
 
 @contextmanager
 def _open_table(path: Path, checks: BlockChecks) -> Iterator[parquet.ParquetFile]:
+    """Open a table for reading without threads: one of Arrow's that holds a Python object can abort the exit."""
     import pyarrow as pa
     from pyarrow import parquet
 
     try:
-        with CheckedFile(path, checks) as content, parquet.ParquetFile(content) as file:
+        with CheckedFile(path, checks) as content, parquet.ParquetFile(content, pre_buffer=False) as file:
             yield file
     except InputError:
         raise

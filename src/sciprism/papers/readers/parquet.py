@@ -49,7 +49,7 @@ def read_parquet(file: InputFile, options: ReadOptions) -> Iterator[Paper | Dele
 
     number = 0
     try:
-        with _open_table(file) as source, parquet.ParquetFile(source) as table:
+        with _open_table(file) as source, parquet.ParquetFile(source, pre_buffer=isinstance(source, Path)) as table:
             names = [field.name for field in table.schema_arrow if not _is_vector(field.type)]
             maps = [field.name for field in table.schema_arrow if pa.types.is_map(field.type)]
             build = _find_json_builder(names) if not options.columns else None
@@ -82,7 +82,8 @@ def _read_batches(
             number += rows
             yield rows
             continue
-        for batch in table.iter_batches(ROWS, row_groups=[group], columns=names):
+        # No threads: one of Arrow's that reads through a Python object can abort the exit of the process.
+        for batch in table.iter_batches(ROWS, row_groups=[group], columns=names, use_threads=False):
             numbers = range(number + 1, number + 1 + len(batch))
             number += len(batch)
             yield batch if not wanted or any(map(wanted, numbers)) else len(batch)
