@@ -177,6 +177,23 @@ def test_labels_of_the_file_are_known_before(tmp_path, kind):
             Screening(list(read_papers(path)))
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (1, 0, 3, 2), (3, 2, 1, 0)])
+def test_of_duplicates_included_outweighs_excluded(tmp_path, order):
+    title = "A trial of massage of the painful knee of nurses at night"
+    rows = [
+        f"{title},10.1/a,2010,1",
+        f"{title},10.1/a,2010,0",
+        "Massage,,2010,1",  # of such a title nobody can say that it is one paper
+        "Massage,,2010,0",
+    ]
+    path = tmp_path / "refs.csv"
+    path.write_text("\n".join(["title,doi,year,included", *(rows[n] for n in order)]) + "\n")
+    session = Screening(list(read_papers(path)))
+    counts = session.report()["counts"]
+    assert (counts["included"], counts["excluded"], counts["duplicates removed"]) == (2, 1, 1)
+    assert counts["contradicting labels"] == session.contradictions == 1
+
+
 def test_what_cannot_be_ranked_by_decisions():
     with pytest.raises(InputError, match="no record to screen"):
         Screening([])
@@ -349,7 +366,7 @@ def test_simulate_draws(command):
 
 def test_simulate_prints(command):
     status, out, err = command("simulate", "labelled.csv", "--seeds", "2")
-    assert status == 0 and "included       6" in out and "mean" in out, err
+    assert status == 0 and "included              6" in out and "mean" in out, err
     status, out, _ = command("simulate", "labelled.csv", "--seeds", "2", "--model", "words", "--json")
     assert status == 0 and json.loads(out)["mean"]["wss"] > 0.5
     status, _, err = command("simulate", "refs.csv", "--model", "words")

@@ -273,6 +273,7 @@ def replay(
     scores = [measure_work(found) | find_stop(found, reading.target, reading.risk) for found in replays]
     mean = {name: sum(score[name] for score in scores) / seeds for name in ("needed", "wss", "atd")}
     counts = {"records": len(rows), "included": sum(labels), "without label": len(session.records) - len(rows)}
+    counts["contradicting labels"] = session.contradictions
     if as_json:
         print_json("sciprism.screen-simulate/1", {"counts": counts, "mean": mean, "starts": scores})
         return
@@ -296,8 +297,7 @@ def _draw(replays: list[list[bool]], output: Path) -> None:
     axes = figure.add_subplot(xlabel="records screened", ylabel="included records found")
     for found in replays:
         axes.plot([*accumulate(found, initial=0)], color="C0", alpha=0.4)
-    records, included = len(replays[0]), sum(replays[0])  # the same in each
-    axes.plot([0, records], [0, included], ":", color="0.5", label="random order")
-    axes.axhline(0.95 * included, color="0.8", label="95 %")
+    axes.plot([0, len(replays[0])], [0, sum(replays[0])], ":", color="0.5", label="random order")
+    axes.axhline(0.95 * sum(replays[0]), color="0.8", label="95 %")  # as many are included in each
     axes.legend(loc="lower right")
     write_atomically(output, lambda file: figure.savefig(file, format=output.suffix.lower()[1:], dpi=150))

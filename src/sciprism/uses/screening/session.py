@@ -14,8 +14,8 @@ import numpy as np
 
 from sciprism.arrays import Floats
 from sciprism.errors import InputError
-from sciprism.papers.duplicates import find_duplicates
 from sciprism.papers.records import Paper
+from sciprism.uses.deduplication import dedupe
 from sciprism.uses.screening.decisions import (
     EXCLUDE,
     INCLUDE,
@@ -28,12 +28,14 @@ from sciprism.uses.screening.decisions import (
 )
 from sciprism.uses.screening.ranking import RecordRanker, measure_agreement, recall_p_value
 
+_WEIGHT = (INCLUDE, EXCLUDE, UNSURE)  # of several words on one record the first counts
 CONFLICT = "conflict"  # what a record is that one screener includes and another excludes
 
 
 class Screening:
     """The records of a review and all decisions on them; duplicates are one record, named by its first position.
 
+    Of labels that contradict each other within one record, included outweighs excluded; `contradictions` counts them.
     decisions: tables, read in this order; new decisions go to the first. criteria: a text that relevant records
     resemble. column: the header of labels in the files of papers. seed: of the order before anything is included.
     encode: returns vectors of papers (n, d), which count a twentieth beside words (`Encoder().encode`); None: words.
@@ -51,13 +53,17 @@ class Screening:
     ) -> None:
         if not papers:
             raise InputError("no record to screen; name files with records")
-        groups = [group.positions for group in find_duplicates(papers).groups]
+        groups = dedupe(papers).groups
         owners = {row: row for row in range(len(papers))} | {row: group[0] for group in groups for row in group}
         self._fullest = {group[0]: max(group, key=lambda row: len(papers[row].abstract)) for group in groups}
         self._papers, self._renamed = _number_ids(papers)
         self.records = [row for row, owner in owners.items() if owner == row]
         self.by_id = {paper.id: owners[row] for row, paper in enumerate(self._papers)}
-        self.labels = {owners[row]: label for row, label in read_labels(papers, column).items()}
+        labels: dict[int, set[str]] = {}
+        for row, label in read_labels(papers, column).items():
+            labels.setdefault(owners[row], set()).add(label)
+        self.labels = {row: min(words, key=_WEIGHT.index) for row, words in labels.items()}
+        self.contradictions = sum({INCLUDE, EXCLUDE} <= words for words in labels.values())
         self.files, self.criteria, self.seed, self._encode = list(decisions), criteria, seed, encode
         self.notes, self.unknown, self._changed = list[str](), list[str](), 0
         self._log, self._state = list[Decision](), dict[int, dict[str, Decision]]()
@@ -112,7 +118,7 @@ class Screening:
         words = {decision.decision for decision in self._state.get(record, {}).values()}
         if {INCLUDE, EXCLUDE} <= words:
             return CONFLICT
-        return min(words, key=(INCLUDE, EXCLUDE, UNSURE).index) if words else self.labels.get(record, "")
+        return min(words, key=_WEIGHT.index) if words else self.labels.get(record, "")
 
     def reasons(self, record: int) -> str:
         """Return why a record was excluded, "" where nobody says."""
@@ -167,6 +173,7 @@ class Screening:
             "conflicts": verdicts[CONFLICT],
             "not screened": verdicts[""],
             "labelled in the file": len(self.labels),
+            "contradicting labels": self.contradictions,
             "without abstract": sum(not self.paper(row).abstract for row in self.records),
             "decisions changed": self._changed,
             "decisions on unknown ids": len(self.unknown),
