@@ -125,14 +125,21 @@ def test_a_power_is_not_read_as_a_number(file: Path):
     assert read(file, articles(article(title)))[0].title == "From 10⁶ cells, E2, 13C"
 
 
-def test_fault_comes_after_the_articles_before_it(file: Path):
-    good = [article(f"<ArticleTitle>Paper {n}</ArticleTitle>", n) + "\n" for n in range(300)]
-    broken = articles(*good, article("<ArticleTitle>A <i>broken</b> one</ArticleTitle>"), *good)
-    *before, fault = read(file, broken)
-    assert [paper.id for paper in before if isinstance(paper, Paper)] == [str(n) for n in range(300)]
-    assert isinstance(fault, BadRecord)
-    assert (fault.number, fault.line) == (301, 303)
-    assert "mismatched tag" in fault.reason
+@pytest.mark.parametrize("fault", ["<", "&", "</b>", "\x01", "<i>", "]]>", "\udcff"])
+@pytest.mark.parametrize("line_end", ["\n", ""])
+def test_reading_goes_on_after_a_record_with_a_fault(file: Path, fault: str, line_end: str):
+    for wrong in ({500}, {0, 1}, {998, 999}):
+        text = [f"A <b>study</b> {'of frogs ' * 30}{fault * (n in wrong)} <b>in ponds</b>" for n in range(1000)]
+        records = [article(f"<ArticleTitle>{title}</ArticleTitle>", n) + line_end for n, title in enumerate(text)]
+        content = articles("", *records).encode(errors="surrogateescape")
+        found = read(file, content)
+        bad = [record for record in found if isinstance(record, BadRecord)]
+        ids = [record.id for record in found if isinstance(record, Paper)]
+        assert ids == [str(n) for n in range(1000) if n not in wrong]
+        assert [record.number - 1 for record in bad] == sorted(wrong) == [found.index(record) for record in bad]
+        if line_end:
+            lines = content.decode(errors="surrogateescape").split("\n")
+            assert all(f"<PMID>{record.number - 1}</PMID>" in lines[(record.line or 0) - 1] for record in bad)
 
 
 def test_truncated_file(file: Path):

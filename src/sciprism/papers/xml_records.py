@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import islice
-from typing import BinaryIO, Self
+from typing import Any, BinaryIO
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 from xml.parsers import expat
 
@@ -23,29 +23,37 @@ _DECLARED = re.compile(r"\s*<\?xml\b[^>]*?\bencoding\s*=\s*[\"']([\w.:-]+)")
 def read_xml_records(
     file: InputFile, tags: Collection[str] | None, *, as_text: bool = False
 ) -> Iterator[Element | BadRecord]:
-    """Yield each element named in `tags`; a fault of the file is one BadRecord, the last item.
+    """Yield each element named in `tags`, in place of one with a fault a BadRecord.
 
-    None as tags means each child of the root. Elements are dropped with the piece of the file that ends them, so memory
-    stays constant. as_text: the text is decoded and cleaned as that of other formats, a little slower; control
-    characters and wrong bytes are then no fault. A chosen encoding implies it.
+    Reading goes on where the next record begins; where that is unknown, or memory is at stake, the BadRecord is the
+    last item. None as tags means each child of the root. Elements are dropped with the piece of the file that ends
+    them, so memory stays constant. as_text: the text is decoded and cleaned as that of other formats, a little slower;
+    control characters and wrong bytes are then no fault. A chosen encoding implies it.
     """
-    number, fault, most, builder = 0, "", limit("nesting"), TreeBuilder()
-    document = builder.start("document", {})  # the root is put into it, and can be seen while it grows
-    parser = XMLParser(target=builder)
-    with _Stream(_TextStream(file) if as_text or file.chosen_encoding else file.binary()) as stream:
+    number, most = 0, limit("nesting")
+    with closing(_TextStream(file) if as_text or file.chosen_encoding else file.binary()) as source:
+        stream = _Stream(source, tags)
         while not stream.has_ended:
-            fault, line = _parse_piece(parser, stream)
-            if stream.has_ended:
-                builder.start("end", {})  # what precedes it is complete
-            for record in (*_take_records(document, tags, stream), document):
-                if _is_too_deep(record, most):
-                    yield BadRecord(number + 1, None, describe_excess("nesting"))
-                    return
-                if record is not document:
-                    number += 1
-                    yield record
-    if fault:
-        yield BadRecord(number + 1, line, fault)
+            builder = TreeBuilder()
+            document = builder.start("document", {})  # the root is put into it, and can be seen while it grows
+            parser, fault = XMLParser(target=builder), ""
+            parser.feed(stream.before)
+            while not (fault or stream.has_ended):
+                fault, line = _parse_piece(parser, stream)
+                if fault or stream.has_ended:
+                    builder.start("end", {})  # what precedes it is complete
+                records = _take_records(document, tags, stream)
+                for record in (*records, document):
+                    if _is_too_deep(record, most):
+                        yield BadRecord(number + 1, None, describe_excess("nesting"))
+                        return
+                    if record is not document:
+                        number += 1
+                        yield record
+            if fault:
+                number += 1
+                left = "" if stream.skip_record(len(records)) else ", nothing after this can be read"
+                yield BadRecord(number, line, f"{fault}{left}")
 
 
 def _parse_piece(parser: XMLParser, stream: _Stream) -> tuple[str, int | None]:
@@ -60,13 +68,13 @@ def _parse_piece(parser: XMLParser, stream: _Stream) -> tuple[str, int | None]:
         raise
     except (ParseError, expat.ExpatError) as error:
         line = error.position[0] if isinstance(error, ParseError) else error.lineno
-        fault = f"not well-formed XML, nothing after this can be read: {error}"
+        return f"broken XML: {expat.ErrorString(error.code)}", stream.skipped_lines + line
     except _RefusedError as error:
-        line, fault = None, f"nothing after this can be read: {error}"
+        fault = str(error)
     except (LookupError, ValueError) as error:
-        line, fault = None, f"the XML cannot be decoded: {error}; convert the file to UTF-8"
+        fault = f"the XML cannot be decoded: {error}; convert the file to UTF-8"
     stream.has_ended = True
-    return fault, line
+    return fault, None
 
 
 def _take_records(document: Element, tags: Collection[str] | None, stream: _Stream) -> list[Element]:
@@ -117,14 +125,25 @@ class _RefusedError(Exception):
 
 
 class _Stream:
-    """The bytes or the text of a file for a parser, in large pieces; raises _RefusedError.
+    """The bytes or the text of a file for a parser, in large pieces, most of which begin with a record.
 
-    Entities can fill the memory or read other files. They are declared in the prolog, before the root element, so a
-    second expat parser reads the prolog first: ElementTree's parser, which is in C, reports no declarations.
+    Raises _RefusedError. Entities can fill the memory or read other files. They are declared in the prolog, before the
+    root element, so a second expat parser reads the prolog first: ElementTree's parser, which is in C, reports no
+    declarations.
     """
 
-    def __init__(self, stream: BinaryIO | _TextStream) -> None:
+    def __init__(self, stream: BinaryIO | _TextStream, tags: Collection[str] | None) -> None:
         self._stream, self._most = stream, limit("record")
+        is_text = isinstance(stream, _TextStream)
+        self._line_end: Any = "\n" if is_text else b"\n"
+        names = "|".join(re.escape(tag.rpartition("}")[2]) for tag in tags or ())
+        start = rf"(<(?:[\w.-]+:)?(?:{names}))[\s>/]" if names else "(?!)"  # of a record
+        self._start: re.Pattern[Any] = re.compile(start if is_text else start.encode())
+        self._mark: Any = None  # how the first record begins, empty where it is not near
+        self._piece = self._rest = self._head = self._line_end[:0]  # the latest; read ahead; before the first record
+        self.before: Any = self._head  # what a new parser reads first: the tags around all records
+        self._lines = self.skipped_lines = 0  # returned; those of them that the parser does not read
+        self._follows = self._has_record = False  # whether a record precedes the latest piece, the next one
         self.count = 0  # of bytes or characters since something was complete
         self.has_ended = False  # or cannot be read further
         self._has_root = False
@@ -134,27 +153,54 @@ class _Stream:
 
     def read(self) -> bytes | str:
         """Return the next piece, of a long record a large one: in small ones the parser would take quadratic time."""
-        piece = self._stream.read(max(_PIECE, self.count))
+        size, piece = max(_PIECE, self.count), self._rest
+        if len(piece) < size:
+            piece += self._stream.read(size)
+        if self._mark is None:
+            first = self._start.search(piece)
+            self._mark, cut = (first[1], first.start()) if first else (piece[:0], 0)
+            self._head = piece[:cut]
+        else:
+            cut = piece.rfind(self._mark, 1) if self._mark else 0
+        self._piece, self._rest = (piece[:cut], piece[cut:]) if cut > 0 else (piece, piece[:0])
         self.has_ended = not piece
-        self.count += len(piece)
+        self._follows, self._has_record = self._has_record, self._piece != self._head
+        self._lines += self._piece.count(self._line_end)
+        self.count += len(self._piece)
         if self.count > 2 * self._most:
             raise _RefusedError(describe_excess("record"))
         try:
             if not self._has_root:
-                self._prolog.Parse(piece)
+                self._prolog.Parse(self._piece)
         except expat.ExpatError:
             if not self._has_root:  # a fault behind its start is for the other parser, which keeps what precedes it
                 raise
-        return piece
+        return self._piece
+
+    def skip_record(self, complete: int) -> bool:
+        """Go to the record after one with a fault, for a new parser; return whether it is known where that begins.
+
+        complete: the number of records that the latest piece made complete. A record is so when the next one begins.
+        """
+        complete -= self._follows and self._start.match(self._piece) is not None
+        starts = [0, *(start.start() for start in islice(self._start.finditer(self._piece, 1), complete + 1))]
+        left = self._piece[starts[complete + 1] :] if len(starts) > complete + 1 else self._piece[:0]
+        self._lines -= left.count(self._line_end)
+        self._rest, self.count, self._has_record = left + self._rest, 0, False
+        while self._mark and not self.has_ended and self._piece != self._head:
+            if start := self._start.search(self._rest):
+                self._lines += self._rest.count(self._line_end, 0, start.start())
+                self._rest = self._rest[start.start() :]
+                self.before, self.skipped_lines = self._head, self._lines - self._head.count(self._line_end)
+                return True
+            self._lines += self._rest.count(self._line_end)
+            self._rest = self._stream.read(_PIECE)
+            self.has_ended = not self._rest
+        self.has_ended = True
+        return False
 
     def _find_root(self, *_: object) -> None:
         self._has_root = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        self._stream.__exit__(None, None, None)
 
 
 def _refuse_entity(name: str, *_: object) -> None:
@@ -170,16 +216,11 @@ class _TextStream:
             with suppress(InputError):  # an unknown encoding: that of the bytes
                 file.chosen_encoding = check_encoding(declared[1])
         self._chunks = file.chunks()
+        self.close = self._chunks.close
 
     def read(self, size: int = -1) -> str:  # noqa: ARG002 - the parser's signature
         """Return the next piece of text, whatever its size."""
         return next(self._chunks, "")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        self._chunks.close()
 
 
 def text_of(element: Element | None, path: str = "") -> str:

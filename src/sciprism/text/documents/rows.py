@@ -149,7 +149,7 @@ def read_jats(file: DocumentFile) -> Iterator[Document]:
 
 def _read_articles(file: DocumentFile, input_file: InputFile) -> Iterator[Document]:
     name, number = input_file.path.name, 0
-    for number, record in enumerate(read_xml_records(input_file, _ArticleTags()), 1):
+    for number, record in enumerate(read_xml_records(input_file, _ArticleTags(("article",))), 1):
         if isinstance(record, BadRecord):
             file.drop_record(input_file.locate(number, record.line), record.reason)
         else:
