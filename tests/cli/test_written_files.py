@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import typer
 
-from build_commands import run
+from build_commands import list_writing_commands, run
 from fake_encoder import FakeEncoder, some_papers
-from sciprism.cli.main import app
 from sciprism.encoders.encoder import Encoder
 from sciprism.papers import read_papers
 from sciprism.store import embed
@@ -110,21 +107,11 @@ def test_what_is_read_stays(folder, monkeypatch, capsys, words: str) -> None:
     assert status == 2 and read_files(folder) == before, err
 
 
-def list_writing_commands(group: typer.core.TyperGroup, name: str = "") -> Iterator[str]:
-    """Yield the commands with an option for what they write."""
-    for word, command in group.commands.items():
-        full = f"{name} {word}".strip()
-        if hasattr(command, "commands"):
-            yield from list_writing_commands(command, full)
-        elif any("-o" in parameter.opts for parameter in command.params):
-            yield full
-
-
 def test_every_command_that_writes_is_tried() -> None:
     tried = [words for words, _ in TOGETHER] + OVER_INPUT
     missing = {
         name
-        for name in list_writing_commands(typer.main.get_command(app))
+        for name in list_writing_commands()
         if name not in NOTHING_ELSE and not any(words.startswith(f"{name} ") for words in tried)
     }
     assert not missing

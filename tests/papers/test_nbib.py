@@ -75,6 +75,22 @@ def test_records_need_no_empty_line_between_them(read) -> None:
     assert [paper.id for paper in papers] == ["1", "2"]
 
 
+@pytest.mark.parametrize("between", ["\n", ""])
+@pytest.mark.parametrize("with_pmid", [(), (1,), (0, 2)])
+@pytest.mark.parametrize(
+    "begin", ["STAT- MEDLINE\n", "FAU - Alder, Ann\nAU  - Alder A\nFAU - Oak, O\nAU  - Oak O\n", ""]
+)
+def test_records_without_a_pmid(read, between: str, with_pmid: tuple[int, ...], begin: str) -> None:
+    lines = begin + "TI  - A count of {}.\nAB  - We counted\n      {}.\nJT  - Ponds\nDP  - 2019\n"
+    names = ("frogs", "newts", "toads")
+    records = [f"PMID- 1{n}\n" * (n in with_pmid) + lines.format(name, name) for n, name in enumerate(names)]
+    if between or not with_pmid:  # else nothing says that the next record begins
+        papers, report = read("a.nbib", between.join(records))
+        assert [paper.title for paper in papers] == [f"A count of {name}." for name in names]
+        assert [paper.ids.get("pmid") for paper in papers] == [f"1{n}" if n in with_pmid else None for n in range(3)]
+        assert {len(paper.authors) for paper in papers} == {begin.count("FAU")} and not report.files[0].note
+
+
 def test_record_without_text_is_reported_with_its_line(read) -> None:
     papers, report = read("bad.nbib", "PMID- 1\nTI  - One\n\nPMID- 2\nDP  - 1999\n", skip_bad=True)
     assert len(papers) == 1

@@ -44,6 +44,16 @@ def test_records_without_a_type_line(read) -> None:
     assert [paper.title for paper in papers] == ["One", "Two"]
 
 
+def test_a_file_that_ends_in_the_middle_of_a_record_says_so(read) -> None:
+    record = "TY  - JOUR\nTI  - One\nAB  - Some words.\nER  - \n"
+    for cut in ("", "\n\n", "TY  - JOUR\nTI  - Tw", "TY  - JOUR\nTI  - Two\nAB  - Wor"):
+        papers, report = read("cut.ris", record + cut)
+        assert len(papers) == 1 + bool(cut.strip())
+        assert ("the last record has no ER" in report.files[0].note) == bool(cut.strip())
+    _, report = read("endless.ris", record.replace("ER  - \n", "") * 2)  # as some programs write
+    assert report.files[0].note == ""
+
+
 def test_latin_1_is_read_and_said(read) -> None:
     text = "TY  - JOUR\nTI  - Über die Größe\nAU  - Lévêque, François\nER  - \n"
     papers, report = read("latin.ris", text.encode("latin-1"))

@@ -93,7 +93,8 @@ def format_ris(papers: Iterable[tuple[Paper, str]]) -> Iterator[str]:
     for paper, note in papers:
         first, _, last = paper.pages.partition("-") if _RANGE.fullmatch(paper.pages) else (paper.pages, "", "")
         lines = [("TY", "JOUR" if paper.venue else "GEN"), ("ID", paper.id), ("TI", paper.title)]
-        lines += [("AU", name if is_organization(name) else _join_parts(name)) for name in paper.authors]
+        names = ((name,) if is_organization(name) else split_person(name) for name in paper.authors)
+        lines += [("AU", ", ".join(filter(None, parts))) for parts in names]
         lines += [("PY", str(paper.year or "")), ("JO", paper.venue), ("VL", paper.volume)]
         lines += [("IS", paper.issue), ("SP", first), ("EP", last), ("DO", find_doi(paper)), ("UR", find_url(paper))]
         lines += [("AB", paper.abstract), *(("KW", word) for word in paper.keywords), ("N1", note)]
@@ -106,10 +107,6 @@ def _format_author(name: str) -> str:
         return f"{{{_escape(name)}}}"
     last, given, suffix = split_person(name)
     return _escape(name if name.endswith(last) else ", ".join(filter(None, (last, suffix, given))))
-
-
-def _join_parts(name: str) -> str:
-    return ", ".join(filter(None, split_person(name)))
 
 
 def _escape(text: str) -> str:

@@ -119,7 +119,11 @@ def inspect_papers(
     languages, years, venues, lengths = Counter[str](), Counter[int](), Counter[str](), array("I")
     for paper in papers:
         finder.add(paper)
-        missing.update(name for name in missing if not _has_field(paper, name))
+        missing.update(
+            name
+            for name in missing
+            if (paper.ids.get("doi") if name == "doi" else getattr(paper, name)) in ("", None, ())
+        )
         text = f"{paper.title} {paper.abstract}"
         _count_language(paper, text, languages, others)
         lengths.append(len(text.split()))
@@ -178,11 +182,6 @@ def _count_language(paper: Paper, text: str, counts: Counter[str], others: list[
     counts[language] += 1
     if language not in ENGLISH_OR_UNCLEAR and len(others) < MAX_NAMED:
         others.append(OtherLanguage(paper.id, language, paper.title, paper.place))
-
-
-def _has_field(paper: Paper, name: str) -> bool:
-    value = paper.ids.get("doi") if name == "doi" else getattr(paper, name)
-    return value not in ("", None, ())
 
 
 def _compute_quantiles(lengths: array[int]) -> dict[str, int]:

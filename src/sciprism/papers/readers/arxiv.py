@@ -27,17 +27,14 @@ _ATOM, _ARXIV = "{http://www.w3.org/2005/Atom}", "{http://arxiv.org/schemas/atom
 _BETWEEN_AUTHORS = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+")
 
 
-def _find_withdrawal(row: JsonObject) -> str:
-    return "withdrawn paper" if _WITHDRAWN.search(str(row.get("comments") or "")) else ""
-
-
 @paper_readers.json_objects(
     "arxiv",
     "arXiv metadata, one record a line, as in the snapshot of all of arXiv",
     (_KEYS,),
 )
 def _build_record(row: JsonObject) -> Paper | Deletion:
-    if (notice := _find_withdrawal(row)) and not str(row.get("abstract") or "").strip() and row.get("id"):
+    notice = "withdrawn paper" if _WITHDRAWN.search(str(row.get("comments") or "")) else ""
+    if notice and not str(row.get("abstract") or "").strip() and row.get("id"):
         return Deletion(str(row["id"]))
     number = row.get("id")
     dois = str(get_first(row, "doi") or "").split()

@@ -10,7 +10,7 @@ from sciprism.papers.bibliographic_fields import find_retraction, find_year, is_
 from sciprism.papers.cleaning import normalize_doi
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import paper_readers
-from sciprism.papers.readers.tagged import TaggedFields, TaggedLines, TaggedSyntax, build_tagged_papers, first_value
+from sciprism.papers.readers.tagged import TaggedFields, TaggedSyntax, build_tagged_papers, first_value
 from sciprism.papers.records import Paper
 from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
 
@@ -91,7 +91,7 @@ _ENW_TYPE = re.compile(r"^%0 [A-Z]", re.MULTILINE)
 _ENW_FIELD = re.compile(r"^%([ATDJXB]) \S", re.MULTILINE)
 # Digital Commons: the title before the type, which some records lack (exports of AIS eLibrary, colrev 0.16.2).
 _ENW_TITLE_FIRST = re.compile(r"\A(?:(?!%).*\n)*(?=%T )(?:.*\n)*?%T .*\n%0 [A-Z]")
-_ENW_LINES, _ENW_PARAGRAPHS = ("A", "E", "Y", "K"), ("X", "Z")  # lines of the former are values of their own
+_ENW_TITLES, _ENW_LINES, _ENW_PARAGRAPHS = ("T", "!", "B"), ("A", "E", "Y", "K"), ("X", "Z")
 
 
 @paper_readers.reader(
@@ -103,17 +103,8 @@ _ENW_LINES, _ENW_PARAGRAPHS = ("A", "E", "Y", "K"), ("X", "Z")  # lines of the f
 def read_enw(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each %0 (in some files from each %T) to the next; without %0, records end at empty lines."""
     first = "T" if _ENW_TITLE_FIRST.search(file.head()) else "0"
-    syntax = TaggedSyntax(_ENW_LINE.match, _extend_enw, first, ("T", "!", "B"), ends_at_empty_line=True)
+    syntax = TaggedSyntax(_ENW_LINE.match, first, _ENW_TITLES, (), _ENW_LINES, _ENW_PARAGRAPHS, ends_at_empty_line=True)
     return build_tagged_papers(file, syntax, _build_enw_paper)
-
-
-def _extend_enw(tag: str, values: TaggedLines, line: str) -> bool:
-    text = line.strip()
-    if text and tag in _ENW_LINES:
-        values.append([text])
-    elif text:
-        values[-1].append(text)
-    return text != "" or tag in _ENW_PARAGRAPHS
 
 
 def _build_enw_paper(fields: TaggedFields) -> Paper:

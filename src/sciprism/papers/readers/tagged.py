@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
 from sciprism.errors import InputError
@@ -33,16 +33,19 @@ _INDENTED, _OTHER_LINE = re.compile(r"^ {2,}\S", re.MULTILINE), "other line"  # 
 class TaggedSyntax:
     """How a format writes records.
 
-    extend: adds a line without a tag to the values of the tag before; returns whether further lines may. first: the tag
-    that begins a record. titles: other tags are a record of their own where one of these is among them. outside: tags
-    outside of records. ends_at_empty_line: records without `first` do.
+    Lines without a tag go on with the tag before. first: the tag that begins a record; where it is missing, the
+    record's own first tag does once there is a title. titles: other tags are a record of their own where one of these
+    is among them. outside: tags outside of records; the first one ends a record. lists: tags of which each line is a
+    value. paragraphs: tags that go on after empty lines. ends_at_empty_line: records without `first` do, and others
+    where the next one begins as they do.
     """
 
     match: Match
-    extend: Callable[[str, TaggedLines, str], bool]
     first: str
     titles: tuple[str, ...]
     outside: tuple[str, ...] = ()
+    lists: Collection[str] = ()
+    paragraphs: Collection[str] = ()
     ends_at_empty_line: bool = False
 
 
@@ -61,21 +64,26 @@ def build_tagged_papers(
 def _read_blocks(file: InputFile, syntax: TaggedSyntax) -> Iterator[dict[str, TaggedLines]]:
     """Yield the fields from the first tag of a record to the next one, or to a tag outside of records."""
     fields: dict[str, TaggedLines] = {}
-    last, is_after_empty_line, size, most = "", False, 0, limit("record")
+    last, is_after_empty_line, ends, size, most = "", False, False, 0, limit("record")
     for line, text in file.lines():
         tagged = syntax.match(text)
         size += len(text) + LINE_SIZE
         if fields and size > most:
             raise InputError(f"{file.path}, line {file.record_line}: {describe_excess('record')}")
         if tagged is None:
-            is_after_empty_line |= not text.strip()
-            if not last and text.strip():
+            words = text.strip()
+            is_after_empty_line |= not words
+            if words and not last:
                 file.omitted[_OTHER_LINE] += 1
-            last = last if last and syntax.extend(last, fields[last], text) else ""
+            elif words and last in syntax.lists:
+                fields[last].append([words])
+            elif words:
+                fields[last][-1].append(words)
+            last = last if words or last in syntax.paragraphs else ""
             continue
         last = tagged["tag"]
-        is_between = syntax.ends_at_empty_line and is_after_empty_line and syntax.first not in fields
-        if fields and (last in (syntax.first, *syntax.outside) or is_between):
+        if fields and (last in (syntax.first, *syntax.outside) or _is_next(last, fields, syntax, is_after_empty_line)):
+            ends |= last in syntax.outside[:1]
             yield fields
             fields = {}
         is_after_empty_line = False
@@ -86,7 +94,17 @@ def _read_blocks(file: InputFile, syntax: TaggedSyntax) -> Iterator[dict[str, Ta
             file.record_line, size = line, len(text)
         fields.setdefault(last, []).append([(tagged["value"] or "").strip()])
     if fields:
+        if ends and syntax.first in fields:
+            file.remarks.append(f"the last record has no {syntax.outside[0]}: the file may end in the middle of it")
         yield fields
+
+
+def _is_next(tag: str, fields: dict[str, TaggedLines], syntax: TaggedSyntax, is_after_empty_line: bool) -> bool:
+    """Say whether a tag, other than `first`, begins a record after one of these fields."""
+    parts, lacks_first = syntax.ends_at_empty_line and is_after_empty_line, syntax.first not in fields
+    begins = next((name for name in fields if name != syntax.first), "") == tag
+    has_title = not fields.keys().isdisjoint(syntax.titles)
+    return (parts and lacks_first) or ((parts or lacks_first) and begins and has_title)
 
 
 def _limit_tags(match: Match, names: str, file: InputFile) -> Match:
@@ -117,7 +135,6 @@ _RIS_CODE, _RIS_END = re.compile(r"[A-Z]{3,}"), ("ER", "EF")  # the code of a ty
 _ONE_LINE = frozenset(("TY", "ID", "AU", "A1", "PY", "Y1", "Y2", "DA", "DO", "VL", "IS", "SP", "EP", "SN", "LA"))
 _RIS_TYPE = re.compile(r"^[^\S\n]*TY\s{0,3}-\s*[A-Z]", re.MULTILINE)
 _RIS_FIELD = re.compile(r"^(?:TI|T1|AU|A1|AB|N2|PY|Y1|JO|JF|ER)  - ", re.MULTILINE)
-_MEDLINE = re.compile(r"^PMID\s*- ", re.MULTILINE)
 _VENUES = ("JF", "T2", "JO", "BT", "JA", "J1", "J2", "C3", "PB")
 _TITLES = ("TI", "T1", "CT", "BT", "TT", "ST")
 _PARAGRAPHS = ("AB", "N2", "N1")
@@ -126,15 +143,15 @@ _RIS_DOI = re.compile(r"\s*(?:doi\b|10\.|https?://(?:dx\.)?doi\.org/)", re.IGNOR
 
 def _is_ris(head: str) -> bool:
     """Look for a type line, or for several tagged lines that are not MEDLINE's."""
-    return bool(_RIS_TYPE.search(head) or (len(_RIS_FIELD.findall(head)) > 1 and not _MEDLINE.search(head)))
+    return bool(_RIS_TYPE.search(head) or (len(_RIS_FIELD.findall(head)) > 1 and not _CITATION.search(head)))
 
 
 @paper_readers.reader("ris", "RIS in the dialects of reference managers and publishers", (".ris",), check=_is_ris)
 def read_ris(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each TY to the next or to ER; lines outside of records are counted."""
-    return build_tagged_papers(
-        file, TaggedSyntax(_RisTags().match, _extend_ris, "TY", _TITLES, _RIS_END), _build_ris_paper
-    )
+    # EndNote writes one keyword a line under one tag.
+    syntax = TaggedSyntax(_RisTags().match, "TY", _TITLES, _RIS_END, lists=("KW",), paragraphs=_PARAGRAPHS)
+    return build_tagged_papers(file, syntax, _build_ris_paper)
 
 
 @dataclass(slots=True)
@@ -168,17 +185,6 @@ class _RisTags:
             return None
         self._last = tag
         return tagged
-
-
-def _extend_ris(tag: str, values: TaggedLines, line: str) -> bool:
-    text = line.strip()
-    if not text and tag not in _PARAGRAPHS:
-        return False  # only texts of several paragraphs continue after an empty line
-    if tag == "KW":
-        values.append([text])  # EndNote writes one keyword a line under one tag
-    else:
-        values[-1].append(text)
-    return True
 
 
 def _build_ris_paper(fields: TaggedFields) -> Paper:
@@ -229,7 +235,10 @@ ORI OT OTO OWN PB PG PHST PL PMC PMCR PMID PRIN PROF PS PST PT PUBM RF RIN RN RO
 TA TI TT UIN UOF UPIN UOV VI VTI
 """
 _NBIB_WIDTH, _NBIB_TITLES = 4, ("TI", "BTI", "TT", "CTI")  # the width is that of a tag with spaces before its dash
-_CITATION = re.compile(r"^(?:PMID ?- ?\d|(?P<eric>OWN - ERIC\s*$))", re.MULTILINE)
+# A PMID, or a tag that RIS has not, or not with a year.
+_CITATION = re.compile(
+    r"^(?:PMID\s*- ?\d|(?P<eric>OWN - ERIC\s*$)|(?:FAU|STAT|JT) {0,2}- |DP {0,2}- ?\d{4}\b)", re.MULTILINE
+)
 # ERIC's records have no PMID and begin with their owner; "ISSN -" is wider than PubMed's tags (colrev 0.16.2).
 _ERIC_LINE = re.compile(r"(?P<tag>[A-Z]{2,4}) {0,2}-(?: (?P<value>.*))?$")
 
@@ -239,12 +248,17 @@ _ERIC_LINE = re.compile(r"(?P<tag>[A-Z]{2,4}) {0,2}-(?: (?P<value>.*))?$")
     'MEDLINE text, as PubMed (`.nbib`, and `.txt` for the format "PubMed") and ERIC save citations',
     (".nbib", ".medline"),
     patterns=(_CITATION,),
+    check=lambda head: not _RIS_TYPE.search(head),
 )
 def read_nbib(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
-    """Yield one paper from each PMID to the next, of ERIC from each OWN; the id is the PMID, or ERIC's number."""
+    """Yield one paper from each PMID to the next, of ERIC from each OWN; the id is the PMID, or ERIC's number.
+
+    Records without a PMID end at empty lines.
+    """
     found = _CITATION.search(file.head())
     match, first = (_ERIC_LINE.match, "OWN") if found and found["eric"] else (_NbibTags().match, "PMID")
-    syntax = TaggedSyntax(_limit_tags(match, _NBIB_NAMES, file), _extend_nbib, first, _NBIB_TITLES)
+    match = _limit_tags(match, _NBIB_NAMES, file)
+    syntax = TaggedSyntax(match, first, _NBIB_TITLES, ends_at_empty_line=True)
     return build_tagged_papers(file, syntax, _build_nbib_paper)
 
 
@@ -269,11 +283,6 @@ class _NbibTags:
             self._gap, self._is_new = None if is_padded and not self._gap else gap, False
         has_form = is_padded if self._gap is None else gap == self._gap
         return tagged if has_form and (tagged["space"] == self._space or not tagged["value"]) else None
-
-
-def _extend_nbib(tag: str, values: TaggedLines, line: str) -> bool:
-    values[-1].append(line.strip())
-    return line.strip() != ""
 
 
 def _build_nbib_paper(fields: TaggedFields) -> Paper:
@@ -328,15 +337,9 @@ _CITED_DOI = re.compile(r"\bDOI \[?(10\.[^\s,\]]+)")
 )
 def read_web_of_science(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each PT to the next or to ER; the id is Web of Science's own."""
-    match = _limit_tags(_WOS_LINE.match, _WOS_NAMES, file)
-    return build_tagged_papers(
-        file, TaggedSyntax(match, _extend_wos, "PT", ("TI",), ("ER", "FN", "VR", "EF")), _build_wos_paper
-    )
-
-
-def _extend_wos(tag: str, values: TaggedLines, line: str) -> bool:
-    values += [[text] for text in [line.strip()] if text]
-    return True
+    match, tags = _limit_tags(_WOS_LINE.match, _WOS_NAMES, file), _WOS_NAMES.split()
+    syntax = TaggedSyntax(match, "PT", ("TI",), ("ER", "FN", "VR", "EF"), lists=tags, paragraphs=tags)
+    return build_tagged_papers(file, syntax, _build_wos_paper)
 
 
 def _build_wos_paper(fields: TaggedFields) -> Paper:
