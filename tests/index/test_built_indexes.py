@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import bm25s
+import faiss
 import numpy as np
 import pytest
 from bm25s.tokenization import Tokenizer
@@ -132,6 +135,31 @@ def test_what_a_killed_build_left_is_no_part_of_the_next(tmp_path: Path) -> None
     (tmp_path / "index" / "lexical" / "built_from.json.part").write_bytes(record[:9])
     lexical.build(collection)
     assert (tmp_path / "index" / "lexical" / "built_from.json").read_bytes() == record
+
+
+@pytest.mark.parametrize("kind", ["hnsw", "ivf"])
+def test_a_full_disk_is_named_with_the_file_and_leaves_no_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: approximate.IndexKind
+) -> None:
+    embed(some_papers(400), FakeEncoder(), tmp_path)
+    stored = StoredCollection.open(tmp_path)
+    callback = faiss.PyCallbackIOWriter
+
+    def fill(write: Callable[[bytes], int]) -> faiss.PyCallbackIOWriter:
+        def fail(content: bytes) -> int:
+            write(content)
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        return callback(fail)
+
+    monkeypatch.setattr(faiss, "PyCallbackIOWriter", fill)
+    with pytest.raises(
+        OSError, match=r"cannot write .*\.faiss: the disk is full \(No space left on device\), [\d,]+ by"
+    ):
+        approximate.build(stored, approximate.BuildOptions(kind))
+    assert not [*tmp_path.rglob("*.part")]
+    monkeypatch.undo()
+    assert [built.kind for built in approximate.build(stored, approximate.BuildOptions(kind))] == [kind]
 
 
 def test_superseded_words_are_not_found(tmp_path: Path) -> None:

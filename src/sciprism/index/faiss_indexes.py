@@ -8,7 +8,6 @@ reads those of the centroids next to the query.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -22,7 +21,7 @@ import numpy as np
 from sciprism.arrays import Floats, Rows
 from sciprism.checksums import BLOCK, BlockChecks, Bytes
 from sciprism.errors import DamagedFileError, InputError, import_extra
-from sciprism.files import explain_write_errors, write_atomically, write_json
+from sciprism.files import write_atomically, write_json
 from sciprism.index.build_record import IndexChecks, Settings
 from sciprism.index.exact import EXTRA_CANDIDATES, normalize_for
 from sciprism.index.recall import K, double
@@ -64,16 +63,9 @@ def metric_of(distance: str) -> int:
 
 
 def write_index(index: Any, path: Path) -> None:
-    """Write an index under a temporary name, flush it to the disk, and rename it."""
-    part = path.with_name(path.name + ".part")
-    with explain_write_errors(path):
-        try:
-            import_faiss().write_index(index, str(part))
-        except RuntimeError as error:  # faiss has no other error
-            raise OSError(str(error)) from error
-        with part.open("rb+") as file:
-            os.fsync(file.fileno())
-        part.replace(path)
+    """Write an index atomically, through Python, as FAISS itself does not say why it cannot write."""
+    faiss = import_faiss()
+    write_atomically(path, lambda file: faiss.write_index(index, faiss.PyCallbackIOWriter(file.write)))
 
 
 def read_index(path: Path, flags: int = 0) -> Any:

@@ -28,7 +28,6 @@ from sciprism.uses.screening.decisions import (
 )
 from sciprism.uses.screening.ranking import RecordRanker, measure_agreement, recall_p_value
 
-_WEIGHT = (INCLUDE, EXCLUDE, UNSURE)  # of several words on one record the first counts
 CONFLICT = "conflict"  # what a record is that one screener includes and another excludes
 
 
@@ -59,11 +58,9 @@ class Screening:
         self._papers, self._renamed = _number_ids(papers)
         self.records = [row for row, owner in owners.items() if owner == row]
         self.by_id = {paper.id: owners[row] for row, paper in enumerate(self._papers)}
-        labels: dict[int, set[str]] = {}
-        for row, label in read_labels(papers, column).items():
-            labels.setdefault(owners[row], set()).add(label)
-        self.labels = {row: min(words, key=_WEIGHT.index) for row, words in labels.items()}
-        self.contradictions = sum({INCLUDE, EXCLUDE} <= words for words in labels.values())
+        given = {(owners[row], label) for row, label in read_labels(papers, column).items()}
+        self.labels = dict(sorted(given, key=lambda pair: (UNSURE, EXCLUDE, INCLUDE).index(pair[1])))  # the last counts
+        self.contradictions = sum(n > 1 for n in Counter(row for row, label in given if label != UNSURE).values())
         self.files, self.criteria, self.seed, self._encode = list(decisions), criteria, seed, encode
         self.notes, self.unknown, self._changed = list[str](), list[str](), 0
         self._log, self._state = list[Decision](), dict[int, dict[str, Decision]]()
@@ -91,8 +88,7 @@ class Screening:
 
     def text(self, record: int) -> str:
         """Return the text by which a record is ranked."""
-        paper = self.paper(record)
-        return f"{paper.title} {paper.abstract}"
+        return " ".join((self.paper(record).title, self.paper(record).abstract))
 
     def decide(self, id: str, decision: str, *, reason: str = "", screener: str = "") -> None:
         """Store a decision, on the disk when this returns. Raises InputError for an unknown id."""
@@ -118,7 +114,7 @@ class Screening:
         words = {decision.decision for decision in self._state.get(record, {}).values()}
         if {INCLUDE, EXCLUDE} <= words:
             return CONFLICT
-        return min(words, key=_WEIGHT.index) if words else self.labels.get(record, "")
+        return min(words, key=(INCLUDE, EXCLUDE, UNSURE).index) if words else self.labels.get(record, "")
 
     def reasons(self, record: int) -> str:
         """Return why a record was excluded, "" where nobody says."""
@@ -135,8 +131,7 @@ class Screening:
         left = [row for row in self.records if row not in done]
         included = [row for row in self.records if self.verdict(row) in (INCLUDE, CONFLICT)]
         if not included and not self.criteria:
-            order: list[int] = np.random.default_rng(self.seed).permutation(left).tolist()
-            return order
+            return [*np.random.default_rng(self.seed).permutation(left).tolist()]
         if self._ranker is None:
             criteria = [Paper(id="criteria", title=self.criteria)] if self.criteria else []
             papers = [*map(self.paper, range(len(self._papers))), *criteria]
@@ -181,7 +176,7 @@ class Screening:
         }
         words = [{name: made.decision for name, made in by.items()} for by in self._state.values()]
         pairs = combinations(sorted({name for by in words for name in by}), 2)
-        conflicts = [row for row in self.records if self.verdict(row) == CONFLICT]
+        conflicts = (row for row in self.records if self.verdict(row) == CONFLICT)
         return {
             "counts": counts,
             "reasons": {reason or "(none given)": count for reason, count in reasons.most_common()},
