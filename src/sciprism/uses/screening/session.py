@@ -150,9 +150,8 @@ class Screening:
         order = dict.fromkeys(self.by_id[decision.id] for decision in self._log)
         found = [self.verdict(row) != EXCLUDE for row in order if self._state[row] and row not in self.labels]
         known = sum(label != EXCLUDE for label in self.labels.values())
-        if not (known or any(found)):
-            return None
-        return recall_p_value(found, len(self.records) - len(self.labels), target, known)
+        left = len(self.records) - len(self.labels)
+        return recall_p_value(found, left, target, known) if known or any(found) else None
 
     def report(self) -> dict[str, Any]:
         """Return the counts of PRISMA 2020's flow diagram and others, agreement (Cohen's kappa), and conflicts."""
