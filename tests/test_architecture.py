@@ -51,7 +51,7 @@ GROUND = {
 FILE, FUNCTION = 800, 80  # lines
 CODE_LINES = {
     "uses": 7_944,
-    "papers": 6_957,
+    "papers": 6_977,
     "evaluation": 5_845,
     "prepare": 5_233,
     "encoders": 5_079,
@@ -317,7 +317,6 @@ WRITERS = {
     "encoders.export": 2,
     "service.matches": 1,
     # flushed and renamed in a way of their own: FAISS writes by name, a file map
-    "index.faiss_indexes": 1,
     "index.lexical": 2,
     # read and removed in the same run
     "papers.input_file": 1,
