@@ -10,7 +10,7 @@ import pytest
 
 import sciprism
 from sciprism.errors import InputError
-from sciprism.files import create_work_folder, write_atomically, write_json
+from sciprism.files import create_work_folder, open_draft, replace_folder, write_atomically, write_json
 
 SOURCE = Path(sciprism.__file__).parent
 OPENERS = {"open", "ZipFile", "fdopen"}  # with a mode that writes
@@ -111,3 +111,14 @@ def test_a_work_folder_is_gone_at_the_end_and_so_are_those_of_killed_runs(tmp_pa
         with pytest.raises(InputError, match="another sciprism process"), create_work_folder(folder.parent, ".papers-"):
             pass
     assert [path.name for path in (tmp_path / "out").iterdir() if path.name != ".lock"] == []
+
+
+def test_a_folder_that_cannot_be_written_whole_leaves_the_former_one_and_no_draft(tmp_path: Path) -> None:
+    folder = tmp_path / "tagger"
+    with open_draft(folder) as draft:
+        (draft / "first").touch()
+        replace_folder(folder, draft)
+    with pytest.raises(OSError, match="full"), open_draft(folder) as draft:
+        (draft / "second").touch()
+        raise OSError(errno.ENOSPC, "the disk is full")
+    assert [str(path.relative_to(tmp_path)) for path in sorted(tmp_path.rglob("*"))] == ["tagger", "tagger/first"]

@@ -201,12 +201,16 @@ def flush_output() -> OSError | None:
     return None
 
 
-def create_draft(folder: Path) -> Path:
-    """Return an empty folder next to this one, which `replace_folder` puts in its place."""
+@contextmanager
+def open_draft(folder: Path) -> Iterator[Path]:
+    """Yield an empty folder next to this one, for `replace_folder` or `place_folder`; failing leaves nothing."""
     draft = folder.with_name(f".{folder.name}.draft")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
-    return draft
+    try:
+        yield draft
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def sync_tree(folder: Path) -> None:

@@ -290,6 +290,7 @@ def replay(
 def _draw(replays: list[list[bool]], output: Path) -> None:
     """Draw the recall of each replay over the records screened."""
     with import_extra("train", "a drawing"):
+        from matplotlib import rc_context
         from matplotlib.figure import Figure
     from sciprism.files import write_atomically
 
@@ -300,4 +301,7 @@ def _draw(replays: list[list[bool]], output: Path) -> None:
     axes.plot([0, len(replays[0])], [0, sum(replays[0])], ":", color="0.5", label="random order")
     axes.axhline(0.95 * sum(replays[0]), color="0.8", label="95 %")  # as many are included in each
     axes.legend(loc="lower right")
-    write_atomically(output, lambda file: figure.savefig(file, format=output.suffix.lower()[1:], dpi=150))
+    form = output.suffix.lower()[1:]
+    dates = {"Date": None} if form == "svg" else None
+    with rc_context({"svg.hashsalt": "sciprism"}):  # the same curves give the same bytes
+        write_atomically(output, lambda file: figure.savefig(file, format=form, dpi=150, metadata=dates))

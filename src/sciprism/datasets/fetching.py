@@ -25,11 +25,11 @@ from sciprism.errors import DamagedFileError, InputError, InterruptedRunError
 from sciprism.files import (
     PARTIAL_SUFFIX,
     append_file,
-    create_draft,
     describe_wrong_path,
     digest_file,
     lock_folder,
     name_os_error,
+    open_draft,
     place_folder,
     sha256,
     write_atomically,
@@ -278,10 +278,10 @@ def _convert(data: PublishedData, place: Path, folder: Path) -> dict[str, int]:
     rows = {name: len(content) - name.endswith(".tsv") for name, content in made.items() if isinstance(content, list)}
     if empty := [name for name, count in rows.items() if not count]:
         raise InputError(f"{data.name}: no rows for {', '.join(empty)}; its form has changed at its owner's")
-    draft = create_draft(folder)
-    for name, content in made.items():
-        _write(draft / name, content)
-    _move(draft, folder)
+    with open_draft(folder) as draft:
+        for name, content in made.items():
+            _write(draft / name, content)
+        _move(draft, folder)
     return rows
 
 
@@ -295,7 +295,6 @@ def _move(draft: Path, folder: Path) -> None:
         target = folder / path.relative_to(draft)
         target.parent.mkdir(parents=True, exist_ok=True)
         path.replace(target)
-    shutil.rmtree(draft, ignore_errors=True)
 
 
 def _write(path: Path, content: Any) -> None:

@@ -16,7 +16,7 @@ from pydantic import Field
 from starlette.responses import FileResponse, RedirectResponse, Response
 
 from sciprism.errors import InputError
-from sciprism.files import create_draft, recover_folder, replace_folder, sha256
+from sciprism.files import open_draft, recover_folder, replace_folder, sha256
 from sciprism.papers import Paper, read_papers
 from sciprism.service.pages import Form, render
 from sciprism.service.papers import RequestBody, TextFile
@@ -84,15 +84,15 @@ def solve(state: ServiceState, item: WorkspaceItem, *, stay: bool = False) -> No
         progress=progress,
     )
     matching.audit["files"] |= {str(path): sha256(path) for path in (*submissions, *reviewers)}
-    draft = create_draft(result)
-    matching.write(draft / TABLE)
-    for path in draft.iterdir():  # reasons and the audit name files
-        path.write_bytes(path.read_bytes().replace(f"{folder}/".encode(), b""))
-    write_pages(FinishedAssignment(draft / TABLE), draft / "report")
-    with ZipFile(draft / REPORT, "w", ZIP_DEFLATED) as archive:
-        for path in [*draft.glob("assignments*"), *(draft / "report").rglob("*.html")]:
-            archive.write(path, path.relative_to(draft))
-    replace_folder(result, draft)
+    with open_draft(result) as draft:
+        matching.write(draft / TABLE)
+        for path in draft.iterdir():  # reasons and the audit name files
+            path.write_bytes(path.read_bytes().replace(f"{folder}/".encode(), b""))
+        write_pages(FinishedAssignment(draft / TABLE), draft / "report")
+        with ZipFile(draft / REPORT, "w", ZIP_DEFLATED) as archive:
+            for path in [*draft.glob("assignments*"), *(draft / "report").rglob("*.html")]:
+                archive.write(path, path.relative_to(draft))
+        replace_folder(result, draft)
 
 
 def _find_match(request: Request, id: str) -> WorkspaceItem:

@@ -19,7 +19,7 @@ import numpy as np
 
 from sciprism.arrays import Rows
 from sciprism.errors import InputError
-from sciprism.files import create_draft, explain_write_errors, place_folder
+from sciprism.files import explain_write_errors, open_draft, place_folder
 from sciprism.papers.abstracts import open_abstracts
 from sciprism.papers.input_paths import file_size, find_file, find_stamp
 from sciprism.papers.merging import MergedRecords
@@ -163,16 +163,13 @@ def merge(
     if folder.exists():
         raise InputError(f"{folder} exists; name a new folder for the collection of all parts")
     parts = _open_parts(map(Path, folders))
-    draft = create_draft(folder)
-    try:
+    with open_draft(folder) as draft:
         _join(parts, draft).write(draft)
         report = MergeReport(len(parts))
         ends = np.cumsum([stored.rows for stored in parts])
         manifest = _settle(StoredCollection.open(draft), ends, load, skip_bad, report)
         manifest.write(draft)
         place_folder(draft, folder)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
     assert manifest.input is not None
     report.read, report.duplicates, report.bad = manifest.input.read, manifest.input.duplicates, manifest.input.bad
     report.papers, report.shards = manifest.papers, len(manifest.shards)

@@ -24,7 +24,7 @@ from sciprism.encoders.cached_encoder import TextProgress
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.provenance import training_facts
 from sciprism.errors import InputError, RunFailedError
-from sciprism.files import create_draft, replace_folder, write_lines
+from sciprism.files import open_draft, replace_folder, write_lines
 from sciprism.parallel import map_ahead
 from sciprism.seeding import derive_seed
 from sciprism.training.batches import Batch, split_parts
@@ -277,12 +277,14 @@ class TrainingLoop:
                 row["untouched_scores"] = self.state.untouched
                 self.state.worse += 1
                 if mean > self.state.best:
-                    draft = create_draft(self.folder.best)
-                    facts = training_facts(self.stage.name, self.step) | {"dev": mean, "untouched": untouched}
-                    self.save(draft, **facts, seed=self.seed)
-                    checksum = hash_file(draft / CHECKSUMS_NAME)
-                    self.state = replace(self.state, best=mean, best_step=self.step, worse=0, best_checksum=checksum)
-                    replace_folder(self.folder.best, draft)
+                    with open_draft(self.folder.best) as draft:
+                        facts = training_facts(self.stage.name, self.step) | {"dev": mean, "untouched": untouched}
+                        self.save(draft, **facts, seed=self.seed)
+                        checksum = hash_file(draft / CHECKSUMS_NAME)
+                        self.state = replace(
+                            self.state, best=mean, best_step=self.step, worse=0, best_checksum=checksum
+                        )
+                        replace_folder(self.folder.best, draft)
             self.folder.log(row)
             self.encoder.model.train()
         self.processes.wait()

@@ -19,7 +19,7 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.provenance import describe_unpaid
 from sciprism.encoders.settings import describe_slowness
 from sciprism.errors import UntrainedStageWarning
-from sciprism.files import create_draft, lock_folder, replace_folder, write_atomically
+from sciprism.files import lock_folder, open_draft, replace_folder, write_atomically
 from sciprism.training.finishing import copy_start_weights, interpolate, whiten
 from sciprism.training.initialization import build_encoder, build_untouched
 from sciprism.training.learners.learner import LearnerContext
@@ -84,24 +84,24 @@ def _write_model(recipe: Recipe, loop: TrainingLoop, start_weights: Mapping[str,
     Where it is interpolated or whitened, its dev score is measured again.
     """
     stage, folder = loop.stage, loop.folder
-    draft = create_draft(folder.model)
-    if loop.state.best > -math.inf or folder.best.exists():
-        folder.check_best(loop.state.best_checksum)
-        shutil.copytree(folder.best, draft, dirs_exist_ok=True)
-    else:
-        loop.encoder.prepare()
-        loop.save(draft, recipe=recipe.name, stage=stage.name, step=loop.step, seed=recipe.seed)
-    if start_weights or stage.whitening:
-        encoder = Encoder.load(draft, device=str(loop.encoder.device))
-        interpolate(encoder, start_weights, stage.interpolation)
-        encoder.prepare()
-        whiten(encoder, loop.sources, stage.whitening)
-        encoder.prepare()
-        if (dev := loop.dev.mean(loop.dev.score_encoder(encoder))) is not None:
-            encoder.provenance["dev"] = dev
-        encoder.save(draft, **encoder.provenance)
-        write_checksums(draft)  # also of what learners keep
-    replace_folder(folder.model, draft)
+    with open_draft(folder.model) as draft:
+        if loop.state.best > -math.inf or folder.best.exists():
+            folder.check_best(loop.state.best_checksum)
+            shutil.copytree(folder.best, draft, dirs_exist_ok=True)
+        else:
+            loop.encoder.prepare()
+            loop.save(draft, recipe=recipe.name, stage=stage.name, step=loop.step, seed=recipe.seed)
+        if start_weights or stage.whitening:
+            encoder = Encoder.load(draft, device=str(loop.encoder.device))
+            interpolate(encoder, start_weights, stage.interpolation)
+            encoder.prepare()
+            whiten(encoder, loop.sources, stage.whitening)
+            encoder.prepare()
+            if (dev := loop.dev.mean(loop.dev.score_encoder(encoder))) is not None:
+                encoder.provenance["dev"] = dev
+            encoder.save(draft, **encoder.provenance)
+            write_checksums(draft)  # also of what learners keep
+        replace_folder(folder.model, draft)
     shutil.rmtree(folder.previous_checkpoint, ignore_errors=True)
     return folder.read_provenance()
 

@@ -33,7 +33,7 @@ from sciprism.encoders.provenance import describe_unpaid, untrained_stage
 from sciprism.errors import InputError
 from sciprism.files import (
     PARTIAL_SUFFIX,
-    create_draft,
+    open_draft,
     place_folder,
     recover_folder,
     write_atomically,
@@ -104,9 +104,8 @@ class StageFolder:
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / CHECKSUMS_NAME).unlink(missing_ok=True)  # of metrics that will change
-        for folder in (self.best, self.model):
+        for folder in (self.best, self.model, self.checkpoint):
             recover_folder(folder)
-        recover_folder(self.checkpoint)
         if not (self.checkpoint.exists() or self.previous_checkpoint.exists()):
             return None, ""
         try:
@@ -135,15 +134,15 @@ class StageFolder:
         content = self._read_metrics()
         metrics = {"size": len(content), "checksum": hash_bytes(content)}
         shutil.rmtree(self.previous_checkpoint, ignore_errors=True)
-        draft = create_draft(self.checkpoint)
-        write_tensors(draft / WEIGHTS, {k: v.contiguous() for k, v in checkpoint.weights.items()})
-        torch.save(checkpoint.optimizer, draft / OPTIMIZER)
-        state = {"step": checkpoint.step, **checkpoint.state, "metrics": metrics}
-        write_json(draft / STATE, state)
-        write_checksums(draft)
-        if self.checkpoint.exists():
-            self.checkpoint.rename(self.previous_checkpoint)
-        place_folder(draft, self.checkpoint)
+        with open_draft(self.checkpoint) as draft:
+            write_tensors(draft / WEIGHTS, {k: v.contiguous() for k, v in checkpoint.weights.items()})
+            torch.save(checkpoint.optimizer, draft / OPTIMIZER)
+            state = {"step": checkpoint.step, **checkpoint.state, "metrics": metrics}
+            write_json(draft / STATE, state)
+            write_checksums(draft)
+            if self.checkpoint.exists():
+                self.checkpoint.rename(self.previous_checkpoint)
+            place_folder(draft, self.checkpoint)
 
     def check_best(self, checksum: str = "") -> None:
         """Raise InputError where the best model is damaged, or is another one than the checksum is of."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sciprism.arrays import Doubles, Floats
 from sciprism.checksums import check_folder, write_checksums
 from sciprism.errors import InputError
-from sciprism.files import create_draft, explain_write_errors, recover_folder, replace_folder, write_json, write_lines
+from sciprism.files import explain_write_errors, open_draft, recover_folder, replace_folder, write_json, write_lines
 from sciprism.papers.records import Label, Paper
 from sciprism.uses.tagging.evidence import FEATURES, Evidence, EvidenceCollector, LabelSide
 from sciprism.uses.tagging.paper_space import PaperSpace
@@ -171,28 +171,28 @@ def save_tagger(tagger: Tagger, folder: Path) -> None:
     check_output(folder)
     with explain_write_errors(folder):
         recover_folder(folder)
-        draft = create_draft(folder)
-        write_lines(draft / "vocabulary.jsonl", _json_lines(tagger.vocabulary.labels), errors="replace")
-        write_lines(draft / "papers.jsonl", _json_lines(data.papers), errors="replace")
-        write_json(draft / "terms.json", space.terms.get_feature_names_out().tolist(), indent=None)
-        arrays = {
-            "label_vectors": tagger.label_vectors.astype(np.float16),
-            "vectors": data.vectors.astype(np.float16),
-            "tag_starts": data.tags.ones.indptr,
-            "tag_rows": data.tags.ones.indices,
-            "idf": space.terms.idf_,
-            "directions": space.directions.astype(np.float16),
-            "centre": space.centre,
-            "linear": sources.linear.astype(np.float16),
-            "compatibility": sources.compatibility.astype(np.float16),
-            "name_rate": sources.name_rate,
-        }
-        np.savez(draft / "arrays.npz", **arrays)
-        facts = {"format": FORMAT, "encoder": tagger.encoder, "facts": tagger.facts}
-        facts["judged"] = {str(paper): sorted(labels) for paper, labels in data.judged.items()}
-        write_json(draft / FACTS_FILE, facts | {"weighing": tagger.weighing.to_json()})
-        write_checksums(draft)
-        replace_folder(folder, draft)
+        with open_draft(folder) as draft:
+            write_lines(draft / "vocabulary.jsonl", _json_lines(tagger.vocabulary.labels), errors="replace")
+            write_lines(draft / "papers.jsonl", _json_lines(data.papers), errors="replace")
+            write_json(draft / "terms.json", space.terms.get_feature_names_out().tolist(), indent=None)
+            arrays = {
+                "label_vectors": tagger.label_vectors.astype(np.float16),
+                "vectors": data.vectors.astype(np.float16),
+                "tag_starts": data.tags.ones.indptr,
+                "tag_rows": data.tags.ones.indices,
+                "idf": space.terms.idf_,
+                "directions": space.directions.astype(np.float16),
+                "centre": space.centre,
+                "linear": sources.linear.astype(np.float16),
+                "compatibility": sources.compatibility.astype(np.float16),
+                "name_rate": sources.name_rate,
+            }
+            np.savez(draft / "arrays.npz", **arrays)
+            facts = {"format": FORMAT, "encoder": tagger.encoder, "facts": tagger.facts}
+            facts["judged"] = {str(paper): sorted(labels) for paper, labels in data.judged.items()}
+            write_json(draft / FACTS_FILE, facts | {"weighing": tagger.weighing.to_json()})
+            write_checksums(draft)
+            replace_folder(folder, draft)
 
 
 def read_facts(folder: Path) -> dict[str, Any]:
