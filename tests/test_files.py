@@ -2,82 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import errno
 from pathlib import Path
 
 import pytest
 
-import sciprism
 from sciprism.errors import InputError
 from sciprism.files import create_work_folder, open_draft, replace_folder, write_atomically, write_json
-
-SOURCE = Path(sciprism.__file__).parent
-OPENERS = {"open", "ZipFile", "fdopen"}  # with a mode that writes
-WRITERS = {
-    *("write_text", "write_bytes", "save_file", "write_tensors"),
-    *("copyfile", "copytree", "NamedTemporaryFile", "TemporaryFile"),
-}
-"""Functions that open a file by its name, and write it. A writer that gets an open file is not among them."""
-
-DRAFT = "a file of a draft, which `place_folder` or `replace_folder` flushes and renames"
-ADDED = "adds lines at the end, flushed; half a line is removed when it is read"
-TEMPORARY = "is gone when the command ends"
-ELSEWHERE = {
-    "encoders/cached_encoder.py": "adds rows at the end, flushed; half a row is removed when it is read",
-    "encoders/checkpoints/backbone.py": f"{DRAFT}; a cache, named by its checksum",
-    "encoders/checkpoints/converters/scirepeval.py": DRAFT,
-    "encoders/checkpoints/folder.py": DRAFT,
-    "encoders/checkpoints/sentence_transformers.py": DRAFT,
-    "encoders/export.py": DRAFT,
-    "files.py": "the helper",
-    "index/faiss_indexes.py": "faiss writes its file itself; it is flushed and renamed there",
-    "index/lexical.py": f"mapped arrays of the index, {DRAFT.removeprefix('a file of a draft, which ')}",
-    "papers/input_file.py": TEMPORARY,
-    "prepare/patients.py": TEMPORARY,
-    "prepare/scimult/pretraining.py": TEMPORARY,
-    "prepare/sources/citation_corpus.py": TEMPORARY,
-    "prepare/text.py": TEMPORARY,
-    "service/matches.py": DRAFT,
-    "store/parts.py": DRAFT,
-    "training/learners/masked_lm.py": DRAFT,
-    "training/run.py": DRAFT,
-    "training/run_folder.py": f"{DRAFT}; metrics, of which a checkpoint counts the lines",
-    "uses/screening/decisions.py": ADDED,
-    "uses/tagging/suggestions.py": ADDED,
-}
-
-
-def opens_to_write(source: str) -> list[str]:
-    """Return the calls of a module that open a file by its name to write it."""
-    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
-    found = []
-    for call in calls:
-        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        arguments = [*call.args[:2], *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
-        texts = [each.value for each in arguments if isinstance(each, ast.Constant) and isinstance(each.value, str)]
-        is_mode = any(set(text) <= set("rwaxbt+") and set(text) & set("wax+") for text in texts)
-        if name in WRITERS or (name in OPENERS and is_mode):
-            found.append(ast.unparse(call))
-    return found
-
-
-def test_what_opens_a_file_to_write_it_is_the_helper_or_listed() -> None:
-    modules = {str(path.relative_to(SOURCE)): path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")}
-    assert {name for name, source in modules.items() if opens_to_write(source)} == set(ELSEWHERE)
-
-
-def test_each_way_to_open_a_file_is_found() -> None:
-    ways = (
-        'open(p, "w")',
-        'p.open("ab")',
-        'open(p, mode="r+")',
-        "p.write_text(t)",
-        "save_file(a, p)",
-        'ZipFile(p, "w")',
-    )
-    assert all(opens_to_write(way) for way in ways)
-    assert not any(opens_to_write(way) for way in ("open(p)", 'p.open("rb")', 'open("w.txt")', "file.write(b)"))
 
 
 def test_a_full_disk_names_the_file_and_the_bytes_and_loses_nothing(tmp_path: Path) -> None:
