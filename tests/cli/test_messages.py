@@ -67,7 +67,7 @@ TABLE: list[tuple[str, int, tuple[str, ...]]] = [
     ("train page.toml -o run", 2, ("page.toml: an HTML page",)),
     ("train mine.toml -o run --set lr=1", 2, ("no key 'lr'; what can be set", "stages.first.optimizer.KEY: ", "lr, ")),
     ("train mine.toml -o run --set seed", 2, ("expected key=value; what can be set", "model.KEY: backbone")),
-    ("train mine.toml -o run --set stages.last.steps=2", 2, ("has no 'last'; it has first, or a number from 0",)),
+    ("train mine.toml -o run --set stages.last.steps=2", 2, ("has no 'last' there; it has first",)),
     ("train mine.toml -o run --set stages.first.stepz=2", 2, ("did you mean 'steps'", "known: ")),
     ("train", 2, ("name a recipe", "train --list")),
 ]

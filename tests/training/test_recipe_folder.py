@@ -126,7 +126,11 @@ def test_a_recipe_of_any_folder_extends_one_that_comes_with_sciprism(name, exten
         ("", "nosuch", r"variant.toml: extends = 'nosuch': .*no such recipe; the nearest: .*chain: .*variant.toml -> "),
         ("", "circle", r"circle.toml: extends = 'variant' leads back to itself: .*variant.toml -> .*circle.toml -> "),
         ("", "variant", "leads back to itself|no such recipe"),
-        ('removes = ["model.size"]\n', "base", "variant.toml: removes 'model.size': base.toml has no 'size' there; it"),
+        (
+            'removes = ["model.size"]\n',
+            "base",
+            "variant.toml: removes 'model.size': the recipe has no 'size' there; it has",
+        ),
         ('removes = ["stages.third"]\n', "base", "has no 'third' there; it has first, second"),
         ('removes = "model"\n', "base", "removes a list of paths"),
     ],
@@ -140,7 +144,7 @@ def test_what_cannot_be_extended_is_named_with_its_chain(text, extends, message,
 def test_removes_needs_a_base(tmp_path):
     path = tmp_path / "alone.toml"
     path.write_text('removes = ["model.pooling"]\n')
-    with pytest.raises(InputError, match=r"alone.toml: removes .*name the base: extends"):
+    with pytest.raises(InputError, match=r"alone.toml: extends is the name of a recipe, and removes"):
         read_tables(path)
 
 

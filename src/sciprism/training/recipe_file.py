@@ -105,20 +105,23 @@ def _set_value(recipe: dict[str, Any], change: str) -> None:
         raise InputError(f"--set {change!r}: the recipe has no key {(path or [last])[0]!r}; {_list_settings(recipe)}")
     table: Any = recipe
     for step in path:
-        table = table.setdefault(step, {}) if isinstance(table, dict) else _find_item(table, step, change)
+        table = table.setdefault(step, {}) if isinstance(table, dict) else table[_find_key(table, step, change)]
     if not isinstance(table, dict):
         raise InputError(f"--set {change!r}: {'.'.join(path)} holds no keys")
     table.pop(EXCLUSIVE.get(last), None)
     table[last] = value
 
 
-def _find_item(items: Any, step: str, change: str) -> Any:
-    for number, item in enumerate(items if isinstance(items, list) else ()):
-        if isinstance(item, dict) and step in (str(number), name_item(item)):
-            return item
-    names = [name_item(item) for item in items if isinstance(item, dict)]
-    choices = f"it has {', '.join(names)}, or a number from 0" if names else "that is no list of stages or sources"
-    raise InputError(f"--set {change!r}: the recipe has no {step!r}; {choices}")
+def _find_key(table: Any, step: str, where: str) -> str | int:
+    """Return the key of a table, or the number in a list of tables, that a step of a path names."""
+    names = list(table) if isinstance(table, dict) else []
+    if _is_list_of_tables(table):
+        names = [name_item(item) for item in table]
+        if step in names or step in map(str, range(len(names))):
+            return names.index(step) if step in names else int(step)
+    elif step in names:
+        return step
+    raise InputError(f"{where}: the recipe has no {step!r} there; it has {', '.join(names) or 'no keys'}")
 
 
 def _format_errors(path: Path, error: ValidationError) -> str:
@@ -205,12 +208,10 @@ def read_tables(path: Path, extended_by: Sequence[Path] = ()) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"{path}: {describe_wrong_path(path) or error}") from error
     name, removed = tables.pop("extends", None), tables.pop("removes", [])
-    if name is None:
-        if removed:
-            raise InputError(f'{path}: removes leaves out what a base has; name the base: extends = "RECIPE"')
+    if name is None and not removed:
         return tables
     if not isinstance(name, str) or not isinstance(removed, list):
-        raise InputError(f"{path}: extends is the name of a recipe, and removes a list of paths")
+        raise InputError(f"{path}: extends is the name of a recipe, and removes a list of paths in it")
     chain = [*extended_by, path]
     base_path = _find_base(name, path)
     steps = " -> ".join(map(str, [*chain, base_path]))
@@ -219,26 +220,28 @@ def read_tables(path: Path, extended_by: Sequence[Path] = ()) -> dict[str, Any]:
     if not base_path.exists():
         raise InputError(f"{path}: extends = {name!r}: {_describe_unknown_recipe(base_path)} (chain: {steps})")
     base = read_tables(base_path, chain)
-    for key in removed:
-        _remove(base, str(key), f"{path}: removes {key!r}: {base_path.name}")
-    return {**base, **{key: merge_tables(base.get(key), value, by_name=True) for key, value in tables.items()}}
+    for key in map(str, removed):
+        *parents, last = key.split(".")
+        table: Any = base
+        for step in parents:
+            table = table[_find_key(table, step, f"{path}: removes {key!r}")]
+        del table[_find_key(table, last, f"{path}: removes {key!r}")]
+    return base | {key: merge_tables(base.get(key), value) for key, value in tables.items()}
 
 
-def merge_tables(base: Any, table: Any, *, by_name: bool = False) -> Any:
+def merge_tables(base: Any, table: Any) -> Any:
     """Return a table with the values of a base that it does not state, and so for the tables in it.
 
-    A table with another `name` than the base's (an objective, a schedule) inherits nothing. by_name: lists of
-    tables (stages, sources) are merged by the names of their items, new ones at the end; else they replace the
-    base's, as all other values do.
+    Lists of tables (stages, sources) are merged by the names of their items, new ones at the end; other values
+    replace the base's. A table with another `name` (an objective, a schedule) inherits nothing.
     """
-    if by_name and _is_list_of_tables(base) and _is_list_of_tables(table):
-        merged, positions = list(base), {name_item(item): number for number, item in enumerate(base)}
+    if _is_list_of_tables(base) and _is_list_of_tables(table):
+        merged, names = list(base), [name_item(item) for item in base]
         for item in table:
-            position = positions.get(name_item(item))
-            if position is None:
-                merged.append(item)
+            if (name := name_item(item)) in names:
+                merged[names.index(name)] = merge_tables(merged[names.index(name)], item)
             else:
-                merged[position] = merge_tables(merged[position], item, by_name=True)
+                merged.append(item)
         return merged
     if not isinstance(base, dict) or not isinstance(table, dict):
         return table
@@ -246,7 +249,7 @@ def merge_tables(base: Any, table: Any, *, by_name: bool = False) -> Any:
         return table
     replaced = {EXCLUSIVE[key] for key in table if key in EXCLUSIVE}
     inherited = {key: value for key, value in base.items() if key not in replaced}
-    return inherited | {key: merge_tables(inherited.get(key), table[key], by_name=by_name) for key in table}
+    return inherited | {key: merge_tables(inherited.get(key), table[key]) for key in table}
 
 
 def name_item(item: dict[str, Any]) -> str:
@@ -263,21 +266,6 @@ def _find_base(name: str, path: Path) -> Path:
     neighbour = path.parent / f"{name.removesuffix(SUFFIX)}{SUFFIX}"
     is_base = neighbour.is_file() and neighbour.resolve() != path.resolve()
     return neighbour if is_base else _find_shipped(Path(name)) or neighbour
-
-
-def _remove(tables: dict[str, Any], key: str, where: str) -> None:
-    """Delete a key, a stage or a source of a recipe; `where` begins the InputError for one that is not there."""
-    *parents, last = key.split(".")
-    table: Any = tables
-    for step in [*parents, last]:
-        names = list(table) if isinstance(table, dict) else []
-        if _is_list_of_tables(table):
-            names = [name_item(item) for item in table]
-        if step not in names:
-            raise InputError(f"{where} has no {step!r} there; it has {', '.join(names) or 'no keys'}")
-        at: Any = step if isinstance(table, dict) else names.index(step)
-        table, owner = table[at], table
-    del owner[at]
 
 
 def _describe_unknown_recipe(path: Path) -> str:
