@@ -26,7 +26,7 @@ from measurement import build_parser, peak_memory_mb, provenance, write_result
 from sciprism.drop_report import DropReport
 from sciprism.papers import Paper, read_papers
 from sciprism.prepare.samplers.sampling import references
-from sciprism.prepare.samplers.scincl import default_steps, embed_graph
+from sciprism.prepare.samplers.triplets import default_steps, embed_graph
 from sciprism.prepare.sources.citation_graph import CitationGraph, Rows
 from synthetic_graph import build_synthetic_graph
 

@@ -103,8 +103,7 @@ def multi_scidocs(
 
     Example: sciprism prepare multi-scidocs papers.jsonl --edges citations.tsv -o benchmark
     """
-    from sciprism.prepare.multi_scidocs import prepare_multi_scidocs
-    from sciprism.prepare.multi_scidocs_pools import BenchmarkSettings
+    from sciprism.prepare.multi_scidocs import BenchmarkSettings, prepare_multi_scidocs
     from sciprism.prepare.sources.citation_corpus import CitationSources
 
     sources = CitationSources(files=tuple(files), edges=edges, fields=tuple(field or ()), shards=tuple(shard or ()))

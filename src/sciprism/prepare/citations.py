@@ -21,7 +21,6 @@ from sciprism.papers.read import read_papers
 from sciprism.papers.records import Paper
 from sciprism.prepare.example_folder import ExampleFolder
 from sciprism.prepare.preparation import Preparation, check_dev_share
-from sciprism.prepare.samplers import scincl  # noqa: F401 - registers its sampler
 from sciprism.prepare.samplers.fields import DomainTable, FieldBalance
 from sciprism.prepare.samplers.sampling import SampleReport
 from sciprism.prepare.samplers.triplets import SamplerInputs, Samples, TripletSampler, samplers

@@ -5,29 +5,317 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict, replace
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import write_json, write_lines
 from sciprism.papers.records import Paper
-from sciprism.prepare.multi_scidocs_pools import (
-    PARTS,
-    RELATIONS,
-    BenchmarkSettings,
-    Part,
-    PoolSampler,
-    QueryCounts,
-    Relation,
-)
 from sciprism.prepare.preparation import CountTable, Preparation
 from sciprism.prepare.samplers.fields import MAG_CLASSES
+from sciprism.prepare.samplers.sampling import BEYOND_LIMIT, seeded_random
 from sciprism.prepare.sources.citation_corpus import MULTI_SCIDOCS, CitationCorpus, CitationSources, build_corpus
+from sciprism.prepare.sources.citation_graph import CitationGraph
+from sciprism.registry import Registry
+
+Part = Literal["val", "test", "train"]
+PARTS: tuple[Part, ...] = ("val", "test", "train")
+
+Groups = Mapping[str, Sequence[int]]  # field -> rows
+FieldSplits = Mapping[Part, Groups]  # rows of each part by field, in random order
+
+
+def group_by_every_field(rows: Sequence[int], fields: Sequence[tuple[str, ...]]) -> Groups:
+    """Return every row under each of its fields (as the authors do: it may be in several parts)."""
+    groups: dict[str, list[int]] = defaultdict(list)
+    for row in rows:
+        for name in fields[row]:
+            groups[name].append(row)
+    return groups
+
+
+def group_by_rarest_field(rows: Sequence[int], fields: Sequence[tuple[str, ...]]) -> Groups:
+    """Return every row once, under its rarest field."""
+    sizes = Counter(chain.from_iterable(fields[row] for row in rows))
+    groups: dict[str, list[int]] = defaultdict(list)
+    for row in rows:
+        groups[min(fields[row], key=lambda name: (sizes[name], name))].append(row)
+    return groups
+
+
+def split_by_field(groups: Groups, val: float, test: float, seed: int, *names: str) -> FieldSplits:
+    """Return val and test with their shares of each field's rows, rounded, and train with the rest.
+
+    names: that the random order depends on, with the seed and the field.
+    """
+    split: dict[Part, dict[str, list[int]]] = {part: {} for part in PARTS}
+    for name in sorted(groups):
+        rows = list(groups[name])
+        seeded_random(seed, *names, name).shuffle(rows)
+        first, second = round(len(rows) * val), round(len(rows) * (val + test))
+        for part, part_rows in zip(PARTS, (rows[:first], rows[first:second], rows[second:]), strict=True):
+            split[part][name] = part_rows
+    return split
+
+
+Relation = Literal["cite", "cocite"]
+RELATIONS: tuple[Relation, ...] = ("cite", "cocite")  # named like their folders
+
+Mask = NDArray[np.bool_]
+
+
+PositiveChoice = tuple[list[int], set[int]]
+"""The positives of a query, in the order sampled, and all rows that may not be its negatives."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Construction:
+    """How queries are split and pools are built.
+
+    group: rows -> field -> rows, to split each field. max_queries: of a field, a part and a relation, by
+    default, 0 for all. queries_cite: only papers that cite others can be queries, of co-citations too. choose:
+    relation -> function of the graph, the query's row, the maximum of positives and a random generator.
+    """
+
+    group: Callable[[Sequence[int], Sequence[tuple[str, ...]]], Groups]
+    max_queries: int
+    queries_cite: bool
+    choose: Mapping[Relation, Callable[[CitationGraph, int, int, Random], PositiveChoice]]
+
+
+constructions: Registry[Construction] = Registry("construction")
+
+
+def count_co_citations(graph: CitationGraph, row: int) -> Counter[int]:
+    """Count how many papers cite each other paper together with this one."""
+    counts = Counter(chain.from_iterable(graph.cited[citing].tolist() for citing in graph.citing[row]))
+    counts.pop(row, None)
+    return counts
+
+
+def co_cited_mask(graph: CitationGraph) -> Mask:
+    """Return which papers are cited together with another one by any paper."""
+    citing, cited = graph.edges
+    mask = np.zeros(graph.size, bool)
+    mask[cited[graph.cited.counts[citing] > 1]] = True
+    return mask
+
+
+def _published_cite(graph: CitationGraph, row: int, limit: int, random: Random) -> PositiveChoice:
+    cited = graph.targets(row)
+    return random.sample(cited, min(limit, len(cited))), {row, *cited}
+
+
+def _published_cocite(graph: CitationGraph, row: int, limit: int, random: Random) -> PositiveChoice:
+    """Sample from the `c` most often co-cited papers, c being the highest count.
+
+    The authors add `most_common(f)` for f = c, c - 1, ... until they have enough entries; they mean papers
+    with count f, but get the f first ones, so nothing after the first addition is new. Equal counts are in
+    the order of the citing papers, then of the cited ones. Co-cited papers beyond these c may be negatives.
+    """
+    counts = count_co_citations(graph, row)
+    pool = [other for other, _ in counts.most_common(max(counts.values()))]
+    return random.sample(pool, min(limit, len(pool))), {row, *pool}
+
+
+def _cite(graph: CitationGraph, row: int, limit: int, random: Random) -> PositiveChoice:
+    """Sample as published; papers that cite the query or are co-cited with it are no negatives either."""
+    positives, _ = _published_cite(graph, row, limit, random)
+    return positives, graph.linked(row) | {*count_co_citations(graph, row)}
+
+
+def _cocite(graph: CitationGraph, row: int, limit: int, random: Random) -> PositiveChoice:
+    """Take the papers most often co-cited; ties are broken at random."""
+    counts = count_co_citations(graph, row)
+    order = sorted(counts)
+    random.shuffle(order)
+    order.sort(key=lambda other: -counts[other])
+    return order[:limit], graph.linked(row) | {*counts}
+
+
+constructions["published"] = Construction(
+    group=group_by_every_field,
+    max_queries=0,
+    queries_cite=True,
+    choose={"cite": _published_cite, "cocite": _published_cocite},
+)
+constructions["corrected"] = Construction(
+    group=group_by_rarest_field, max_queries=500, queries_cite=False, choose={"cite": _cite, "cocite": _cocite}
+)
+
+SEED, POSITIVES, NEGATIVES, SHARE = 321, 5, 500, 0.4
+"""As published."""
+
+NO_RELATION: Mapping[Relation, str] = {
+    "cite": "query that cites no paper",
+    "cocite": "query that is co-cited with no paper",
+}
+NO_NEGATIVE = "query without a negative"
+SEVERAL_FIELDS = "paper of several fields"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchmarkSettings:
+    """How the benchmark is built. val, test: shares of each field's papers. positives, negatives: of a query,
+    at most. within_fields: negatives have a field in common with their query. max_queries: of a field in a
+    part and relation, and papers of a class in a part; 0 for all, None for the construction's default.
+    """
+
+    construction: str = "corrected"
+    seed: int = SEED
+    positives: int = POSITIVES
+    negatives: int = NEGATIVES
+    within_fields: bool = False
+    val: float = SHARE
+    test: float = SHARE
+    max_queries: int | None = None
+
+    def __post_init__(self) -> None:
+        constructions[self.construction]  # an unknown name is an error now
+        if min(self.positives, self.negatives) < 1:
+            raise InputError(f"{self.positives} positives, {self.negatives} negatives; at least 1 is needed")
+        if min(self.seed, self.max_queries or 0) < 0:
+            raise InputError(f"seed {self.seed}, max_queries {self.max_queries}: none may be negative")
+        if min(self.val, self.test) < 0 or not 0 < self.val + self.test <= 1:
+            raise InputError(
+                f"shares of {self.val} for val and {self.test} for test; they must be 0 or more, and 1 in all"
+            )
+
+
+@dataclass(slots=True)
+class QueryCounts:
+    """The queries, or papers with a class, of a file.
+
+    fields: a query counts for each of its fields, as in the paper's sizes. short: queries with fewer
+    negatives than requested; fewest: negatives of any query.
+    """
+
+    rows: list[int] = field(default_factory=list)
+    fields: Counter[str] = field(default_factory=Counter)
+    positives: int = 0
+    negatives: int = 0
+    short: int = 0
+    fewest: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the counts as JSON values, fields in alphabetical order."""
+        pairs = {"positives": self.positives, "negatives": self.negatives} if self.negatives else {}
+        short = {"short of negatives": self.short, "fewest negatives": self.fewest} if self.short else {}
+        by_field = {"sum over fields": self.fields.total(), "fields": dict(sorted(self.fields.items()))}
+        return {"unique": len(self.rows), **by_field, **pairs, **short}
+
+
+class QueryPool(NamedTuple):
+    """The rows of a query and of its pool."""
+
+    row: int
+    positives: list[int]
+    negatives: list[int]
+
+
+class PoolSampler:
+    """Splits a corpus, and samples the queries and the papers with classes of each part.
+
+    rows: the papers that may be queries. dropped: queries and papers, by file and reason.
+    """
+
+    def __init__(self, corpus: CitationCorpus, rows: Sequence[int], settings: BenchmarkSettings) -> None:
+        self.corpus = corpus
+        self.settings = settings
+        self.dropped = DropReport()
+        self._construction = constructions[settings.construction]
+        limit = settings.max_queries
+        self._limit = (self._construction.max_queries if limit is None else limit) or None
+        cites, co_cited = corpus.graph.cited.counts > 0, co_cited_mask(corpus.graph)
+        with_co_cited = cites & co_cited if self._construction.queries_cite else co_cited
+        self._can_query: Mapping[Relation, Mask] = {"cite": cites, "cocite": with_co_cited}
+        linked = np.logical_or.reduce([*self._can_query.values()])
+        self._linked = self._split([row for row in rows if linked[row]], "linked")
+        self._others = self._split([row for row in rows if not linked[row]], "others")
+
+    def linked(self, part: Part) -> list[int]:
+        """Return the papers of a part that can be queries because of citations, each once, ascending."""
+        return sorted({*chain.from_iterable(self._linked[part].values())})
+
+    def pools(self, relation: Relation, part: Part, counts: QueryCounts) -> Iterator[QueryPool]:
+        """Yield the queries of a part, ascending, with their pools, and count them."""
+        for row in self._queries(relation, part):
+            pool = self._sample_pool(relation, row)
+            if not pool.negatives:
+                self.dropped.add(f"{relation}/{part}: {NO_NEGATIVE}", self.corpus.names[row])
+                continue
+            size = len(pool.negatives)
+            self._count(row, counts)
+            counts.positives += len(pool.positives)
+            counts.negatives += size
+            counts.short += size < self.settings.negatives
+            counts.fewest = size if counts.fewest is None else min(size, counts.fewest)
+            yield pool
+
+    def classes(self, part: Part, counts: QueryCounts) -> Iterator[tuple[int, str]]:
+        """Yield the papers of a part with a single field, ascending, with that field, and count them."""
+        selected: list[int] = []
+        several: set[int] = set()
+        for name in sorted({*self._linked[part], *self._others[part]}):
+            rows = [*self._linked[part].get(name, ()), *self._others[part].get(name, ())]
+            single = [row for row in rows if len(self.corpus.fields[row]) == 1]
+            selected += self._first(single, f"mag/{part}")
+            several.update(row for row in rows if len(self.corpus.fields[row]) > 1)
+        for row in sorted(several):
+            self.dropped.add(f"mag/{part}: {SEVERAL_FIELDS}", self.corpus.names[row])
+        for row in sorted(selected):
+            self._count(row, counts)
+            yield row, self.corpus.fields[row][0]
+
+    def _split(self, rows: list[int], name: str) -> FieldSplits:
+        groups = self._construction.group(rows, self.corpus.fields)
+        return split_by_field(groups, self.settings.val, self.settings.test, self.settings.seed, name)
+
+    def _queries(self, relation: Relation, part: Part) -> list[int]:
+        can_query, selected = self._can_query[relation], set[int]()
+        for rows in self._linked[part].values():
+            for row in rows:
+                if not can_query[row]:
+                    self.dropped.add(f"{relation}/{part}: {NO_RELATION[relation]}", self.corpus.names[row])
+            selected.update(self._first([row for row in rows if can_query[row]], f"{relation}/{part}"))
+        return sorted(selected)
+
+    def _sample_pool(self, relation: Relation, row: int) -> QueryPool:
+        """Sample a pool; sampling as many more rows as cannot be negatives always leaves enough."""
+        random = seeded_random(self.settings.seed, relation, self.corpus.names[row])
+        choose, limit = self._construction.choose[relation], self.settings.negatives
+        positives, no_negatives = choose(self.corpus.graph, row, self.settings.positives, random)
+        candidates: Sequence[int] = range(self.corpus.graph.size)
+        if self.settings.within_fields:
+            groups = [self._rows_of_field[name] for name in self.corpus.fields[row]]
+            candidates = groups[0] if len(groups) == 1 else sorted({*chain.from_iterable(groups)})
+        sampled = random.sample(candidates, min(len(candidates), limit + len(no_negatives)))
+        return QueryPool(row, positives, [other for other in sampled if other not in no_negatives][:limit])
+
+    @cached_property
+    def _rows_of_field(self) -> Groups:
+        return group_by_every_field(range(self.corpus.graph.size), self.corpus.fields)
+
+    def _first(self, rows: list[int], where: str) -> list[int]:
+        for row in rows[self._limit :] if self._limit else ():
+            self.dropped.add(f"{where}: {BEYOND_LIMIT}", self.corpus.names[row])
+        return rows[: self._limit]
+
+    def _count(self, row: int, counts: QueryCounts) -> None:
+        counts.rows.append(row)
+        counts.fields.update(self.corpus.fields[row])
 
 
 def read_corpus(sources: CitationSources, texts: Path) -> CitationCorpus:

@@ -26,8 +26,12 @@ from sciprism.papers.records import Label, Paper
 from sciprism.prepare.example_folder import MIN_DEV_EXAMPLES, PARTS, ExampleFolder, TrainingSource
 from sciprism.prepare.preparation import CountTable, Preparation, check_workers
 from sciprism.prepare.samplers.answers import most_frequent
-from sciprism.prepare.samplers.labels import MAX_PER_LABEL, sample_label_pairs
-from sciprism.prepare.samplers.links import sample_citation_triplets, sample_same_author
+from sciprism.prepare.samplers.links import (
+    MAX_PER_LABEL,
+    sample_citation_triplets,
+    sample_label_pairs,
+    sample_same_author,
+)
 from sciprism.prepare.samplers.sampling import QuerySample, Sampling
 from sciprism.prepare.samplers.scored_lists import ScoredList, pair_texts, pair_titles, sample_clicks
 from sciprism.seeding import random_fraction

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sciprism.prepare.multi_scidocs import prepare_multi_scidocs
-from sciprism.prepare.multi_scidocs_pools import BenchmarkSettings
+from sciprism.prepare.multi_scidocs import BenchmarkSettings, prepare_multi_scidocs
 from sciprism.prepare.sources.citation_corpus import CitationSources
 
 

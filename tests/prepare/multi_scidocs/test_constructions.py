@@ -3,7 +3,7 @@
 import pytest
 
 from sciprism.errors import InputError
-from sciprism.prepare.multi_scidocs_pools import NO_NEGATIVE, NO_RELATION, BenchmarkSettings
+from sciprism.prepare.multi_scidocs import NO_NEGATIVE, NO_RELATION, BenchmarkSettings
 from sciprism.prepare.samplers.sampling import BEYOND_LIMIT
 
 ALL = {"val": 0.0, "test": 1.0}

@@ -12,8 +12,7 @@ import pytest
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.scidocs import SciDocsPools
 from sciprism.errors import InputError
-from sciprism.prepare.multi_scidocs import prepare_multi_scidocs
-from sciprism.prepare.multi_scidocs_pools import BenchmarkSettings
+from sciprism.prepare.multi_scidocs import BenchmarkSettings, prepare_multi_scidocs
 from sciprism.prepare.sources.citation_corpus import CitationSources
 
 ALL = {"val": 0.0, "test": 1.0}
@@ -164,7 +163,7 @@ def test_the_same_bytes_under_any_hash_seed(benchmark, construction):
     code = (
         "import sys; from pathlib import Path\n"
         "from sciprism.prepare.sources.citation_corpus import CitationSources\n"
-        "from sciprism.prepare.multi_scidocs_pools import BenchmarkSettings\n"
+        "from sciprism.prepare.multi_scidocs import BenchmarkSettings\n"
         "from sciprism.prepare.multi_scidocs import prepare_multi_scidocs\n"
         "papers, out, name = sys.argv[1:]\n"
         "settings = BenchmarkSettings(construction=name, negatives=20)\n"

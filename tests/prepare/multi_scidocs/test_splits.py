@@ -4,7 +4,7 @@ from collections import Counter
 
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.scidocs import SciDocsClasses
-from sciprism.prepare.multi_scidocs_pools import SEVERAL_FIELDS
+from sciprism.prepare.multi_scidocs import SEVERAL_FIELDS
 
 
 def ring(benchmark, count, fields):

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError
-from sciprism.prepare.samplers import scincl as embedding
-from sciprism.prepare.samplers.scincl import default_steps, embed_graph
+from sciprism.prepare.samplers import triplets as embedding
+from sciprism.prepare.samplers.triplets import default_steps, embed_graph
 from sciprism.prepare.sources.citation_graph import CitationGraph
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sciprism.errors import InputError
 from sciprism.papers import Label, Paper
-from sciprism.prepare.samplers.labels import BEYOND_LABEL_LIMIT, sample_label_pairs
+from sciprism.prepare.samplers.links import BEYOND_LABEL_LIMIT, sample_label_pairs
 from sciprism.prepare.samplers.sampling import NONE, SampleReport, Sampling
 
 LABELS = [Label(id=f"l{i}", name=f"label {i}") for i in range(6)]

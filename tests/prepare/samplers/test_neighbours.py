@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError
-from sciprism.prepare.samplers.scincl import nearest_neighbours, rows_with_vectors
+from sciprism.prepare.samplers.triplets import nearest_neighbours, rows_with_vectors
 
 
 def brute(vectors, row, first):

@@ -12,8 +12,12 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.papers import Label, Paper
-from sciprism.prepare.samplers.labels import sample_label_pairs
-from sciprism.prepare.samplers.links import sample_citation_triplets, sample_outside, sample_same_author
+from sciprism.prepare.samplers.links import (
+    sample_citation_triplets,
+    sample_label_pairs,
+    sample_outside,
+    sample_same_author,
+)
 from sciprism.prepare.samplers.sampling import (
     QuerySample,
     SampleReport,
@@ -21,8 +25,7 @@ from sciprism.prepare.samplers.sampling import (
     sample_in_parallel,
     seeded_random,
 )
-from sciprism.prepare.samplers.scincl import SciNCLSampler
-from sciprism.prepare.samplers.triplets import SpecterTripletSampler
+from sciprism.prepare.samplers.triplets import SciNCLSampler, SpecterTripletSampler
 from sciprism.seeding import random_fraction
 
 COUNT = 700  # more than two chunks

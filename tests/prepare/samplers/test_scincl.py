@@ -5,7 +5,7 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.prepare.samplers.sampling import RANDOM, SampleReport
-from sciprism.prepare.samplers.scincl import FAR, NO_EASY, SciNCLSampler
+from sciprism.prepare.samplers.triplets import FAR, NO_EASY, SciNCLSampler
 
 SIZE = 200
 NAMES = [f"p{i}" for i in range(SIZE)]

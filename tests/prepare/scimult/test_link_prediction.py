@@ -16,8 +16,7 @@ from sciprism.errors import InputError
 from sciprism.evaluation.run import evaluate
 from sciprism.prepare.scimult import retrieval
 from sciprism.prepare.scimult.context import MissingFilesError
-from sciprism.prepare.scimult.retrieval import find_co_cited, write_scidocs_links
-from sciprism.prepare.scimult.user_study import write_recommendation
+from sciprism.prepare.scimult.retrieval import find_co_cited, write_recommendation, write_scidocs_links
 
 pairs = st.sets(st.tuples(st.integers(0, 8), st.integers(0, 5)), max_size=40)
 

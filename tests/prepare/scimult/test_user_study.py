@@ -7,7 +7,7 @@ import pytest
 from build_data import text
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.prepare.scimult.user_study import read_study
+from sciprism.prepare.scimult.retrieval import read_study
 
 HEAD = "PaperId\tRecommendedPaperId\tMethod\tStudyScore\tStudyRankGlobal\tSimilarity\tComputedRankGlobal\n"
 ROWS = [

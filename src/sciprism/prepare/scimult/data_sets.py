@@ -27,7 +27,7 @@ from sciprism.errors import InputError
 from sciprism.evaluation.task import read_sizes
 from sciprism.files import write_json
 from sciprism.prepare.preparation import CountTable, Preparation, check_folders
-from sciprism.prepare.scimult import classification, pretraining, retrieval, user_study
+from sciprism.prepare.scimult import classification, pretraining, retrieval
 from sciprism.prepare.scimult.context import MissingFilesError, PreparedDataSet, SciMultPrepareContext
 
 Purpose = Literal["pretrain", "test"]
@@ -56,7 +56,7 @@ WRITERS: dict[Purpose, dict[str, DataSetWriter]] = {
         "MeSH": classification.write_mesh_classes,
         "SciDocs links": retrieval.write_scidocs_links,
         "PMC-Patients PPR": retrieval.write_similar_patients,
-        "Recommendation": user_study.write_recommendation,
+        "Recommendation": retrieval.write_recommendation,
         "Search": retrieval.write_scirepeval_search,
         "TRECCOVID_SciRepEval": retrieval.write_scirepeval_trec_covid,
         "TRECCOVID_BEIR": retrieval.write_trec_covid,

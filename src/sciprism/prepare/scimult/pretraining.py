@@ -18,7 +18,7 @@ from sciprism.datasets.rows import as_id
 from sciprism.errors import InputError
 from sciprism.papers.records import Label, Paper
 from sciprism.prepare.samplers.fields import FIELDS
-from sciprism.prepare.samplers.labels import MAX_PER_LABEL, sample_label_pairs
+from sciprism.prepare.samplers.links import MAX_PER_LABEL, sample_label_pairs
 from sciprism.prepare.samplers.sampling import Sampling
 from sciprism.prepare.samplers.scored_lists import ScoredList, sample_clicks
 from sciprism.prepare.scimult.classification import (
