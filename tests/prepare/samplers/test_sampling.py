@@ -81,7 +81,10 @@ def test_any_number_of_processes_gives_the_same():
 
 def test_any_hash_seed_gives_the_same():
     code = "from test_sampling import *; print(sha256(repr(samples(1)).encode()).hexdigest())"
-    environment = os.environ | {"PYTHONHASHSEED": "1", "PYTHONPATH": str(Path(__file__).parent)}
+    environment = os.environ | {
+        "PYTHONHASHSEED": "1",
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path]),
+    }
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == sha256(repr(samples(1)).encode()).hexdigest()
