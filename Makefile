@@ -9,7 +9,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constr
 
 PYTEST = $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: install run demo test test-slow test-tools test-lowest bench bench-data torture small base small-card numbers figures notebooks style types docs reference evidence studies clean
+.PHONY: install run demo test test-slow test-tools test-lowest bench bench-data torture small base small-card results figures notebooks style types docs reference evidence studies clean
 
 install: .venv/dev
 
@@ -76,7 +76,7 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/formats.py -o results/formats.json
 	$(BIN)/python benchmarks/recommending_scale.py -o results/recommending_scale.json
 	$(BIN)/python benchmarks/graph.py --size 1000000 --edges 10000000 --max-citations 3000 -o results/graph.json
-	$(MAKE) numbers
+	$(MAKE) results
 
 torture: .venv/dev  # kills, damages, full disks, fuzzed records: hours
 	$(BIN)/python -W ignore benchmarks/torture.py -o results/reliability.json
@@ -121,9 +121,8 @@ base: .venv/dev  # trains a larger one with all-mpnet-base-v2 as teacher: for a 
 	$(BIN)/sciprism train recipes/sciprism-base.toml --sources $(BASE)/sources -o $(BASE)/sciprism-base
 	$(BIN)/sciprism export $(BASE)/sciprism-base/numbers/model -o $(BASE)/model --compact
 
-numbers: .venv/dev  # writes what results/ holds into the documents that state it (docs/numbers.toml)
-	$(BIN)/python benchmarks/speed_table.py
-	$(BIN)/python docs/numbers_in_pages.py
+results: .venv/dev  # the tables of docs/results.md and README, from results/ (docs/results.toml says where each value is)
+	$(BIN)/python docs/make_results.py
 
 notebooks: .venv/dev  # runs examples/notebooks and stores what they print
 	$(BIN)/python docs/run_notebooks.py

@@ -6,13 +6,12 @@ thick border, so that grey is enough. Colours are those of the page, light and d
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from html import escape
 from itertools import pairwise
 from pathlib import Path
 
-from numbers_in_pages import NUMBER, read_results
+from make_results import read_results, read_spread
 
 PICTURES = Path(__file__).parent / "pictures"
 WIDE, HIGH = 184, 44
@@ -285,7 +284,7 @@ def draw_marks() -> Figure:
     found = {next(iter(row.values())): row["sciprism-small"].replace("\\", "") for row in rows}
     figure.parts.append(f'<path stroke-dasharray="4 3" d="M{1.3 * WIDE + 10:g} 20V{-4 * HIGH + 10:g}"/>')
     for place, (name, meaning) in enumerate(reversed(MARKED.items()), start=1):
-        value, low, high = (float(number) for number in re.findall(NUMBER, found[name]))
+        value, low, high = read_spread(found[name])
         figure.note(name.replace("\\", ""), 0, place - 0.5)
         figure.interval(low, value, high, 1.3, place - 0.5)
         figure.note(meaning, 2.1, place - 0.5)

@@ -1,6 +1,5 @@
 """Documents: blocks of README and guides run, examples of docstrings too; the reference is the help; links exist."""
 
-import json
 import os
 import re
 import subprocess
@@ -15,12 +14,11 @@ from sybil import Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 
 import sciprism
-import speed_table
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
 
-import numbers_in_pages  # noqa: E402
+import make_results  # noqa: E402
 from make_reference import list_commands  # noqa: E402
 
 COMMANDS = list_commands()
@@ -193,49 +191,39 @@ def test_links_between_documents_exist():
                 assert anchor in list_anchors(target), f"{page.name}: {link}"
 
 
-def test_numbers_in_documents_are_those_of_their_result_files():
-    pages, changes = numbers_in_pages.fill_pages()
-    assert not changes, "run make numbers"
-    assert ROOT / "README.md" in pages
+def test_the_tables_of_results_are_what_the_result_files_say():
+    pages = make_results.build_pages()
+    assert {path.name for path in pages} == {"README.md", "results.md"}
+    for path, text in pages.items():
+        assert path.read_text(encoding="utf-8") == text, f"{path.name}: run make results"
+
+
+RUNS = """{"runs": [{"n": 1, "s": [3, 1, 2], "times": {"median": 1.395, "min": 1, "max": 12},
+  "a/b": {"value": -0.04, "low": -0.26}},
+ {"n": 2, "s": [8], "times": {"median": 10.2, "min": 9, "max": 12}, "above": 0.5, "from": 0.1, "to": 0.9}]}"""
 
 
 @pytest.mark.parametrize(
-    ("shown", "value", "written"),
+    ("cell", "written"),
     [
-        ("1.40", 1.395, "1.40"),  # halves go up, whatever their binary form
-        ("+0.6", -0.04, "-0.0"),
-        ("0.0", -0.04, "0.0"),
-        (".927", 0.9265, ".927"),
-        ("-.1", -0.26, "-.3"),
-        ("985", 10_040.2, "10,040"),
+        ("{n=1/s:.1f} of {n=2/n:.0f}", "2.0 of 2"),  # the median
+        ("{n=1/times:.2f}", "1.40"),  # halves go up, whatever their binary form
+        ("{n=1/a~1b:+.1f} {n=1/a~1b:.1f} {n=1/a~1b/low:.1f}", "-0.0 0.0 -0.3"),
+        ("{n=1/times:.1s}", "1.4x (1.0 to 12.0)"),
+        ("{n=2:+.1i}", "+0.5 [+0.1, +0.9]"),
+        ("{n=1/times; n=2/times:.1x}", "1.4x to 10x"),
+        ("{n=2/ti*:.1x}", "10x"),
+        ("{n=2/n / n=1/n * 100:,.0f}, {n=1/n / n=2/n:.0%}", "200, 50%"),
+        ("{b.md#/=all/x:.1i}", "51.5 [50.9, 52.2]"),
     ],
 )
-def test_a_new_number_is_written_as_the_former_one(shown, value, written):
-    assert numbers_in_pages.write_like(shown, value) == written
-
-
-def test_a_number_is_looked_up_in_records_and_tables(tmp_path, monkeypatch):
+def test_a_cell_has_the_values_of_its_places(cell, written, tmp_path, monkeypatch):
     (tmp_path / "results").mkdir()
-    (tmp_path / "results" / "a.json").write_text(
-        '{"runs": [{"n": 1, "s": [3, 1, 2]}, {"n": 2, "s/t": {"low": 1, "up": 4}}]}'
-    )
+    (tmp_path / "results" / "a.json").write_text(RUNS)
     (tmp_path / "results" / "b.md").write_text("|  | x |\n| --- | --: |\n| all | 51.47 \\[50.9, 52.2\\] |\n")
-    monkeypatch.setattr(numbers_in_pages, "ROOT", tmp_path)
-    numbers_in_pages.read_results.cache_clear()
-    values = ["n=1/s", "n=1/s/0", *numbers_in_pages.expand("n=2/s~1t/{low,up} * 100"), "n=1/n / n=2/n", "b.md#all/x/1"]
-    text = "{} {} of {} to {}: {},\n{}"
-    place = numbers_in_pages.Place("page.md", text, values, "a.json#/runs")
-    page, changes = numbers_in_pages.fill_page("Of 1 to 2: 9 9\nof 1 to 1: 0.1, 0.1", [place])
-    assert page == "Of 1 to 2: 2 3\nof 100 to 400: 0.5, 50.9" and len(changes) == 6
-    with pytest.raises(SystemExit, match="2 times, not once, the text"):
-        numbers_in_pages.fill_page(f"{page} {page}", [place])
-    with pytest.raises(SystemExit, match="has no 'n=3'"):
-        place._replace(values=["n=3/n"] * 6).compute("n=3/n")
-    numbers_in_pages.read_results.cache_clear()
-
-
-def test_the_table_of_speeds_is_what_the_result_files_say():
-    table = speed_table.collect()
-    assert json.loads(speed_table.TABLE.read_text(encoding="utf-8")) == table, "run benchmarks/speed_table.py"
-    for page, text in speed_table.build_pages(table).items():
-        assert page.read_text(encoding="utf-8") == text, page.name
+    monkeypatch.setattr(make_results, "ROOT", tmp_path)
+    make_results.read_results.cache_clear()
+    assert make_results.fill_cell(cell, "a.json#/runs") == written
+    with pytest.raises(SystemExit, match=r"nothing at 'a\.json#/runs/n=3/n'"):
+        make_results.fill_cell("{n=3/n:.1f}", "a.json#/runs")
+    make_results.read_results.cache_clear()
