@@ -28,6 +28,7 @@ metric = ["ndcg@10", "recall@2"]
 LANDMARKS = Path(__file__).parents[2] / "examples" / "landmarks" / "landmarks.jsonl"
 COMMANDS = """
 embed in/a.jsonl -o out --model in/model
+merge in/part-1 in/part-2 -o out
 index in/vecs --lexical
 index in/vecs --approximate
 calibrate in/vecs --by fields,keywords
@@ -65,6 +66,8 @@ tag train in/a.jsonl --vocabulary in/labels.csv --tags-in fields -o in/tagger --
 tag suggest in/b.jsonl --tagger in/tagger -o in/tags.csv --model in/model
 evaluate in/model bm25 --tasks in/tasks.toml -o in/results
 embed in/a.jsonl -o in/vecs --model in/model
+embed in/a.jsonl in/b.jsonl -o in/part-1 --part 1/2 --model in/model
+embed in/a.jsonl in/b.jsonl -o in/part-2 --part 2/2 --model in/model
 """
 
 
