@@ -6,10 +6,11 @@ import typer
 from typer.testing import CliRunner, Result
 
 from sciprism.cli.inspect import inspect
+from sciprism.cli.options import declare_options
 from sciprism.errors import GuessedEncodingWarning, InputError, RunFailedError
 
 app = typer.Typer(rich_markup_mode=None)
-app.command()(inspect)
+app.command()(declare_options(inspect))
 
 
 def run(*arguments: str | Path, **more: object) -> Result:

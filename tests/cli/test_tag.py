@@ -48,7 +48,7 @@ def tagger(command):
     if not Path("tagger").exists():
         status, out, err = command("tag", "train", "tagged.jsonl", "--vocabulary", "subjects.csv", "-o", "tagger")
         assert status == 0, err
-        assert "tagged papers" in out and "60 tags are not in the vocabulary: unknown term" in out
+        assert "tagged papers" in out and "60 tags not in the vocabulary: unknown term" in out
     return "tagger"
 
 
@@ -222,9 +222,9 @@ def homonyms(command):
     rows += [{"id": f"m{number}", "title": "On craters", "keywords": ["Mercury", "craters"]} for number in range(2)]
     Path("mercury.jsonl").write_text("".join(json.dumps(row) + "\n" for row in [*rows, {"id": "u", "title": "No tag"}]))
     return [
-        "2 tags are not in the vocabulary: craters",
-        "2 tags are names of several labels and not used; give ids instead: Mercury (p, e)",
-        "3 papers without a tag of the vocabulary were left out",
+        "2 tags not in the vocabulary: craters",
+        "2 tags not used, as names of several labels; give ids: Mercury (p, e)",
+        "left out, without a tag of the vocabulary: 3 papers",
     ]
 
 
@@ -249,7 +249,7 @@ def test_tags_and_papers_that_are_not_used_are_counted(command, homonyms):
     lines = command("tag", "feedback", "mercury", "verdicts.csv", "-o", "again")[1].splitlines()
     assert lines[1:] == [
         "1 tags not in the vocabulary: gone",
-        "1 tag is a name of several labels and not used; give ids instead: Mercury (p, e)",
+        "1 tag not used, as names of several labels; give ids: Mercury (p, e)",
         "rows that were not used: row without a verdict 1, row without a paper or a tag 1",
     ]
 
@@ -266,7 +266,7 @@ def test_annifs_corpora_give_the_same_tags_with_and_without_brackets(command):
         status, out, err = command("tag", *words, "--skip-bad")
         outputs.append(out)
         assert status == 0 and "of 2 nearest papers" in out
-        assert "1 paper without a tag of the vocabulary was left out" in err
+        assert "left out, without a tag of the vocabulary: 1 paper" in err
         assert "corpus.tsv: 1 of 4 records cannot be used" in err
     assert outputs[0] == outputs[1]
 

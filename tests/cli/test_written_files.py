@@ -48,6 +48,7 @@ OVER_INPUT = [
     "dedupe in/a.jsonl -o in/a.jsonl",
     "disambiguate in/a.jsonl -o in/a.jsonl",
     "map in/vecs -o in/vecs/manifest.html --neighbours in/a.csv",
+    "merge in/vecs -o in/vecs",
     "screen records in/a.csv --decisions out/d.csv -o in/a.csv",
 ]
 NOTHING_ELSE = {

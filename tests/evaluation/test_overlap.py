@@ -8,6 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from open_data import paper, write, write_table
+from sciprism.cli.options import declare_options
 from sciprism.cli.overlap import overlap
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import (
@@ -135,7 +136,7 @@ def test_tasks_without_data_are_named(data):
 
 def command(*arguments):
     app = typer.Typer()
-    app.command()(overlap)
+    app.command()(declare_options(overlap))
     return CliRunner().invoke(app, [str(each) for each in arguments])
 
 

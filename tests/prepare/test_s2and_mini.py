@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from build_data import text
-from sciprism.cli.prepare_benchmarks import prepare
+from sciprism.cli.main import app
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.mentions import S2andFolders
 from sciprism.errors import InputError
@@ -74,7 +74,7 @@ def test_the_layout_reads_the_small_version(folder, tmp_path):
 
 
 def test_the_command_prints_the_counts(folder, tmp_path):
-    done = CliRunner().invoke(prepare, ["s2and-mini", str(folder), "-o", str(tmp_path / "mini")])
+    done = CliRunner().invoke(app, ["prepare", "s2and-mini", str(folder), "-o", str(tmp_path / "mini")])
     assert done.exit_code == 0, done.output
     lines = [line.split() for line in done.output.splitlines()]
     assert lines[0] == ["source", "blocks", "signatures", "clusters", "papers"]

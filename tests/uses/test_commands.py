@@ -19,6 +19,7 @@ from fake_encoder import FakeEncoder, some_papers
 from five_papers import PAPERS
 from sciprism.cli.collection import index
 from sciprism.cli.embed import embed
+from sciprism.cli.options import declare_options
 from sciprism.cli.search import search, similar
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError, OtherLanguageWarning
@@ -28,7 +29,7 @@ from sciprism.store.manifest import read_manifest
 
 app = typer.Typer(pretty_exceptions_enable=False)
 for command in (embed, index, search, similar):
-    app.command()(command)
+    app.command()(declare_options(command, device=True))
 
 
 @pytest.fixture(autouse=True)

@@ -7,31 +7,26 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.options import AsJson, CollectionFolder, Model, read_lines
-from sciprism.cli.output import ProgressDisplay, echo, print_json, warn_unfinished
+from sciprism.cli.options import CollectionFolder, Model, read_lines
+from sciprism.cli.output import ProgressDisplay, echo, print_result, warn_unfinished
 from sciprism.drop_report import count_noun
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
-    from sciprism.index.approximate import BuildOptions, BuiltIndex
+    from sciprism.index.approximate import BuiltIndex
     from sciprism.index.recall import TitleQueries
     from sciprism.store import StoredCollection
 
-Recall = Annotated[float, typer.Option(help="Share of the ten nearest papers that approximate search is to find.")]
+Recall = Annotated[float, "Share of the ten nearest papers that approximate search is to find."]
 
 
 def index(
     collection: CollectionFolder,
-    approximate: Annotated[
-        bool, typer.Option("--approximate", help="Add a FAISS index: faster over hundreds of thousands of papers.")
-    ] = False,
-    lexical: Annotated[
-        bool, typer.Option("--lexical", help="Add a BM25 index, for --mode lexical and hybrid.")
-    ] = False,
+    approximate: Annotated[bool, "Add a FAISS index: faster over hundreds of thousands of papers."] = False,
+    lexical: Annotated[bool, "Add a BM25 index, for --mode lexical and hybrid."] = False,
     recall: Recall = 0.95,
-    memory: Annotated[float, typer.Option(help="GB of memory that building an approximate index may take.")] = 4.0,
+    memory: Annotated[float, "GB of memory that building an approximate index may take."] = 4.0,
     model: Model = "",
-    as_json: AsJson = False,
 ) -> None:
     """Check a collection's files, and add an approximate or a lexical index to it.
 
@@ -40,43 +35,29 @@ def index(
     Example: sciprism index vecs/ --lexical
     """
     from sciprism.files import lock_folder
+    from sciprism.index import approximate as by_vectors
     from sciprism.index import lexical as by_words
-    from sciprism.index.approximate import BuildOptions
     from sciprism.store import StoredCollection
 
     if not (approximate or lexical):
         raise InputError("say which index to add: --approximate, --lexical or both (exact search needs none)")
-    options = BuildOptions(recall=recall, memory=memory)
+    options = by_vectors.BuildOptions(recall=recall, memory=memory)
     opened = StoredCollection.open(collection)
     built: list[BuiltIndex] = []
     with lock_folder(collection), ProgressDisplay("checking files") as display:
         opened.verify()
         if approximate:
-            built = _build_approximate(opened, options, model, display)
+            by_vectors.check_possible(opened)
+            titles = _encode_titles(opened, model)
+            built = by_vectors.build(opened, options, titles=titles, progress=display.show)
         if lexical:
             display.begin("lexical index", "papers", opened.rows)
             by_words.build(opened, on_rows=display.update)
-    _print_built(opened, built, lexical=lexical, as_json=as_json)
-
-
-def _print_built(opened: StoredCollection, built: list[BuiltIndex], *, lexical: bool, as_json: bool) -> None:
     names = [f"approximate ({index.space})" for index in built] + ["lexical"] * lexical
-    if as_json:
-        document = {"collection": str(opened.folder), "built": names, "papers": len(opened)}
-        print_json("sciprism.index/1", document | {"approximate": [asdict(index) for index in built]})
-    else:
-        echo(f"{opened.folder}: built {', '.join(names)} over {len(opened):,} papers")
-        echo("".join(f"{_describe_index(index)}\n" for index in built), end="")
-
-
-def _build_approximate(
-    opened: StoredCollection, options: BuildOptions, model: str, display: ProgressDisplay
-) -> list[BuiltIndex]:
-    from sciprism.index import approximate
-
-    approximate.check_possible(opened)
-    titles = _encode_titles(opened, model)
-    return approximate.build(opened, options, titles=titles, progress=display.show)
+    document = {"collection": str(opened.folder), "built": names, "papers": len(opened)}
+    lines = [f"{opened.folder}: built {', '.join(names)} over {len(opened):,} papers", *map(_describe_index, built)]
+    document["approximate"] = [asdict(index) for index in built]
+    print_result("sciprism.index/1", document, "\n".join(lines))
 
 
 def _encode_titles(opened: StoredCollection, model: str) -> dict[str, TitleQueries]:
@@ -108,9 +89,8 @@ def _describe_index(built: BuiltIndex) -> str:
 def delete(
     collection: CollectionFolder,
     ids: Annotated[list[str] | None, typer.Argument(help="Ids; search shows them.", show_default=False)] = None,
-    ids_from: Annotated[str, typer.Option("--ids", help="A file with one id a line; - is standard input.")] = "",
-    missing_ok: Annotated[bool, typer.Option("--missing-ok", help="Ignore ids that are not there.")] = False,
-    as_json: AsJson = False,
+    ids_from: Annotated[str, "A file with one id a line; - is standard input.", "--ids"] = "",
+    missing_ok: Annotated[bool, "Ignore ids that are not there."] = False,
 ) -> None:
     """Delete papers from a collection, all or none.
 
@@ -125,28 +105,16 @@ def delete(
     if not wanted:
         raise InputError("no id; write ids after the collection, or --ids FILE")
     report = remove(collection, wanted, missing_ok=missing_ok)
-    if as_json:
-        print_json("sciprism.delete/1", {"collection": str(collection), **asdict(report)})
-        return
     unknown = f", {len(report.unknown):,} ids are not there" if report.unknown else ""
-    echo(f"deleted {count_noun(report.deleted, 'paper')}{unknown}\n{collection} holds {report.papers:,} papers")
+    text = f"deleted {count_noun(report.deleted, 'paper')}{unknown}\n{collection} holds {report.papers:,} papers"
+    print_result("sciprism.delete/1", {"collection": str(collection), **asdict(report)}, text)
 
 
 def push(
     collection: CollectionFolder,
-    to: Annotated[
-        str,
-        typer.Option(
-            "--to", help="postgresql://HOST/DATABASE/NAME, qdrant://HOST/NAME, or a path: qdrant:///DIR/NAME."
-        ),
-    ],
-    approximate: Annotated[
-        bool, typer.Option("--approximate", help="Let the database build an index for --mode approximate.")
-    ] = False,
-    prune: Annotated[
-        bool, typer.Option("--prune", help="Delete what the collection lacks, even more than half of the papers there.")
-    ] = False,
-    as_json: AsJson = False,
+    to: Annotated[str, "postgresql://HOST/DATABASE/NAME, qdrant://HOST/NAME, or a path: qdrant:///DIR/NAME.", "--to"],
+    approximate: Annotated[bool, "Let the database build an index for --mode approximate."] = False,
+    prune: Annotated[bool, "Delete what the collection lacks, even more than half of the papers there."] = False,
 ) -> None:
     """Copy a collection to a vector database, or bring the copy up to date.
 
@@ -168,11 +136,9 @@ def push(
         )
     if report.unfinished:
         warn_unfinished(collection, report.papers, "embed")
-    if as_json:
-        print_json("sciprism.push/2", {"collection": str(collection)} | report._asdict())
-    else:
-        echo(
-            f"{report.address}: {report.papers:,} papers: {report.new:,} new, {report.changed:,} changed, "
-            f"{report.unchanged:,} unchanged, {report.deleted:,} deleted; sampled searches there: recall@10 "
-            f"{report.recall:.3f}"
-        )
+    text = (
+        f"{report.address}: {report.papers:,} papers: {report.new:,} new, {report.changed:,} changed, "
+        f"{report.unchanged:,} unchanged, {report.deleted:,} deleted; sampled searches there: recall@10 "
+        f"{report.recall:.3f}"
+    )
+    print_result("sciprism.push/2", {"collection": str(collection)} | report._asdict(), text)

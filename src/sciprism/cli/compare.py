@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.options import AsJson, check_outputs
-from sciprism.cli.output import echo, plain_console, print_json
+from sciprism.cli.options import check_outputs
+from sciprism.cli.output import AS_JSON, echo, plain_console, print_result
 from sciprism.errors import InputError
 from sciprism.files import write_atomically
 
@@ -16,22 +18,15 @@ if TYPE_CHECKING:
     from sciprism.evaluation.report.model import Report
 
 
-Results = Annotated[list[Path], typer.Argument(help="Folders of results made by `sciprism evaluate`.")]
-Baseline = Annotated[
-    str,
-    typer.Option(help="The system that others are compared with; else the first named, of folders and in evaluate."),
-]
-OutputFormat = Annotated[str, typer.Option(help="terminal, markdown, latex, json or html; else by the file's suffix.")]
-Output = Annotated[Path | None, typer.Option("-o", "--output", help="Write to this file, not to standard output.")]
+Results = Annotated[list[Path], "Folders of results made by `sciprism evaluate`."]
+Baseline = Annotated[str, "The system that others are compared with; else the first named, of folders and in evaluate."]
+OutputFormat = Annotated[str, "terminal, markdown, latex, json or html; else by the file's suffix."]
+Output = Annotated[Path | None, "Write to this file, not to standard output.", "-o", "--output"]
 Figures = Annotated[
-    Path | None,
-    typer.Option(
-        help='Write figures for a paper to this folder (SVG, PDF; LaTeX and CSV of their numbers). Extra "bench".'
-    ),
+    Path | None, 'Write figures for a paper to this folder (SVG, PDF; LaTeX and CSV of their numbers). Extra "bench".'
 ]
 Costs = Annotated[
-    Path | None,
-    typer.Option(help="For --figures: CSV with system, and papers_per_second or cost (times one pass); or label."),
+    Path | None, "For --figures: CSV with system, and papers_per_second or cost (times one pass); or label."
 ]
 
 
@@ -42,7 +37,6 @@ def compare(
     output: Output = None,
     figures: Figures = None,
     costs: Costs = None,
-    as_json: AsJson = False,
 ) -> None:
     """Compare systems: tasks, averages, differences to the first named, with 95 % intervals and tests.
 
@@ -54,12 +48,13 @@ def compare(
     Example: sciprism compare results/ --baseline all-MiniLM-L6-v2 -o report.html
     """
     from sciprism.evaluation.report.build import build_report
+    from sciprism.evaluation.report.figures import read_costs, write_figures
     from sciprism.evaluation.report.lines import choose_baseline, group_by_system, read_stored_results
     from sciprism.evaluation.suites import suites
 
     if costs and not figures:
         raise InputError("--costs is for --figures FOLDER; name both")
-    named_format, output_format = output_format, _choose_format(output, output_format, as_json)
+    named_format, output_format = output_format, _choose_format(output, output_format)
     if output and output.suffix == ".json":  # results are such files: a report among them would be one, or replace one
         check_outputs([output], results)
     systems = group_by_system(read_stored_results(results))
@@ -68,31 +63,24 @@ def compare(
         raise InputError(f"--baseline {baseline!r} is none of these systems: {', '.join(names)}")
     chosen = names.index(baseline) if baseline else choose_baseline(systems)
     report = build_report(systems, suites, baseline=chosen)
-    drawn = _write_figures(report, figures, costs) if figures else None
-    if as_json:
-        print_json("sciprism.compare/1", report.to_json() | ({"figures": drawn} if drawn else {}))
-    elif drawn and not output and not named_format:
-        echo("\n".join([*(f"wrote {path}" for path in drawn["files"]), *(f"- {note}" for note in drawn["notes"])]))
-    else:
-        _write(report, output_format, output)
+    drawn: dict[str, list[str]] = {}
+    if figures:
+        files, notes = write_figures(report, figures, read_costs(costs) if costs else [])
+        drawn = {"files": [*map(str, files)], "notes": notes}
+    text: str | Callable[[], None] = partial(_write, report, output_format, output)
+    if drawn and not output and not named_format:
+        text = "\n".join([*(f"wrote {path}" for path in drawn["files"]), *(f"- {note}" for note in drawn["notes"])])
+    print_result("sciprism.compare/1", report.to_json() | ({"figures": drawn} if drawn else {}), text)
 
 
-def _write_figures(report: Report, folder: Path, costs: Path | None) -> dict[str, list[str]]:
-    """Write the figures; return their files, and what was left out and why."""
-    from sciprism.evaluation.report.figures import read_costs, write_figures
-
-    files, notes = write_figures(report, folder, read_costs(costs) if costs else [])
-    return {"files": [str(path) for path in files], "notes": notes}
-
-
-def _choose_format(output: Path | None, named: str, as_json: bool) -> str:
+def _choose_format(output: Path | None, named: str) -> str:
     """Return the output format: as named, else by the file's suffix."""
     from sciprism.evaluation.report import SUFFIXES, outputs
 
     if output and not named and output.suffix.lower() not in SUFFIXES:
         raise InputError(f"{output}: end its name in {', '.join(SUFFIXES)}, or name one with --output-format")
     chosen = named or SUFFIXES[output.suffix.lower() if output else ".txt"]
-    if as_json and (output or chosen != "terminal"):
+    if AS_JSON.get() and (output or chosen != "terminal"):
         raise InputError("--json prints the document; write it to a file with -o NAME.json alone")
     if chosen not in outputs:
         raise InputError(f"unknown output format {chosen!r}; known: {', '.join(outputs)}")
@@ -118,9 +106,8 @@ results = typer.Typer(no_args_is_help=True, help="Pack the results of `evaluate`
 
 @results.command("pack")
 def pack(
-    folder: Annotated[Path, typer.Argument(help="The folder of results that `sciprism evaluate -o` wrote.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the packed results.")],
-    as_json: AsJson = False,
+    folder: Annotated[Path, "The folder of results that `sciprism evaluate -o` wrote."],
+    output: Annotated[Path, "The folder for the packed results.", "--output", "-o"],
 ) -> None:
     """Pack results into two files per suite: SUITE.results.jsonl.gz (numbers, provenance), SUITE.items.parquet.
 
@@ -136,10 +123,6 @@ def pack(
     for base, target in {pack.source: pack.path.parent for pack in packed}.items():
         if models := read_models(base):
             write_models(target, models)
-    if as_json:
-        keys = ("results", "systems", "size")
-        packs = [{"path": str(p.path), **{key: getattr(p, key) for key in keys}} for p in packed]
-        print_json("sciprism.results-pack/1", {"packs": packs})
-        return
-    for pack in packed:
-        echo(f"{pack.path}: {pack.results:,} results of {pack.systems:,} systems, {pack.size / 1e6:.2f} MB")
+    packs = [{"path": str(p.path), "results": p.results, "systems": p.systems, "size": p.size} for p in packed]
+    lines = [f"{p.path}: {p.results:,} results of {p.systems:,} systems, {p.size / 1e6:.2f} MB" for p in packed]
+    print_result("sciprism.results-pack/1", {"packs": packs}, "\n".join(lines))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sciprism.cli.options import AsJson, DataFolder, OutputFolder, folder_or_none
-from sciprism.cli.output import ProgressDisplay, echo, join_counts, print_entries, print_json
+from sciprism.cli.options import DataFolder, OutputFolder, folder_or_none
+from sciprism.cli.output import ProgressDisplay, join_counts, print_entries, print_result
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,11 +23,10 @@ MEGABYTE = 1e6
 
 @data.command("fetch")
 def fetch(
-    names: Annotated[list[str], typer.Argument(help="Suites (open, beir ...) or data sets (ir_cranfield ...).")],
+    names: Annotated[list[str], "Suites (open, beir ...) or data sets (ir_cranfield ...)."],
     output: OutputFolder,
     *,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be fetched, and stop.")] = False,
-    as_json: AsJson = False,
+    dry_run: Annotated[bool, "Say what would be fetched, and stop."] = False,
 ) -> None:
     """Download data sets from their owners, compare checksums, and convert them into the layout of the suites.
 
@@ -51,21 +50,17 @@ def fetch(
 
             outcomes = fetch_data(chosen, output, on_bytes=on_bytes, on_data=lambda one: shown.begin(one.data.name))
     missing = [outcome for outcome in outcomes if outcome.status in MISSING]
-    if as_json:
-        facts = {"folder": str(output), "missing": len(missing), "data": [outcome.to_json() for outcome in outcomes]}
-        print_json("sciprism.data-fetch/1", facts)
-    else:
-        _print_outcomes(outcomes, output)
+    facts = {"folder": str(output), "missing": len(missing), "data": [outcome.to_json() for outcome in outcomes]}
+    print_result("sciprism.data-fetch/1", facts, lambda: _print_outcomes(outcomes, output))
     if missing and not dry_run:
         raise typer.Exit(1)
 
 
 def _print_outcomes(outcomes: list[FetchOutcome], output: Path) -> None:
-    print_entries({f"{one.data.name}: {one.status}": _describe_outcome(one) for one in outcomes})
-    trusted = sum(len(one.trusted) for one in outcomes)
-    if trusted:
-        echo(f"\n{trusted:,} files have no stated checksum: theirs is recorded, and compared from now on")
-    echo(f"\n{output}: {join_counts(Counter(one.status for one in outcomes))}")
+    end = f"\n{output}: {join_counts(Counter(one.status for one in outcomes))}"
+    if trusted := sum(len(one.trusted) for one in outcomes):
+        end = f"\n{trusted:,} files have no stated checksum: theirs is recorded, and compared from now on\n{end}"
+    print_entries({f"{one.data.name}: {one.status}": _describe_outcome(one) for one in outcomes}, end)
 
 
 def _describe_outcome(outcome: FetchOutcome) -> Iterator[str]:
@@ -86,7 +81,6 @@ def list_data(
     suite: Annotated[str, typer.Argument(help="Only the data sets of a suite.", show_default=False)] = "",
     *,
     data: DataFolder = "",
-    as_json: AsJson = False,
 ) -> None:
     """List the data sets: which are here, which tasks read them, where they come from, and their licence.
 
@@ -101,18 +95,15 @@ def list_data(
     chosen = select_data([suite]) if suite else list(read_manifest().values())
     tasks = _find_tasks(suite.partition("/")[0])
     states = {one.name: describe_here(one, folder) for one in chosen}
-    if as_json:
-        rows = [_to_json(one, states[one.name], tasks[one.name]) for one in chosen]
-        print_json("sciprism.data-list/1", {"folder": data, "data": rows})
-        return
+    rows = [_to_json(one, states[one.name], tasks[one.name]) for one in chosen]
     entries = {}
     for one in chosen:
         state = {"complete": "here, fetched", "here": "here, not fetched or changed"}.get(states[one.name] or "")
         entries[f"{one.name}: {state or 'not here'}"] = _describe_data(one, tasks[one.name], here=bool(state))
-    print_entries(entries)
     found = sum(state is not None for state in states.values())
     where = f"in {folder}" if folder else "in no folder: pass --data or set SCIPRISM_DATA"
-    echo(f"\n{found} of {len(chosen)} data sets are {where}")
+    end = f"\n{found} of {len(chosen)} data sets are {where}"
+    print_result("sciprism.data-list/1", {"folder": data, "data": rows}, lambda: print_entries(entries, end))
 
 
 def _find_tasks(only: str) -> Mapping[str, Mapping[str, list[str]]]:

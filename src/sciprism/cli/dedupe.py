@@ -6,28 +6,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from sciprism.cli.options import AsJson, PaperFiles, Reading, check_outputs, with_settings
-from sciprism.cli.output import ProgressDisplay, echo, join_counts, print_json, print_skip_counts, print_table
+from sciprism.cli.options import PaperFiles, Reading, check_outputs
+from sciprism.cli.output import ProgressDisplay, echo, join_counts, print_result, print_skip_counts, print_table
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
     from sciprism.uses.deduplication import Deduplication
 
-Output = Annotated[Path, typer.Option("-o", "--output", help="The file to write: .bib, .ris, .csv or .jsonl.")]
-Review = Annotated[
-    Path | None, typer.Option(help="A .csv of uncertain pairs to decide on; decisions in it are followed.")
-]
+Output = Annotated[Path, "The file to write: .bib, .ris, .csv or .jsonl.", "-o", "--output"]
+Review = Annotated[Path | None, "A .csv of uncertain pairs to decide on; decisions in it are followed."]
 
 
 @dataclass(frozen=True, kw_only=True)
 class MergeThreshold:
     """Which records are merged."""
 
-    merge_preprints: Annotated[
-        bool, "Merge preprints with their articles; else they are linked.", "--merge-preprints"
-    ] = False
+    merge_preprints: Annotated[bool, "Merge preprints with their articles; else they are linked."] = False
     threshold: Annotated[float, "Probability from which two records are merged; below it they are uncertain."] = 0.8
 
     def __post_init__(self) -> None:
@@ -35,14 +29,12 @@ class MergeThreshold:
             raise InputError(f"--threshold {self.threshold} is not between 0.5 and 1")
 
 
-@with_settings
 def dedupe(
     files: PaperFiles,
     output: Output,
     reading: Reading,
     rules: MergeThreshold,
     review: Review = None,
-    as_json: AsJson = False,
 ) -> None:
     """Merge the records of one paper that exports of several databases hold, and count what was removed.
 
@@ -51,7 +43,7 @@ def dedupe(
 
     Example: sciprism dedupe pubmed.nbib scopus.csv -o merged.ris --review pairs.csv
     """
-    from sciprism.papers import ReadReport, read_papers
+    from sciprism.papers import ReadReport
     from sciprism.uses.deduplication import dedupe as find
     from sciprism.uses.deduplication.review import check_output, write_papers
 
@@ -60,19 +52,16 @@ def dedupe(
     if review and review.resolve() == output.resolve():
         raise InputError(f"{output} is the output and the review file; name another one for one of them")
     report = ReadReport()
-    read = read_papers(files, reader=reading.reader, options=reading.build(), skip_bad=reading.skip_bad, report=report)
     with ProgressDisplay("reading", "records") as display:
-        records = list(display.count(read))
+        records = list(display.count(reading.read_files(files, report)))
         if not records:
             raise InputError(f"{', '.join(files)}: no records; nothing was written")
         result = find(records, review=review, **asdict(rules), progress=display.show)
     write_papers(result.papers(), output)
     print_skip_counts(report.files, error=True)
-    if as_json:
-        names = {"output": str(output), "review": str(review) if review else None, "skipped": report.skipped_count}
-        print_json("sciprism.dedupe/1", {"inputs": files} | names | result.to_json())
-    else:
-        _print(result, output, review)
+    names = {"output": str(output), "review": review and str(review), "skipped": report.skipped_count}
+    document = {"inputs": files} | names | result.to_json()
+    print_result("sciprism.dedupe/1", document, lambda: _print(result, output, review))
 
 
 def _print(result: Deduplication, output: Path, review: Path | None) -> None:

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import typer
-
-from sciprism.cli.options import AsJson, PaperFiles, Reading, check_outputs, with_settings
-from sciprism.cli.output import ProgressDisplay, echo, join_counts, print_json, print_skip_counts
+from sciprism.cli.options import PaperFiles, Reading, check_outputs
+from sciprism.cli.output import ProgressDisplay, join_counts, print_result, print_skip_counts
 from sciprism.errors import InputError
 
-if TYPE_CHECKING:
-    from sciprism.uses.disambiguation.authors import Disambiguation
 
-
-@with_settings
 def disambiguate(
     files: PaperFiles,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The table to write, .csv.")],
+    output: Annotated[Path, "The table to write, .csv.", "-o", "--output"],
     reading: Reading,
-    known: Annotated[Path | None, typer.Option(help="A table of ids given before, or of ORCIDs; the ids stay.")] = None,
-    as_json: AsJson = False,
+    known: Annotated[Path | None, "A table of ids given before, or of ORCIDs; the ids stay."] = None,
 ) -> None:
     """Tell authors of one name apart: a table with an author id for each name on each paper.
 
@@ -30,7 +23,7 @@ def disambiguate(
     Example: sciprism disambiguate refs.bib more.ris -o authors.csv
     Example: sciprism disambiguate refs.bib new.ris --known authors.csv -o authors.csv
     """
-    from sciprism.papers import ReadReport, read_papers
+    from sciprism.papers import ReadReport
     from sciprism.uses.disambiguation.authors import disambiguate as find
     from sciprism.uses.disambiguation.authors import read_authors, write_authors
 
@@ -39,31 +32,19 @@ def disambiguate(
     check_outputs([output], files)
     given = read_authors(known) if known else {}
     report = ReadReport()
-    read = read_papers(files, reader=reading.reader, options=reading.build(), skip_bad=reading.skip_bad, report=report)
     with ProgressDisplay("reading", "papers") as display:
-        result = find(display.count(read), known=given, progress=display.show)
+        result = find(display.count(reading.read_files(files, report)), known=given, progress=display.show)
     print_skip_counts(report.files, error=True)
     if not result.rows:
         raise InputError(f"{', '.join(files)}: no paper has an author; nothing was written")
     others = write_authors(output, result.rows, given)
-    if as_json:
-        facts = {"inputs": files, "output": str(output), "skipped": report.skipped_count}
-        print_json("sciprism.disambiguate/1", facts | {"known_of_other_papers": others} | result.to_json())
-    else:
-        _print(result, output, others)
-
-
-def _print(result: Disambiguation, output: Path, others: int) -> None:
-    echo(join_counts(result.count()))
+    facts = {"inputs": files, "output": str(output), "skipped": report.skipped_count, "known_of_other_papers": others}
     counts = {
         "names without letters, left out": result.unnamed,
         "papers of an id that was there before": result.repeated,
         "known signatures of other papers or positions, which stay in the table": others,
     }
-    if any(counts.values()):
-        echo(join_counts(counts))
-    for block in result.divided:
-        echo(f"too many to compare all, divided by given names: {block}")
-    for conflict in result.conflicts:
-        echo(conflict)
-    echo(f"wrote {output}")
+    lines = [join_counts(result.count()), *filter(None, [join_counts(counts)])]
+    lines += [f"too many to compare all, divided by given names: {block}" for block in result.divided]
+    lines += [*map(str, result.conflicts), f"wrote {output}"]
+    print_result("sciprism.disambiguate/1", facts | result.to_json(), "\n".join(lines))

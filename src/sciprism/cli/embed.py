@@ -9,19 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
-import typer
-
 from sciprism.cli.options import (
-    AsJson,
     IdentifiedReading,
     PaperFiles,
     open_abstracts,
     split_names,
-    with_device,
-    with_settings,
 )
-from sciprism.cli.output import ProgressDisplay, echo, join_counts, print_abstracts, print_json, print_skipped
+from sciprism.cli.output import ProgressDisplay, echo, join_counts, print_abstracts, print_result, print_skipped
 from sciprism.cli.parts import WantedParts, embed_on_cluster, interrupted_by_termination, name_parts_folder
+from sciprism.drop_report import count_noun
 from sciprism.errors import InputError, InterruptedRunError
 
 if TYPE_CHECKING:
@@ -59,14 +55,10 @@ class EmbedReading(IdentifiedReading):
 class MergeRules:
     """What becomes of papers that a collection has already."""
 
-    replace: Annotated[bool, "A paper replaces a stored one of its id, even where they differ.", "--replace"] = False
+    replace: Annotated[bool, "A paper replaces a stored one of its id, even where they differ."] = False
     prune: Annotated[bool, "Delete stored papers that the input no longer has.", "--prune", "--update"] = False
-    corrections: Annotated[
-        bool, "Of several records of a paper the last counts, and deletions delete it.", "--corrections"
-    ] = False
-    merge_duplicates: Annotated[
-        bool, "Merge the records of one paper in the input, as `sciprism dedupe` does.", "--merge-duplicates"
-    ] = False
+    corrections: Annotated[bool, "Of several records of a paper the last counts, and deletions delete it."] = False
+    merge_duplicates: Annotated[bool, "Merge the records of one paper in the input, as `sciprism dedupe` does."] = False
 
     def refuse_for_parts(self) -> None:
         """Raise InputError where a rule is given: parts make a new collection."""
@@ -131,16 +123,13 @@ class WantedModel:
         return CollectionLayout(formats=chosen, dtype=cast("Dtype | None", self.dtype or None))
 
 
-@with_device
-@with_settings
 def embed(
     files: PaperFiles,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The collection: a new folder, or one to add to.")],
+    output: Annotated[Path, "The collection: a new folder, or one to add to.", "-o", "--output"],
     wanted: WantedModel,
     reading: EmbedReading,
     rules: MergeRules,
     workers: WantedParts,
-    as_json: AsJson = False,
 ) -> None:
     """Encode papers into a collection; the same command continues, and encodes what is new or changed.
 
@@ -157,14 +146,14 @@ def embed(
         rules.refuse_for_parts()
     with explain_interruption(output):
         if workers.ray:
-            return embed_on_cluster(source, output, workers, wanted.load_in, wanted.choose_layout, as_json)
+            return embed_on_cluster(source, output, workers, wanted.load_in, wanted.choose_layout)
         if workers.part:
             source = replace(source, part=InputPart.parse(workers.part))
         with interrupted_by_termination():
-            return _embed_all(source, output, wanted, rules, as_json)
+            return _embed_all(source, output, wanted, rules)
 
 
-def _embed_all(source: EmbedInput, output: Path, wanted: WantedModel, rules: MergeRules, as_json: bool) -> None:
+def _embed_all(source: EmbedInput, output: Path, wanted: WantedModel, rules: MergeRules) -> None:
     from sciprism.store.embed_files import check_input, embed_files
     from sciprism.store.parts import begin_part
 
@@ -182,7 +171,7 @@ def _embed_all(source: EmbedInput, output: Path, wanted: WantedModel, rules: Mer
             report = embed_files(
                 source, encoder, output, completion, layout=layout, **given, deduplicate=merge, progress=display.show
             )
-        _report(source, output, report, as_json)
+        _report(source, output, report)
 
 
 def _merge_duplicates(progress: Callable[[str, str, int, int], object], papers: list[Paper]) -> list[Paper]:
@@ -223,7 +212,7 @@ def _use_threads(threads: int) -> None:
         torch.set_num_threads(threads)
 
 
-def _report(source: EmbedInput, output: Path, report: FilesReport, as_json: bool) -> None:
+def _report(source: EmbedInput, output: Path, report: FilesReport) -> None:
     """Print what became of the records. Raises InputError where none could be used; a part may have none."""
     read, stored, abstracts = report.read, report.stored, report.completion.report
     reasons = [*map(str, read.skipped), *stored.reasons]
@@ -235,13 +224,9 @@ def _report(source: EmbedInput, output: Path, report: FilesReport, as_json: bool
     for note in notes:
         echo(note, error=True)
     print_abstracts(report.completion)
-    if as_json:
-        document = asdict(stored) | {"unreadable": read.skipped_count, "reasons": reasons}
-        document |= {"duplicates_merged": report.duplicates}
-        document |= {"ignored_files": read.ignored, "outdated": report.outdated, "notes": notes}
-        document["merged"] = [asdict(paper) for paper in report.merged]
-        print_json("sciprism.embed/1", document | {"abstracts": abstracts.to_json()})
-        return
+    document = asdict(stored) | {"unreadable": read.skipped_count, "reasons": reasons}
+    document |= {"duplicates_merged": report.duplicates, "ignored_files": read.ignored, "outdated": report.outdated}
+    document |= {"notes": notes, "merged": [asdict(paper) for paper in report.merged]}
     counts = _count_records(read, stored) | {"without abstract and skipped": abstracts.skipped}
     merged = sum(len(paper.records) - 1 for paper in report.merged)
     counts |= {"merged into a record of the same paper": merged, "duplicates merged": report.duplicates}
@@ -252,12 +237,11 @@ def _report(source: EmbedInput, output: Path, report: FilesReport, as_json: bool
         stored.read + merged + report.duplicates + read.skipped_count + abstracts.skipped + report.outdated + deletions
     )
     noun = "record" if report.outdated + deletions else "paper"
-    echo(
-        f"read {total:,} {noun}{'s' * (total != 1)}: {join_counts(counts) or 'none'}\n"
-        f"{output} holds {join_counts(held) or 'no papers'}"
-    )
-    if source.part:
-        echo(f"part {source.part} is done; after all {source.part.count:,}: sciprism merge {output.parent} -o OUT")
+    text = f"read {count_noun(total, noun)}: {join_counts(counts) or 'none'}\n{output} holds "
+    text += join_counts(held) or "no papers"
+    if part := source.part:
+        text += f"\npart {part} is done; after all {part.count:,}: sciprism merge {output.parent} -o OUT"
+    print_result("sciprism.embed/1", document | {"abstracts": abstracts.to_json()}, text)
 
 
 def _count_records(read: ReadReport, report: EmbedReport) -> dict[str, int]:

@@ -6,20 +6,20 @@ import shlex
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from sciprism.cli.options import AsJson, DataFolder, exact_precision, folder_or_none, with_device, with_settings
-from sciprism.cli.output import ProgressDisplay, echo, join_counts, plain_console, print_entries, print_json
+from sciprism.cli.options import DataFolder, exact_precision, folder_or_none
+from sciprism.cli.output import ProgressDisplay, echo, join_counts, plain_console, print_entries, print_result
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
     from sciprism.evaluation.results import TaskResult
-    from sciprism.evaluation.run import EvaluationOptions, SelectedTasks
+    from sciprism.evaluation.run import SelectedTasks
     from sciprism.evaluation.systems import System
     from sciprism.evaluation.systems.loading import SystemOptions
     from sciprism.evaluation.task import Suite, Task
@@ -33,12 +33,9 @@ Models = Annotated[
         show_default=False,
     ),
 ]
-Listed = Annotated[bool, typer.Option("--list", help="List suites, their tasks and data, and stop.")]
-Format = Annotated[
-    str,
-    typer.Option(help="Use vectors of this format: classification, regression, proximity, search; else each task's."),
-]
-Seed = Annotated[int, typer.Option(help="Seed of all random choices: few-shot samples, bootstrap.")]
+Listed = Annotated[bool, "List suites, their tasks and data, and stop.", "--list"]
+Format = Annotated[str, "Use vectors of this format: classification, regression, proximity, search; else each task's."]
+Seed = Annotated[int, "Seed of all random choices: few-shot samples, bootstrap."]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +45,7 @@ class TaskChoice:
     suite: Annotated[str, "A suite or suite/view: open, scirepeval, beir ..."] = ""
     tasks: Annotated[str, "Custom tasks: a TOML file (docs/custom-tasks.md)."] = ""
     task: Annotated[tuple[str, ...], "Only this task of the suite; repeatable."] = ()
-    quick: Annotated[bool, "Only the suite's quick view, for development.", "--quick"] = False
+    quick: Annotated[bool, "Only the suite's quick view, for development."] = False
     solver: Annotated[str, "What fits linear probes: sciprism or sklearn."] = "sciprism"
     grid: Annotated[
         tuple[str, ...], "Values that fine-tuning tries on dev: rate=1e-5,3e-5, batch=16,32, epochs=3; repeatable."
@@ -92,22 +89,17 @@ class ModelLoading:
         return SystemOptions(pooling=pooling, max_length=length, precision=exact_precision(self.precision))
 
 
-@with_device
-@with_settings
 def evaluate(
     models: Models = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The folder of results.")] = None,
+    output: Annotated[Path | None, "The folder of results.", "--output", "-o"] = None,
     *,
     choice: TaskChoice,
     loading: ModelLoading,
     data: DataFolder = "",
     format: Format = "",
     seed: Seed = 0,
-    seeds: Annotated[
-        int, typer.Option(help="Runs of each task, with seeds from --seed on; 0: as many as the task declares.")
-    ] = 0,
+    seeds: Annotated[int, "Runs of each task, with seeds from --seed on; 0: as many as the task declares."] = 0,
     listed: Listed = False,
-    as_json: AsJson = False,
 ) -> None:
     """Score models on benchmark tasks, with intervals; a second run continues where the first stopped.
 
@@ -118,55 +110,37 @@ def evaluate(
     Example: sciprism evaluate all-MiniLM-L6-v2 bm25 random --suite open --quick -o out/open
     """
     from sciprism.evaluation import EvaluationOptions
+    from sciprism.evaluation import evaluate as score
 
     if listed:
-        print_suites(choice.suite, as_json)
-        return
+        return print_suites(choice.suite)
     if not models or output is None:
         raise InputError("name the models and the folder of results: sciprism evaluate MODEL --suite open -o RESULTS")
     selected = choice.select()
     options = EvaluationOptions(seeds=seeds, format=format, loading=loading.build(), command=command_line())
-    _score(models, selected, folder_or_none(data), output, seed, options, as_json)
-
-
-def _score(
-    models: list[str],
-    tasks: list[SelectedTasks],
-    data: Path | None,
-    output: Path,
-    seed: int,
-    options: EvaluationOptions,
-    as_json: bool,
-) -> None:
-    """Score and print the results, with progress; exit with status 1 where a task failed."""
-    from sciprism.evaluation import evaluate
-
     with ScoringProgress() as shown:
         options = replace(options, text_progress=shown.on_texts)
-        results = evaluate(models, tasks, data, output=output, seed=seed, options=options, progress=shown.on_task)
-    if as_json:
-        print_json("sciprism.evaluate/1", {"results": results.to_json()})
-    else:
-        results.show(plain_console())
+        folder = folder_or_none(data)
+        results = score(models, selected, folder, output=output, seed=seed, options=options, progress=shown.on_task)
+    print_result("sciprism.evaluate/1", {"results": results.to_json()}, lambda: results.show(plain_console()))
     if results.failed:
         raise typer.Exit(1)
+    return None
 
 
-def print_suites(only: str, as_json: bool) -> None:
+def print_suites(only: str) -> None:
     """Print every suite, or one with what each of its tasks needs."""
     from sciprism.evaluation.suites import suites
 
     chosen = [suites[only.partition("/")[0]]] if only else list(suites.values())
-    if as_json:
-        print_json("sciprism.suites/1", {"suites": [_suite_to_json(suite) for suite in chosen]})
-        return
-    print_entries({suite.name: _describe_suite(suite) for suite in chosen})
+    documents = [_suite_to_json(suite) for suite in chosen]
+    entries: dict[str, Iterable[str]] = {suite.name: _describe_suite(suite) for suite in chosen}
+    end = "\nWhat each task needs: sciprism evaluate --list --suite NAME"
     if only:
-        tasks = {task["name"]: task for task in _suite_to_json(chosen[0])["tasks"]}
-        print_entries({f"{only}/{name}": [f"{task['format']}; {task['data']}"] for name, task in tasks.items()})
-        echo(f"\nWhere the data come from, and which are here: sciprism data list {only}")
-    else:
-        echo("\nWhat each task needs: sciprism evaluate --list --suite NAME")
+        tasks = documents[0]["tasks"]
+        entries |= {f"{only}/{task['name']}": [f"{task['format']}; {task['data']}"] for task in tasks}
+        end = f"\nWhere the data come from, and which are here: sciprism data list {only}"
+    print_result("sciprism.suites/1", {"suites": documents}, lambda: print_entries(entries, end))
 
 
 def _suite_to_json(suite: Suite) -> dict[str, Any]:

@@ -8,9 +8,7 @@ from contextlib import contextmanager
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from sciprism.cli.options import AsJson, IdentifiedReading, PaperFiles, open_abstracts, with_settings
+from sciprism.cli.options import IdentifiedReading, PaperFiles, open_abstracts
 from sciprism.cli.output import (
     MAX_SHOWN,
     ProgressDisplay,
@@ -18,9 +16,10 @@ from sciprism.cli.output import (
     describe_missing,
     format_duration,
     format_share,
-    plain_console,
-    print_json,
+    print_facts,
+    print_result,
     print_skipped,
+    print_table,
 )
 from sciprism.drop_report import count_noun
 from sciprism.errors import InputError, RunFailedError
@@ -42,17 +41,13 @@ MAX_BARS = 24
 BAR_WIDTH = 40
 
 
-@with_settings
 def inspect(
     files: PaperFiles,
     reading: IdentifiedReading,
-    labels: Annotated[bool, typer.Option("--labels", help="The files hold labels, not papers.")] = False,
-    near_duplicates: Annotated[bool, typer.Option(help="Search for near-duplicate texts too.")] = True,
-    papers_per_second: Annotated[
-        float, typer.Option(help="Speed of an encoder, to estimate the time of embedding.")
-    ] = PAPERS_PER_SECOND,
-    measure: Annotated[bool, typer.Option("--measure", help="Measure that speed on 64 of these papers.")] = False,
-    as_json: AsJson = False,
+    labels: Annotated[bool, "The files hold labels, not papers."] = False,
+    near_duplicates: Annotated[bool, "Search for near-duplicate texts too."] = True,
+    papers_per_second: Annotated[float, "Speed of an encoder, to estimate the time of embedding."] = PAPERS_PER_SECOND,
+    measure: Annotated[bool, "Measure that speed on 64 of these papers."] = False,
 ) -> None:
     """Count what files hold and lack: abstracts, languages, years, venues, duplicates, ids of several papers.
 
@@ -74,7 +69,9 @@ def inspect(
             near = SIMILARITY if near_duplicates else None
             inspected = inspection.inspect_papers(papers, report, near_duplicates=near, papers_per_second=rate)
     with _naming_bad_records(report, reading.skip_bad):
-        _print(inspected, completion.report if reading.abstracts else None, as_json)
+        joined = completion.report if reading.abstracts else None
+        document = inspected.to_json() | ({"abstracts": joined.to_json()} if joined else {})
+        print_result("sciprism.inspect/1", document, lambda: _print(inspected, joined))
 
 
 @contextmanager
@@ -101,33 +98,17 @@ def _measure_speed(papers: Iterator[Paper]) -> tuple[float, Iterator[Paper]]:
     return max(len(first), 1) / (time.perf_counter() - start), chain(first, papers)
 
 
-def _print(result: PaperInspection | LabelInspection, abstracts: AbstractReport | None, as_json: bool) -> None:
-    if as_json:
-        print_json("sciprism.inspect/1", result.to_json() | ({"abstracts": abstracts.to_json()} if abstracts else {}))
-        return
-    from rich.table import Table
-
+def _print(result: PaperInspection | LabelInspection, abstracts: AbstractReport | None) -> None:
     from sciprism.papers.inspection import PaperInspection
 
-    console = plain_console()
-    table = Table(box=None, pad_edge=False)
-    table.add_column("file", overflow="fold")
-    table.add_column("reader", no_wrap=True)
-    table.add_column("records", justify="right", no_wrap=True)
-    table.add_column("skipped", justify="right", no_wrap=True)
-    table.add_column("note")
-    for file in result.files[:MAX_FILES]:
-        table.add_row(file.path, file.format, f"{file.papers:,}", f"{file.skipped:,}", file.note)
-    if len(result.files) > MAX_FILES:
-        table.add_row(f"and {len(result.files) - MAX_FILES:,} more")
-    console.print(table, end="\n\n")
-    rows = _paper_facts(result, abstracts) if isinstance(result, PaperInspection) else _label_facts(result)
-    facts = Table(box=None, show_header=False, pad_edge=False)
-    facts.add_column()
-    facts.add_column(overflow="fold")  # paths are long and stay whole
-    for name, value in rows:
-        facts.add_row(name, value)
-    console.print(facts)
+    shown = result.files[:MAX_FILES]
+    rows = [[file.path, file.format, f"{file.papers:,}", f"{file.skipped:,}"] for file in shown]
+    if more := len(result.files) - len(shown):
+        rows.append([f"and {more:,} more"])
+    print_table(["file", "reader"], ["records", "skipped"], rows)
+    notes = [f"{file.path}: {file.note}" for file in shown if file.note]
+    facts = _paper_facts(result, abstracts) if isinstance(result, PaperInspection) else _label_facts(result)
+    print_facts(dict(facts) | ({"notes": "\n".join(notes)} if notes else {}))
 
 
 def _paper_facts(result: PaperInspection, abstracts: AbstractReport | None) -> Iterator[tuple[str, str]]:

@@ -27,18 +27,20 @@ from sciprism.cli.embed import embed
 from sciprism.cli.evaluate import evaluate
 from sciprism.cli.inspect import inspect
 from sciprism.cli.map import map
-from sciprism.cli.match import match
+from sciprism.cli.match import assign, match
 from sciprism.cli.models import describe, export, models
+from sciprism.cli.options import declare_options
 from sciprism.cli.output import echo, escape_controls, is_json_requested, print_json, show_work
 from sciprism.cli.overlap import overlap
 from sciprism.cli.parts import merge
 from sciprism.cli.prepare_benchmarks import prepare
 from sciprism.cli.recommend import recommend
 from sciprism.cli.reproduce import reproduce
-from sciprism.cli.screen import screen
+from sciprism.cli.screen import decide, replay, screen
 from sciprism.cli.search import calibrate, search, similar
 from sciprism.cli.serve import serve
-from sciprism.cli.tag import tag
+from sciprism.cli.tag import suggest, tag
+from sciprism.cli.tag import train as train_tagger
 from sciprism.cli.tokenizer import tokenizer
 from sciprism.cli.train import train
 from sciprism.cli.verify import verify
@@ -198,6 +200,8 @@ USE = (
     export,
     verify,
 )
+ON_DEVICES = (embed, search, similar, recommend, evaluate, assign, suggest, train_tagger, decide, replay)
+"""Commands with --device."""
 SCIENCE = (train, evaluate, compare, reproduce, overlap)
 STORED: dict[Callable[..., None], Stored] = {
     train: lambda options: _has(options["output"], "*/checkpoint", "*/model"),
@@ -232,8 +236,9 @@ for command in (*USE, *SCIENCE):
     slow = command in (export, verify, compare, overlap, merge)
     shown = show_work(command.__name__, command) if slow else command
     summary = (command.__doc__ or "").partition("\n")[0]
+    declared = declare_options(shown, json=command is not serve, device=command in ON_DEVICES)
     app.command(cls=Command, short_help=summary)(
-        with_explained_failures(shown, stored=STORED.get(command), writes=writes)
+        with_explained_failures(declared, stored=STORED.get(command), writes=writes)
     )
 
 
@@ -251,7 +256,8 @@ for name, group in GROUPS.items():
         assert part.callback is not None
         words = " ".join(filter(None, (name, part.name)))  # a group's own command has no name of its own
         work = part.callback if name in ("match", "screen", "data") else show_work(words, part.callback)
-        part.callback, part.cls = with_explained_failures(work, writes=True), Command
+        declared = declare_options(work, device=part.callback in ON_DEVICES)
+        part.callback, part.cls = with_explained_failures(declared, writes=True), Command
         part.short_help = (part.callback.__doc__ or "").partition("\n")[0]
     app.add_typer(group, name=name)
 

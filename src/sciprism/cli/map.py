@@ -6,19 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from sciprism.cli.options import AsJson, CollectionFolder, check_outputs, with_settings
-from sciprism.cli.output import ProgressDisplay, echo, print_facts, print_json
+from sciprism.cli.options import CollectionFolder, check_outputs
+from sciprism.cli.output import ProgressDisplay, echo, print_facts, print_result
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
     from sciprism.uses.mapping import PaperMap
 
 SUFFIXES = (".html", ".parquet")
-Output = Annotated[
-    Path, typer.Option("-o", "--output", help="The page, .html, with its layout beside it; or a .parquet alone.")
-]
+Output = Annotated[Path, "The page, .html, with its layout beside it; or a .parquet alone.", "-o", "--output"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +22,7 @@ class MapOptions:
     """Which layout is retained, and what is written besides the page."""
 
     layout: Annotated[Path | None, "The .parquet of an earlier map, whose papers stay; else the one beside -o."] = None
-    new_layout: Annotated[bool, "Lay out all papers anew, though there is a layout.", "--new-layout"] = False
+    new_layout: Annotated[bool, "Lay out all papers anew, though there is a layout."] = False
     neighbours: Annotated[Path | None, "Write the graph of nearest papers too, .csv or .graphml."] = None
     title: Annotated[str, "Title of the page; else the collection's name."] = ""
     sample: Annotated[int, "Papers to lay out; of more, the others are placed by their neighbours."] = 100_000
@@ -52,8 +48,7 @@ class MapOptions:
             trial.unlink()
 
 
-@with_settings
-def map(collection: CollectionFolder, output: Output, settings: MapOptions, as_json: AsJson = False) -> None:
+def map(collection: CollectionFolder, output: Output, settings: MapOptions) -> None:
     """Draw the papers of a collection as a map: one page, which needs no network, with topics, search and filters.
 
     The layout is stored beside the page as Parquet, which embedding-atlas reads too. The same command then leaves
@@ -79,17 +74,19 @@ def map(collection: CollectionFolder, output: Output, settings: MapOptions, as_j
         page = write_page(drawn, stored, output, title=settings.title) if is_page else None
         pairs = write_neighbours(drawn, stored, neighbours) if neighbours else None
     outputs = {"output": str(output), "layout": str(table), "neighbours": neighbours and str(neighbours)}
-    facts = {"from_layout": layout and str(layout), "shown": page and page.shown, "size": page and page.size}
-    _report(drawn, outputs | facts | {"pairs": pairs}, as_json)
-
-
-def _report(drawn: PaperMap, facts: dict[str, Any], as_json: bool) -> None:
+    facts: dict[str, Any] = {
+        "from_layout": layout and str(layout),
+        "shown": page and page.shown,
+        "size": page and page.size,
+    }
     names = [[topic.name for topic in topics] for topics in drawn.levels]
-    if as_json:
-        print_json("sciprism.map/1", facts | {"counts": drawn.counts, "levels": names})
-        return
+    facts = outputs | facts | {"pairs": pairs, "counts": drawn.counts, "levels": names}
+    print_result("sciprism.map/1", facts, lambda: _print(drawn, facts))
+
+
+def _print(drawn: PaperMap, facts: dict[str, Any]) -> None:
     print_facts({name: f"{count:,}" for name, count in drawn.counts.items() if count or name == "papers"})
-    for number, level in enumerate(names, 1):
+    for number, level in enumerate(facts["levels"], 1):
         echo(f"level {number}, {len(level):,} topics: {'; '.join(level[:5])}{' ...' if len(level) > 5 else ''}")
     layout = facts["from_layout"]
     echo(f"{f'layout of {layout}' if layout else 'new layout'}, stored in {facts['layout']}")

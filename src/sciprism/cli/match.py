@@ -10,29 +10,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sciprism.cli.options import AsJson, DefaultCommandGroup, check_outputs, split_names, with_device, with_settings
-from sciprism.cli.output import ProgressDisplay, echo, print_facts, print_json, print_skipped, table_width
+from sciprism.cli.options import DefaultCommandGroup, check_outputs, split_names
+from sciprism.cli.output import ProgressDisplay, echo, print_facts, print_result, print_skipped, table_width
 from sciprism.errors import InputError
 from sciprism.uses.matching.settings import MatchFiles, MatchSettings
 
 if TYPE_CHECKING:
     from sciprism.uses.matching import Matching
-    from sciprism.uses.matching.explanation import ExplainedPair
+    from sciprism.uses.matching.explanation import ExplainedPair, ExplainedSubmission
 
 Reviewers = Annotated[
-    Path,
-    typer.Option(help="A folder with one paper file per reviewer (ID.jsonl ...), or a table or JSON of reviewers."),
+    Path, "A folder with one paper file per reviewer (ID.jsonl ...), or a table or JSON of reviewers.", "--reviewers"
 ]
-Output = Annotated[
-    Path, typer.Option("--output", "-o", help="The assignment to write: .csv, or .json as OpenReview's.")
-]
-ScoresOut = Annotated[
-    Path | None, typer.Option("--scores-out", help="Also write the scores, rows paper,reviewer,score.")
-]
-Conflicts = Annotated[
-    str, typer.Option(help="Conflicts to find: author, domain, institution, coauthor, own-paper; all; none.")
-]
-Bare = Annotated[bool, typer.Option("--bare", help="Write three columns without a header, as OpenReview's.")]
+Output = Annotated[Path, "The assignment to write: .csv, or .json as OpenReview's.", "--output", "-o"]
+ScoresOut = Annotated[Path | None, "Also write the scores, rows paper,reviewer,score.", "--scores-out"]
+Conflicts = Annotated[str, "Conflicts to find: author, domain, institution, coauthor, own-paper; all; none."]
+Bare = Annotated[bool, "Write three columns without a header, as OpenReview's.", "--bare"]
 MAX_REASON = 240  # characters of a reason in the terminal; the files have all of it
 
 
@@ -42,26 +35,21 @@ match = typer.Typer(
     help="Assign reviewers to submissions: sciprism match SUBMISSIONS --reviewers PROFILES -o FILE (its options: "
     "sciprism match assign --help). Explain pairs of an assignment, write report pages.",
 )
-Assignment = Annotated[
-    Path | None, typer.Option("--assignment", "-a", help="The assignment; else the only one in this folder.")
-]
+Assignment = Annotated[Path | None, "The assignment; else the only one in this folder.", "--assignment", "-a"]
 
 
 @match.command()
-@with_device
-@with_settings
 def assign(
-    submissions: Annotated[list[Path], typer.Argument(help="Files or folders of submissions.")],
+    submissions: Annotated[list[Path], "Files or folders of submissions."],
     reviewers: Reviewers,
     output: Output,
     files: MatchFiles,
     settings: MatchSettings,
     conflicts: Conflicts = "all",
     scores_out: ScoresOut = None,
-    model: Annotated[str, typer.Option(help="A model: folder, packaged name or hub id.")] = "",
+    model: Annotated[str, "A model: folder, packaged name or hub id."] = "",
     bare: Bare = False,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip and count records that cannot be used.")] = False,
-    as_json: AsJson = False,
+    skip_bad: Annotated[bool, "Skip and count records that cannot be used."] = False,
 ) -> None:
     """Assign reviewers to submissions by the reviewers' papers. `sciprism match SUBMISSIONS` is the same.
 
@@ -70,12 +58,13 @@ def assign(
     Example: sciprism match assign submissions.jsonl --reviewers profiles/ -o assignments.csv --max-papers 4
     """
     from sciprism.uses.matching import match as assign_reviewers
-    from sciprism.uses.matching.result import check_companions, list_companions
+    from sciprism.uses.matching.result import check_companions, describe_unchecked, list_companions
 
     if conflicts != "all":
         settings = replace(settings, conflicts=() if conflicts == "none" else split_names(conflicts))
-    written = filter(None, (output, scores_out, *list_companions(output)))
-    check_outputs(written, [*submissions, reviewers, *files.listed()])
+    check_outputs(
+        filter(None, (output, scores_out, *list_companions(output))), [*submissions, reviewers, *files.listed()]
+    )
     check_companions(output)
     if output.suffix.lower() not in (".csv", ".json", ""):
         raise InputError(f"{output}: end its name in .csv, or in .json for OpenReview's form")
@@ -89,38 +78,23 @@ def assign(
             skip_bad=skip_bad,
             progress=progress,
         )
-    _print(matching, _write(matching, output, scores_out, bare), as_json)
-
-
-def _write(matching: Matching, output: Path, scores_out: Path | None, bare: bool) -> dict[str, str]:
-    from sciprism.uses.matching.result import list_companions
-
     matching.write(output, bare=bare)
-    conflicts, details, audit = list_companions(output)
-    written = {"output": output, "audit_file": audit, "conflicts_file": conflicts, "details_file": details}
+    conflicts_file, details, audit_file = map(str, list_companions(output))
+    written = {"output": str(output), "audit_file": audit_file, "conflicts_file": conflicts_file}
+    written["details_file"] = details
     if scores_out is not None:
         matching.write_scores(scores_out)
-        written["scores_file"] = scores_out
-    return {name: str(path) for name, path in written.items()}
-
-
-def _print(matching: Matching, written: dict[str, str], as_json: bool) -> None:
-    from sciprism.uses.matching.result import describe_unchecked
-
-    audit = matching.audit
-    print_skipped(audit["skipped"], audit["counts"]["records skipped"])
-    authors = describe_unchecked(audit).get("author")
-    if as_json:
-        print_json("sciprism.match/1", {**written, **matching.to_json()})
-    else:
-        echo(f"author conflicts: {authors}\n" if authors else "", end="")
-        _print_facts(matching, written)
+        written["scores_file"] = str(scores_out)
+    print_skipped(matching.audit["skipped"], matching.audit["counts"]["records skipped"])
+    authors = describe_unchecked(matching.audit).get("author", "")
+    print_result("sciprism.match/1", written | matching.to_json(), lambda: _print(matching, written, authors))
     if authors:
         echo(f"sciprism: author conflicts: {authors}", error=True)
 
 
-def _print_facts(matching: Matching, written: dict[str, str]) -> None:
+def _print(matching: Matching, written: dict[str, str], authors: str) -> None:
     audit = matching.audit
+    echo(f"author conflicts: {authors}\n" if authors else "", end="")
     counts, result = audit["counts"], audit["result"]
     versions = counts.get("papers listed in several versions")
     ignored_bids, title_only = counts["bids above 0 on forbidden pairs"], counts["submissions without abstract"]
@@ -204,10 +178,9 @@ def _describe_moves(audit: dict[str, Any]) -> str:
 
 @match.command()
 def explain(
-    submission: Annotated[str, typer.Argument(help="The id of a submission.")],
+    submission: Annotated[str, "The id of a submission."],
     reviewer: Annotated[str, typer.Argument(help="A reviewer, by id, e-mail address or name.")] = "",
     assignment: Assignment = None,
-    as_json: AsJson = False,
 ) -> None:
     """Explain the reviewers of a submission and the next candidates; or why a reviewer has it, or not.
 
@@ -221,16 +194,18 @@ def explain(
     row = finished.find_submission(submission)
     if reviewer:
         pair = finished.explain_pair(row, finished.find_reviewer(reviewer))
-        if as_json:
-            print_json("sciprism.match-explain/1", {"submission": finished.submissions[row], **pair.to_json()})
-        else:
-            echo(f"{finished.submissions[row]}: {finished.title(row)}")
-            _print_pairs("not assigned" if pair.absence else "assigned", [pair])
-        return
-    explained = finished.explain(row)
-    if as_json:
-        print_json("sciprism.match-explain/1", explained.to_json())
-        return
+        head, title = (
+            f"{finished.submissions[row]}: {finished.title(row)}",
+            "not assigned" if pair.absence else "assigned",
+        )
+        document = {"submission": finished.submissions[row], **pair.to_json()}
+        print_result("sciprism.match-explain/1", document, lambda: _print_pairs(f"{head}\n{title}", [pair]))
+    else:
+        explained = finished.explain(row)
+        print_result("sciprism.match-explain/1", explained.to_json(), lambda: _print_explained(explained))
+
+
+def _print_explained(explained: ExplainedSubmission) -> None:
     echo(f"{explained.id}: {explained.title}\nmean {explained.mean:.4f}")
     _print_pairs("assigned", explained.assigned)
     _print_pairs("next candidates", explained.following)
@@ -242,9 +217,8 @@ def explain(
 
 @match.command()
 def report(
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of pages to write; new or empty.")],
+    output: Annotated[Path, "The folder of pages to write; new or empty.", "--output", "-o"],
     assignment: Assignment = None,
-    as_json: AsJson = False,
 ) -> None:
     """Write pages (HTML) of an assignment: an index to sort and search, one page per submission and per reviewer.
 
@@ -258,11 +232,8 @@ def report(
     finished = FinishedAssignment(_find_assignment(assignment))
     write_pages(finished, output)
     counts = {"submissions": len(finished.submissions), "reviewers": len(finished.reviewers)}
-    if as_json:
-        print_json("sciprism.match-report/1", {"output": str(output), **counts})
-        return
-    pages = {name: f"{number:,} pages" for name, number in counts.items()}
-    print_facts(pages | {"open": str(output / "index.html")})
+    facts = {name: f"{number:,} pages" for name, number in counts.items()} | {"open": str(output / "index.html")}
+    print_result("sciprism.match-report/1", {"output": str(output), **counts}, lambda: print_facts(facts))
 
 
 def _find_assignment(path: Path | None) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import wrap
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from sciprism.cli.options import AsJson, ModelName, Pooling
-from sciprism.cli.output import echo, print_facts, print_json, print_table, table_width
+from sciprism.cli.options import Pooling
+from sciprism.cli.output import echo, print_facts, print_result, print_table, table_width
 
 if TYPE_CHECKING:
+    from sciprism.encoders.checkpoints.names import KnownModel
     from sciprism.formats import Format
 
 MESSAGES = {
@@ -26,7 +28,7 @@ other vectors: encode(texts, format="NAME") with {formats}; or export with --for
 }
 
 
-def models(as_json: AsJson = False) -> None:
+def models() -> None:
     """List the models that can be named: packaged, in the hub's cache, and known ids of the hub.
 
     Any other hub id or folder of a model can be named too. Nothing is downloaded.
@@ -34,13 +36,15 @@ def models(as_json: AsJson = False) -> None:
     Example: sciprism models --json
     """
     from sciprism.encoders.checkpoints.names import list_models
-    from sciprism.formats import FORMATS
 
     listed = list_models()
-    if as_json:
-        documents = [asdict(model) | {"here": model.size is not None} for model in listed]
-        print_json("sciprism.models/1", {"models": documents})
-        return
+    documents = [asdict(model) | {"here": model.size is not None} for model in listed]
+    print_result("sciprism.models/1", {"models": documents}, lambda: _print_models(listed))
+
+
+def _print_models(listed: Sequence[KnownModel]) -> None:
+    from sciprism.formats import FORMATS
+
     rows = [
         [
             model.name,
@@ -61,10 +65,9 @@ def models(as_json: AsJson = False) -> None:
 
 
 def describe(
-    model: ModelName = "",
+    model: Annotated[str, typer.Argument(help="A model: folder, packaged name or hub id.")] = "",
     pooling: Pooling = "",
-    speed: Annotated[bool, typer.Option("--speed", help="Measure how fast it is here, in seconds.")] = False,
-    as_json: AsJson = False,
+    speed: Annotated[bool, "Measure how fast it is here, in seconds."] = False,
 ) -> None:
     """Print backbone, method, formats, spaces, pooling, template, distance and fingerprint of a model.
 
@@ -81,10 +84,8 @@ def describe(
         from sciprism.encoders.speed import measure_speed
 
         facts["speed"] = measure_speed(encoder)
-    if as_json:
-        print_json("sciprism.describe/1", facts)
-        return
-    print_facts({key: _readable(key, value) for key, value in facts.items()})
+    shown = {key: _readable(key, value) for key, value in facts.items()}
+    print_result("sciprism.describe/1", facts, lambda: print_facts(shown))
 
 
 def _readable(key: str, value: Any) -> str:
@@ -134,15 +135,12 @@ def _origin(value: Any) -> str:
 
 
 def export(
-    model: Annotated[str, typer.Argument(help="A model: folder, packaged name, hub id; or a collection's folder.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="A new folder; or a .parquet, .npy or .csv.")],
-    format: Annotated[
-        str, typer.Option(help="Format of the vectors: classification, regression, proximity, search.")
-    ] = "",
-    compact: Annotated[bool, typer.Option("--compact", help="int8 weights, which sciprism alone opens.")] = False,
+    model: Annotated[str, "A model: folder, packaged name, hub id; or a collection's folder."],
+    output: Annotated[Path, "A new folder; or a .parquet, .npy or .csv.", "-o", "--output"],
+    format: Annotated[str, "Format of the vectors: classification, regression, proximity, search."] = "",
+    compact: Annotated[bool, "int8 weights, which sciprism alone opens."] = False,
     pooling: Pooling = "",
-    neighbours: Annotated[int, typer.Option(help="Of a collection: nearest papers of each, with scores.")] = 0,
-    as_json: AsJson = False,
+    neighbours: Annotated[int, "Of a collection: nearest papers of each, with scores."] = 0,
 ) -> None:
     """Write a model, or a collection's vectors and metadata, for other programs.
 
@@ -160,28 +158,17 @@ def export(
     from sciprism.encoders.export import default_format
     from sciprism.encoders.export import export as write
     from sciprism.store.manifest import is_collection
+    from sciprism.uses.collection import Collection
 
     if is_collection(model):
-        _export_collection(Path(model), output, format, neighbours, as_json)
-        return
+        count = Collection(Path(model)).export(output, format=format, neighbours=neighbours)
+        more = f", their details in {output.with_suffix('.csv')}" if output.suffix == ".npy" else ""
+        document = {"output": str(output), "kind": "collection", "papers": count}
+        return print_result("sciprism.export/1", document, f"{output}: vectors of {count:,} papers{more}")
     encoder = Encoder.load(model, pooling=pooling or None)
     chosen = cast("Format | None", format or None)
     kind = write(encoder, output, format=chosen, compact=compact)
-    if as_json:
-        print_json("sciprism.export/1", {"output": str(output), "kind": kind})
-        return
     formats = [chosen] if chosen is not None and kind == "plain" else encoder.formats
     formats_of_calls = {"chosen": chosen or default_format(encoder), "search": chosen or encoder.search_format}
-    echo(MESSAGES[kind].format(folder=output, formats=", ".join(formats), **formats_of_calls))
-
-
-def _export_collection(folder: Path, output: Path, format: str, neighbours: int, as_json: bool) -> None:
-    from sciprism.uses.collection import Collection
-
-    collection = Collection(folder)
-    count = collection.export(output, format=format, neighbours=neighbours)
-    if as_json:
-        print_json("sciprism.export/1", {"output": str(output), "kind": "collection", "papers": count})
-        return
-    more = f", their details in {output.with_suffix('.csv')}" if output.suffix == ".npy" else ""
-    echo(f"{output}: vectors of {count:,} papers{more}")
+    text = MESSAGES[kind].format(folder=output, formats=", ".join(formats), **formats_of_calls)
+    return print_result("sciprism.export/1", {"output": str(output), "kind": kind}, text)

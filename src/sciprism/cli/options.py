@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from contextvars import copy_context
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial, wraps
 from pathlib import Path
@@ -14,28 +15,27 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin,
 import typer
 from typer.core import TyperGroup
 
-from sciprism.cli.output import print_skip_counts
+from sciprism.cli.output import AS_JSON, print_skip_counts
 from sciprism.errors import InputError
 from sciprism.parallel import DEVICE
 
 if TYPE_CHECKING:
+    from sciprism.papers import Paper, ReadReport
     from sciprism.papers.abstracts import AbstractCompletion
     from sciprism.papers.input_file import ReadOptions
 
-PaperFiles = Annotated[list[str], typer.Argument(help="Files or folders of papers; - is standard input.")]
-OutputFolder = Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+PaperFiles = Annotated[list[str], "Files or folders of papers; - is standard input."]
+OutputFolder = Annotated[Path, "The folder to write.", "--output", "-o"]
 
-ModelName = Annotated[str, typer.Argument(help="A model: folder, packaged name or hub id.")]
-Pooling = Annotated[str, typer.Option(help="cls or mean, where the model's folder does not state it.")]
-ScorePrecision = Annotated[
-    str, typer.Option(help="Compute in float32, bfloat16 or float16; auto: float32, the same numbers everywhere.")
-]
+Pooling = Annotated[str, "cls or mean, where the model's folder does not state it."]
+ScorePrecision = Annotated[str, "Compute in float32, bfloat16 or float16; auto: float32, the same numbers everywhere."]
 
-Device = Annotated[str, typer.Option(help="cpu or cuda; else cuda where there is one.")]
+Device = Annotated[str, "cpu or cuda; else cuda where there is one."]
+SHARED = {"json": (Annotated[bool, "Print one JSON document."], False), "device": (Device, "")}
+"""Name of an option that many commands have -> what it is, and its default."""
 
-CollectionFolder = Annotated[Path, typer.Argument(help="A folder made by `sciprism embed`.")]
-Model = Annotated[str, typer.Option(help="The folder of the collection's model, if it was moved.")]
+CollectionFolder = Annotated[Path, "A folder made by `sciprism embed`."]
+Model = Annotated[str, "The folder of the collection's model, if it was moved."]
 
 DataFolder = Annotated[
     str, typer.Option(envvar="SCIPRISM_DATA", help="The folder of data sets; else the hub's cache, the hub.")
@@ -43,12 +43,10 @@ DataFolder = Annotated[
 OpenData = Annotated[
     str, typer.Option(envvar="SCIPRISM_DATA", help="The open data sets; papers of their dev and test are dropped.")
 ]
-Edges = Annotated[Path | None, typer.Option(help="A table of citing, cited; else the papers' references.")]
-Exclude = Annotated[
-    list[Path] | None, typer.Option(help="Papers of tests, or a .txt with one id a line: they are dropped; repeatable.")
-]
-Seed = Annotated[int, typer.Option(help="Seed of all random choices.")]
-Workers = Annotated[int, typer.Option(help="Processes; the output is the same for any number.")]
+Edges = Annotated[Path | None, "A table of citing, cited; else the papers' references."]
+Exclude = Annotated[list[Path] | None, "Papers of tests, or a .txt with one id a line: they are dropped; repeatable."]
+Seed = Annotated[int, "Seed of all random choices."]
+Workers = Annotated[int, "Processes; the output is the same for any number."]
 
 
 class DefaultCommandGroup(TyperGroup):
@@ -61,43 +59,47 @@ class DefaultCommandGroup(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command whose parameters that are settings are options: one for each of their fields with a text.
+def declare_options(command: Callable[..., None], *, json: bool = True, device: bool = False) -> Callable[..., None]:
+    """Return a command for the command line: its parameters, and fields of settings, with a text become options.
 
-    Settings are dataclasses; their fields with a text are `name: Annotated[type, text, *flags] = default`.
+    They are `name: Annotated[type, text, *flags] = default`; one without flags and default is an argument. json,
+    device: add `--json`, which `print_result` follows, and `--device`, where models are loaded.
     """
     parameters = inspect.signature(command, eval_str=True).parameters.values()
     settings: dict[str, Any] = {item.name: item.annotation for item in parameters if is_dataclass(item.annotation)}
     options = {name: list(list_options(kind)) for name, kind in settings.items()}
-    shown = [option for parameter in parameters for option in options.get(parameter.name, [parameter])]
+    shared = [AS_JSON] * json + [DEVICE] * device
+    shown = [
+        option
+        for item in parameters
+        for option in options.get(item.name) or [_declare(item.name, item.annotation, item.default)]
+    ]
+    shown += [_declare(context.name, *SHARED[context.name]) for context in shared]
 
-    @wraps(command)
     def run(**values: Any) -> None:
+        for context in shared:
+            context.set(values.pop(context.name))
         for name, kind in settings.items():
             values[name] = build_settings(kind, {option.name: values.pop(option.name) for option in options[name]})
         command(**values)
 
-    vars(run)["__signature__"] = inspect.Signature([option.replace(kind=option.KEYWORD_ONLY) for option in shown])
-    run.__annotations__ = {option.name: option.annotation for option in shown}
-    return run
-
-
-def with_device(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with the option `--device`: where its models are loaded."""
-    signature = inspect.signature(command, eval_str=True)
-    device = inspect.Parameter("device", inspect.Parameter.KEYWORD_ONLY, default="", annotation=Device)
-
     @wraps(command)
-    def run(**values: Any) -> None:
-        token = DEVICE.set(values.pop("device"))
-        try:
-            command(**values)
-        finally:
-            DEVICE.reset(token)
+    def run_apart(**values: Any) -> None:
+        copy_context().run(run, **values)
 
-    vars(run)["__signature__"] = signature.replace(parameters=[*signature.parameters.values(), device])
-    run.__annotations__ = {**command.__annotations__, "device": Device}
-    return run
+    vars(run_apart)["__signature__"] = inspect.Signature(shown)
+    run_apart.__annotations__ = {option.name: option.annotation for option in shown}
+    return run_apart
+
+
+def _declare(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    """Return a parameter, with its text, as an option or argument; one that is False has no opposite flag."""
+    if get_origin(annotation) is Annotated and isinstance(get_args(annotation)[1], str):
+        kind, text, *flags = get_args(annotation)
+        flags = flags or [f"--{name.replace('_', '-')}"] * (default is False)
+        is_argument = default is inspect.Parameter.empty and not flags
+        annotation = Annotated[kind, typer.Argument(help=text) if is_argument else typer.Option(*flags, help=text)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def list_options(settings: type[Any]) -> Iterator[inspect.Parameter]:
@@ -105,7 +107,7 @@ def list_options(settings: type[Any]) -> Iterator[inspect.Parameter]:
     hints = get_type_hints(settings, include_extras=True)
     for field in fields(settings):
         if get_origin(hints[field.name]) is Annotated:
-            kind, text, *flags = get_args(hints[field.name])
+            kind, *texts = get_args(hints[field.name])
             default = field.default
             if get_origin(kind) is tuple:
                 kind, default = GenericAlias(list, get_args(kind)[:1]) | None, None
@@ -113,8 +115,7 @@ def list_options(settings: type[Any]) -> Iterator[inspect.Parameter]:
                 kind = str
             elif number := _find_number(kind, default):
                 kind, default = number, number(0)
-            option = Annotated[kind, typer.Option(*flags, help=text)]  # type: ignore[valid-type]
-            yield inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=option)
+            yield _declare(field.name, Annotated[kind, *texts], default)
 
 
 def build_settings(settings: type[Any], options: dict[str, Any]) -> Any:
@@ -141,7 +142,7 @@ class Reading:
     reader: Annotated[str, "Reader of the input; else found by suffix and content."] = ""
     columns: Annotated[tuple[str, ...], "Columns of a table: title=Titel,abstract=Text,...; repeatable."] = ()
     encoding: Annotated[str, "Encoding of the text files, such as cp1250; else detected."] = ""
-    skip_bad: Annotated[bool, "Skip and count records that cannot be used.", "--skip-bad"] = False
+    skip_bad: Annotated[bool, "Skip and count records that cannot be used."] = False
 
     def build(self) -> ReadOptions:
         """Return the options of a reader."""
@@ -149,15 +150,19 @@ class Reading:
 
         return ReadOptions(columns=parse_columns(self.columns), encoding=self.encoding)
 
+    def read_files(self, files: Iterable[str], report: ReadReport) -> Iterator[Paper]:
+        """Yield the papers of files; report: gets what was read and skipped."""
+        from sciprism.papers import read_papers
+
+        return read_papers(files, reader=self.reader, options=self.build(), skip_bad=self.skip_bad, report=report)
+
 
 @dataclass(frozen=True, kw_only=True)
 class IdentifiedReading(Reading):
     """How a command reads files of papers, tells their ids apart, and joins abstracts."""
 
     id_prefix: Annotated[str, "A text before the ids of all files."] = ""
-    ids_per_file: Annotated[bool, "Put the file's name before its ids: they may be row numbers.", "--ids-per-file"] = (
-        False
-    )
+    ids_per_file: Annotated[bool, "Put the file's name before its ids: they may be row numbers."] = False
     abstracts: Annotated[
         tuple[str, ...], "A file with abstracts of papers that lack one, by DOI, id or title; repeatable."
     ] = ()

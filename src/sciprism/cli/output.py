@@ -8,6 +8,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from functools import wraps
 from textwrap import wrap
 from threading import Event, Thread
@@ -28,7 +29,7 @@ SCHEMAS: dict[str, tuple[str, str]] = {
         "output, counts, conflicts, divided blocks; signatures: of each author, ORCID, probability, reason",
     ),
     "sciprism.embed/1": ("embed", "counts of papers read and stored, reasons of those skipped, abstracts"),
-    "sciprism.merge/1": ("merge and embed --ray", "collection, parts, papers, counts of records, reasons"),
+    "sciprism.merge/1": ("merge", "of `embed --ray` too: collection, parts, papers, counts of records, reasons"),
     "sciprism.index/1": ("index", "collection, built, papers"),
     "sciprism.search/1": ("search", "collection, mode, rankings: of each query its hits"),
     "sciprism.similar/1": ("similar", "collection, mode, rankings: one of each paper, with its hits"),
@@ -71,6 +72,7 @@ SCHEMAS: dict[str, tuple[str, str]] = {
     "sciprism.error/1": ("every command that fails, on standard error", "error, exit"),
 }
 """Schema -> the command that prints it, and its keys. A key may be added; a changed or removed one is a new version."""
+AS_JSON: ContextVar[bool] = ContextVar("json", default=False)  # whether the command has --json
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 PIPED_WIDTH = 80  # columns of a table in a file or pipe
 GAP, SHOWN_AUTHORS = 2, 3  # columns between those of a table; authors in the terminal, while JSON has all of them
@@ -95,6 +97,16 @@ def print_json(schema: str, document: Mapping[str, Any], *, error: bool = False)
     assert schema in SCHEMAS, schema
     text = json.dumps({"schema": schema, **document}, indent=None if error else 1, ensure_ascii=False)
     echo(_STEERING.sub(lambda character: f"\\u{ord(character[0]):04x}", text), error=error)
+
+
+def print_result(schema: str, document: Mapping[str, Any], text: str | Callable[[], object]) -> None:
+    """Print what a command found: with --json its document, else a text, or what a function prints."""
+    if AS_JSON.get():
+        print_json(schema, document)
+    elif isinstance(text, str):
+        echo(text)
+    else:
+        text()
 
 
 def is_json_requested() -> bool:
@@ -179,13 +191,32 @@ def _split_columns(
     return parts
 
 
-def print_entries(entries: Mapping[str, Iterable[str]]) -> None:
-    """Print names, and below each its texts, indented; long words stay whole."""
+def print_hits(hits: Iterable[tuple[Any, Iterable[tuple[str, str]]]]) -> None:
+    """Print ranked papers with rank, score and source, and below each its notes: texts with their style."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2), expand=False)
+    for justify in ("right", "right", "left"):
+        table.add_column(justify=justify, overflow="fold")
+    for hit, notes in hits:
+        text = Text(hit.title or "(no title)", "bold")
+        source = f"{describe_source(hit.authors, hit.venue, hit.year)}[{hit.id}]"
+        for note, style in ((source, "not bold dim"), *notes):
+            text.append(f"\n{note}", style)
+        table.add_row(str(hit.rank), f"{hit.score:.4f}", text)
+    plain_console().print(table)
+
+
+def print_entries(entries: Mapping[str, Iterable[str]], end: str = "") -> None:
+    """Print names, and below each its texts, indented, and a last line; long words stay whole."""
     for name, texts in entries.items():
         echo(name)
         for text in filter(None, texts):
             for line in wrap(text, table_width() - 4, break_long_words=False, break_on_hyphens=False):
                 echo(f"    {line}")
+    if end:
+        echo(end)
 
 
 def print_facts(facts: Mapping[str, str]) -> None:

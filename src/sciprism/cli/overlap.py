@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.options import AsJson, DataFolder, Reading, folder_or_none, with_settings
-from sciprism.cli.output import echo, format_share, plain_console, print_json, print_skipped
+from sciprism.cli.options import DataFolder, Reading, folder_or_none
+from sciprism.cli.output import echo, format_share, print_result, print_skipped, print_table
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,18 +18,14 @@ if TYPE_CHECKING:
     from sciprism.papers import Paper
 
 
-@with_settings
 def overlap(
-    train: Annotated[str, typer.Argument(help="A file or folder of training papers; - is standard input.")],
-    tasks: Annotated[
-        list[str], typer.Argument(help="Suites (open, open/quick, scirepeval ...), or files and folders of papers.")
-    ],
+    train: Annotated[str, "A file or folder of training papers; - is standard input."],
+    tasks: Annotated[list[str], "Suites (open, open/quick, scirepeval ...), or files and folders of papers."],
     reading: Reading,
     data: DataFolder = "",
     near_duplicates: Annotated[
-        float, typer.Option(help="Similarity from which two texts are near-duplicates; 0: texts do not count.")
+        float, "Similarity from which two texts are near-duplicates; 0: texts do not count."
     ] = 0.8,
-    as_json: AsJson = False,
 ) -> None:
     """Count the training papers that are in tests: by id, DOI, title, and near-duplicate text.
 
@@ -49,7 +45,7 @@ def overlap(
     print_skipped(report.skipped, report.skipped_count)
     if not result.papers:
         raise InputError(f"{train}: no training paper can be used, so nothing was compared")
-    _print(result, as_json)
+    print_result("sciprism.overlap/1", result.to_json(), lambda: _print(result))
     if result.unread:
         raise typer.Exit(1)
 
@@ -93,23 +89,13 @@ def _read_tests(names: list[str], data: str, skip_bad: bool) -> tuple[dict[str, 
     return tests, unread
 
 
-def _print(overlap: Overlap, as_json: bool) -> None:
-    if as_json:
-        print_json("sciprism.overlap/1", overlap.to_json())
-        return
-    from rich.table import Table
-
-    console = plain_console()
-    table = Table(box=None, pad_edge=False)
-    table.add_column("test", overflow="fold")
-    for name in ("papers", "found in training", "training papers"):
-        table.add_column(name, justify="right")
-    table.add_column("found by", overflow="fold")
+def _print(overlap: Overlap) -> None:
+    rows = []
     for task in overlap.tasks:
         why = ", ".join(f"{reason} {count:,}" for reason, count in task.reasons.items())
         share = format_share(task.found, max(task.tested, 1))
-        table.add_row(task.task, f"{task.tested:,}", share, f"{task.training:,}", why)
-    console.print(table, end="\n\n")
+        rows.append([task.task, why, f"{task.tested:,}", share, f"{task.training:,}"])
+    print_table(["test", "found by"], ["papers", "found in training", "training papers"], rows)
     for task in overlap.tasks:
         for match in task.examples:
             why = ", ".join(match.reasons)

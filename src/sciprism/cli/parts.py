@@ -11,10 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from sciprism.cli.options import AsJson, Model
-from sciprism.cli.output import ProgressDisplay, echo, join_counts, print_json, print_skipped
+from sciprism.cli.options import Model
+from sciprism.cli.output import ProgressDisplay, join_counts, print_result, print_skipped
 from sciprism.errors import InputError
 from sciprism.parallel import DEVICE
 
@@ -58,7 +56,6 @@ def embed_on_cluster(
     wanted: WantedParts,
     load: Callable[[str], Encoder],
     choose_layout: Callable[[Encoder], CollectionLayout],
-    as_json: bool,
 ) -> None:
     """Embed all parts of an input on a Ray cluster, merge them, and print the counts."""
     from sciprism.store.parts import merge as merge_parts
@@ -80,7 +77,7 @@ def embed_on_cluster(
         display.begin("merge")
         report = merge_parts([job.folder], output, partial(_load_encoder, model=""), skip_bad=source.skip_bad)
     shutil.rmtree(job.folder)
-    _print_merge(output, report, as_json)
+    _print_merge(output, report)
 
 
 @contextmanager
@@ -98,13 +95,10 @@ def interrupted_by_termination() -> Iterator[None]:
 
 
 def merge(
-    parts: Annotated[list[Path], typer.Argument(help="The folders of all parts, or one that holds them.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The collection: a new folder.")],
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Count papers that have the id of another; the first is used.")
-    ] = False,
+    parts: Annotated[list[Path], "The folders of all parts, or one that holds them."],
+    output: Annotated[Path, "The collection: a new folder.", "-o", "--output"],
+    skip_bad: Annotated[bool, "Count papers that have the id of another; the first is used."] = False,
     model: Model = "",
-    as_json: AsJson = False,
 ) -> None:
     """Make one collection of the parts that `embed --part` made; no vectors are copied, and the parts stay.
 
@@ -116,7 +110,7 @@ def merge(
 
     with ProgressDisplay("merge"):
         report = merge_parts(parts, output, partial(_load_encoder, model=model), skip_bad=skip_bad)
-    _print_merge(output, report, as_json)
+    _print_merge(output, report)
 
 
 def _load_encoder(stored: StoredCollection, model: str) -> Encoder:
@@ -125,10 +119,7 @@ def _load_encoder(stored: StoredCollection, model: str) -> Encoder:
     return load_encoder(stored, model, precision=str(stored.manifest.encoder.options.get("precision", "float32")))
 
 
-def _print_merge(output: Path, report: MergeReport, as_json: bool) -> None:
-    if as_json:
-        print_json("sciprism.merge/1", {"collection": str(output), **asdict(report)})
-        return
+def _print_merge(output: Path, report: MergeReport) -> None:
     print_skipped(report.reasons, len(report.reasons))
     counts = {
         "repeated": report.duplicates,
@@ -136,7 +127,6 @@ def _print_merge(output: Path, report: MergeReport, as_json: bool) -> None:
         "skipped": report.bad,
         "without abstract": report.missing_abstracts,
     }
-    echo(
-        f"merged {report.parts:,} parts: {output} holds {report.papers:,} papers of {report.read:,} read\n"
-        f"{join_counts(counts) or 'none skipped'}"
-    )
+    text = f"merged {report.parts:,} parts: {output} holds {report.papers:,} papers of {report.read:,} read\n"
+    document = {"collection": str(output), **asdict(report)}
+    print_result("sciprism.merge/1", document, text + (join_counts(counts) or "none skipped"))

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sciprism.cli.options import AsJson, Edges, OutputFolder, ScorePrecision, Seed, check_output_folder, exact_precision
+from sciprism.cli.options import Edges, OutputFolder, ScorePrecision, Seed, check_output_folder, exact_precision
 from sciprism.cli.output import echo
 from sciprism.cli.prepare_training import (
     Fields,
@@ -24,11 +24,10 @@ from sciprism.cli.prepare_training import (
 
 
 def scimult(
-    raw: Annotated[Path, typer.Argument(help="The folder with the published data, sub-folders by name.")],
+    raw: Annotated[Path, "The folder with the published data, sub-folders by name."],
     out: OutputFolder,
     seed: Seed = 12345,
-    only: Annotated[str | None, typer.Option(help="pretrain or test: make these alone.")] = None,
-    as_json: AsJson = False,
+    only: Annotated[str | None, "pretrain or test: make these alone."] = None,
 ) -> None:
     """Make SciMult's pre-training sources and test files.
 
@@ -41,22 +40,17 @@ def scimult(
     from sciprism.prepare.scimult.data_sets import prepare_scimult
 
     done = prepare_scimult(raw, out, seed=seed, only=only, on_start=partial(echo, error=True))  # type: ignore[arg-type]
-    print_preparation(done, as_json)
+    print_preparation(done)
 
 
 def ir(
-    questions: Annotated[
-        Path, typer.Argument(help="Rows with paragraph and question (or questions): JSON lines, a table; SQuAD.")
-    ],
-    papers: Annotated[list[Path], typer.Argument(help="Papers in any format, whose abstracts are the distractors.")],
+    questions: Annotated[Path, "Rows with paragraph and question (or questions): JSON lines, a table; SQuAD."],
+    papers: Annotated[list[Path], "Papers in any format, whose abstracts are the distractors."],
     out: OutputFolder,
-    distractors: Annotated[int, typer.Option(help="Abstracts next to the annotated paragraphs.")],
-    dev: Annotated[float, typer.Option(help="Share of dev; the rest is the test.")] = 0.2,
-    split_by: Annotated[
-        str, typer.Option(help="paragraph; or question, as NASA-IR: dev and test then share documents.")
-    ] = "paragraph",
+    distractors: Annotated[int, "Abstracts next to the annotated paragraphs.", "--distractors"],
+    dev: Annotated[float, "Share of dev; the rest is the test."] = 0.2,
+    split_by: Annotated[str, "paragraph; or question, as NASA-IR: dev and test then share documents."] = "paragraph",
     seed: Seed = 0,
-    as_json: AsJson = False,
 ) -> None:
     """Make a retrieval test set of annotated questions.
 
@@ -70,7 +64,7 @@ def ir(
 
     check_output_folder(out, [questions, *papers])
     settings = RetrievalSettings(distractors=distractors, dev=dev, split_by=split_by, seed=seed)  # type: ignore[arg-type]
-    print_preparation(prepare_ir(questions, papers, out, settings), as_json)
+    print_preparation(prepare_ir(questions, papers, out, settings))
 
 
 FILES = typer.Argument(help="Papers in any format, or folders with S2ORC's metadata/ and pdf_parses/.")
@@ -86,14 +80,13 @@ def multi_scidocs(
     construction: Annotated[str, CONSTRUCTION] = "corrected",
     field: Fields = None,
     shard: Shards = None,
-    positives: Annotated[int, typer.Option(help="Positives of a query, at most.")] = 5,
-    negatives: Annotated[int, typer.Option(help="Negatives of a query, at most.")] = 500,
+    positives: Annotated[int, "Positives of a query, at most."] = 5,
+    negatives: Annotated[int, "Negatives of a query, at most."] = 500,
     within_fields: Annotated[bool, WITHIN] = False,
-    val: Annotated[float, typer.Option(help="Share of each field that is for val.")] = 0.4,
-    test: Annotated[float, typer.Option(help="Share of each field that is for test.")] = 0.4,
+    val: Annotated[float, "Share of each field that is for val."] = 0.4,
+    test: Annotated[float, "Share of each field that is for test."] = 0.4,
     max_queries: Annotated[int | None, MAX_QUERIES] = None,
     seed: Seed = 321,
-    as_json: AsJson = False,
 ) -> None:
     """Make a Multi-SciDocs benchmark of your papers.
 
@@ -117,16 +110,13 @@ def multi_scidocs(
         test=test,
         max_queries=max_queries,
     )
-    print_preparation(prepare_multi_scidocs(out, sources, settings), as_json)
+    print_preparation(prepare_multi_scidocs(out, sources, settings))
 
 
 def s2and_mini(
-    folder: Annotated[Path, typer.Argument(help="The folder with S2AND's sources, one folder each.")],
+    folder: Annotated[Path, "The folder with S2AND's sources, one folder each."],
     out: OutputFolder,
-    rule: Annotated[
-        str, typer.Option(help="Which blocks are selected: alphabetical (as the public script) or largest.")
-    ] = "alphabetical",
-    as_json: AsJson = False,
+    rule: Annotated[str, "Which blocks are selected: alphabetical (as the public script) or largest."] = "alphabetical",
 ) -> None:
     """Make S2AND-mini, SciRepEval's blocks of author mentions.
 
@@ -137,18 +127,17 @@ def s2and_mini(
     """
     from sciprism.prepare.s2and_mini import prepare_s2and_mini
 
-    print_preparation(prepare_s2and_mini(folder, out, rule=rule), as_json)  # type: ignore[arg-type]
+    print_preparation(prepare_s2and_mini(folder, out, rule=rule))  # type: ignore[arg-type]
 
 
 def lexical(
-    model: Annotated[str, typer.Argument(help="A model of the method single, by name or folder.")],
-    file: Annotated[Path, typer.Argument(help="Training examples, as `prepare pairs` writes them.")],
+    model: Annotated[str, "A model of the method single, by name or folder."],
+    file: Annotated[Path, "Training examples, as `prepare pairs` writes them."],
     out: OutputFolder,
-    width: Annotated[int, typer.Option(help="Dimensions of a vector that hold lexical features.")] = 128,
-    share: Annotated[float, typer.Option(help="Norm of the lexical dimensions; the norm of the others is 1.")] = 0.5,
-    max_examples: Annotated[int, typer.Option(help="Examples to read, sampled at random.")] = 10_000,
+    width: Annotated[int, "Dimensions of a vector that hold lexical features."] = 128,
+    share: Annotated[float, "Norm of the lexical dimensions; the norm of the others is 1."] = 0.5,
+    max_examples: Annotated[int, "Examples to read, sampled at random."] = 10_000,
     precision: ScorePrecision = "auto",
-    as_json: AsJson = False,
 ) -> None:
     """Make a model whose vectors have lexical features too.
 
@@ -171,7 +160,7 @@ def lexical(
     made.save(out, made_from=Path(model).name, texts=len(texts))
     note = f"{out}: {width} of {made.dim} dimensions are lexical, measured on {len(texts):,} texts"
     record = {"lexical_dimensions": width, "dimensions": made.dim, "texts": len(texts)}
-    print_preparation(Preparation(record=record, notes=[note]), as_json)
+    print_preparation(Preparation(record=record, notes=[note]))
 
 
 prepare = typer.Typer(no_args_is_help=True, help="Make training and test data.")

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from sciprism.cli.options import (
-    AsJson,
     DataFolder,
     Edges,
     Exclude,
@@ -22,7 +21,7 @@ from sciprism.cli.options import (
     folder_or_none,
     split_names,
 )
-from sciprism.cli.output import echo, format_cell, print_json, print_skip_counts, print_table, table_width
+from sciprism.cli.output import echo, format_cell, print_result, print_skip_counts, print_table, table_width
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,10 +35,9 @@ DEFAULT_SHAPES = "title-abstract,citing-cited-abstracts,citing-cited-titles"
 def open_sets(
     out: OutputFolder,
     data: DataFolder = "",
-    max_queries: Annotated[int, typer.Option(help="Queries of one source; 0: all.")] = 20_000,
+    max_queries: Annotated[int, "Queries of one source; 0: all."] = 20_000,
     seed: Seed = 0,
     workers: Workers = 1,
-    as_json: AsJson = False,
 ) -> None:
     """Make training sources of the open data, without test papers.
 
@@ -52,37 +50,24 @@ def open_sets(
     from sciprism.prepare.open import prepare_open
 
     data_root = DataRoot(folder_or_none(data))
-    print_preparation(prepare_open(data_root, out, seed=seed, max_queries=max_queries, workers=workers), as_json)
+    print_preparation(prepare_open(data_root, out, seed=seed, max_queries=max_queries, workers=workers))
 
 
-Files = Annotated[list[Path], typer.Argument(help="Papers: files of any format, folders, S2ORC, objects keyed by id.")]
-LinkStrengths = Annotated[
-    Path | None, typer.Option(help="Strengths of links between papers, such as SPECTER's data.json of co-views.")
-]
-Triplets = Annotated[
-    Path | None, typer.Option(help="Triplets to use as they are: a table such as SciNCL's train_triples.csv.")
-]
-Fields = Annotated[
-    list[str] | None, typer.Option(help="Field of study whose papers are queries; repeatable; default: all fields.")
-]
-Shards = Annotated[
-    list[int] | None, typer.Option(help="S2ORC shard whose papers are queries; repeatable; default: all shards.")
-]
+Files = Annotated[list[Path], "Papers: files of any format, folders, S2ORC, objects keyed by id."]
+LinkStrengths = Annotated[Path | None, "Strengths of links between papers, such as SPECTER's data.json of co-views."]
+Triplets = Annotated[Path | None, "Triplets to use as they are: a table such as SciNCL's train_triples.csv."]
+Fields = Annotated[list[str] | None, "Field of study whose papers are queries; repeatable; default: all fields."]
+Shards = Annotated[list[int] | None, "S2ORC shard whose papers are queries; repeatable; default: all shards."]
 SamplerOptions = Annotated[
     list[str] | None,
-    typer.Option("--set", help="A setting of the sampler, KEY=VALUE; repeatable; an unknown KEY lists all."),
+    "A setting of the sampler, KEY=VALUE; repeatable; an unknown KEY lists all.",
+    "--set",
 ]
-SamplingExponent = Annotated[
-    float, typer.Option(help="A field's share of queries is its share of papers to this power; 0: equal shares.")
-]
-HoldOutRule = Annotated[
-    str, typer.Option(help="papers: train triplets contain no dev paper; queries: no train query is a dev paper.")
-]
+SamplingExponent = Annotated[float, "A field's share of queries is its share of papers to this power; 0: equal shares."]
+HoldOutRule = Annotated[str, "papers: train triplets contain no dev paper; queries: no train query is a dev paper."]
 ExcludedQueries = Annotated[
     list[Path] | None,
-    typer.Option(
-        help="Papers to drop: files of test papers, or a folder of prepare multi-scidocs (its queries); repeatable."
-    ),
+    "Papers to drop: files of test papers, or a folder of prepare multi-scidocs (its queries); repeatable.",
 ]
 
 
@@ -94,18 +79,17 @@ def citations(
     triplets: Triplets = None,
     field: Fields = None,
     shard: Shards = None,
-    sampler: Annotated[str, typer.Option(help="Such as specter or scincl; an unknown name lists all.")] = "specter",
+    sampler: Annotated[str, "Such as specter or scincl; an unknown name lists all."] = "specter",
     option: SamplerOptions = None,
     sampling_exponent: SamplingExponent = 1.0,
-    max_per_field: Annotated[int, typer.Option(help="Queries of a field at most; 0: no limit.")] = 0,
-    min_multi_field: Annotated[float, typer.Option(help="Minimum share of queries with several fields.")] = 0.0,
-    dev: Annotated[float, typer.Option("--dev", help="Share of papers that are held out.")] = 0.05,
+    max_per_field: Annotated[int, "Queries of a field at most; 0: no limit."] = 0,
+    min_multi_field: Annotated[float, "Minimum share of queries with several fields."] = 0.0,
+    dev: Annotated[float, "Share of papers that are held out.", "--dev"] = 0.05,
     hold_out: HoldOutRule = "papers",
     exclude: ExcludedQueries = None,
-    require_abstract: Annotated[bool, typer.Option(help="Drop papers without an abstract.")] = False,
+    require_abstract: Annotated[bool, "Drop papers without an abstract."] = False,
     seed: Seed = 0,
     workers: Workers = 1,
-    as_json: AsJson = False,
 ) -> None:
     """Make training triplets of papers and their citations.
 
@@ -125,7 +109,7 @@ def citations(
     options, held = parse_settings(sampler := GIVEN if triplets else sampler, option or ()), cast("HoldOut", hold_out)
     balance = FieldBalance(sampling_exponent, max_per_field, min_multi_field, seed)
     settings = CitationSettings(sampler, options, balance, dev, held, require_abstract, seed, workers)
-    print_preparation(prepare_citations(out, sources, settings), as_json)
+    print_preparation(prepare_citations(out, sources, settings))
 
 
 SHAPES = typer.Option(
@@ -135,15 +119,14 @@ SHAPES = typer.Option(
 
 
 def pairs(
-    files: Annotated[list[Path], typer.Argument(help="Papers, full texts, or files of pairs.")],
+    files: Annotated[list[Path], "Papers, full texts, or files of pairs."],
     out: OutputFolder,
     shapes: Annotated[str, SHAPES] = DEFAULT_SHAPES,
     edges: Edges = None,
     exclude: Exclude = None,
     data: OpenData = "",
-    dev: Annotated[float, typer.Option(help="Share of papers that are held out.")] = 0.01,
+    dev: Annotated[float, "Share of papers that are held out."] = 0.01,
     seed: Seed = 0,
-    as_json: AsJson = False,
 ) -> None:
     """Make pairs of texts to train a retriever on.
 
@@ -160,41 +143,34 @@ def pairs(
     filters = Filters(exclude=tuple(exclude or ()), data=folder_or_none(data))
     names = tuple(dict.fromkeys(split_names(shapes)))
     settings = PairSettings(shapes=names, edges=edges, dev=dev, seed=seed, filters=filters)
-    print_preparation(prepare_pairs(out, files, settings), as_json)
+    print_preparation(prepare_pairs(out, files, settings))
 
 
 Weights = Annotated[
     list[str] | None,
-    typer.Option("--weight", help="NAME=2.5: how often a source is repeated; 1 by default; repeatable."),
+    "NAME=2.5: how often a source is repeated; 1 by default; repeatable.",
+    "--weight",
 ]
 Kinds = Annotated[
     list[str] | None,
-    typer.Option(
-        "--kind",
-        help="NAME=KIND where it cannot be detected: papers, rows, parquet, jats, wikipedia, ads, cmr; for "
-        ".txt: text (split at blank lines), text-line, text-file.",
-    ),
+    "NAME=KIND where it cannot be detected: papers, rows, parquet, jats, wikipedia, ads, cmr; for "
+    ".txt: text (split at blank lines), text-line, text-file.",
+    "--kind",
 ]
-TextColumns = Annotated[
-    list[str] | None, typer.Option("--columns", help="NAME=title,body: the columns of a table with text.")
-]
-Languages = Annotated[str, typer.Option(help="Languages to retain, such as en,de; guessed where not stated.")]
-Licences = Annotated[
-    str, typer.Option(help='Licences to retain, such as "CC0,CC BY"; texts that state none are dropped.')
-]
-NearDuplicates = Annotated[
-    float, typer.Option(help="Similarity from which two texts are near-duplicates; 0: only equal texts.")
-]
+TextColumns = Annotated[list[str] | None, "NAME=title,body: the columns of a table with text.", "--columns"]
+Languages = Annotated[str, "Languages to retain, such as en,de; guessed where not stated."]
+Licences = Annotated[str, 'Licences to retain, such as "CC0,CC BY"; texts that state none are dropped.']
+NearDuplicates = Annotated[float, "Similarity from which two texts are near-duplicates; 0: only equal texts."]
 
 
 def text(
-    sources: Annotated[list[str], typer.Argument(help="NAME=PATH: a file or folder; a NAME may have several paths.")],
+    sources: Annotated[list[str], "NAME=PATH: a file or folder; a NAME may have several paths."],
     out: OutputFolder,
-    tokenizer: Annotated[Path | None, typer.Option(help="A model folder or tokenizer.json.")] = None,
-    vocab_size: Annotated[int | None, typer.Option(help="Learn a tokenizer of so many tokens first.")] = None,
-    cased: Annotated[bool, typer.Option("--cased", help="Keep capital letters in the learned tokenizer.")] = False,
-    length: Annotated[int, typer.Option(help="Tokens of a block, special tokens included.")] = 512,
-    across_documents: Annotated[bool, typer.Option(help="A block may hold several documents.")] = True,
+    tokenizer: Annotated[Path | None, "A model folder or tokenizer.json."] = None,
+    vocab_size: Annotated[int | None, "Learn a tokenizer of so many tokens first."] = None,
+    cased: Annotated[bool, "Keep capital letters in the learned tokenizer."] = False,
+    length: Annotated[int, "Tokens of a block, special tokens included."] = 512,
+    across_documents: Annotated[bool, "A block may hold several documents."] = True,
     weight: Weights = None,
     kind: Kinds = None,
     columns: TextColumns = None,
@@ -203,10 +179,9 @@ def text(
     near_duplicates: NearDuplicates = 0.8,
     exclude: Exclude = None,
     data: OpenData = "",
-    dev: Annotated[float, typer.Option(help="Share of documents that are held out, by source.")] = 0.01,
+    dev: Annotated[float, "Share of documents that are held out, by source."] = 0.01,
     seed: Seed = 0,
     workers: Workers = 1,
-    as_json: AsJson = False,
 ) -> None:
     """Make token shards out of texts, to pre-train on.
 
@@ -225,7 +200,7 @@ def text(
     filters = Filters(*retained, tuple(exclude or ()), folder_or_none(data))
     inputs = parse_sources(sources, weight or (), kind or (), columns or ())
     check_output_folder(out, (path for source in inputs for path in source.paths))
-    print_preparation(prepare_text(out, inputs, settings, filters), as_json)
+    print_preparation(prepare_text(out, inputs, settings, filters))
 
 
 def parse_sources(
@@ -271,15 +246,12 @@ def _parse_pairs(what: str, words: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def patients(
-    folder: Annotated[Path, typer.Argument(help="The folder of PMC-Patients-ReCDS, or one that holds it.")],
+    folder: Annotated[Path, "The folder of PMC-Patients-ReCDS, or one that holds it."],
     out: OutputFolder,
-    task: Annotated[str, typer.Option(help="par: articles for a patient; ppr: similar patients.")] = "ppr",
-    negatives: Annotated[str, typer.Option(help="bm25 (hard negatives) or random.")] = "bm25",
-    pool: Annotated[
-        int, typer.Option(help="Documents that negatives are sampled from; 0: all, at 20 kB of memory each.")
-    ] = 50_000,
+    task: Annotated[str, "par: articles for a patient; ppr: similar patients."] = "ppr",
+    negatives: Annotated[str, "bm25 (hard negatives) or random."] = "bm25",
+    pool: Annotated[int, "Documents that negatives are sampled from; 0: all, at 20 kB of memory each."] = 50_000,
     seed: Seed = 0,
-    as_json: AsJson = False,
 ) -> None:
     """Make examples to fine-tune patient retrieval (PMC-Patients).
 
@@ -291,7 +263,7 @@ def patients(
     from sciprism.prepare.patients import PatientSettings, prepare_patients
 
     settings = PatientSettings(search=task, negatives=negatives, pool=pool, seed=seed)  # type: ignore[arg-type]
-    print_preparation(prepare_patients(folder, out, settings), as_json)
+    print_preparation(prepare_patients(folder, out, settings))
 
 
 CONFIG = typer.Argument(help="SciRepEval's JSON list of training tasks.", show_default=False)
@@ -306,13 +278,12 @@ def scirepeval(
     papers: Annotated[list[Path] | None, PAPERS] = None,
     tables: Annotated[Path | None, TABLES] = None,
     data: DataFolder = "",
-    max_examples: Annotated[int, typer.Option(help="Examples of a train file; 0: all.")] = 600_000,
-    max_dev_examples: Annotated[int, typer.Option(help="Examples of a dev file; 0: all.")] = 40_000,
-    dev: Annotated[float, typer.Option(help="Share of your papers that are held out.")] = 0.05,
+    max_examples: Annotated[int, "Examples of a train file; 0: all."] = 600_000,
+    max_dev_examples: Annotated[int, "Examples of a dev file; 0: all."] = 40_000,
+    dev: Annotated[float, "Share of your papers that are held out."] = 0.05,
     year: Annotated[int, YEAR] = 0,
     seed: Seed = 42,
     workers: Workers = 1,
-    as_json: AsJson = False,
 ) -> None:
     """Make SciRepEval's training sources, or those of your papers.
 
@@ -332,14 +303,15 @@ def scirepeval(
     user_papers = UserPapers(papers=tuple(papers), tables=tables, dev=dev, year=year) if papers else None
     folder = folder_or_none(data)
     done = prepare_scirepeval(out, config=config, user_papers=user_papers, data=folder, settings=settings)
-    print_preparation(done, as_json)
+    print_preparation(done)
 
 
-def print_preparation(done: Preparation, as_json: bool) -> None:
+def print_preparation(done: Preparation) -> None:
     """Print the result of a `prepare` command: its tables, what was dropped and not made, and its notes."""
-    if as_json:
-        print_json("sciprism.prepare/1", done.to_json())
-        return
+    print_result("sciprism.prepare/1", done.to_json(), lambda: _print(done))
+
+
+def _print(done: Preparation) -> None:
     for table in done.tables:
         if table.title:
             echo(table.title)

@@ -7,16 +7,13 @@ from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from sciprism.cli.options import AsJson, Reading, check_outputs, with_device, with_settings
+from sciprism.cli.options import Reading, check_outputs
 from sciprism.cli.output import (
     ProgressDisplay,
-    describe_source,
     echo,
     join_counts,
-    plain_console,
-    print_json,
+    print_hits,
+    print_result,
     print_skipped,
     print_table,
     table_width,
@@ -29,40 +26,33 @@ if TYPE_CHECKING:
 
     from sciprism.papers.records import Paper
     from sciprism.uses.recommending import Recommendations
-    from sciprism.uses.recommending.results import LeftOut
+    from sciprism.uses.recommending.results import LeftOut, Recommendation
 
 SHOWN = 10  # papers that the terminal shows where a file holds all of them
 MAX_NEAR = 48  # characters of an own paper's title in the terminal
 
 
-New = Annotated[list[str], typer.Option("--new", help="Papers to rank: a file or collection; repeatable.")]
-Output = Annotated[
-    Path | None,
-    typer.Option("-o", "--output", help="A .csv, .jsonl, .bib or .ris file; without suffix the first three."),
-]
+New = Annotated[list[str], "Papers to rank: a file or collection; repeatable.", "--new"]
+Output = Annotated[Path | None, "A .csv, .jsonl, .bib or .ris file; without suffix the first three.", "-o", "--output"]
 Seen = Annotated[
-    Path | None,
-    typer.Option("--seen", help="A .csv file of papers shown before: they are left out, and the list is added to it."),
+    Path | None, "A .csv file of papers shown before: they are left out, and the list is added to it.", "--seen"
 ]
 
 
-@with_device
-@with_settings
 def recommend(
-    library: Annotated[
-        list[str], typer.Option("--library", help="Papers that you have: a file or collection; repeatable.")
-    ],
+    library: Annotated[list[str], "Papers that you have: a file or collection; repeatable.", "--library"],
     new: New,
     settings: RecommendSettings,
     reading: Reading,
     output: Output = None,
     unwanted: Annotated[
         list[str] | None,
-        typer.Option("--not", "--unwanted", help="Papers like which none should be shown; repeatable."),
+        "Papers like which none should be shown; repeatable.",
+        "--not",
+        "--unwanted",
     ] = None,
     seen: Seen = None,
-    model: Annotated[str, typer.Option("--model", help="A model for files: folder, packaged name or hub id.")] = "",
-    as_json: AsJson = False,
+    model: Annotated[str, "A model for files: folder, packaged name or hub id.", "--model"] = "",
 ) -> None:
     """Rank new papers by the papers that you have, with the nearest of yours as the reason.
 
@@ -84,10 +74,8 @@ def recommend(
     if seen is not None:
         results.add_seen(recommended, seen)
     print_skipped(recommended.skipped, recommended.counts.skipped)
-    if as_json:
-        print_json("sciprism.recommend/1", inputs | {"output": list(map(str, files))} | recommended.to_json())
-    else:
-        _print(recommended, files)
+    document = inputs | {"output": list(map(str, files))} | recommended.to_json()
+    print_result("sciprism.recommend/1", document, lambda: _print(recommended, files))
 
 
 def _rank(
@@ -131,7 +119,7 @@ def _print(recommended: Recommendations, files: list[Path]) -> None:
     if files:
         echo(f"wrote {len(recommended.hits):,} papers to {', '.join(map(str, files))}")
     if recommended.hits:
-        _print_hits(recommended, SHOWN if files else len(recommended.hits))
+        print_hits((hit, [_describe_near(hit)]) for hit in recommended.hits[: SHOWN if files else None])
     else:
         echo("no paper to recommend", error=True)
 
@@ -152,20 +140,8 @@ def _print_left_out(left_out: Sequence[LeftOut], files: list[Path]) -> None:
         echo(f"  all {where}")
 
 
-def _print_hits(recommended: Recommendations, count: int) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table.grid(padding=(0, 2), expand=False)
-    for justify in ("right", "right", "left"):
-        table.add_column(justify=justify, overflow="fold")
-    for hit in recommended.hits[:count]:
-        text = Text(hit.title or "(no title)", "bold")
-        text.append(f"\n{describe_source(hit.authors, hit.venue, hit.year)}[{hit.id}]", "not bold dim")
-        near = hit.because[0]
-        text.append(
-            f"\nnear yours: {shorten(near.title or near.id, MAX_NEAR, placeholder=' …')} ({near.similarity:.2f})",
-            "not bold italic",
-        )
-        table.add_row(str(hit.rank), f"{hit.score:.4f}", text)
-    plain_console().print(table)
+def _describe_near(hit: Recommendation) -> tuple[str, str]:
+    """Return the nearest of the own papers, with its style."""
+    near = hit.because[0]
+    title = shorten(near.title or near.id, MAX_NEAR, placeholder=" …")
+    return f"near yours: {title} ({near.similarity:.2f})", "not bold italic"

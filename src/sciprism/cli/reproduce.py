@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sciprism.cli.evaluate import ScoringProgress, command_line
-from sciprism.cli.options import AsJson, ScorePrecision, exact_precision
-from sciprism.cli.output import echo, print_json, table_width
+from sciprism.cli.options import ScorePrecision, exact_precision
+from sciprism.cli.output import AS_JSON, print_result, table_width
 from sciprism.errors import InputError
-from sciprism.files import write_atomically
+from sciprism.files import write_atomically, write_json
 
 if TYPE_CHECKING:
     from sciprism.reproduce.run import FilledTable, TablePlan
@@ -21,29 +21,23 @@ if TYPE_CHECKING:
 
 OTHER_DATA = ("open", "built", "fields")
 
-Paper = Annotated[
-    str, typer.Argument(help="The paper: scimult, scirepeval, multi2spe, indus; or prism, our own study.")
-]
+Paper = Annotated[str, "The paper: scimult, scirepeval, multi2spe, indus; or prism, our own study."]
 TableName = Annotated[str, typer.Argument(help="The table, as the paper numbers it: 3, A4, 1a for 1(a); see --list.")]
-Listed = Annotated[bool, typer.Option("--list", help="List the paper's tables and models, and stop.")]
+Listed = Annotated[bool, "List the paper's tables and models, and stop.", "--list"]
 Data = Annotated[
     str,
-    typer.Option(
-        help="The folder of the paper's data, or of the sample that Table 5 of multi2spe or 8 of scirepeval counts; "
-        "or, in the folder of SCIPRISM_DATA: 'open' (the open suite), 'built' (the paper's tasks over other papers), "
-        "'fields' (over papers of all fields)."
-    ),
+    "The folder of the paper's data, or of the sample that Table 5 of multi2spe or 8 of scirepeval counts; "
+    "or, in the folder of SCIPRISM_DATA: 'open' (the open suite), 'built' (the paper's tasks over other papers), "
+    "'fields' (over papers of all fields).",
 ]
 Models = Annotated[
     list[str] | None,
-    typer.Option(help="KEY=NAME, a model by folder or name, again for another seed; or a .toml of such."),
+    "KEY=NAME, a model by folder or name, again for another seed; or a .toml of such.",
 ]
-Only = Annotated[list[str] | None, typer.Option(help="Only the rows of this model (KEY); repeatable.")]
-FromResults = Annotated[bool, typer.Option("--from-results", help="Show stored results: load no model, score nothing.")]
-Results = Annotated[Path | None, typer.Option(help="The folder of results; results/PAPER.")]
-Output = Annotated[
-    Path | None, typer.Option("-o", "--output", help="Write to this file: .md, or .json with everything.")
-]
+Only = Annotated[list[str] | None, "Only the rows of this model (KEY); repeatable."]
+FromResults = Annotated[bool, "Show stored results: load no model, score nothing.", "--from-results"]
+Results = Annotated[Path | None, "The folder of results; results/PAPER."]
+Output = Annotated[Path | None, "Write to this file: .md, or .json with everything.", "-o", "--output"]
 
 
 def reproduce(
@@ -53,12 +47,11 @@ def reproduce(
     data: Data = "",
     models: Models = None,
     only: Only = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Only the tasks of the open suite's quick view.")] = False,
+    quick: Annotated[bool, "Only the tasks of the open suite's quick view."] = False,
     from_results: FromResults = False,
     results: Results = None,
     precision: ScorePrecision = "auto",
     output: Output = None,
-    as_json: AsJson = False,
 ) -> None:
     """Make a table of a paper again: ours with 95 % intervals, the published numbers in their own columns.
 
@@ -72,20 +65,20 @@ def reproduce(
 
     chosen = reproductions[paper]
     if listed or not table:
-        return _print_list(chosen, as_json)
+        return _print_list(chosen)
     table = chosen.resolve_table(table)
     if table in {*chosen.other_tables, *chosen.sample_tables}:
         if models or only or quick or from_results or results:
             raise InputError(f"table {table} is not made from scores: only --data and -o apply")
-        return _print_counts(data, chosen, table, output, as_json)
+        return _print_counts(data, chosen, table, output)
     if from_results and models:
         raise InputError("--from-results shows models that were scored; it takes no --models")
     suite, folder = _select_data(chosen, data, quick, is_read=not from_results)
     out = results or Path("results") / paper
     if from_results:
-        return _print_table(chosen, read_table(chosen, table, suite, only or [], out), output, as_json)
+        return _print_table(chosen, read_table(chosen, table, suite, only or [], out), output)
     plan = _plan_table(chosen, table, suite, only or [], models or [], folder, exact_precision(precision))
-    return _print_table(chosen, _score(plan, out), output, as_json)
+    return _print_table(chosen, _score(plan, out), output)
 
 
 def _score(plan: TablePlan, results: Path) -> FilledTable:
@@ -128,9 +121,9 @@ def _select_data(paper: Reproduction, data: str, quick: bool, *, is_read: bool) 
     return next(iter(paper.suites.values())), Path(folder) if folder else None
 
 
-def _print_counts(folder: str, paper: Reproduction, name: str, output: Path | None, as_json: bool) -> None:
+def _print_counts(folder: str, paper: Reproduction, name: str, output: Path | None) -> None:
     if name not in paper.sample_tables or (name in paper.other_tables and not folder):
-        return _print_published(paper, name, output, as_json)
+        return _print_published(paper, name, output)
     from sciprism.cli.output import format_cell
     from sciprism.evaluation.report.text_tables import TextTable
     from sciprism.evaluation.task import read_paper
@@ -146,11 +139,11 @@ def _print_counts(folder: str, paper: Reproduction, name: str, output: Path | No
     rows = tuple(tuple(map(format_cell, row)) for row in table.rows)
     block = TextTable(title, (*table.words, *table.counts), rows)
     values = {"title": title, **sample.to_json(), "published": {row.name: row.scores for row in published}}
-    _write(output, format_markdown(block) + "\n", values, as_json)
+    _write(output, format_markdown(block) + "\n", values)
     return None
 
 
-def _print_published(paper: Reproduction, name: str, output: Path | None, as_json: bool) -> None:
+def _print_published(paper: Reproduction, name: str, output: Path | None) -> None:
     """Print a table that is not made from scores: its published numbers, if it has any, and how ours are made."""
     from sciprism.evaluation.report.text_tables import TextTable
     from sciprism.evaluation.task import read_paper
@@ -162,48 +155,43 @@ def _print_published(paper: Reproduction, name: str, output: Path | None, as_jso
     cells = ([f"{of_row[name]:,.12g}" if name in of_row else "" for name in columns] for of_row in scores.values())
     rows = tuple((row, *of_row) for row, of_row in zip(scores, cells, strict=True))
     table = f"{format_markdown(TextTable(title, ('', *columns), rows))}\n\n" if rows else f"### {title}\n\n"
-    _write(output, f"{table}- Not made from scores: {note}.\n", {"title": title, "rows": scores, "note": note}, as_json)
+    _write(output, f"{table}- Not made from scores: {note}.\n", {"title": title, "rows": scores, "note": note})
 
 
-def _print_table(paper: Reproduction, filled: FilledTable, output: Path | None, as_json: bool) -> None:
+def _print_table(paper: Reproduction, filled: FilledTable, output: Path | None) -> None:
     """Print a table, or write it to a file; the exit status is 1 where a task failed."""
     from sciprism.reproduce.printing import UNLIMITED_WIDTH, format_table, table_to_json
 
     title = f"{paper.caption(filled.table)} ({filled.suite.name})"
     page = format_table(filled, title, width=UNLIMITED_WIDTH if output else table_width())
-    _write(output, page, table_to_json(filled, title), as_json)
+    _write(output, page, table_to_json(filled, title))
     if filled.failed:
         raise typer.Exit(1)
 
 
-def _write(output: Path | None, page: str, values: dict[str, Any], as_json: bool) -> None:
+def _write(output: Path | None, page: str, values: dict[str, Any]) -> None:
     """Print the page, or write it to a file; to a .json file, write the values."""
-    import json
-
-    if as_json:
-        print_json("sciprism.reproduce/1", values)
-    elif output is None:
-        echo(page, end="")
-    if output is None:
-        return
-    content = json.dumps(values, indent=1, ensure_ascii=False) + "\n" if output.suffix == ".json" else page
-    write_atomically(output, methodcaller("write", content.encode()))
+    if output is None or AS_JSON.get():
+        print_result("sciprism.reproduce/1", values, page.removesuffix("\n"))
+    if output is not None and output.suffix == ".json":
+        write_json(output, values)
+    elif output is not None:
+        write_atomically(output, methodcaller("write", page.encode()))
 
 
-def _print_list(paper: Reproduction, as_json: bool) -> None:
+def _print_list(paper: Reproduction) -> None:
     from sciprism.reproduce.models import model_keys
 
-    if as_json:
-        tables = {table.name: paper.caption(table) for table in paper.tables.values()} | dict(paper.sample_tables)
-        models = {key: model.title for key, model in paper.models.items()}
-        print_json("sciprism.tables/1", {"paper": paper.title, "tables": tables, "models": models})
-        return
-    echo(f"{paper.title}\n\ntables")
+    tables = {table.name: paper.caption(table) for table in paper.tables.values()} | dict(paper.sample_tables)
+    models = {key: model.title for key, model in paper.models.items()}
+    lines = [f"{paper.title}\n\ntables"]
     for table in paper.tables.values():
-        echo(f"  {table.name:12} {paper.caption(table)} [{', '.join(model_keys(table.rows))}]")
+        lines.append(f"  {table.name:12} {paper.caption(table)} [{', '.join(model_keys(table.rows))}]")
     for name, title in paper.sample_tables.items():
-        echo(f"  {name:12} Table {name} of {paper.short_title}: {title} [--data FOLDER]")
-    echo("\nmodels (--models KEY=NAME)")
+        lines.append(f"  {name:12} Table {name} of {paper.short_title}: {title} [--data FOLDER]")
+    lines.append("\nmodels (--models KEY=NAME)")
     for key, model in paper.models.items():
         default = model.default or ", ".join(model.per_task.values()) or "no default"
-        echo(f"  {key:28} {model.title} ({default})")
+        lines.append(f"  {key:28} {model.title} ({default})")
+    document = {"paper": paper.title, "tables": tables, "models": models}
+    print_result("sciprism.tables/1", document, "\n".join(lines))

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sciprism.cli.options import AsJson, DefaultCommandGroup, Reading, check_outputs, with_device, with_settings
+from sciprism.cli.options import DefaultCommandGroup, Reading, check_outputs
 from sciprism.cli.output import (
+    AS_JSON,
     ProgressDisplay,
     describe_source,
     echo,
     print_facts,
-    print_json,
+    print_result,
     print_skipped,
     print_table,
     table_width,
@@ -43,7 +44,7 @@ screen = typer.Typer(
     no_args_is_help=True,
     help="Screen the records of a review: sciprism screen RECORDS. Simulate it on a finished one.",
 )
-Records = Annotated[list[str], typer.Argument(help="Files of records: RIS, CSV, PubMed, BibTeX ...")]
+Records = Annotated[list[str], "Files of records: RIS, CSV, PubMed, BibTeX ..."]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,13 +58,12 @@ class StoppingTest(Reading):
 
     def read(self, records: list[str]) -> list[Paper]:
         """Check the numbers and read all records; say which cannot be used."""
-        from sciprism.papers.read import ReadReport, read_papers
+        from sciprism.papers.read import ReadReport
 
         if not (0 < self.target < 1 and 0 < self.risk < 1):
             raise InputError("--target and --risk are between 0 and 1, such as 0.95 and 0.05")
-        report, options = ReadReport(), self.build()
-        read = read_papers(records, reader=self.reader, options=options, skip_bad=self.skip_bad, report=report)
-        papers = list(read)
+        report = ReadReport()
+        papers = list(self.read_files(records, report))
         print_skipped(report.skipped, report.skipped_count)
         return papers
 
@@ -92,7 +92,7 @@ class ScreenOptions(StoppingTest):
     ] = ()
     criteria: Annotated[str, "What relevant records are about, to begin with."] = ""
     screener: Annotated[str, "Your name, where there are several."] = ""
-    double: Annotated[bool, "Show records that only others decided, too.", "--double"] = False
+    double: Annotated[bool, "Show records that only others decided, too."] = False
     next: Annotated[int, "Write so many next records to -o, to decide in a spreadsheet."] = 0
     only: Annotated[str, "Write these alone: included, excluded, unsure or conflict."] = ""
     seed: Annotated[int, "Seed of the order before anything is included."] = 0
@@ -122,15 +122,10 @@ class ScreenOptions(StoppingTest):
 
 
 @screen.command("records")
-@with_device
-@with_settings
 def decide(
     records: Records,
     settings: ScreenOptions,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write records with decisions, .csv or .ris, and end.")
-    ] = None,
-    as_json: AsJson = False,
+    output: Annotated[Path | None, "Write records with decisions, .csv or .ris, and end.", "-o", "--output"] = None,
 ) -> None:
     """Screen records one by one, by keys: each decision is stored at once, and the likeliest ones come first.
 
@@ -139,24 +134,22 @@ def decide(
     Example: sciprism screen records refs.ris --decisions anna.csv
     """
     tables = settings.find_tables(records, output)
-    if "-" in records and output is None and not as_json:
+    if "-" in records and output is None and not AS_JSON.get():
         raise InputError("standard input holds the records, so that no keys can be read; name a file of records, or -o")
     session = settings.open(records, tables)
     for note in session.notes:
         echo(note, error=True)
     if output is not None:
         _write(output, session, settings)
-    elif not as_json:
+    elif not AS_JSON.get():
         try:
             _open_desk(session, settings)
         except KeyboardInterrupt:
             raise InterruptedRunError("every decision is stored; the same command goes on") from None
     stopping = {"target": settings.target, "risk": settings.risk, "p": session.p_value(settings.target)}
     report = session.report() | {"stopping": stopping}
-    if as_json:
-        print_json("sciprism.screen/1", {"decisions": [*map(str, tables)], "output": output and str(output)} | report)
-    else:
-        _print_report(report)
+    document = {"decisions": [*map(str, tables)], "output": output and str(output)} | report
+    print_result("sciprism.screen/1", document, lambda: _print_report(report))
 
 
 def _open_desk(session: Screening, settings: ScreenOptions) -> None:
@@ -243,16 +236,11 @@ def _print_report(report: dict[str, Any]) -> None:
 
 
 @screen.command("simulate")
-@with_device
-@with_settings
 def replay(
     records: Records,
     reading: StoppingTest,
     seeds: Annotated[int, typer.Option(help="Starts, each of one included and one excluded record.", min=1)] = 10,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Draw the curves of recall: .png or .svg.")
-    ] = None,
-    as_json: AsJson = False,
+    output: Annotated[Path | None, "Draw the curves of recall: .png or .svg.", "-o", "--output"] = None,
 ) -> None:
     """Replay a finished review: how many records are screened until its included ones are found.
 
@@ -274,9 +262,11 @@ def replay(
     mean = {name: sum(score[name] for score in scores) / seeds for name in ("needed", "wss", "atd")}
     counts = {"records": len(rows), "included": sum(labels), "without label": len(session.records) - len(rows)}
     counts["contradicting labels"] = session.contradictions
-    if as_json:
-        print_json("sciprism.screen-simulate/1", {"counts": counts, "mean": mean, "starts": scores})
-        return
+    document = {"counts": counts, "mean": mean, "starts": scores}
+    print_result("sciprism.screen-simulate/1", document, lambda: _print_replays(counts, mean, scores))
+
+
+def _print_replays(counts: dict[str, int], mean: dict[str, float], scores: list[dict[str, Any]]) -> None:
     print_facts({name: f"{count:,}" for name, count in counts.items()})
     heads = ["records until 95 %", "WSS@95", "ATD", "test advised stop at", "recall there"]
     formats = {"needed": ",.0f", "wss": ".1%", "atd": ".1%", "stop": ",", "recall at stop": ".1%"}

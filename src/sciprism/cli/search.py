@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sciprism.cli.options import AsJson, CollectionFolder, Model, split_names, with_device, with_settings
-from sciprism.cli.output import describe_source, echo, plain_console, print_json, warn_unfinished
+from sciprism.cli.options import CollectionFolder, Model, split_names
+from sciprism.cli.output import AS_JSON, echo, plain_console, print_hits, print_result, warn_unfinished
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from sciprism.papers import Paper
     from sciprism.store import Filter, StoredCollection
     from sciprism.uses.calibration import SimilarityScale
@@ -56,8 +54,6 @@ class FilterChoice:
         return Filter(year_from=year_from, year_to=year_to, **names)
 
 
-@with_device
-@with_settings
 def search(
     collection: Annotated[
         str, typer.Argument(help="A folder made by `sciprism embed`; not with --in.", show_default=False)
@@ -65,18 +61,15 @@ def search(
     words: Annotated[
         list[str] | None, typer.Argument(help="The words of one query; - alone is --queries -.", show_default=False)
     ] = None,
-    database: Annotated[
-        str, typer.Option("--in", help="Search a collection that `sciprism push` copied to this address.")
-    ] = "",
-    query: Annotated[list[str] | None, typer.Option("-q", "--query", help="A query; repeatable.")] = None,
-    queries: Annotated[str, typer.Option(help="A file with one query a line; - is standard input.")] = "",
-    k: Annotated[int, typer.Option("-k", help="Papers to show for each query.")] = 10,
-    mode: Annotated[str, typer.Option(help="exact, approximate, lexical or hybrid.")] = "exact",
+    database: Annotated[str, "Search a collection that `sciprism push` copied to this address.", "--in"] = "",
+    query: Annotated[list[str] | None, "A query; repeatable.", "-q", "--query"] = None,
+    queries: Annotated[str, "A file with one query a line; - is standard input."] = "",
+    k: Annotated[int, "Papers to show for each query.", "-k"] = 10,
+    mode: Annotated[str, "exact, approximate, lexical or hybrid."] = "exact",
     *,
     among: FilterChoice,
-    why: Annotated[bool, typer.Option(help="Show the sentence nearest to the query; --no-why is faster.")] = True,
+    why: Annotated[bool, "Show the sentence nearest to the query; --no-why is faster."] = True,
     model: Model = "",
-    as_json: AsJson = False,
 ) -> None:
     """Rank the papers of a collection for a query in words.
 
@@ -93,9 +86,9 @@ def search(
     chosen = among.build()
     words = [*filter(None, [collection if database else ""]), *(words or [])]
     collect = partial(_collect_queries, words, query or [], queries, mode)
-    rank = _search_database if database else partial(_search_folder, quick=not as_json)
+    rank = _search_database if database else partial(_search_folder, quick=not AS_JSON.get())
     rankings = rank(database or collection, model, collect, k=k, mode=mode, filter=chosen, why=why)
-    print_rankings("search", database or collection, rankings, mode, as_json=as_json)
+    print_rankings("search", database or collection, rankings, mode)
 
 
 def _search_folder(
@@ -171,21 +164,16 @@ def _read_queries(file: str) -> Iterator[str]:
     yield from lines
 
 
-@with_device
-@with_settings
 def similar(
     collection: CollectionFolder,
-    to: Annotated[str, typer.Option("--to", help="An id, DOI or title, the beginning of an id, or a file of papers.")],
-    k: Annotated[int, typer.Option("-k", help="Papers to show.")] = 10,
-    mode: Annotated[str, typer.Option(help="exact or approximate.")] = "exact",
+    to: Annotated[str, "An id, DOI or title, the beginning of an id, or a file of papers.", "--to"],
+    k: Annotated[int, "Papers to show.", "-k"] = 10,
+    mode: Annotated[str, "exact or approximate."] = "exact",
     *,
     among: FilterChoice,
-    why: Annotated[bool, typer.Option(help="Show the nearest sentence; --no-why loads no model.")] = True,
-    calibrated: Annotated[
-        bool, typer.Option("--calibrated", help="Show what each similarity means: a percentile, probabilities.")
-    ] = False,
+    why: Annotated[bool, "Show the nearest sentence; --no-why loads no model."] = True,
+    calibrated: Annotated[bool, "Show what each similarity means: a percentile, probabilities."] = False,
     model: Model = "",
-    as_json: AsJson = False,
 ) -> None:
     """Rank the papers of a collection that are nearest to one of them, or to each paper of a file.
 
@@ -207,13 +195,12 @@ def similar(
         rankings = similar_to_papers(opened, encoder, papers, k, mode=mode, filter=chosen, why=why)
     else:
         rankings = [rank(opened, load_encoder(opened, model) if why else None, to, k, mode=mode, filter=chosen)]
-    print_rankings("similar", collection, rankings, mode, as_json=as_json, scale=scale)
+    print_rankings("similar", collection, rankings, mode, scale)
 
 
 def calibrate(
     collection: CollectionFolder,
-    by: Annotated[str, typer.Option(help="Relations of two papers: fields, keywords, references.")],
-    as_json: AsJson = False,
+    by: Annotated[str, "Relations of two papers: fields, keywords, references.", "--by"],
 ) -> None:
     """Fit, to a collection's papers, how probable a relation of two papers is by their similarity.
 
@@ -226,14 +213,13 @@ def calibrate(
 
     opened = open_papers(collection, FilterChoice().build())
     curves = fit_relations(opened, split_names(by))
-    if as_json:
-        document = {"collection": str(collection), "curves": [curve.to_json() for curve in curves]}
-        print_json("sciprism.calibrate/1", document)
-        return
+    lines = []
     for curve in curves:
         ends = zip(("least", "most"), curve.curve.scores[[0, -1]], curve.curve.probabilities[[0, -1]], strict=True)
         shown = ", ".join(f"{share:.3g} at the {end} similarity ({score:.2f})" for end, score, share in ends)
-        echo(f"probability that {curve.relation}, among {curve.pairs}: {curve.base_rate:.3g}; {shown}")
+        lines += [f"probability that {curve.relation}, among {curve.pairs}: {curve.base_rate:.3g}; {shown}"]
+    document = {"collection": str(collection), "curves": [curve.to_json() for curve in curves]}
+    print_result("sciprism.calibrate/1", document, "\n".join(lines))
 
 
 def _read_given_papers(collection: StoredCollection, to: str) -> list[Paper]:
@@ -276,53 +262,38 @@ def print_rankings(
     collection: str | Path,
     rankings: Sequence[Ranking],
     mode: str,
-    *,
-    as_json: bool,
     scale: SimilarityScale | None = None,
 ) -> None:
     """Print every ranking of `search` or `similar`. collection: where the papers are. scale: explains scores."""
-    if as_json:
-        documents = [ranking.to_json() for ranking in rankings]
-        document: dict[str, Any] = {"collection": str(collection), "mode": mode, "rankings": documents}
-        if scale:
-            for hit in (hit for ranking in documents for hit in ranking["hits"]):
-                hit["calibrated"] = scale.describe(hit["score"])
-            document["calibration"] = scale.to_json()
-        print_json(f"sciprism.{command}/1", document)
-        return
-    from rich.text import Text
+    documents = [ranking.to_json() for ranking in rankings]
+    document: dict[str, Any] = {"collection": str(collection), "mode": mode, "rankings": documents}
+    if scale:
+        for hit in (hit for ranking in documents for hit in ranking["hits"]):
+            hit["calibrated"] = scale.describe(hit["score"])
+        document["calibration"] = scale.to_json()
+    print_result(f"sciprism.{command}/1", document, partial(_print_rankings, rankings, scale))
 
-    console = plain_console()
+
+def _print_rankings(rankings: Sequence[Ranking], scale: SimilarityScale | None) -> None:
     for number, ranking in enumerate(rankings):
         if len(rankings) > 1:
-            console.print(Text(f"{'' if number == 0 else chr(10)}{ranking.query}", "bold"))
+            plain_console().print(f"{chr(10) * bool(number)}{ranking.query}", style="bold")
         if ranking.hits:
-            console.print(_build_table(ranking.hits, scale))
+            print_hits((hit, _describe_hit(hit, scale)) for hit in ranking.hits)
         else:
-            console.print("no paper found")
+            echo("no paper found")
     if scale:
         echo("\n".join([f"compared with {scale.pairs:,} pairs of papers of this collection", *scale.notes]))
 
 
-def _build_table(hits: Sequence[Hit], scale: SimilarityScale | None) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table.grid(padding=(0, 2), expand=False)
-    table.add_column(justify="right")
-    table.add_column(justify="right")
-    table.add_column(overflow="fold")
-    for hit in hits:
-        text = Text(hit.title or "(no title)", "bold")
-        text.append(f"\n{describe_source(hit.authors, hit.venue, hit.year)}[{hit.id}]", "not bold dim")
-        if hit.url and hit.id not in hit.url:
-            text.append(f"\n{hit.url}", "not bold dim")
-        if hit.why:
-            text.append(f"\n“{shorten(hit.why, MAX_REASON, placeholder=' …')}”", "not bold italic")
-        if scale:
-            text.append(f"\n{_explain_score(scale.describe(hit.score))}", "not bold")
-        table.add_row(str(hit.rank), f"{hit.score:.4f}", text)
-    return table
+def _describe_hit(hit: Hit, scale: SimilarityScale | None) -> Iterator[tuple[str, str]]:
+    """Yield what is shown below a paper, with its style."""
+    if hit.url and hit.id not in hit.url:
+        yield hit.url, "not bold dim"
+    if hit.why:
+        yield f"“{shorten(hit.why, MAX_REASON, placeholder=' …')}”", "not bold italic"
+    if scale:
+        yield _explain_score(scale.describe(hit.score)), "not bold"
 
 
 def _explain_score(calibrated: Mapping[str, Any]) -> str:

@@ -7,19 +7,17 @@ from typing import Annotated
 
 import typer
 
-from sciprism.cli.options import with_settings
 from sciprism.cli.output import echo
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.service.settings import ServeSettings
 
 
-@with_settings
 def serve(
     collections: Annotated[
         list[Path] | None, typer.Argument(help="Folders made by `sciprism embed`.", show_default=False)
     ] = None,
-    model: Annotated[str, typer.Option(help="A model for embeddings besides those of the collections.")] = "",
-    demo: Annotated[bool, typer.Option("--demo", help="Serve the example collection.")] = False,
+    model: Annotated[str, "A model for embeddings besides those of the collections."] = "",
+    demo: Annotated[bool, "Serve the example collection."] = False,
     *,
     settings: ServeSettings,
 ) -> None:

@@ -12,8 +12,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.options import AsJson, DefaultCommandGroup, Reading, Seed, check_outputs, with_device, with_settings
-from sciprism.cli.output import ProgressDisplay, echo, plain_console, print_facts, print_json, print_table
+from sciprism.cli.options import DefaultCommandGroup, Reading, Seed, check_outputs
+from sciprism.cli.output import (
+    AS_JSON,
+    ProgressDisplay,
+    echo,
+    plain_console,
+    print_facts,
+    print_json,
+    print_result,
+    print_table,
+)
 from sciprism.cli.tag_inputs import (
     LabelChoice,
     TaggerChoice,
@@ -23,6 +32,7 @@ from sciprism.cli.tag_inputs import (
     read_judged_papers,
     stream_papers,
 )
+from sciprism.drop_report import count_noun
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,31 +56,24 @@ tag = typer.Typer(
     "reviewed suggestions, report errors.",
 )
 
-ModelName = Annotated[str, typer.Option("--model", help="Model of the vectors: folder, packaged name or hub id.")]
-Limit = Annotated[int, typer.Option(help="Tags for each paper.")]
-Threshold = Annotated[float | None, typer.Option(help="The lowest probability; else the one of best F1.")]
+ModelName = Annotated[str, "Model of the vectors: folder, packaged name or hub id.", "--model"]
+Limit = Annotated[int, "Tags for each paper."]
+Threshold = Annotated[float | None, "The lowest probability; else the one of best F1."]
 
 
 @tag.command()
-@with_device
-@with_settings
 def suggest(
-    papers: Annotated[str, typer.Argument(help="A file or folder of papers, or a collection of `sciprism embed`.")],
+    papers: Annotated[str, "A file or folder of papers, or a collection of `sciprism embed`."],
     source: TaggerChoice,
     labels: LabelChoice,
     reading: Reading,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="The file: .csv, .jsonl, .tsv or .json (both Annif's).")
-    ] = None,
-    format: Annotated[str, typer.Option(help="csv, jsonl, annif-tsv or annif-json; else by the suffix.")] = "",
-    tagged: Annotated[str, typer.Option(help="Papers with tags, whose similar papers vote, without training.")] = "",
-    tags_in: Annotated[
-        str, typer.Option("--tags-in", help="Where they have their tags: keywords or fields.")
-    ] = "keywords",
+    output: Annotated[Path | None, "The file: .csv, .jsonl, .tsv or .json (both Annif's).", "-o", "--output"] = None,
+    format: Annotated[str, "csv, jsonl, annif-tsv or annif-json; else by the suffix."] = "",
+    tagged: Annotated[str, "Papers with tags, whose similar papers vote, without training."] = "",
+    tags_in: Annotated[str, "Where they have their tags: keywords or fields.", "--tags-in"] = "keywords",
     limit: Limit = 10,
     threshold: Threshold = None,
     model: ModelName = "",
-    as_json: AsJson = False,
 ) -> None:
     """Suggest tags for papers. `sciprism tag PAPERS` is the same: the word suggest may be left out.
 
@@ -91,25 +94,20 @@ def suggest(
     choice.allowed(opened.vocabulary)  # before the work: unknown names
     read = stream_papers(papers, reading, vectors)
     if output is None:
-        print_suggestions(opened, read, choice, as_json=as_json)
+        print_suggestions(opened, read, choice)
     else:
-        write_suggestions(opened, read, choice, (output, file_format), as_json=as_json)
+        write_suggestions(opened, read, choice, output, file_format)
 
 
 @tag.command("train")
-@with_device
-@with_settings
 def train(
-    papers: Annotated[
-        str, typer.Argument(help="Tagged papers: a file, a collection, or Annif's corpus, file or folder.")
-    ],
+    papers: Annotated[str, "Tagged papers: a file, a collection, or Annif's corpus, file or folder."],
     vocabulary: VocabularyFiles,
     tags: TagPlaces,
     reading: Reading,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The tagger to write, a folder.")] = Path("tagger"),
+    output: Annotated[Path, "The tagger to write, a folder.", "-o", "--output"] = Path("tagger"),
     model: ModelName = "",
     seed: Seed = 0,
-    as_json: AsJson = False,
 ) -> None:
     """Train a tagger on tagged papers; labels that no paper has are still suggested, by their names.
 
@@ -136,22 +134,19 @@ def train(
         )
     learned.encoder = vectors.facts
     save_tagger(learned, output)
-    print_trained(output, learned, report, notes, as_json=as_json)
+    facts = {"output": str(output), **learned.facts, "tags": report.to_json(), "notes": list(notes)}
+    print_result("sciprism.tag-train/1", facts, lambda: _print_trained(output, learned, report))
 
 
 @tag.command("feedback")
-@with_settings
 def feedback(
-    tagger: Annotated[Path, typer.Argument(help="A folder made by `sciprism tag train`.")],
-    reviewed: Annotated[Path, typer.Argument(help="Suggestions as CSV with yes or no in the column verdict.")],
+    tagger: Annotated[Path, "A folder made by `sciprism tag train`."],
+    reviewed: Annotated[Path, "Suggestions as CSV with yes or no in the column verdict."],
     reading: Reading,
-    papers: Annotated[str, typer.Option(help="The judged papers, where the tagger was not trained on them.")] = "",
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="The new tagger; else it replaces the old.")
-    ] = None,
+    papers: Annotated[str, "The judged papers, where the tagger was not trained on them."] = "",
+    output: Annotated[Path | None, "The new tagger; else it replaces the old.", "-o", "--output"] = None,
     model: ModelName = "",
     seed: Seed = 0,
-    as_json: AsJson = False,
 ) -> None:
     """Train a tagger again with accepted and rejected suggestions.
 
@@ -179,21 +174,20 @@ def feedback(
             progress=lambda done, _: display.update(done),
         )
     save_tagger(learned, target)
-    print_feedback(target, report, dropped, as_json=as_json)
+    facts = {"output": str(target), **asdict(report), "dropped": dropped.to_json()}
+    print_result("sciprism.tag-feedback/1", facts, lambda: _print_feedback(target, report, dropped))
 
 
 @tag.command("report")
-@with_settings
 def report(
-    papers: Annotated[str, typer.Argument(help="Tagged papers that the tagger was not trained on.")],
+    papers: Annotated[str, "Tagged papers that the tagger was not trained on."],
     source: TaggerChoice,
     tags: TagPlaces,
     reading: Reading,
     limit: Limit = 10,
     threshold: Threshold = None,
-    count: Annotated[int, typer.Option("-k", help="Labels to show of each kind.")] = 10,
+    count: Annotated[int, "Labels to show of each kind.", "-k"] = 10,
     model: ModelName = "",
-    as_json: AsJson = False,
 ) -> None:
     """Compare suggestions with the tags of papers: scores, and the labels most often wrong or missed.
 
@@ -211,10 +205,8 @@ def report(
         suggested = list(display.count(paper for block in blocks for paper in block))
     gold = [data.tags[number].tolist() for number in range(len(data.papers))]
     card = compare_tags(opened.vocabulary, suggested, gold)
-    if as_json:
-        print_json("sciprism.tag-report/1", {**card.to_json(count), "tags": read.to_json()})
-    else:
-        print_report_card(card, read, count, opened.vocabulary)
+    document = {**card.to_json(count), "tags": read.to_json()}
+    print_result("sciprism.tag-report/1", document, lambda: _print_card(card, read, count, opened.vocabulary))
 
 
 def _check_output(output: Path, format: str, inputs: Sequence[str | Path]) -> str:
@@ -227,10 +219,10 @@ def _check_output(output: Path, format: str, inputs: Sequence[str | Path]) -> st
     return chosen
 
 
-def print_suggestions(tagger: Tagger, read: PaperBlocks, choice: TagChoice, *, as_json: bool) -> None:
+def print_suggestions(tagger: Tagger, read: PaperBlocks, choice: TagChoice) -> None:
     """Print the tags of each paper, with probability and reason."""
     tagged = _suggest(tagger, read, choice)
-    if as_json:
+    if AS_JSON.get():
         papers = [tags.to_json() for _, tags in tagged]
         print_json("sciprism.tag/1", {**_describe(tagger, choice), "papers": papers})
         return
@@ -248,40 +240,27 @@ def print_suggestions(tagger: Tagger, read: PaperBlocks, choice: TagChoice, *, a
             console.print("  no tag above the threshold")
 
 
-def write_suggestions(
-    tagger: Tagger, read: PaperBlocks, choice: TagChoice, output: tuple[Path, str], *, as_json: bool
-) -> None:
+def write_suggestions(tagger: Tagger, read: PaperBlocks, choice: TagChoice, path: Path, format: str) -> None:
     """Write the tags of papers to a file of a format, and print how many there are."""
     from sciprism.uses.tagging.tag_files import write_tags
 
-    path, format = output
     counts = write_tags(path, format, _suggest(tagger, read, choice))
     papers, tags, untagged = len(counts), sum(counts), counts.count(0)
-    if as_json:
-        facts = {"output": str(path), "format": format, "papers": papers, "tags": tags, "untagged": untagged}
-        print_json("sciprism.tag/1", {**_describe(tagger, choice), **facts})
-        return
+    facts = {"output": str(path), "format": format, "papers": papers, "tags": tags, "untagged": untagged}
     none = f"; {untagged:,} papers have none above the threshold" if untagged else ""
-    echo(f"{path}: {tags:,} tags of {papers:,} papers{none}")
+    text = f"{path}: {tags:,} tags of {papers:,} papers{none}"
+    print_result("sciprism.tag/1", {**_describe(tagger, choice), **facts}, text)
 
 
-def print_trained(output: Path, tagger: Tagger, report: TagReport, notes: Sequence[str], *, as_json: bool) -> None:
+def _print_trained(output: Path, tagger: Tagger, report: TagReport) -> None:
     """Print what a tagger was trained on, and which tags were not used."""
-    if as_json:
-        facts = {"output": str(output), **tagger.facts, "tags": report.to_json(), "notes": list(notes)}
-        print_json("sciprism.tag-train/1", facts)
-        return
     print_facts({name: f"{value:,}" for name, value in tagger.facts.items()} | {"tags": f"{report.tags:,}"})
     _print_unused(report)
     echo(f"wrote {output}")
 
 
-def print_feedback(output: Path, report: FeedbackReport, dropped: DropReport, *, as_json: bool) -> None:
+def _print_feedback(output: Path, report: FeedbackReport, dropped: DropReport) -> None:
     """Print what was learned from feedback. dropped: rows of the table that were not used."""
-    if as_json:
-        facts = {"output": str(output), **asdict(report), "dropped": dropped.to_json()}
-        print_json("sciprism.tag-feedback/1", facts)
-        return
     echo(f"{output}: {report.accepted:,} accepted and {report.rejected:,} rejected tags of {report.papers:,} papers")
     lacking = "judged papers were not learned from, as the tagger lacks them; name their file with --papers"
     for what, names in (("tags not in the vocabulary", report.unknown), (lacking, report.missing)):
@@ -292,7 +271,7 @@ def print_feedback(output: Path, report: FeedbackReport, dropped: DropReport, *,
         echo(f"rows that were not used: {dropped}")
 
 
-def print_report_card(card: TagReportCard, read: TagReport, count: int, vocabulary: Vocabulary) -> None:
+def _print_card(card: TagReportCard, read: TagReport, count: int, vocabulary: Vocabulary) -> None:
     """Print scores, and the labels most often wrong and missed."""
     scores = card.scores
     names = {"P@1": scores.precision_1, "P@5": scores.precision_5, "nDCG@5": scores.ndcg_5, "F1@5": scores.f1_5}
@@ -314,16 +293,12 @@ def _print_unused(report: TagReport, error: bool = False) -> None:
     """Print which tags, papers and lines were not used. error: to standard error."""
     if count := report.unknown.total():
         named = ", ".join(name for name, _ in report.unknown.most_common(MAX_NAMED))
-        echo(f"{count:,} {'tag is' if count == 1 else 'tags are'} not in the vocabulary: {named}", error=error)
+        echo(f"{count_noun(count, 'tag')} not in the vocabulary: {named}", error=error)
     _print_homonyms(report.ambiguous.total(), report.homonyms, error)
     if count := report.untagged:
-        papers = (
-            "paper without a tag of the vocabulary was" if count == 1 else "papers without a tag of the vocabulary were"
-        )
-        echo(f"{count:,} {papers} left out", error=error)
+        echo(f"left out, without a tag of the vocabulary: {count_noun(count, 'paper')}", error=error)
     if count := report.unused:
-        papers = "paper of the table of tags is" if count == 1 else "papers of the table of tags are"
-        echo(f"{count:,} {papers} not among the papers", error=error)
+        echo(f"in the table of tags and not among the papers: {count_noun(count, 'paper')}", error=error)
     if report.dropped.ids:
         echo(f"lines that were not used: {report.dropped}", error=error)
 
@@ -332,8 +307,7 @@ def _print_homonyms(count: int, homonyms: Mapping[str, Sequence[str]], error: bo
     """Print how many tags are a name of several labels. homonyms: tag -> ids of the labels."""
     if count:
         named = "; ".join(f"{name} ({', '.join(ids)})" for name, ids in [*homonyms.items()][:MAX_NAMED])
-        what = "tag is a name of several labels" if count == 1 else "tags are names of several labels"
-        echo(f"{count:,} {what} and not used; give ids instead: {named}", error=error)
+        echo(f"{count_noun(count, 'tag')} not used, as names of several labels; give ids: {named}", error=error)
 
 
 def _suggest(tagger: Tagger, read: PaperBlocks, choice: TagChoice) -> Iterator[tuple[Paper, PaperTags]]:

@@ -15,7 +15,7 @@ from sciprism.errors import InputError
 
 if TYPE_CHECKING:
     from sciprism.arrays import Floats
-    from sciprism.papers import Paper, ReadReport
+    from sciprism.papers import Paper
     from sciprism.store import StoredCollection
     from sciprism.uses.tagging.call import TagVectors
     from sciprism.uses.tagging.suggestions import TagChoice
@@ -130,7 +130,7 @@ def read_papers_with_vectors(name: str, reading: Reading, vectors: TagVectors) -
     if (stored := _open_collection(name)) is not None:
         return vectors.read_collection(stored)
     report = ReadReport()
-    papers = list(_read(name, reading, report))
+    papers = list(reading.read_files([name], report))
     print_skip_counts(report.files, error=True)
     if not papers:
         raise InputError(f"{name} has no paper that can be tagged")
@@ -155,7 +155,7 @@ def stream_papers(name: str, reading: Reading, vectors: TagVectors) -> PaperBloc
     if (stored := _open_collection(name)) is not None:
         return PaperBlocks(len(stored), vectors.iterate_collection(stored))
     report = ReadReport()
-    papers = _read(name, reading, report)
+    papers = reading.read_files([name], report)
     again = name != "-" and not Path(name).is_fifo()
     held = [] if again else list(papers)
     with ProgressDisplay("reading", "papers") as display:
@@ -163,14 +163,8 @@ def stream_papers(name: str, reading: Reading, vectors: TagVectors) -> PaperBloc
     print_skip_counts(report.files, error=True)
     if not total:
         raise InputError(f"{name} has no paper that can be tagged")
-    opened = _read(name, reading, ReadReport()) if again else iter(held)
+    opened = reading.read_files([name], ReadReport()) if again else iter(held)
     return PaperBlocks(total, _encode_blocks(opened, vectors))
-
-
-def _read(name: str, reading: Reading, report: ReadReport) -> Iterator[Paper]:
-    from sciprism.papers import read_papers
-
-    return read_papers([name], reader=reading.reader, options=reading.build(), skip_bad=reading.skip_bad, report=report)
 
 
 def _encode_blocks(papers: Iterator[Paper], vectors: TagVectors) -> Iterator[tuple[list[Paper], Floats]]:
@@ -257,6 +251,6 @@ def read_judged_papers(
         chosen = [number for number, paper in enumerate(papers) if paper.id in needed]
         return [papers[number] for number in chosen], rows[chosen]
     report = ReadReport()
-    papers = [paper for paper in _read(name, reading, report) if paper.id in needed]
+    papers = [paper for paper in reading.read_files([name], report) if paper.id in needed]
     print_skip_counts(report.files, error=True)
     return papers, encode_papers(papers, open_vectors())

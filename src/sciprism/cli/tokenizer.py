@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.options import AsJson, OutputFolder, check_output_folder
-from sciprism.cli.output import echo, print_json, print_skip_counts, print_table
+from sciprism.cli.options import OutputFolder, check_output_folder, read_lines
+from sciprism.cli.output import echo, print_result, print_skip_counts, print_table
+from sciprism.errors import InputError
 
 if TYPE_CHECKING:
     from sciprism.text.vocabulary import TokenizerReport
@@ -20,12 +21,11 @@ tokenizer = typer.Typer(no_args_is_help=True, help="Learn a vocabulary; compare 
 
 @tokenizer.command("train")
 def train(
-    files: Annotated[list[Path], typer.Argument(help="Papers in any format, or .txt with a text a line.")],
+    files: Annotated[list[Path], "Papers in any format, or .txt with a text a line."],
     out: OutputFolder,
-    vocab_size: Annotated[int, typer.Option(help="Tokens of the vocabulary.")] = 50_265,
-    cased: Annotated[bool, typer.Option("--cased", help="Keep capital letters; INDUS does not.")] = False,
-    min_frequency: Annotated[int, typer.Option(help="How often a pair of tokens must occur to be merged.")] = 2,
-    as_json: AsJson = False,
+    vocab_size: Annotated[int, "Tokens of the vocabulary."] = 50_265,
+    cased: Annotated[bool, "Keep capital letters; INDUS does not."] = False,
+    min_frequency: Annotated[int, "How often a pair of tokens must occur to be merged."] = 2,
 ) -> None:
     """Learn a byte-level BPE vocabulary from titles and abstracts, with RoBERTa's special tokens (IndusBPE).
 
@@ -37,33 +37,27 @@ def train(
     texts = (text for path in files for text in read_texts(path))
     learned = learn_vocabulary(texts, vocab_size=vocab_size, lowercase=not cased, min_frequency=min_frequency)
     save_vocabulary(learned, out)
-    if as_json:
-        print_json("sciprism.tokenizer-train/1", {"output": str(out), "tokens": learned.get_vocab_size()})
-    else:
-        echo(f"{out}: {learned.get_vocab_size():,} tokens")
+    size = learned.get_vocab_size()
+    print_result("sciprism.tokenizer-train/1", {"output": str(out), "tokens": size}, f"{out}: {size:,} tokens")
 
 
 @tokenizer.command("compare")
 def compare(
     tokenizers: Annotated[
         list[str],
-        typer.Argument(
-            help="Models by name or folder, or tokenizers: a folder, tokenizer.json, .tiktoken; the others are "
-            "compared with the first."
-        ),
+        "Models by name or folder, or tokenizers: a folder, tokenizer.json, .tiktoken; the others are "
+        "compared with the first.",
     ],
-    texts: Annotated[list[str], typer.Option(help="DOMAIN=FILE: papers in any format, or .txt; repeatable.")],
-    terms: Annotated[Path | None, typer.Option(help="Terms, one a line, that should be one token each.")] = None,
-    sentence: Annotated[list[str] | None, typer.Option(help="Show how it is split; repeatable.")] = None,
-    lowercase: Annotated[bool, typer.Option("--lowercase", help="Lowercase the texts first.")] = False,
-    as_json: AsJson = False,
+    texts: Annotated[list[str], "DOMAIN=FILE: papers in any format, or .txt; repeatable.", "--texts"],
+    terms: Annotated[Path | None, "Terms, one a line, that should be one token each."] = None,
+    sentence: Annotated[list[str] | None, "Show how it is split; repeatable."] = None,
+    lowercase: Annotated[bool, "Lowercase the texts first."] = False,
 ) -> None:
     """Compare tokenizers on the same texts: tokens by domain, terms that are one token, shared tokens.
 
     Example: sciprism tokenizer compare all-MiniLM-L6-v2 tokenizer/ --texts physics=arxiv.jsonl
     """
     from sciprism.encoders.checkpoints.names import load_tokenizer
-    from sciprism.errors import InputError
     from sciprism.text.vocabulary import compare_tokenizers
 
     domains = {}
@@ -74,18 +68,14 @@ def compare(
         domains[domain] = read_texts(Path(name))
     short = len({Path(name).name for name in tokenizers}) == len(tokenizers)
     opened = {Path(name).name if short else name: load_tokenizer(name) for name in tokenizers}
-    wanted = terms.read_text(encoding="utf-8").split("\n") if terms else []
-    shown = [term.strip() for term in wanted if term.strip()]
+    shown = read_lines(terms) if terms else []
     reports = compare_tokenizers(opened, domains, terms=shown, sentences=sentence or (), lowercase=lowercase)
-    if as_json:
-        print_json("sciprism.tokenizer-compare/1", {"tokenizers": {n: asdict(report) for n, report in reports.items()}})
-    else:
-        print_comparison(reports, terms=bool(shown))
+    document = {"tokenizers": {name: asdict(report) for name, report in reports.items()}}
+    print_result("sciprism.tokenizer-compare/1", document, lambda: print_comparison(reports, terms=bool(shown)))
 
 
 def read_texts(path: Path) -> Iterator[str]:
     """Yield the texts of a file: lines of .txt, else titles and abstracts of papers."""
-    from sciprism.errors import InputError
     from sciprism.papers.read import ReadReport, read_papers
 
     if path.suffix != ".txt":
@@ -94,11 +84,8 @@ def read_texts(path: Path) -> Iterator[str]:
             yield " ".join(filter(None, (paper.title, paper.abstract)))
         print_skip_counts(report.files, error=True)
         return
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            yield from (line.strip() for line in file if line.strip())
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from error
+    with path.open(encoding="utf-8", errors="replace") as file:
+        yield from (line.strip() for line in file if line.strip())
 
 
 def print_comparison(reports: Mapping[str, TokenizerReport], *, terms: bool) -> None:

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.options import AsJson, Device
+from sciprism.cli.options import Device
 from sciprism.cli.output import (
+    AS_JSON,
     ProgressDisplay,
     echo,
     format_duration,
     plain_console,
     print_entries,
-    print_json,
+    print_result,
     print_table,
 )
 from sciprism.errors import InputError
@@ -39,30 +40,25 @@ RecipeFile = Annotated[
     Path | None,
     typer.Argument(help="A recipe: a file (docs/training.md), or one of --list by name.", show_default=False),
 ]
-Listed = Annotated[bool, typer.Option("--list", help="List the recipes in ./recipes and the package, and stop.")]
-Changes = Annotated[
-    list[str] | None, typer.Option("--set", help="Change the recipe: seed=3, stages.0.optimizer.lr=1e-4; repeatable.")
-]
-SourceFolder = Annotated[
-    Path | None, typer.Option(help="The folder of the recipe's sources; else the recipe's own folder.")
-]
+Listed = Annotated[bool, "List the recipes in ./recipes and the package, and stop.", "--list"]
+Changes = Annotated[list[str] | None, "Change the recipe: seed=3, stages.0.optimizer.lr=1e-4; repeatable.", "--set"]
+SourceFolder = Annotated[Path | None, "The folder of the recipe's sources; else the recipe's own folder."]
 SuiteData = Annotated[
     str, typer.Option(envvar="SCIPRISM_DATA", help="The suites' data: sources are checked for papers of tests.")
 ]
-PlanOnly = Annotated[bool, typer.Option("--plan", help="Check everything, time a few steps, print the plan and stop.")]
+PlanOnly = Annotated[bool, "Check everything, time a few steps, print the plan and stop.", "--plan"]
 
 
 def train(
     recipe: RecipeFile = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The folder of the run.")] = None,
+    output: Annotated[Path | None, "The folder of the run.", "--output", "-o"] = None,
     changes: Changes = None,
     sources: SourceFolder = None,
     data: SuiteData = "",
-    allow_overlap: Annotated[bool, typer.Option(help="Train on papers of tests too.")] = False,
+    allow_overlap: Annotated[bool, "Train on papers of tests too."] = False,
     device: Device = "",
     plan_only: PlanOnly = False,
     listed: Listed = False,
-    as_json: AsJson = False,
 ) -> None:
     """Train a model stage by stage; the same command continues an interrupted run.
 
@@ -72,8 +68,7 @@ def train(
     Example: sciprism train recipes/laptop/scimult-vanilla.toml --sources open-sources -o runs/vanilla
     """
     if listed:
-        _print_recipes(as_json)
-        return
+        return _print_recipes()
     if recipe is None:
         raise InputError("name a recipe; `sciprism train --list` lists those that are here")
     from sciprism.training.plan import plan_training
@@ -89,9 +84,8 @@ def train(
     loader = partial(_load_teacher, device=device or None)
     plan = plan_training(loaded, folder, overlaps=overlaps, device=device or None, load_model=loader)
     if plan_only:
-        print_plan(plan, as_json)
-    else:
-        _run(plan, display, as_json)
+        return print_plan(plan)
+    return _run(plan, display)
 
 
 def _is_first() -> bool:
@@ -99,37 +93,32 @@ def _is_first() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
-def _run(plan: Plan, display: AbstractContextManager[Hooks], as_json: bool) -> None:
+def _run(plan: Plan, display: AbstractContextManager[Hooks]) -> None:
     from sciprism.encoders.provenance import describe_unpaid
     from sciprism.training.run import train as run
 
-    first = _is_first()
     with display as hooks:
         model = run(plan, hooks)
-    if first and as_json:
+    if _is_first():
         keys = ("step", "dev", "untouched")
         stages = {
             name: {key: provenance.get(key) for key in keys} | {"unpaid": describe_unpaid(provenance)}
             for name, provenance in plan.folder.outcomes().items()
         }
-        print_json("sciprism.train/1", {"model": str(model), "stages": stages})
-    elif first:
-        echo(model)
+        print_result("sciprism.train/1", {"model": str(model), "stages": stages}, str(model))
 
 
-def _print_recipes(as_json: bool) -> None:
+def _print_recipes() -> None:
     from sciprism.training.recipe_file import list_recipes, recipes_folder
 
     folders = {folder.resolve(): folder for folder in (recipes_folder(), Path("recipes")) if folder is not None}
     recipes = list_recipes(folders.values())
-    if as_json:
-        print_json("sciprism.recipes/1", {"recipes": [asdict(recipe) for recipe in recipes]})
-        return
-    if not recipes:
+    if not recipes and not AS_JSON.get():
         raise InputError(
             "no recipe in ./recipes or the package; the project's are in its repository, docs/training.md has the keys"
         )
-    print_entries({recipe.path: (recipe.comment, recipe.reference) for recipe in recipes})
+    entries = {recipe.path: (recipe.comment, recipe.reference) for recipe in recipes}
+    print_result("sciprism.recipes/1", {"recipes": [*map(asdict, recipes)]}, lambda: print_entries(entries))
 
 
 def _build_overlap_check(data: Path | None) -> Callable[[Iterable[Example]], Sequence[str]] | None:
@@ -152,15 +141,17 @@ def _load_teacher(
     return load_encoder(name, SystemOptions(max_length=max_length, precision=precision, device=device))
 
 
-def print_plan(plan: Plan, as_json: bool) -> None:
+def print_plan(plan: Plan) -> None:
     """Print what is left of a run, and what it takes; a few steps of each stage are timed."""
     from sciprism.training.estimate import estimate_stage
 
-    if as_json:
-        facts = {"recipe": plan.recipe.name, "seed": plan.recipe.seed, "device": str(plan.processes.device)}
-        stages = [asdict(estimate_stage(plan, stage)) for stage in plan.stages]
-        print_json("sciprism.plan/1", {**facts, "changed": list(plan.changed), "stages": stages})
-        return
+    stages = [estimate_stage(plan, stage) for stage in plan.stages]
+    facts = {"recipe": plan.recipe.name, "seed": plan.recipe.seed, "device": str(plan.processes.device)}
+    document = {**facts, "changed": list(plan.changed), "stages": [*map(asdict, stages)]}
+    print_result("sciprism.plan/1", document, lambda: _print_plan(plan, stages))
+
+
+def _print_plan(plan: Plan, stages: Sequence[StageEstimate]) -> None:
     threads = f", {plan.folder.facts['threads']} threads" if plan.processes.device.type == "cpu" else ""
     echo(f"recipe {plan.recipe.name}, seed {plan.recipe.seed}, device {plan.processes.device}{threads}")
     for fact in plan.changed:
@@ -168,36 +159,24 @@ def print_plan(plan: Plan, as_json: bool) -> None:
     if not plan.stages:
         echo(f"all stages are finished; the model is {plan.model}")
         return
-    total, timed = 0.0, 0
-    for stage in plan.stages:
-        estimate = estimate_stage(plan, stage)
-        total += estimate.seconds or 0
-        timed += estimate.seconds is not None
-        _print_stage(estimate, stage.stage.batch_size)
-    echo(f"timed stages, {timed} of {len(plan.stages)}: {format_duration(total)}, without evaluations and checkpoints")
-
-
-def _print_stage(stage: StageEstimate, batch_size: int) -> None:
-    facts = [f"{stage.steps:,} steps of {batch_size:,} examples"]
-    if stage.tokens is not None and stage.seconds is not None:
-        speed = stage.tokens / stage.seconds
-        facts += [f"{stage.tokens:,.0f} tokens", f"{format_duration(stage.seconds)} at {speed:,.0f} tokens/s"]
-    if stage.memory is not None:
-        facts.append(f"memory {stage.memory / 2**20:,.0f} MiB")
-    if stage.reason:
-        facts.append(f"not timed: {stage.reason}")
-    echo(f"\n{stage.name}: {', '.join(facts)}")
-    rows = [
-        [
-            source.name,
-            f"{source.examples:,}",
-            f"{source.dropped:,}",
-            f"{source.used:,}",
-            "" if source.tokens is None else f"{source.tokens:,.0f}",
-        ]
-        for source in stage.sources
-    ]
-    print_table(["source"], ["examples", "dropped", "used", "tokens/example"], rows)
+    for stage, planned in zip(stages, plan.stages, strict=True):
+        facts = [f"{stage.steps:,} steps of {planned.stage.batch_size:,} examples"]
+        if stage.tokens is not None and stage.seconds is not None:
+            speed = stage.tokens / stage.seconds
+            facts += [f"{stage.tokens:,.0f} tokens", f"{format_duration(stage.seconds)} at {speed:,.0f} tokens/s"]
+        if stage.memory is not None:
+            facts.append(f"memory {stage.memory / 2**20:,.0f} MiB")
+        if stage.reason:
+            facts.append(f"not timed: {stage.reason}")
+        echo(f"\n{stage.name}: {', '.join(facts)}")
+        rows = []
+        for source in stage.sources:
+            tokens = "" if source.tokens is None else f"{source.tokens:,.0f}"
+            rows.append([source.name, f"{source.examples:,}", f"{source.dropped:,}", f"{source.used:,}", tokens])
+        print_table(["source"], ["examples", "dropped", "used", "tokens/example"], rows)
+    timed = [stage.seconds for stage in stages if stage.seconds is not None]
+    seconds = format_duration(sum(timed))
+    echo(f"timed stages, {len(timed)} of {len(stages)}: {seconds}, without evaluations and checkpoints")
 
 
 def show_training(recipe: Recipe, data: Path | None) -> AbstractContextManager[Hooks]:

@@ -8,10 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from sciprism.cli.options import AsJson
-from sciprism.cli.output import echo, join_counts, print_json
+from sciprism.cli.output import join_counts, print_result
 from sciprism.errors import InputError, RunFailedError
 
 if TYPE_CHECKING:
@@ -29,8 +26,7 @@ REMEDIES = {
 
 
 def verify(
-    path: Annotated[Path, typer.Argument(help="A collection, its parts, a model, a run's folder, or results.")],
-    as_json: AsJson = False,
+    path: Annotated[Path, "A collection, its parts, a model, a run's folder, or results."],
 ) -> None:
     """Compare every file with its checksum, and print what was found; exit status 1 where one is damaged.
 
@@ -44,13 +40,10 @@ def verify(
     kind = _find_kind(path)
     states = [file for file in _list_states(path, kind) if Path(file.name).name != LOCK_NAME]
     damaged = [file for file in states if file.state in DAMAGED]
-    if as_json:
-        print_json("sciprism.verify/1", {"path": str(path), "kind": kind, "files": [asdict(file) for file in states]})
-    else:
-        for file in states:
-            echo(f"{file.state:<16}  {file.name}")
-        counts = join_counts(Counter(file.state for file in states))
-        echo(f"{path} ({kind}): {counts or 'no files'}")
+    counts = join_counts(Counter(file.state for file in states)) or "no files"
+    lines = [*(f"{file.state:<16}  {file.name}" for file in states), f"{path} ({kind}): {counts}"]
+    document = {"path": str(path), "kind": kind, "files": [asdict(file) for file in states]}
+    print_result("sciprism.verify/1", document, "\n".join(lines))
     if damaged:
         others = [file for file in damaged if not file.name.startswith("index/")]
         remedy = REMEDIES[kind] if others or kind != "collection" else f"{REMEDIES['index']} {path}"
