@@ -17,10 +17,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from evidence.figures import read_costs
-from sciprism.evaluation.report.drawings import DARK, LIGHT
+from sciprism.evaluation.report.figures import DARK, LIGHT
 from sciprism.evaluation.results import read_pack
 from sciprism.files import join_cells, write_lines
-from sciprism.reproduce.result_folder import read_models
+from sciprism.reproduce.estimates import read_models
 
 ROOT = Path(__file__).parent.parent
 RESULTS, PICTURES = ROOT / "results", ROOT / "docs" / "pictures"

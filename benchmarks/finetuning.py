@@ -37,7 +37,7 @@ from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.suites import suites
 from sciprism.evaluation.systems import DenseSystem
 from sciprism.evaluation.task import EvaluationContext
-from sciprism.evaluation.tuning.runs import Tuning
+from sciprism.evaluation.tuning import Tuning
 
 PEER, OURS = "transformers", "sciprism"
 

@@ -25,7 +25,7 @@ from torch.utils.data import DataLoader
 from transformers import AutoModel, AutoTokenizer, DataCollatorForTokenClassification, DataCollatorWithPadding
 
 from sciprism.datasets.inputs import TaggingInput
-from sciprism.evaluation.tuning.runs import Hyperparameters, Tuning
+from sciprism.evaluation.tuning import Hyperparameters, Tuning
 
 IGNORED = -100
 Feature = dict[str, Any]

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sciprism.evaluation.report.build import build_report
-from sciprism.evaluation.report.lines import group_by_system, read_stored_results
-from sciprism.evaluation.report.model import Difference, Score
+from sciprism.evaluation.report.model import Difference, Score, group_by_system, read_stored_results
 from sciprism.evaluation.suites import suites
 from sciprism.evaluation.task import Average
 

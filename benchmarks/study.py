@@ -28,11 +28,9 @@ from sciprism.evaluation.results import PACK_SUFFIX, ResultKey, ScoredResult, fo
 from sciprism.evaluation.run import TaskData, TaskDataSource
 from sciprism.evaluation.task import Task
 from sciprism.formats import FORMATS
-from sciprism.reproduce.models import TableSystems
-from sciprism.reproduce.papers import reproductions
-from sciprism.reproduce.result_folder import read_models, read_runs, write_models
-from sciprism.reproduce.run import TablePlan, plan_table, score_table
-from sciprism.reproduce.table import ModelRow, build_columns
+from sciprism.reproduce.estimates import read_models, read_runs, write_models
+from sciprism.reproduce.papers import ModelRow, build_columns, reproductions
+from sciprism.reproduce.run import TablePlan, TableSystems, plan_table, score_table
 
 MAX_LENGTH = 128
 RETRIEVER = "all-MiniLM-L6-v2"

@@ -18,7 +18,7 @@ from importlib import import_module
 from pathlib import Path
 
 from sciprism.evaluation.results import PACK_SUFFIX, read_pack
-from sciprism.reproduce.result_folder import read_models, write_models
+from sciprism.reproduce.estimates import read_models, write_models
 from side_by_side import Job, Scheduler, SharedTasks
 from study import (
     Arm,

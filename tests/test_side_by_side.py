@@ -16,7 +16,7 @@ import study_jobs
 from sciprism.errors import InputError
 from sciprism.evaluation.results import TaskResult, pack_results, read_pack, write_result
 from sciprism.evaluation.suites import suites
-from sciprism.reproduce.result_folder import read_models, read_runs, write_models
+from sciprism.reproduce.estimates import read_models, read_runs, write_models
 from side_by_side import Job, Scheduler, SharedTasks
 from study_plan import PLAN, list_rounds
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sciprism.reproduce.result_folder import read_runs
-from sciprism.reproduce.table import GroupedSuite, TableModel
+from sciprism.reproduce.estimates import read_runs
+from sciprism.reproduce.papers import GroupedSuite, TableModel
 
 TOO_SHORT = "training too short"
 BACKBONE = "backbone"

@@ -9,9 +9,8 @@ from textwrap import fill
 from evidence.figures import draw_cost, read_costs
 from evidence.page import WIDTH, format_table
 from evidence.records import ContrastEvaluator
-from sciprism.reproduce.estimates import Estimate
+from sciprism.reproduce.estimates import MODELS_FILE, Estimate, read_models
 from sciprism.reproduce.papers import reproductions
-from sciprism.reproduce.result_folder import MODELS_FILE, read_models
 from sciprism.reproduce.run import TableCell, read_table
 
 TABLE = "P1"

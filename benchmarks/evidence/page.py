@@ -12,7 +12,7 @@ from evidence.arms import Arm
 from evidence.claim import Claim, ClaimQuestion, ScoreContrast
 from evidence.records import UNITS, ClaimFinding, ClaimRecord
 from evidence.verdict import VERDICTS, Verdict
-from sciprism.reproduce.table import GroupedSuite, Reproduction, describe_data
+from sciprism.reproduce.papers import GroupedSuite, Reproduction, describe_data
 
 WIDTH = 110
 PAPERS = {

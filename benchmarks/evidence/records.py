@@ -15,9 +15,16 @@ from evidence.claim import Claim, ClaimQuestion, ContrastSide, ScoreContrast, ve
 from evidence.verdict import CONTRADICTS, Verdict, combine_all, combine_any, combine_mixed, decide
 from sciprism.errors import InputError
 from sciprism.files import write_json
-from sciprism.reproduce.estimates import Estimate, ScoreSample, SuiteScores
-from sciprism.reproduce.result_folder import ResultFolder, find_untrained_stage, read_models, read_records
-from sciprism.reproduce.table import GroupedSuite, Reproduction, TaskScore, select_scores
+from sciprism.reproduce.estimates import (
+    Estimate,
+    ResultFolder,
+    ScoreSample,
+    SuiteScores,
+    find_untrained_stage,
+    read_models,
+    read_records,
+)
+from sciprism.reproduce.papers import GroupedSuite, Reproduction, TaskScore, select_scores
 
 FILE = "claims.json"
 UNITS = {"points": 100.0, "%": 100.0}

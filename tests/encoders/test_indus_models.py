@@ -12,7 +12,7 @@ from build_models import SHAPE, write
 from hub_files import hub_layout, hub_layout_with_folders
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.released_models import INDUS_MODELS, INDUS_RETRIEVERS, QUERY_PROMPTS
-from sciprism.evaluation.tuning.examples import WindowTokenizer
+from sciprism.evaluation.tuning import WindowTokenizer
 from sciprism.papers.records import Paper
 from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
 

@@ -13,7 +13,7 @@ from sciprism.encoders.attention import group_by_length
 from sciprism.encoders.methods.prism import WEIGHTS
 from sciprism.encoders.packing import pack
 from sciprism.errors import InputError
-from sciprism.evaluation.tuning.runs import TunableEncoder
+from sciprism.evaluation.tuning import TunableEncoder
 from sciprism.formats import FORMATS
 from sciprism.training.steps import EncoderPass, PassSettings
 

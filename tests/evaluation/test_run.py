@@ -14,7 +14,7 @@ from sciprism.evaluation.results import Measure
 from sciprism.evaluation.run import EvaluationOptions, TaskData, evaluate
 from sciprism.evaluation.systems import NotServedError, VectorSystem
 from sciprism.evaluation.task import Average, ProtocolResult, Suite, Task
-from sciprism.evaluation.tuning.runs import Tuning
+from sciprism.evaluation.tuning import Tuning
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from sciprism.datasets.inputs import RetrievalInput
 from sciprism.errors import InputError
 from sciprism.evaluation.protocols.rank import RerankProtocol, RetrieveProtocol
 from sciprism.evaluation.report.build import build_report
-from sciprism.evaluation.report.lines import group_by_system, read_stored_results
+from sciprism.evaluation.report.model import group_by_system, read_stored_results
 from sciprism.evaluation.run import evaluate
 from sciprism.evaluation.suites import suites
 from sciprism.evaluation.systems import VectorSystem

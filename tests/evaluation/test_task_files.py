@@ -18,7 +18,7 @@ from sciprism.evaluation.protocols.match import MatchProtocol
 from sciprism.evaluation.protocols.probe import ProbeProtocol
 from sciprism.evaluation.protocols.rank import RerankProtocol, RetrieveProtocol
 from sciprism.evaluation.task_files import CUSTOM_LAYOUTS, read_suite
-from sciprism.evaluation.tuning.runs import Tuning
+from sciprism.evaluation.tuning import Tuning
 
 HEAD = '[[task]]\nname = "find"\nprotocol = "retrieve"\nformat = "search"\nmetric = "ndcg@10"\n'
 

@@ -17,12 +17,11 @@ from sciprism.datasets.inputs import (
 )
 from sciprism.evaluation import evaluate
 from sciprism.evaluation.protocols.cluster import ClusterProtocol
+from sciprism.evaluation.protocols.fine_tuning import PairProtocol, TagProtocol
 from sciprism.evaluation.protocols.label import LabelProtocol, NearestLabelProtocol
 from sciprism.evaluation.protocols.match import MatchProtocol
-from sciprism.evaluation.protocols.pair import PairProtocol
 from sciprism.evaluation.protocols.probe import ProbeProtocol
 from sciprism.evaluation.protocols.rank import RerankProtocol, RetrieveProtocol
-from sciprism.evaluation.protocols.tag import TagProtocol
 from sciprism.evaluation.uninformative import explain_uninformative
 from sciprism.papers.records import Label, Signature
 

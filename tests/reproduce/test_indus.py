@@ -12,10 +12,9 @@ from evidence.records import decide_claim
 from sciprism.cli.main import app
 from sciprism.evaluation.suites import suites
 from sciprism.files import write_json
-from sciprism.reproduce.papers import reproductions
+from sciprism.reproduce.papers import GroupedSuite, build_columns, reproductions
 from sciprism.reproduce.printing import format_table, table_to_json
 from sciprism.reproduce.run import choose_rows, plan_table, score_table
-from sciprism.reproduce.table import GroupedSuite, build_columns
 from sciprism.training.recipe_file import read_recipe
 
 INDUS = reproductions["indus"]

@@ -3,7 +3,7 @@
 import pytest
 
 from sciprism.errors import InputError
-from sciprism.reproduce.result_folder import read_models, write_models
+from sciprism.reproduce.estimates import read_models, write_models
 
 
 def test_a_table_of_fewer_seeds_takes_none_away(tmp_path):

@@ -9,14 +9,14 @@ import pytest
 from build_words import segments
 from sciprism import Encoder
 from sciprism.evaluation.intervals import ItemSample
-from sciprism.evaluation.protocols.pair import PairProtocol
+from sciprism.evaluation.protocols.fine_tuning import PairProtocol
 from sciprism.evaluation.report.model import are_apart
 from sciprism.evaluation.task import Suite, Task
-from sciprism.evaluation.tuning.runs import Tuning
+from sciprism.evaluation.tuning import Tuning
 from sciprism.reproduce.estimates import ScoreSample, estimate_mean
+from sciprism.reproduce.papers import GroupedSuite, ModelRow, PaperTable, Reproduction, TableModel
 from sciprism.reproduce.printing import format_table, table_to_json
 from sciprism.reproduce.run import plan_table, score_table
-from sciprism.reproduce.table import GroupedSuite, ModelRow, PaperTable, Reproduction, TableModel
 
 
 def build_sample(*seeds):

@@ -14,12 +14,18 @@ from sciprism.errors import InputError
 from sciprism.evaluation.suites import suites
 from sciprism.evaluation.systems import DenseSystem, EncodingInput
 from sciprism.evaluation.task import Published
-from sciprism.reproduce.models import InstructedEncoder, TableSystems, read_model_names, resolve_run
-from sciprism.reproduce.papers import reproductions
+from sciprism.reproduce.estimates import read_models
+from sciprism.reproduce.papers import GroupedSuite, ModelRow, PaperTable, Reproduction, TableModel, reproductions
 from sciprism.reproduce.printing import format_table, table_to_json
-from sciprism.reproduce.result_folder import read_models
-from sciprism.reproduce.run import choose_rows, plan_table, score_table
-from sciprism.reproduce.table import GroupedSuite, ModelRow, PaperTable, Reproduction, TableModel
+from sciprism.reproduce.run import (
+    InstructedEncoder,
+    TableSystems,
+    choose_rows,
+    plan_table,
+    read_model_names,
+    resolve_run,
+    score_table,
+)
 
 SCIMULT = reproductions["scimult"]
 QUICK = SCIMULT.suites["open"].select_view("quick")

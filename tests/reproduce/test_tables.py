@@ -7,9 +7,7 @@ import pytest
 from evidence.claims import claims
 from sciprism.errors import InputError
 from sciprism.evaluation.suites import suites
-from sciprism.reproduce.papers import reproductions
-from sciprism.reproduce.run import find_published
-from sciprism.reproduce.table import (
+from sciprism.reproduce.papers import (
     GroupedSuite,
     ModelRow,
     PaperTable,
@@ -17,7 +15,9 @@ from sciprism.reproduce.table import (
     TableModel,
     build_columns,
     describe_data,
+    reproductions,
 )
+from sciprism.reproduce.run import find_published
 
 ALL = [(p, t, s) for p, r in reproductions.items() for t in r.tables for s in r.suites]
 

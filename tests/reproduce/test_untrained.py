@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from sciprism.evaluation.results import TaskResult, pack_results, write_result
+from sciprism.reproduce.estimates import find_untrained_stage
 from sciprism.reproduce.papers import reproductions
 from sciprism.reproduce.printing import format_table, table_to_json
-from sciprism.reproduce.result_folder import find_untrained_stage
 from sciprism.reproduce.run import read_table
 
 RESULTS = Path(__file__).parents[2] / "results"

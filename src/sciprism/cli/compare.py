@@ -49,7 +49,7 @@ def compare(
     """
     from sciprism.evaluation.report.build import build_report
     from sciprism.evaluation.report.figures import read_costs, write_figures
-    from sciprism.evaluation.report.lines import choose_baseline, group_by_system, read_stored_results
+    from sciprism.evaluation.report.model import choose_baseline, group_by_system, read_stored_results
     from sciprism.evaluation.suites import suites
 
     if costs and not figures:
@@ -117,7 +117,7 @@ def pack(
     Example: sciprism results pack out/open -o results/open
     """
     from sciprism.evaluation.results import pack_results
-    from sciprism.reproduce.result_folder import read_models, write_models
+    from sciprism.reproduce.estimates import read_models, write_models
 
     packed = pack_results(folder, output)
     for base, target in {pack.source: pack.path.parent for pack in packed}.items():

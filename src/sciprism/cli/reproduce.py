@@ -16,8 +16,8 @@ from sciprism.errors import InputError
 from sciprism.files import write_atomically, write_json
 
 if TYPE_CHECKING:
+    from sciprism.reproduce.papers import GroupedSuite, Reproduction
     from sciprism.reproduce.run import FilledTable, TablePlan
-    from sciprism.reproduce.table import GroupedSuite, Reproduction
 
 OTHER_DATA = ("open", "built", "fields")
 
@@ -98,8 +98,7 @@ def _plan_table(
     precision: str,
 ) -> TablePlan:
     """Return the plan of a table's rows; what is missing is an error before anything runs."""
-    from sciprism.reproduce.models import read_model_names
-    from sciprism.reproduce.run import choose_rows, plan_table
+    from sciprism.reproduce.run import choose_rows, plan_table, read_model_names
 
     rows = choose_rows(paper.table(table), suite, only)
     return plan_table(paper, rows, suite, read_model_names(models, paper.models), data, precision)
@@ -180,7 +179,7 @@ def _write(output: Path | None, page: str, values: dict[str, Any]) -> None:
 
 
 def _print_list(paper: Reproduction) -> None:
-    from sciprism.reproduce.models import model_keys
+    from sciprism.reproduce.run import model_keys
 
     tables = {table.name: paper.caption(table) for table in paper.tables.values()} | dict(paper.sample_tables)
     models = {key: model.title for key, model in paper.models.items()}

@@ -40,7 +40,7 @@ from sciprism.evaluation.systems import NotServedError, System
 from sciprism.evaluation.systems.loading import SystemName, SystemOptions, load_systems
 from sciprism.evaluation.task import EvaluationContext, Suite, Task, to_declaration
 from sciprism.evaluation.task_files import read_suite
-from sciprism.evaluation.tuning.runs import Tuning
+from sciprism.evaluation.tuning import Tuning
 from sciprism.evaluation.uninformative import explain_uninformative
 from sciprism.files import cache_folder
 from sciprism.formats import FORMATS, Format

@@ -15,18 +15,320 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 from shlex import quote
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 
 from sciprism.errors import InputError
 from sciprism.evaluation.suites import suites
-from sciprism.evaluation.task import Suite, Task, list_published
-from sciprism.reproduce.table import GroupedSuite, ModelRow, PaperTable, Reproduction, TableModel
+from sciprism.evaluation.task import Published, Suite, Task, list_published
+
+TableForm = Literal["tasks", "groups", "relative", "errors", "runs"]
+"""tasks: a column per task score, and group averages. groups: averages only. relative: relative changes of
+averages. errors: as tasks, with standard errors and relative changes of the error (100 - score). runs: as
+tasks, with standard deviations over runs, and a mark on differences of more than two of them."""
+MAX_LISTED = 12  # how many tasks of a group are named
+
+
+STRICT = ConfigDict(extra="forbid")  # an unknown key of a declaration is an error
+
+
+@dataclass(frozen=True, slots=True)
+class TableModel:
+    """The model of a row: its default name, and how to get it.
+
+    default: a name as `sciprism evaluate` takes it, "" for none. per_task: other defaults for some tasks.
+    pooling: of the default, if its folder does not state it. fixed: trained by others, so it has one seed.
+    recipe: that trains it, with these changes of its settings. members: keys of the models of an ensemble.
+    """
+
+    __pydantic_config__ = STRICT
+
+    title: str
+    default: str = ""
+    _: KW_ONLY
+    per_task: Mapping[str, str] = field(default_factory=dict)
+    pooling: str = ""
+    fixed: bool = False
+    obtain: str = ""
+    recipe: str = ""
+    changes: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlternativeInstruction:
+    """An instruction other than the one a model was trained with; key: its short name in results."""
+
+    __pydantic_config__ = STRICT
+
+    key: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """One row: a model by key, "" for rows with published numbers only.
+
+    instruction: replaces the model's own. encoded_format: the format whose vectors all tasks use, "" for each
+    task's own. variant: suffix of the names of the tasks that the row is scored on. against: the baseline
+    row, compared by a paired interval. published_names: of the row in the paper, if they differ.
+    always_shown: whatever models are selected. own_data: not on other data than the paper's. ours: the paper's table
+    does not have it.
+    """
+
+    __pydantic_config__ = STRICT
+
+    name: str
+    model: str = ""
+    _: KW_ONLY
+    instruction: AlternativeInstruction | None = None
+    encoded_format: str = ""
+    variant: str = ""
+    against: str = ""
+    published_names: tuple[str, ...] = ()
+    always_shown: bool = False
+    own_data: bool = False
+    ours: bool = False
+
+    @property
+    def key(self) -> str:
+        """Return the row's key in results: the model, `+` an instruction, `@` a format."""
+        instruction = f"+{self.instruction.key}" if self.instruction else ""
+        return self.model + instruction + (f"@{self.encoded_format}" if self.encoded_format else "")
+
+    def task(self, base: str) -> str:
+        """Return the name of the row's task in a column."""
+        return f"{base}-{self.variant}" if self.variant else base
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperTable:
+    """A table of a paper: its rows, and the groups of tasks in its columns.
+
+    name: as typed, 1a. printed_as: as the paper has it, Table 1(a); "": a table of ours. title: what it shows,
+    for the caption. groups: keys of `GroupedSuite.groups`. metrics: only these columns, () for all that
+    averages count. average: whether each group has one. overall: columns "micro", the mean of all scores, and
+    "macro", the mean of the groups' means. published: the paper's rows, with our column names. notes: on
+    these. timed_group: its tasks' search times are shown too; they are in the columns. seconds: row ->
+    published seconds per query.
+    """
+
+    __pydantic_config__ = STRICT
+
+    name: str
+    title: str
+    rows: tuple[ModelRow, ...]
+    groups: tuple[str, ...]
+    form: TableForm = "tasks"
+    metrics: tuple[str, ...] = ()
+    average: bool = True
+    overall: bool = False
+    published: tuple[Published, ...] = ()
+    printed_as: str = ""
+    notes: tuple[str, ...] = ()
+    timed_group: str = ""
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        names = [row.name for row in self.rows]
+        if len(set(names)) < len(names):
+            raise InputError(f"table {self.name}: two rows have one name")
+        unknown = {row.against for row in self.rows} - {*names, ""}
+        if unknown:
+            raise InputError(f"table {self.name}: compared with {', '.join(sorted(unknown))}, which is no row")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupedSuite:
+    """A suite whose tasks are in a paper's groups.
+
+    tasks: variants that the suite lacks, each named like its task, with a suffix. other_suites: further
+    suites with tasks of the groups; results are stored under their names. original: whether these are the
+    paper's own data, so that its published numbers compare. remarks: what the data of a group are, or a
+    model's substitute. stand_ins: group -> short name of other data in its place, for heads of columns.
+    trained_on: task -> which scored models train on its data. departures: setting -> its value in the laptop
+    recipes, and in the paper, where they differ by more than size. view: the selected view of the suite.
+    """
+
+    suite: Suite
+    groups: Mapping[str, tuple[str, ...]]
+    tasks: tuple[Task, ...] = ()
+    other_suites: tuple[Suite, ...] = ()
+    original: bool = False
+    remarks: Mapping[str, str] = field(default_factory=dict)
+    departures: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    stand_ins: Mapping[str, str] = field(default_factory=dict)
+    trained_on: Mapping[str, str] = field(default_factory=dict)
+    view: str = ""
+
+    def __post_init__(self) -> None:
+        unknown = {name for names in self.groups.values() for name in names} - set(self.tasks_by_name())
+        if unknown:
+            raise InputError(f"{self.suite.name}: unknown tasks {', '.join(unknown)}")
+
+    def tasks_by_name(self) -> dict[str, Task]:
+        """Return every task by name."""
+        suites = (self.suite, *self.other_suites)
+        return {task.name: task for task in (*(t for suite in suites for t in suite.tasks), *self.tasks)}
+
+    def suite_of(self, task: str) -> Suite:
+        """Return the suite under whose name the results of a task are stored."""
+        return next((s for s in self.other_suites if task in {other.name for other in s.tasks}), self.suite)
+
+    def describe_departures(self) -> str:
+        """Return where the laptop recipes depart from the paper's settings, as one sentence; "" for nowhere."""
+        listed = "; ".join(f"{name}: {ours} (paper: {paper})" for name, (ours, paper) in self.departures.items())
+        return f"Besides size, the laptop recipes depart from the paper. {listed}." if listed else ""
+
+    def select_view(self, view: str) -> GroupedSuite:
+        """Return the groups over a view of the suite."""
+        names = {task.name for task in self.suite.select_view(view).tasks}
+        names |= {task.name for task in self.tasks if task.name.rpartition("-")[0] in names}
+        groups = {group: tuple(n for n in tasks if n in names) for group, tasks in self.groups.items()}
+        return replace(self, groups=groups, view=view)
+
+    @property
+    def name(self) -> str:
+        """Return the name of the suite and its view."""
+        return f"{self.suite.name}/{self.view}" if self.view else self.suite.name
+
+    def label(self, group: str) -> str:
+        """Return the name of a group for heads of columns: other data than the paper's say what they are."""
+        return f"{self.stand_ins[group]} (for {group})" if group in self.stand_ins else group
+
+
+def describe_data(suite: GroupedSuite, group: str) -> str:
+    """Return what the data of a group are: its remark, and the names of its tasks, at most 12."""
+    tasks = suite.groups.get(group, ())
+    if not tasks:
+        return "no task"
+    suite_names = {
+        suite.name if suite.suite_of(task) == suite.suite else suite.suite_of(task).name: None for task in tasks
+    }
+    more = f" and {len(tasks) - MAX_LISTED} more" if len(tasks) > MAX_LISTED else ""
+    count = f"{len(tasks)} task{'s' if len(tasks) > 1 else ''} of {', '.join(suite_names)}"
+    listed = f"{count}: {', '.join(tasks[:MAX_LISTED])}{more}"
+    return "; ".join(filter(None, (suite.remarks.get(group, ""), listed)))
+
+
+@dataclass(frozen=True, slots=True)
+class TaskScore:
+    """One score of a task that averages count: the mean of these metrics."""
+
+    task: str
+    metrics: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Return task and metric, or task and "(mean)" for several metrics."""
+        return f"{self.task} {self.metrics[0] if len(self.metrics) == 1 else '(mean)'}"
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A named mean of scores, mostly of one.
+
+    weights: of each score, () for equal ones. published_names: its names in published rows.
+    """
+
+    name: str
+    scores: tuple[TaskScore, ...]
+    weights: tuple[float, ...] = ()
+    published_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reproduction:
+    """A paper: its tables, their models, and the data that they can be made on, the paper's own first.
+
+    sample_tables: name -> title of tables that count a training sample by fields. other_tables: name -> why a
+    table of the paper is not made here.
+    """
+
+    name: str
+    title: str
+    tables: Mapping[str, PaperTable]
+    models: Mapping[str, TableModel]
+    suites: Mapping[str, GroupedSuite]
+    sample_tables: Mapping[str, str] = field(default_factory=dict)
+    other_tables: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        rows = [row for table in self.tables.values() for row in table.rows]
+        unknown = sorted({row.model for row in rows} - set(self.models) - {""})
+        if unknown:
+            raise InputError(f"{self.name}: rows of models that are not declared: {', '.join(unknown)}")
+
+    @property
+    def short_title(self) -> str:
+        """Return the paper's title without authors and venue."""
+        return self.title.partition(" (")[0]
+
+    def caption(self, table: PaperTable) -> str:
+        """Return a table's number in the paper and what it shows, in our words."""
+        number = f"{table.printed_as} of {self.short_title}" if table.printed_as else f"Table {table.name} (ours)"
+        return f"{number}: {table.title}"
+
+    def resolve_table(self, typed: str) -> str:
+        """Return the name of a table as typed: `1(a)` is 1a, `a4` is A4."""
+        plain = typed.replace("(", "").replace(")", "").casefold()
+        names = (*self.tables, *self.sample_tables, *self.other_tables)
+        return next((name for name in names if name.casefold() == plain), typed)
+
+    def table(self, name: str) -> PaperTable:
+        """Return a table by name; InputError lists the known ones, or says why it is not made."""
+        if name in self.other_tables:
+            raise InputError(f"table {name} of {self.title} is not made from scores: {self.other_tables[name]}")
+        if name not in self.tables:
+            known = ", ".join((*self.tables, *self.sample_tables))
+            raise InputError(f"{self.name} has no table {name!r} that is reproduced; known: {known}")
+        return self.tables[name]
+
+
+def build_columns(table: PaperTable, suite: GroupedSuite) -> tuple[TableColumn, ...]:
+    """Return a table's columns on some data; InputError if there are none.
+
+    A task without the variant of one of the rows, or without the table's metrics, has no column.
+    """
+    tasks = suite.tasks_by_name()
+    columns: list[TableColumn] = []
+    by_group: list[tuple[TaskScore, ...]] = []
+    filled = [group for group in table.groups if suite.groups.get(group)]
+    for group in table.groups:
+        names = [n for n in suite.groups.get(group, ()) if all(row.task(n) in tasks for row in table.rows)]
+        scores = tuple(score for name in names for score in select_scores(tasks[name], table.metrics))
+        if not scores:
+            continue
+        by_group.append(scores)
+        if table.form in ("tasks", "errors", "runs"):
+            columns += [TableColumn(score.name, (score,), (), (score.name, score.task)) for score in scores]
+        if table.average or table.form in ("groups", "relative"):
+            name, alone = f"Average, {suite.label(group)}", ("Average",) * (filled == [group])
+            columns.append(TableColumn(name, scores, (), (name, group, *alone)))
+    if table.overall and columns:
+        every = tuple(score for scores in by_group for score in scores)
+        shares = tuple(1 / len(scores) for scores in by_group for _ in scores)
+        columns.append(TableColumn("micro", every, (), ("micro",)))
+        columns.append(TableColumn("macro", every, shares, ("macro",)))
+    if not columns:
+        raise InputError(f"table {table.name}: {suite.name} has no task for it; omit --quick")
+    return tuple(columns)
+
+
+def select_scores(task: Task, metrics: tuple[str, ...]) -> tuple[TaskScore, ...]:
+    """Return a task's scores of these metrics; (): those that averages count."""
+    names = task.protocol.metrics
+    if metrics:
+        return tuple(TaskScore(task.name, (name,)) for name in names if name in metrics)
+    if task.numbers == "each":
+        return tuple(TaskScore(task.name, (name,)) for name in names)
+    return (TaskScore(task.name, names[:1] if task.numbers == "first" else names),)
+
 
 FOLDER = Path(__file__).parent / "papers"
 PAPERS = ("scimult", "scirepeval", "multi2spe", "indus", "prism")

@@ -10,8 +10,8 @@ from typing import Any
 from sciprism.encoders.provenance import describe_untrained
 from sciprism.evaluation.report.text_tables import TextTable, split_table
 from sciprism.reproduce.estimates import Estimate
+from sciprism.reproduce.papers import TableForm, describe_data
 from sciprism.reproduce.run import FilledTable, TableCell
-from sciprism.reproduce.table import TableForm, describe_data
 
 METHOD = (
     "Scores are times 100; in brackets: 95% intervals over seeds and items, as `sciprism compare` computes them "

@@ -19,9 +19,8 @@ from sciprism.evaluation.intervals import bootstrap_interval, estimate
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.results import Measure, TaskResult
 from sciprism.evaluation.suites import suites
-from sciprism.reproduce.papers import reproductions
-from sciprism.reproduce.result_folder import write_models
-from sciprism.reproduce.table import GroupedSuite, Reproduction, TableModel
+from sciprism.reproduce.estimates import write_models
+from sciprism.reproduce.papers import GroupedSuite, Reproduction, TableModel, reproductions
 
 ROOT = Path(__file__).parent.parent.parent.parent
 OPEN = suites["open"]

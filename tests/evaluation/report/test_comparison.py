@@ -12,7 +12,7 @@ from sciprism.errors import InputError
 from sciprism.evaluation import intervals as bootstrap
 from sciprism.evaluation import item_scores as evidences
 from sciprism.evaluation.report.build import Results, build_report
-from sciprism.evaluation.report.lines import group_by_system, read_stored_results
+from sciprism.evaluation.report.model import group_by_system, read_stored_results
 from sciprism.evaluation.report.text_tables import terminal
 from sciprism.evaluation.results import read_item_scores
 from sciprism.evaluation.task import Average, Published, Suite, Task

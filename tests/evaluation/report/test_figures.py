@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 
 from sciprism.cli.main import app
 from sciprism.errors import InputError
-from sciprism.evaluation.report.drawings import DARK, LIGHT
-from sciprism.evaluation.report.figures import EncodingCost, correlate_ranks, read_costs, write_figures
+from sciprism.evaluation.report.figures import DARK, LIGHT, EncodingCost, correlate_ranks, read_costs, write_figures
 
 ENDINGS = {".svg", "-dark.svg", ".pdf", ".csv", ".tex"}
 

@@ -12,7 +12,7 @@ from sentence_transformers.sentence_transformer.modules import Normalize, Poolin
 
 from sciprism import Encoder, Paper
 from sciprism.errors import InputError
-from sciprism.evaluation.systems.bridge import BridgeEncoder
+from sciprism.evaluation.systems.loading import BridgeEncoder
 
 
 def modules_of(folder, **options):

@@ -12,8 +12,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from sciprism import Encoder
 from sciprism.errors import InputError
 from sciprism.evaluation.systems import EncodingInput
-from sciprism.evaluation.systems.loading import SystemOptions, load_system
-from sciprism.evaluation.systems.static import StaticEncoder
+from sciprism.evaluation.systems.loading import StaticEncoder, SystemOptions, load_system
 
 WORDS = ["[UNK]", "dark", "matter", "star", "a"]
 TABLE = np.array([[9, 9], [1, 0], [0, 2], [3, 4], [5, 5]], np.float32)

@@ -14,14 +14,28 @@ from sciprism.checksums import hash_bytes
 from sciprism.datasets.inputs import Answer
 from sciprism.errors import DamagedCacheWarning, InputError
 from sciprism.evaluation.intervals import estimate
-from sciprism.evaluation.protocols.pair import TRUNCATED, UNSEEN, PairProtocol
-from sciprism.evaluation.protocols.span import SpanProtocol
-from sciprism.evaluation.protocols.tag import LONG, VANISHED, TagProtocol
+from sciprism.evaluation.protocols.fine_tuning import (
+    LONG,
+    TRUNCATED,
+    UNSEEN,
+    VANISHED,
+    PairProtocol,
+    SpanProtocol,
+    TagProtocol,
+)
 from sciprism.evaluation.systems import DenseSystem, NotServedError
 from sciprism.evaluation.task import EvaluationContext
-from sciprism.evaluation.tuning.examples import Window, WindowTokenizer, find_first_pieces, join_words
-from sciprism.evaluation.tuning.grid_search import COLLAPSED, DIVERGED
-from sciprism.evaluation.tuning.runs import TunableEncoder, Tuning, TuningRun
+from sciprism.evaluation.tuning import (
+    COLLAPSED,
+    DIVERGED,
+    TunableEncoder,
+    Tuning,
+    TuningRun,
+    Window,
+    WindowTokenizer,
+    find_first_pieces,
+    join_words,
+)
 
 VIEW = EvaluationContext(format="classification")
 FAST = Tuning(rates=(1e-2,), batches=(8,), epochs=(8,), dropout=0.0)

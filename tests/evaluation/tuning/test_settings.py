@@ -3,7 +3,7 @@
 import pytest
 
 from sciprism.errors import InputError
-from sciprism.evaluation.tuning.runs import Hyperparameters, Tuning
+from sciprism.evaluation.tuning import Hyperparameters, Tuning
 
 
 def test_a_grid_is_every_combination():

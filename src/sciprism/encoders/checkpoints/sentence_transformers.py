@@ -44,7 +44,7 @@ def transformer_folder(folder: Path) -> Path:
     if kind == STATIC:
         raise StaticModelError(
             f"{folder} holds a static model, a vector per token without a network; `sciprism evaluate` and "
-            "sciprism.evaluation.systems.static.StaticEncoder encode it, all else needs a model with a transformer"
+            "sciprism.evaluation.systems.loading.StaticEncoder encode it, all else needs a model with a transformer"
         )
     return folder / path
 

@@ -2,14 +2,12 @@
 
 from sciprism.evaluation.protocols import (  # noqa: F401 (each registers its protocols)
     cluster,
+    fine_tuning,
     label,
     match,
-    pair,
     probe,
     rank,
     recommend,
-    span,
-    tag,
 )
 from sciprism.evaluation.task import protocols
 

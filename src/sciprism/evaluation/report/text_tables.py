@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
 from textwrap import fill
 from typing import TYPE_CHECKING
 
 from sciprism.evaluation.report.model import Difference, Report, ReportCell, ReportRow, Score
-from sciprism.evaluation.report.notes import shorten_remarks
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 LONGEST_NAME = 44
 HEAD_WIDTH = 12  # characters of a system's name on one line, where its numbers are not wider
 GAP = 2
+NAMED = 8  # tasks that a note names; the tables show all
 _INTERVAL = re.compile(r"(?s)^([^\[]*?) (\[[^\]]*\])(.*)$")
 
 
@@ -214,6 +214,14 @@ def show(report: Report, console: Console | None = None) -> None:
     for note in (*report.notes, *shorten_remarks(report.remarks)):
         lines = fill(f"- {note}", console.width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
         console.print(lines, style="dim", soft_wrap=True)
+
+
+def shorten_remarks(remarks: Mapping[str, str]) -> list[str]:
+    """Return the remarks as notes; of many tasks, only where they are."""
+    tasks = [name for name in remarks if "/" in name]
+    shown = [name for name in remarks if len(tasks) <= NAMED or name not in tasks]
+    more = [f"what the data of these {len(tasks)} tasks are: docs/benchmarks.md, or `sciprism compare -o PAGE.html`"]
+    return [f"{name}: {remarks[name]}" for name in shown] + more * (len(tasks) > NAMED)
 
 
 LATEX = {

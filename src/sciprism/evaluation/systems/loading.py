@@ -1,21 +1,35 @@
-"""Load systems by their names on the command line, the random baseline among them."""
+"""Load systems by their names on the command line: encoders, the random baseline, models of other libraries.
+
+Models that run in their own libraries are behind the encoder API. Static models, of model2vec and
+sentence-transformers, have a vector per token, whose mean is a text's vector.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
 
+from sciprism.arrays import Floats
 from sciprism.encoders.cached_encoder import TextProgress
+from sciprism.encoders.checkpoints.backbone import read_weights
+from sciprism.encoders.checkpoints.names import resolve
+from sciprism.encoders.checkpoints.sentence_transformers import DISTANCES, PROMPTS, read_static_settings
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.ensemble import Ensemble, joins
 from sciprism.encoders.protocols import EncoderProtocol
-from sciprism.errors import InputError, StaticModelError
+from sciprism.errors import InputError, MissingExtraError, StaticModelError
 from sciprism.evaluation.systems import (
     DenseSystem,
     StatedRanks,
@@ -26,10 +40,291 @@ from sciprism.evaluation.systems import (
 )
 from sciprism.evaluation.systems.aspire import AspireSystem
 from sciprism.evaluation.systems.bm25 import BM25System
-from sciprism.evaluation.systems.bridge import BridgeEncoder
-from sciprism.evaluation.systems.static import StaticEncoder
-from sciprism.formats import Format, Role
+from sciprism.formats import ROLES, Format, Role
+from sciprism.hub import first_line
 from sciprism.text.template import FIELDS, Item, Template
+from sciprism.text.tokenizer import describe_tokenizer, open_tokenizer, read_json
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+
+POOLINGS = {"cls": "cls", "mean": "mean", "last": "lasttoken", "max": "max"}  # our name of a pooling -> the library's
+LIBRARIES = ("sentence-transformers", "transformers")
+_VOLATILE_KEYS = ("_name_or_path", "transformers_version", "torch_dtype", "dtype", "_attn_implementation_autoset")
+
+
+class BridgeEncoder(TemplateEncoder):
+    """A model of sentence-transformers or transformers, run by that library; its own code is not executed.
+
+    library: a folder of "sentence-transformers" states its pooling, prompts, length and distance, which are
+    used; texts are title, space, abstract. A folder of "transformers" states no pooling, so pass it; texts
+    are title, separator token, abstract, and the distance is cosine, as with `Encoder`.
+    """
+
+    def __init__(
+        self,
+        name: str | Path,
+        *,
+        library: str,
+        pooling: str | None = None,
+        max_length: int | None = None,
+        prompts: Mapping[str, str] | None = None,
+        device: str | None = None,
+    ) -> None:
+        """Load a model by folder or hub id.
+
+        pooling: cls, mean, last or max, instead of the folder's. max_length: tokens per text. prompts: role
+        (paper, query, label) -> prefix, instead of the folder's. Raises InputError, and MissingExtraError
+        without the libraries.
+        """
+        _check(library, pooling, prompts)
+        self.name, folder = resolve(str(name))
+        load = _load_sentence_transformers if library == "sentence-transformers" else _load_transformers
+        self.model = load(folder, pooling, device)
+        if max_length is not None:
+            self.model.max_seq_length = max_length
+        sep_token = getattr(self.model.tokenizer, "sep_token", None)
+        self.template = Template(
+            separator=sep_token or " " if library == "transformers" else " ",
+            prompts=_prompts(self.model) if prompts is None else prompts,
+        )
+        similarity = str(self.model.similarity_fn_name)
+        if similarity not in DISTANCES:
+            raise InputError(f"{folder}: similarity {similarity!r} is not supported; known: {', '.join(DISTANCES)}")
+        self.distance = DISTANCES[similarity]
+
+    @property
+    def dim(self) -> int:
+        """Return the width of its vectors."""
+        return int(self.model.get_embedding_dimension() or 0)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Return a hash of all that determines its vectors: weights, config, pooling, vocabulary, prompts."""
+        digest = hashlib.sha256(json.dumps(self._settings(), sort_keys=True, default=str).encode())
+        digest.update(json.dumps(_vocabulary(self.model.tokenizer), default=str).encode())
+        for key, tensor in sorted(self.model.state_dict().items()):
+            digest.update(f"{key}{tuple(tensor.shape)}".encode())
+            digest.update(tensor.float().cpu().contiguous().numpy().data)
+        return digest.hexdigest()[:16]
+
+    def describe(self) -> dict[str, Any]:
+        """Return what is loaded and active, as JSON values."""
+        poolings = [getattr(module, "pooling_mode", None) for module in self.model]
+        return {
+            "name": self.name,
+            "bridge": "sentence-transformers",
+            "parameters": sum(p.numel() for p in self.model.parameters()),
+            "modules": [type(module).__name__ for module in self.model],
+            "pooling": [mode if isinstance(mode, str) else "+".join(mode) for mode in poolings if mode],
+            "template": self.template.to_json(),
+            "max_length": self.model.max_seq_length,
+            "distance": self.distance,
+            "dim": self.dim,
+            "device": str(self.model.device),
+            "fingerprint": self.fingerprint,
+        }
+
+    def encode(
+        self,
+        items: Sequence[Item],
+        *,
+        format: Format = "proximity",
+        role: Role = "paper",
+        fields: Sequence[str] = FIELDS,
+    ) -> NDArray[np.float32]:
+        """Return one float32 row per item, (n, dim), in the order given."""
+        if not items:
+            return np.empty((0, self.dim), np.float32)
+        prompt = self.template.prompts.get(role, "")
+        texts = [text.removeprefix(prompt) for text in self.texts(items, role, fields)]
+        # The library adds the prompt: some poolings skip its tokens.
+        vectors = np.asarray(
+            self.model.encode(texts, prompt=prompt, show_progress_bar=False, convert_to_numpy=True), np.float32
+        )
+        if not np.isfinite(vectors).all():
+            raise InputError(f"{self.name} gives vectors that are not finite")
+        return vectors
+
+    def _settings(self) -> list[Any]:
+        config = getattr(getattr(self.model[0], "auto_model", None), "config", None)
+        row = {} if config is None else config.to_dict()
+        shape = {key: value for key, value in row.items() if key not in _VOLATILE_KEYS}
+        modules: list[Any] = [
+            [type(module).__name__, getattr(module, "get_config_dict", dict)()] for module in self.model
+        ]
+        return [shape, modules[1:], self.template.to_json(), self.model.max_seq_length, self.distance]
+
+
+def _check(library: str, pooling: str | None, prompts: Mapping[str, str] | None) -> None:
+    if library not in LIBRARIES:
+        raise InputError(f"unknown library {library!r}; known: {', '.join(LIBRARIES)}")
+    if pooling is not None and pooling not in POOLINGS:
+        raise InputError(f"unknown pooling {pooling!r}; known: {', '.join(POOLINGS)}")
+    unknown = sorted(set(prompts or ()) - set(ROLES))
+    if unknown:
+        raise InputError(f"prompts for unknown roles {', '.join(unknown)}; known: {', '.join(ROLES)}")
+    if find_spec("sentence_transformers") is None:
+        raise MissingExtraError("peers", "a model of another library")
+
+
+def _load_sentence_transformers(folder: Path, pooling: str | None, device: str | None) -> SentenceTransformer:
+    """Load a folder of sentence-transformers, with another pooling if given."""
+    if not (folder / "modules.json").exists():
+        raise InputError(
+            f"{folder}: no modules.json, so sentence-transformers would guess the pooling; load it as "
+            f"transformers:NAME and state the pooling ({', '.join(POOLINGS)})"
+        )
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling
+
+    with _load_errors(folder):
+        model: SentenceTransformer = SentenceTransformer(str(folder), device=device, local_files_only=True)
+    if pooling is not None:
+        positions = [n for n, module in enumerate(model) if isinstance(module, Pooling)]
+        if len(positions) != 1:
+            raise InputError(f"{folder}: has {len(positions)} pooling modules; leave out pooling {pooling}")
+        model[positions[0]] = Pooling(model[positions[0]].embedding_dimension, POOLINGS[pooling])
+    return model.eval()
+
+
+def _load_transformers(folder: Path, pooling: str | None, device: str | None) -> SentenceTransformer:
+    """Load a folder of transformers with the given pooling."""
+    if pooling is None:
+        raise InputError(
+            f"{folder}: a plain transformers folder does not state its pooling; pass pooling "
+            f"{', '.join(POOLINGS)}, as the model's authors say"
+        )
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+    with _load_errors(folder):
+        backbone = Transformer(str(folder))
+    modules: list[Any] = [backbone, Pooling(backbone.get_embedding_dimension(), POOLINGS[pooling])]
+    return SentenceTransformer(modules=modules, device=device).eval()
+
+
+@contextmanager
+def _load_errors(folder: Path) -> Iterator[None]:
+    """Raise InputError for the errors of libraries that cannot load a folder."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+        raise InputError(f"{folder}: the library cannot load it: {first_line(error)}") from error
+
+
+def _prompts(model: SentenceTransformer) -> dict[str, str]:
+    """Return the folder's prompt of each role, or the default prompt where a role has none."""
+    given = {name: str(prompt) for name, prompt in (model.prompts or {}).items() if prompt}
+    default = given.get(model.default_prompt_name or "", "")
+    prompts = {role: next((given[n] for n in names if given.get(n)), default) for role, names in PROMPTS.items()}
+    return {role: prompt for role, prompt in prompts.items() if prompt}
+
+
+def _vocabulary(tokenizer: Any) -> Any:
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is not None:
+        return describe_tokenizer(backend)
+    return sorted(tokenizer.get_vocab().items()) if hasattr(tokenizer, "get_vocab") else type(tokenizer).__name__
+
+
+DEFAULT_LENGTH = 512  # tokens of a text in model2vec, where the folder states no number
+
+
+class StaticEncoder(TemplateEncoder):
+    """A static model with the vectors of the library that wrote it; an `EncoderProtocol`, for `evaluate`.
+
+    name: a folder or a hub id. model2vec truncates texts to characters, the tokens' median length times the
+    maximum length, then to tokens, and leaves out the unknown token. StaticEmbedding of sentence-transformers does
+    neither. A text without tokens has the vector zero. InputError for a folder with other tensors.
+    """
+
+    _length: int | None = None
+    _unknown: int | None = None
+    _characters: int | None = None
+
+    def __init__(self, name: str | Path) -> None:
+        self.name, folder = resolve(str(name))
+        inner, normalize, prompts, self.distance = read_static_settings(folder)
+        config = read_json(inner / "config.json", missing={})
+        self.template = Template(separator=" ", prompts=prompts)
+        self.tokenizer = open_tokenizer(inner / "tokenizer.json")
+        self.tokenizer.no_padding()
+        weights = read_weights(inner)
+        table = weights.get("embeddings", weights.get("embedding.weight"))
+        if table is None or table.dim() != 2:
+            raise InputError(f"{inner}: expected a matrix embeddings or embedding.weight, found {', '.join(weights)}")
+        self._table: NDArray[Any] = (table.float() if table.dtype == torch.bfloat16 else table).numpy()
+        self._rows, self._factors = (weights[key].numpy() if key in weights else None for key in ("mapping", "weights"))
+        self._check_sizes(inner)
+        self._is_model2vec, self._normalize = "embeddings" in weights, normalize
+        if self._is_model2vec:
+            self._normalize = bool(config.get("normalize"))
+            self._length = config.get("max_length", DEFAULT_LENGTH)
+            self._unknown = _unknown_token(self.tokenizer)
+            self.tokenizer.no_truncation()
+            if self._length is not None:
+                self.tokenizer.enable_truncation(self._length)
+                self._characters = self._length * int(np.median([*map(len, self.tokenizer.get_vocab())]))
+
+    def _check_sizes(self, folder: Path) -> None:
+        tokens = 1 + max(self.tokenizer.get_vocab().values(), default=-1)
+        rows = [len(x) for x in (self._rows, self._factors) if x is not None] or [len(self._table)]
+        if min(rows) < tokens or (self._rows is not None and self._rows.max() >= len(self._table)):
+            raise InputError(f"{folder}: the tokenizer knows {tokens} tokens, the weights {min(rows)}")
+
+    @property
+    def dim(self) -> int:
+        """Return the width of the vectors."""
+        return int(self._table.shape[1])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Return a hash of table, vocabulary and settings."""
+        facts = [self._is_model2vec, self._normalize, self._length, self.template.to_json(), self.distance]
+        digest = hashlib.sha256(json.dumps([*facts, describe_tokenizer(self.tokenizer)]).encode())
+        for array in (self._table, self._rows, self._factors):
+            digest.update(b"none" if array is None else np.ascontiguousarray(array).data)
+        return digest.hexdigest()[:16]
+
+    def describe(self) -> dict[str, Any]:
+        """Return what is loaded, as JSON values."""
+        library = "model2vec" if self._is_model2vec else "StaticEmbedding"
+        facts = {"name": self.name, "method": "static", "library": library, "normalize": self._normalize}
+        facts |= {"max_length": self._length, "template": self.template.to_json(), "distance": self.distance}
+        return facts | {"dim": self.dim, "fingerprint": self.fingerprint}
+
+    def encode(
+        self,
+        items: Sequence[Item],
+        *,
+        format: Format = "proximity",
+        role: Role = "paper",
+        fields: Sequence[str] = FIELDS,
+    ) -> Floats:
+        """Return one float32 row per item, (n, dim), in the order given."""
+        texts = [text[: self._characters] for text in self.texts(items, role, fields)]
+        dtype = np.dtype(np.float32) if self._table.dtype == np.int8 else self._table.dtype
+        vectors = np.zeros((len(texts), self.dim), dtype)
+        encodings = self.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        for vector, encoding in zip(vectors, encodings, strict=True):
+            ids = [token for token in encoding.ids if token != self._unknown]
+            if ids:
+                tokens = self._table[ids if self._rows is None else self._rows[ids]]
+                vector[:] = (tokens if self._factors is None else tokens * self._factors[ids, None]).mean(axis=0)
+        rows = vectors.astype(np.float32)
+        if self._normalize:  # rounded again, as model2vec does
+            rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+        return rows.astype(dtype).astype(np.float32)
+
+
+def _unknown_token(tokenizer: Tokenizer) -> int | None:
+    """Return the id of the unknown token of a tokenizer's model, None where it has none."""
+    model = json.loads(tokenizer.to_str())["model"]
+    if model.get("unk_id") is not None:
+        return int(model["unk_id"])
+    return None if model.get("unk_token") is None else tokenizer.token_to_id(model["unk_token"])
 
 
 class RandomEncoder(TemplateEncoder):
