@@ -24,7 +24,6 @@ from sciprism.evaluation.intervals import (
     sample_difference,
     sort_items,
     sum_samples,
-    two_sided_p,
 )
 from sciprism.evaluation.item_scores import (
     ItemScores,
@@ -122,8 +121,6 @@ def test_student_s_t_is_that_of_scipy():
     for freedom in (1, 2, 3.7, 19, 100, 1e4, 1e8):
         for level in (0.5, 0.95, 0.9982):
             assert quantile(freedom, level) == pytest.approx(stats.t.ppf((1 + level) / 2, freedom), rel=1e-6)
-        for t in (0.0, 0.5, 2, 5, 12):
-            assert two_sided_p(-t, freedom) == pytest.approx(2 * stats.t.sf(t, freedom), rel=1e-5)
 
 
 def test_intervals_worked_by_hand():
@@ -231,7 +228,6 @@ def test_systems_are_aligned_by_id_and_what_only_one_has_is_named():
     a, b = mean([1, 2, 3, 9], ids=["x", "y", "z", "a"]), mean([5, 3, 2, 1], ids=["b", "z", "y", "x"])
     found = paired_difference(a, b, seed=0, samples=30)
     assert (found.value, found.p, found.n) == (0, 1, 3) and found.low == -found.high
-    assert found.only_a == ("a",) and found.only_b == ("b",)
     nothing = paired_difference(mean([1], ids=["a"]), mean([1], ids=["b"]), seed=0)
     assert nothing.n == 0 and np.isnan([nothing.value, nothing.low, nothing.high, nothing.p]).all()
 

@@ -37,8 +37,7 @@ CELLS = 4_000_000  # item weights held in memory at once
 class PairedDifference:
     """Score of one system minus that of another over the n items they share.
 
-    low, high: 95% interval; p: two-sided, below 0.05 if and only if the interval excludes 0. only_a, only_b:
-    items of one system alone, not compared.
+    low, high: 95% interval; p: two-sided, below 0.05 if and only if the interval excludes 0.
     """
 
     value: float
@@ -46,8 +45,6 @@ class PairedDifference:
     high: float
     p: float
     n: int
-    only_a: tuple[str, ...] = ()
-    only_b: tuple[str, ...] = ()
 
 
 def estimate(item_scores: ItemScores) -> float:
@@ -75,17 +72,15 @@ def paired_difference(a: ItemScores, b: ItemScores, *, seed: int = 0, samples: i
         raise InputError(
             f"{a.aggregate!r} of {len(a.parts)} and {b.aggregate!r} of {len(b.parts)} parts do not compare"
         )
-    in_a, in_b = set(a.ids), set(b.ids)
-    ids = tuple(sorted(in_a & in_b))
-    only_a, only_b = tuple(i for i in a.ids if i not in in_b), tuple(i for i in b.ids if i not in in_a)
+    ids = tuple(sorted({*a.ids} & {*b.ids}))
     if not ids:
-        return PairedDifference(np.nan, np.nan, np.nan, np.nan, 0, only_a, only_b)
+        return PairedDifference(np.nan, np.nan, np.nan, np.nan, 0)
     one, other = align_classes(a.take(_positions(a, ids)), b.take(_positions(b, ids)))
     mine, theirs = ({0: draw_sample(side, resample(ids, samples, seed))} for side in (one, other))
     difference = sample_difference(sum_samples((mine, theirs), (1, -1)))
     if np.isnan(difference.value + difference.variance):
-        return PairedDifference(difference.value, np.nan, np.nan, np.nan, len(ids), only_a, only_b)
-    return PairedDifference(difference.value, *difference.interval(), difference.p, len(ids), only_a, only_b)
+        return PairedDifference(difference.value, np.nan, np.nan, np.nan, len(ids))
+    return PairedDifference(difference.value, *difference.interval(), difference.p, len(ids))
 
 
 def holm(p_values: ArrayLike) -> Doubles:
@@ -193,7 +188,9 @@ class SampledDifference:
     @property
     def p(self) -> float:
         """Return the two-sided p of Student's t; 1 without a variance, where all items agree."""
-        return two_sided_p(self.value / math.sqrt(self.variance), self.freedom) if self.variance else 1.0
+        if not self.variance:
+            return 1.0
+        return 2 * float(stdtr(self.freedom, -abs(self.value / math.sqrt(self.variance))))
 
     def interval(self) -> Limits:
         """Return the limits, not beyond the largest possible size."""
@@ -275,11 +272,6 @@ def _hall(skewness: float, q: float) -> tuple[float, float]:
         return q, q
     below, above = (3 / skewness * float(np.cbrt(1 + skewness * (y - skewness / 6)) - 1) for y in (q, -q))
     return below, -above
-
-
-def two_sided_p(t: float, freedom: float) -> float:
-    """Return the probability of a value at least as far from 0 as t, in Student's distribution."""
-    return 2 * float(stdtr(freedom, -abs(t)))
 
 
 def quantile(freedom: float, level: float) -> float:

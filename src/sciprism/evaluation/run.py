@@ -95,13 +95,7 @@ def evaluate(
     with TemporaryDirectory() if output is None else nullcontext(output) as place:
         cache = (Path(place) if output is None else cache_folder()) / "vectors"
         loaded = load_systems(systems, replace(options.loading, seed=seed), cache, options.text_progress)
-        run = EvaluationRun(
-            output=Path(place),
-            data=Path(folder) if folder else None,
-            seed=seed,
-            options=options,
-            progress=progress or (lambda _system, _task, _result: None),
-        )
+        run = EvaluationRun(Path(place), Path(folder) if folder else None, seed, options, progress)
         check_owners([(run.output / folder_name(system.name, options.format, seed), system) for system, _ in loaded])
         results: list[TaskResult] = []
         for part in selected:
@@ -186,7 +180,7 @@ DescribedSystem = tuple[System, Mapping[str, Any]]  # a system, and what results
 TaskDataSource = Callable[[Task, Path | None], "TaskData"]  # called with a task and the folder of data
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class EvaluationRun:
     """What all tasks of one evaluation share: the folders of results and of data, the first seed, and the options."""
 
@@ -194,7 +188,7 @@ class EvaluationRun:
     data: Path | None
     seed: int
     options: EvaluationOptions
-    progress: ProgressCallback
+    progress: ProgressCallback | None
 
 
 def score_systems(
@@ -223,7 +217,8 @@ def score_systems(
             if result is not None:
                 check_owner(result, system, folder)
             if result is None or not is_current(result, task, run.data, description):
-                run.progress(system, task, None)
+                if run.progress:
+                    run.progress(system, task, None)
                 provenance = describe_run(task, run.options.command)
                 result, item_scores = score_task(data, system, replace(context, seed=seed), facts, provenance)
                 if result.status == "done" and (dropped := data.read().dropped).keep_all and dropped.ids:
@@ -231,7 +226,8 @@ def score_systems(
                     write_dropped(path, dropped)
                     result = replace(result, details={**result.details, "dropped by the data": f"dropped/{path.name}"})
                 write_result(folder, result, item_scores)
-            run.progress(system, task, result)
+            if run.progress:
+                run.progress(system, task, result)
             yield result
 
 

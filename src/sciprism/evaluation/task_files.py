@@ -13,7 +13,7 @@ import json
 import re
 import tomllib
 from collections import UserDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -339,26 +339,30 @@ def _list_files(path: Path, key: str) -> list[Path]:
     return [item for item in data_files if not any(part[0] == "." for part in item.relative_to(path).parts)]
 
 
-class SuiteRegistry(UserDict[str, Suite]):
-    """Suites by name. A suite with a file is read when it is first asked for, so listing names is cheap."""
+class FileRegistry(UserDict[str, T]):
+    """One kind of thing by name. One with a file is read when it is first asked for, so listing names is cheap."""
 
-    def __getitem__(self, name: str) -> Suite:
-        suite: Suite | Path | None = self.data.get(name)
-        if suite is None:
-            raise InputError(f"unknown suite {name!r}; known: {', '.join(sorted(self.data))}")
-        if isinstance(suite, Path):
-            suite = self.data[name] = read_suite(suite)
-        return suite
+    def __init__(self, kind: str, read: Callable[[Path], T], paths: Iterable[Path]) -> None:
+        super().__init__()
+        self.kind, self.read = kind, read
+        for path in paths:
+            self[path.stem] = path
 
-    def __setitem__(self, name: str, suite: Suite | Path) -> None:
+    def __getitem__(self, name: str) -> T:
+        item: T | Path | None = self.data.get(name)
+        if item is None:
+            raise InputError(f"unknown {self.kind} {name!r}; known: {', '.join(sorted(self.data))}")
+        if isinstance(item, Path):
+            item = self.data[name] = self.read(item)
+        return item
+
+    def __setitem__(self, name: str, item: T | Path) -> None:
         if name in self.data:
-            raise ValueError(f"suite {name!r} is registered twice")
-        self.data[name] = suite  # type: ignore[assignment]  # a path until it is read
+            raise ValueError(f"{self.kind} {name!r} is registered twice")
+        self.data[name] = item  # type: ignore[assignment]  # a path until it is read
 
 
-suites = SuiteRegistry()
-for path in sorted(Path(__file__).parent.glob("suites/*.toml"), key=lambda path: path.stem):
-    suites[path.stem] = path
+suites = FileRegistry("suite", read_suite, sorted((Path(__file__).parent / "suites").glob("*.toml")))
 
 
 def register_suite(suite: Suite) -> None:

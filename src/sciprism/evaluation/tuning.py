@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from itertools import accumulate, product
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
@@ -459,25 +459,10 @@ SplitScores = Mapping[str, Mapping[str, ItemScores]]
 Predictions = Sequence[tuple[TuningExample, Outputs]]  # examples with the outputs of the head
 
 
-class TuningProtocol(Protocol):
-    """A protocol that fine-tunes."""
-
-    @property
-    def length(self) -> int:
-        """Return the tokens of a window."""
-        ...
-
-    @property
-    def tuning(self) -> Tuning:
-        """Return the grid and the settings that all runs share."""
-        ...
-
-
 D = TypeVar("D", TaggingInput, PairInput, SpanInput)
-P = TypeVar("P", bound=TuningProtocol)
 
 
-class TuningProblem(ABC, Generic[D, P]):
+class TuningProblem(ABC, Generic[D]):
     """The data of a task as examples of a head, and the head's outputs as predictions.
 
     width: of the head's outputs. dropped: what tokenizing lost.
@@ -485,7 +470,7 @@ class TuningProblem(ABC, Generic[D, P]):
 
     width: int
 
-    def __init__(self, data: D, tokenizer: WindowTokenizer, protocol: P) -> None:
+    def __init__(self, data: D, tokenizer: WindowTokenizer, protocol: Any) -> None:
         self.data: D = data
         self.tokenizer, self.protocol = tokenizer, protocol
         self.dropped = DropReport()
@@ -515,7 +500,7 @@ class TuningProblem(ABC, Generic[D, P]):
 class TuningExperiment:
     """An encoder with its original weights and the examples of a task, shared by all settings and seeds."""
 
-    def __init__(self, encoder: TunableEncoder, problem: TuningProblem[Any, Any]) -> None:
+    def __init__(self, encoder: TunableEncoder, problem: TuningProblem[Any]) -> None:
         self.splits: dict[str, Rows] = {name: getattr(problem.data, name) for name in ("train", "dev", "test")}
         sizes = {name: len(rows) for name, rows in self.splits.items()}
         if not sizes["train"] or not sizes["test"]:
@@ -557,11 +542,16 @@ def fine_tune(
     data: D,
     system: System,
     context: EvaluationContext,
-    protocol: P,
-    build_problem: Callable[[D, WindowTokenizer, P], TuningProblem[D, P]],
+    protocol: Any,
+    build_problem: Callable[[D, WindowTokenizer, Any], TuningProblem[D]],
 ) -> ProtocolResult:
-    """Choose a setting, train with the context's seed and score the test rows."""
-    encoder = tunable_encoder(system)
+    """Choose a setting of `protocol.tuning`, train with the context's seed and score the test rows.
+
+    protocol: states `length`, the tokens of a window, too. Raises NotServedError for a system without weights.
+    """
+    if not isinstance(system, DenseSystem) or not isinstance(system.encoder, Encoder):
+        raise NotServedError(f"{system.name} cannot be fine-tuned; only encoders that this package loads itself")
+    encoder = system.encoder
 
     def build() -> TuningExperiment:
         problem = build_problem(data, WindowTokenizer(encoder, protocol.length), protocol)
@@ -580,13 +570,6 @@ def fine_tune(
             dropped.add(reason, f"seed {context.seed}")
     details = experiment.sizes | {"setting": asdict(best), "dev scores": dev_scores, "shared": tuning.shared} | facts
     return ProtocolResult(item_scores=scores["test"], details=details, dropped=dropped)
-
-
-def tunable_encoder(system: System) -> Encoder:
-    """Return the encoder whose weights a run changes. Raises NotServedError for systems without one."""
-    if isinstance(system, DenseSystem) and isinstance(system.encoder, Encoder):
-        return system.encoder
-    raise NotServedError(f"{system.name} cannot be fine-tuned; only encoders that this package loads itself")
 
 
 def _search_grid(

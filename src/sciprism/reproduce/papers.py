@@ -16,7 +16,6 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from functools import cache
 from pathlib import Path
 from shlex import quote
 from typing import Any, Literal, TypeVar
@@ -26,6 +25,7 @@ from pydantic import ConfigDict, TypeAdapter
 from sciprism.errors import InputError
 from sciprism.evaluation.suites import suites
 from sciprism.evaluation.task import Published, Suite, Task, list_published
+from sciprism.evaluation.task_files import FileRegistry
 
 TableForm = Literal["tasks", "groups", "relative", "errors", "runs"]
 """tasks: a column per task score, and group averages. groups: averages only. relative: relative changes of
@@ -330,37 +330,14 @@ def select_scores(task: Task, metrics: tuple[str, ...]) -> tuple[TaskScore, ...]
     return (TaskScore(task.name, names[:1] if task.numbers == "first" else names),)
 
 
-FOLDER = Path(__file__).parent / "papers"
 PAPERS = ("scimult", "scirepeval", "multi2spe", "indus", "prism")
 Values = Mapping[str, Any]
 T = TypeVar("T")
 
 
-class Reproductions(Mapping[str, Reproduction]):
-    """The papers whose tables can be reproduced, each read when it is first asked for."""
-
-    def __getitem__(self, name: str) -> Reproduction:
-        if name not in PAPERS:
-            raise InputError(f"unknown paper to reproduce {name!r}; known: {', '.join(sorted(PAPERS))}")
-        return read_paper(name)
-
-    def __contains__(self, name: object) -> bool:
-        return name in PAPERS
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(PAPERS)
-
-    def __len__(self) -> int:
-        return len(PAPERS)
-
-
-reproductions = Reproductions()
-
-
-@cache
-def read_paper(name: str) -> Reproduction:
+def read_paper(path: Path) -> Reproduction:
     """Return a paper's declared tables. Raises ValueError or InputError for a declaration that does not fit."""
-    paper = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+    paper, name = tomllib.loads(path.read_text(encoding="utf-8")), path.stem
     tables = [_read_table(name, table, paper) for table in paper["table"]]
     return Reproduction(
         name=name,
@@ -460,3 +437,9 @@ def _derive_tasks(
 def _check(kind: type[T], values: Values) -> T:
     """Return a declaration with these values, lists as tuples; ValueError for a key or value that does not fit."""
     return TypeAdapter(kind).validate_python(values)
+
+
+reproductions = FileRegistry(
+    "paper to reproduce", read_paper, (Path(__file__).parent / "papers" / f"{name}.toml" for name in PAPERS)
+)
+"""The papers whose tables can be reproduced."""

@@ -80,7 +80,7 @@ class PairProtocol:
         return fine_tune(data, system, context, self, _TextProblem)
 
 
-class _TextProblem(TuningProblem[PairInput, PairProtocol]):
+class _TextProblem(TuningProblem[PairInput]):
     def __init__(self, data: PairInput, tokenizer: WindowTokenizer, protocol: PairProtocol) -> None:
         super().__init__(data, tokenizer, protocol)
         first = data.targets[0]
@@ -198,7 +198,7 @@ class TagProtocol:
         return fine_tune(data, system, context, self, _TagProblem)
 
 
-class _TagProblem(TuningProblem[TaggingInput, TagProtocol]):
+class _TagProblem(TuningProblem[TaggingInput]):
     def __init__(self, data: TaggingInput, tokenizer: WindowTokenizer, protocol: TagProtocol) -> None:
         super().__init__(data, tokenizer, protocol)
         tags = {tag for row in data.train for tag in data.tags[row]} - {OUTSIDE}
@@ -287,7 +287,7 @@ class SpanProtocol:
         return fine_tune(data, system, context, self, _AnswerProblem)
 
 
-class _AnswerProblem(TuningProblem[SpanInput, SpanProtocol]):
+class _AnswerProblem(TuningProblem[SpanInput]):
     width = 2
 
     def loss(self, outputs: Tensor, examples: Sequence[TuningExample]) -> Tensor:

@@ -72,16 +72,11 @@ def _cell(text: str) -> str:
     return f"<td>{escape(value)}{escape(mark)} <small>[{escape(interval)}]</small></td>"
 
 
-def as_json(report: Report) -> str:
-    """Return a report as one JSON document."""
-    return json.dumps(report.to_json(), indent=1, ensure_ascii=False) + "\n"
-
-
 outputs: dict[str, Callable[[Report], str]] = {
     "terminal": terminal,
     "markdown": markdown,
     "latex": latex,
-    "json": as_json,
+    "json": lambda report: json.dumps(report.to_json(), indent=1, ensure_ascii=False) + "\n",
     "html": html,
 }
 """The formats of reports."""

@@ -229,6 +229,13 @@ class PaperFigure:
     draw: Callable[[Theme], Any]
 
 
+TRADEOFFS = {
+    "papers_per_second": ("papers per second", "speed-quality", "more"),
+    "cost": ("time of a paper, times one plain pass", "cost-quality", "less"),
+}
+"""What encoding costs -> its unit, the name of its figure, and whether more or less is better."""
+
+
 def read_costs(path: Path) -> list[EncodingCost]:
     """Read a CSV table with the columns system, label (optional), and papers_per_second or cost or both.
 
@@ -276,7 +283,7 @@ def write_figures(report: Report, folder: Path, costs: Sequence[EncodingCost] = 
     figures: list[PaperFigure] = []
     left_out: list[str] = []
     for suite in report.suites:
-        built = (_speed_and_quality(report, suite, costs), _cost_and_quality(report, suite, costs))
+        built = (_tradeoff(report, suite, costs, measure) for measure in TRADEOFFS)
         for figure in (draw_task_types(report, suite), *built, _task_agreement(report, suite)):
             if isinstance(figure, PaperFigure):
                 figures.append(figure)
@@ -348,11 +355,8 @@ def draw_task_types(report: Report, suite: str) -> PaperFigure | str:
             tested = (d.value, d.low, d.high, d.p) if d else (None,) * 4
             records.append((system, name, len(row.tasks), cell.status, *numbers, *tested))
     table = TextTable(f"{suite}: average of each task type (tasks), times 100, 95% interval", heads, tuple(lines))
-
-    def draw(theme: Theme) -> Any:
-        return draw_bars(theme, report, rows)
-
-    return PaperFigure(_file_name(suite, "task-types"), table, tuple(records), draw)
+    name = _file_name(suite, "task-types")
+    return PaperFigure(name, table, tuple(records), lambda theme: draw_bars(theme, report, rows))
 
 
 def _averages_by_type(report: Report, suite: str) -> Iterator[tuple[str, ReportRow]]:
@@ -366,38 +370,24 @@ def _averages_by_type(report: Report, suite: str) -> Iterator[tuple[str, ReportR
         yield from ((name, row) for row in (named or same)[:1])
 
 
-def _speed_and_quality(report: Report, suite: str, costs: Sequence[EncodingCost]) -> PaperFigure | str:
-    """Papers per second against the average."""
-    measured = {each.system: (each.label, each.papers_per_second) for each in costs if each.papers_per_second}
+def _tradeoff(report: Report, suite: str, costs: Sequence[EncodingCost], measure: str) -> PaperFigure | str:
+    """Return a figure of the average against papers per second, or the time of a paper times one plain pass."""
+    unit, kind, better = TRADEOFFS[measure]
+    measured = {each.system: (each.label, price) for each in costs if (price := getattr(each, measure))}
     if not measured:
-        return "no papers per second, so speed is not drawn; --costs FILE names them"
-    return _tradeoff(report, suite, measured, "papers per second", "speed-quality", better=1)
-
-
-def _cost_and_quality(report: Report, suite: str, costs: Sequence[EncodingCost]) -> PaperFigure | str:
-    """Time of a paper, times one plain pass, against the average."""
-    measured = {each.system: (each.label, each.cost) for each in costs if each.cost}
-    if not measured:
-        return "no costs, so they are not drawn; --costs FILE names them"
-    return _tradeoff(report, suite, measured, "time of a paper, times one plain pass", "cost-quality", better=-1)
-
-
-def _tradeoff(
-    report: Report, suite: str, measured: Mapping[str, tuple[str, float | None]], unit: str, kind: str, *, better: int
-) -> PaperFigure | str:
-    """Return a figure of price against average; better: 1 where a higher price is better, -1 where a lower one is."""
+        return f"no {unit}, so it is not drawn; --costs FILE names it"
     row = _main_average(report, suite)
     if row is None:
         return f"no average over its tasks, so {unit} has nothing to stand against"
     points = [
-        TradeoffPoint(system, label, price, cell)
+        TradeoffPoint(system, *measured[system], cell)
         for system, cell in zip(report.systems, row.cells, strict=True)
-        for label, price in [measured.get(system, ("", None))]
-        if price and cell.score
+        if system in measured and cell.score
     ]
     if len(points) < 2:
         return f"{unit} and {row.title} are both known of {len(points)} system(s); a comparison needs two"
-    points.sort(key=lambda point: (better * -point.price, -point.value))
+    sign = 1 if better == "more" else -1
+    points.sort(key=lambda point: (sign * -point.price, -point.value))
     front = _front(points)
     records: list[tuple[object, ...]] = [("system", "label", unit, "score", "low", "high", "on the front")]
     lines = []
@@ -409,13 +399,10 @@ def _tradeoff(
     average = f"{row.title}, {len(row.tasks)} tasks"
     title = f"{suite}: {unit} against {average}, times 100, 95% interval"
     table = TextTable(title, ("", unit, row.title, "on the front"), tuple(lines))
-
-    def draw(theme: Theme) -> Any:
-        return draw_tradeoff(
-            theme, points, front, (f"{unit} ({'more' if better > 0 else 'less'} is better)", f"{suite}: {average}")
-        )
-
-    return PaperFigure(_file_name(suite, kind), table, tuple(records), draw)
+    names = f"{unit} ({better} is better)", f"{suite}: {average}"
+    return PaperFigure(
+        _file_name(suite, kind), table, tuple(records), lambda theme: draw_tradeoff(theme, points, front, names)
+    )
 
 
 def _main_average(report: Report, suite: str) -> ReportRow | None:
@@ -454,11 +441,8 @@ def _task_agreement(report: Report, suite: str) -> PaperFigure | str:
     records = (("task", "format", *matrix.names), *((name, form, *some) for name, form, some in named))
     lines = tuple((one, *(_mean_correlation(matrix, one, two) for two in formats)) for one in formats)
     title = f"{suite}: mean rank correlation of two tasks over {len(systems)} systems, by task type"
-
-    def draw(theme: Theme) -> Any:
-        return draw_matrix(theme, matrix)
-
-    return PaperFigure(_file_name(suite, "task-agreement"), TextTable(title, ("", *formats), lines), records, draw)
+    table = TextTable(title, ("", *formats), lines)
+    return PaperFigure(_file_name(suite, "task-agreement"), table, records, lambda theme: draw_matrix(theme, matrix))
 
 
 def correlate_ranks(scores: Doubles) -> Doubles:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from sciprism.arrays import Floats
-from sciprism.errors import InputError
 from sciprism.evaluation.systems import EncodingInput, RankingSystem, SearchTimes
 
-K1, B = 1.2, 0.75
+SETTINGS = {"k1": 1.2, "b": 0.75, "scoring": "lucene", "stopwords": "english", "stemming": "none"}
+"""k1: saturation of term frequency; b: length normalization, 0 to 1."""
 MAX_INDEXES = 2  # indexes kept in memory, the most recently used ones
 
 
@@ -23,30 +23,25 @@ class BM25System(RankingSystem):
     """Rank by shared words: BM25 with Lucene's formula, without English stop words, no stemming.
 
     A document's text is its fields (title, abstract) joined by a space; so is a paper's that is a query. A
-    word has at least two letters or digits and is lowercased. k1: saturation of term frequency; b: length
-    normalization, 0 to 1. Lucene's idf is positive, so a score above 0 means a shared word. Distances are
-    ignored.
+    word has at least two letters or digits and is lowercased. Lucene's idf is positive, so a score above 0 means a
+    shared word. Distances are ignored.
     """
 
     name = "bm25"
     floor = 0.0
 
-    def __init__(self, *, k1: float = K1, b: float = B) -> None:
-        if k1 < 0 or not 0 <= b <= 1:
-            raise InputError(f"k1 is {k1} and b is {b}; k1 is 0 or more, b from 0 to 1")
-        self.k1 = float(k1)
-        self.b = float(b)
+    def __init__(self) -> None:
         self._indexes: dict[bytes, _Index] = {}
 
     @property
     def fingerprint(self) -> str:
         """Return a hash of its settings and the version of `bm25s`, which tokenizes and scores."""
-        settings = json.dumps([self._settings(), version("bm25s")], sort_keys=True)
+        settings = json.dumps([SETTINGS, version("bm25s")], sort_keys=True)
         return hashlib.sha256(settings.encode()).hexdigest()[:16]
 
     def describe(self) -> dict[str, Any]:
         """Return its settings."""
-        return {"name": self.name, **self._settings(), "fingerprint": self.fingerprint}
+        return {"name": self.name, **SETTINGS, "fingerprint": self.fingerprint}
 
     def rank(self, queries: EncodingInput, documents: EncodingInput) -> Iterator[Floats]:
         """Return the scores of all documents for each query, 0 where no word is shared.
@@ -59,9 +54,6 @@ class BM25System(RankingSystem):
         self.search_times = SearchTimes(documents=seconds, queries=0.0)
         return map(index.scores, queries.texts())
 
-    def _settings(self) -> dict[str, Any]:
-        return {"k1": self.k1, "b": self.b, "scoring": "lucene", "stopwords": "english", "stemming": "none"}
-
     def _index(self, documents: EncodingInput) -> _Index:
         texts = documents.texts()
         digest = hashlib.sha256()
@@ -69,7 +61,7 @@ class BM25System(RankingSystem):
             content = text.encode("utf-8", "surrogatepass")
             digest.update(len(content).to_bytes(8, "little") + content)
         key = digest.digest()
-        index = self._indexes.pop(key, None) or _Index(texts, self.k1, self.b)
+        index = self._indexes.pop(key, None) or _Index(texts)
         self._indexes[key] = index
         while len(self._indexes) > MAX_INDEXES:
             del self._indexes[next(iter(self._indexes))]
@@ -79,7 +71,7 @@ class BM25System(RankingSystem):
 class _Index:
     """The BM25 index of some documents."""
 
-    def __init__(self, texts: list[str], k1: float, b: float) -> None:
+    def __init__(self, texts: list[str]) -> None:
         from bm25s import BM25
         from bm25s.tokenization import Tokenizer
 
@@ -88,7 +80,7 @@ class _Index:
         documents = self._tokenizer.tokenize(texts, update_vocab=True, show_progress=False, allow_empty=False)
         self._bm25: Any = None
         if any(documents):  # `bm25s` indexes nothing without a word
-            self._bm25 = BM25(k1=k1, b=b, method="lucene")
+            self._bm25 = BM25(k1=SETTINGS["k1"], b=SETTINGS["b"], method="lucene")
             self._bm25.index((documents, self._tokenizer.get_vocab_dict()), show_progress=False)
 
     def scores(self, query: str) -> Floats:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,7 +40,7 @@ from sciprism.evaluation.systems import (
 )
 from sciprism.evaluation.systems.aspire import AspireSystem
 from sciprism.evaluation.systems.bm25 import BM25System
-from sciprism.formats import ROLES, Format, Role
+from sciprism.formats import Format, Role
 from sciprism.hub import first_line
 from sciprism.text.template import FIELDS, Item, Template
 from sciprism.text.tokenizer import describe_tokenizer, open_tokenizer, read_json
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
 
 POOLINGS = {"cls": "cls", "mean": "mean", "last": "lasttoken", "max": "max"}  # our name of a pooling -> the library's
-LIBRARIES = ("sentence-transformers", "transformers")
 _VOLATILE_KEYS = ("_name_or_path", "transformers_version", "torch_dtype", "dtype", "_attn_implementation_autoset")
 
 
@@ -69,25 +68,25 @@ class BridgeEncoder(TemplateEncoder):
         library: str,
         pooling: str | None = None,
         max_length: int | None = None,
-        prompts: Mapping[str, str] | None = None,
-        device: str | None = None,
     ) -> None:
         """Load a model by folder or hub id.
 
-        pooling: cls, mean, last or max, instead of the folder's. max_length: tokens per text. prompts: role
-        (paper, query, label) -> prefix, instead of the folder's. Raises InputError, and MissingExtraError
-        without the libraries.
+        pooling: cls, mean, last or max, instead of the folder's. max_length: tokens per text. Raises InputError,
+        and MissingExtraError without the libraries.
         """
-        _check(library, pooling, prompts)
+        if pooling is not None and pooling not in POOLINGS:
+            raise InputError(f"unknown pooling {pooling!r}; known: {', '.join(POOLINGS)}")
+        if find_spec("sentence_transformers") is None:
+            raise MissingExtraError("peers", "a model of another library")
         self.name, folder = resolve(str(name))
         load = _load_sentence_transformers if library == "sentence-transformers" else _load_transformers
-        self.model = load(folder, pooling, device)
+        self.model = load(folder, pooling)
         if max_length is not None:
             self.model.max_seq_length = max_length
         sep_token = getattr(self.model.tokenizer, "sep_token", None)
         self.template = Template(
             separator=sep_token or " " if library == "transformers" else " ",
-            prompts=_prompts(self.model) if prompts is None else prompts,
+            prompts=_prompts(self.model),
         )
         similarity = str(self.model.similarity_fn_name)
         if similarity not in DISTANCES:
@@ -157,19 +156,7 @@ class BridgeEncoder(TemplateEncoder):
         return [shape, modules[1:], self.template.to_json(), self.model.max_seq_length, self.distance]
 
 
-def _check(library: str, pooling: str | None, prompts: Mapping[str, str] | None) -> None:
-    if library not in LIBRARIES:
-        raise InputError(f"unknown library {library!r}; known: {', '.join(LIBRARIES)}")
-    if pooling is not None and pooling not in POOLINGS:
-        raise InputError(f"unknown pooling {pooling!r}; known: {', '.join(POOLINGS)}")
-    unknown = sorted(set(prompts or ()) - set(ROLES))
-    if unknown:
-        raise InputError(f"prompts for unknown roles {', '.join(unknown)}; known: {', '.join(ROLES)}")
-    if find_spec("sentence_transformers") is None:
-        raise MissingExtraError("peers", "a model of another library")
-
-
-def _load_sentence_transformers(folder: Path, pooling: str | None, device: str | None) -> SentenceTransformer:
+def _load_sentence_transformers(folder: Path, pooling: str | None) -> SentenceTransformer:
     """Load a folder of sentence-transformers, with another pooling if given."""
     if not (folder / "modules.json").exists():
         raise InputError(
@@ -180,7 +167,7 @@ def _load_sentence_transformers(folder: Path, pooling: str | None, device: str |
     from sentence_transformers.sentence_transformer.modules import Pooling
 
     with _load_errors(folder):
-        model: SentenceTransformer = SentenceTransformer(str(folder), device=device, local_files_only=True)
+        model: SentenceTransformer = SentenceTransformer(str(folder), local_files_only=True)
     if pooling is not None:
         positions = [n for n, module in enumerate(model) if isinstance(module, Pooling)]
         if len(positions) != 1:
@@ -189,7 +176,7 @@ def _load_sentence_transformers(folder: Path, pooling: str | None, device: str |
     return model.eval()
 
 
-def _load_transformers(folder: Path, pooling: str | None, device: str | None) -> SentenceTransformer:
+def _load_transformers(folder: Path, pooling: str | None) -> SentenceTransformer:
     """Load a folder of transformers with the given pooling."""
     if pooling is None:
         raise InputError(
@@ -202,7 +189,7 @@ def _load_transformers(folder: Path, pooling: str | None, device: str | None) ->
     with _load_errors(folder):
         backbone = Transformer(str(folder))
     modules: list[Any] = [backbone, Pooling(backbone.get_embedding_dimension(), POOLINGS[pooling])]
-    return SentenceTransformer(modules=modules, device=device).eval()
+    return SentenceTransformer(modules=modules).eval()
 
 
 @contextmanager
@@ -353,14 +340,6 @@ class RandomEncoder(TemplateEncoder):
         """Return what determines its vectors."""
         settings = {"method": "random", "seed": self.seed, "dim": self.dim, "distance": self.distance}
         return {"name": self.name, **settings, "fingerprint": self.fingerprint}
-
-    def space(self, format: Format = "proximity", role: Role = "paper") -> str:
-        """Return the one space: all its vectors compare."""
-        return "random"
-
-    def path(self, format: Format = "proximity", role: Role = "paper") -> str:
-        """Return the one path: a text's vector is the same in every format and role."""
-        return "random"
 
     def encode(
         self,
