@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from sciprism.datasets.inputs import Answer
-from sciprism.evaluation.protocols import span as spans
-from sciprism.evaluation.tuning import runs as heads
+from sciprism.evaluation import tuning as heads
+from sciprism.evaluation.protocols import fine_tuning as spans
 
 WORDS = np.array([[0, 3], [4, 7], [7, 9], [10, 14]])  # "the sea" + "son" "ends", the second word in two pieces
 
