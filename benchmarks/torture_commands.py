@@ -287,7 +287,9 @@ def fill_disk(tally: Tally, command: Command, folder: Path, place: Path, size: i
     if status == 0:
         tally.add("enough")
         return
-    named = status is not None and "the disk is full" in log and "Traceback" not in log
+    named = (
+        status is not None and ("No space left on device" in log or "requested and" in log) and "Traceback" not in log
+    )
     tally.add("named" if named else "not named", "" if named else f"{command.words}, {size} bytes: {log[-1500:]}")
     mount(place, "remount,size=64m")
     status = wait(start(command.words, folder), HUNG)

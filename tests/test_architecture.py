@@ -55,7 +55,7 @@ CODE_LINES = {
     "evaluation": 5_692,
     "prepare": 5_233,
     "encoders": 5_079,
-    "cli": 4_063,
+    "cli": 4_027,
     "datasets": 4_337,
     "training": 3_443,
     "store": 2_038,
@@ -65,7 +65,7 @@ CODE_LINES = {
     "text": 1_230,
     "reproduce": 1_074,
     "probes": 858,
-    "top modules": 774,
+    "top modules": 754,
     "metrics": 357,
     "objectives": 186,
 }

@@ -15,7 +15,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -76,11 +76,15 @@ def write_json(path: Path, value: Any, *, indent: int | None = 1) -> None:
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
     """Write safetensors into a draft, with the rights of any new file: safetensors 0.8.0 lets only the owner read."""
+    from safetensors import SafetensorError
     from safetensors.torch import save_file
 
     path.touch()
     rights = path.stat().st_mode
-    save_file(tensors, path, metadata=metadata)
+    try:
+        save_file(tensors, path, metadata=metadata)
+    except SafetensorError as error:
+        raise OSError(errno.EIO, str(error), str(path)) from error
     path.chmod(rights)
 
 
@@ -130,59 +134,26 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-FULL = {errno.ENOSPC: "the disk is full", errno.EDQUOT: "your disk quota is used up"}
-REFUSED = {
-    errno.EROFS: "it is on a read-only file system",
-    errno.EACCES: "you have no permission",
-    errno.EPERM: "the system does not permit it",
-    errno.EISDIR: "it is a folder",
-    errno.ENOTDIR: "a part of the path is a file, not a folder",
-    errno.ENOENT: "no such file or folder",
-    errno.EEXIST: "a file of that name is in the way",
-}
-"""Number of an error of the system -> what it means to a person."""
-
-
-def name_os_error(error: OSError) -> str:
-    """Return what an error of the system means, with the system's own words."""
-    meaning = FULL.get(error.errno or 0) or REFUSED.get(error.errno or 0)
-    words = error.strerror or str(error)
-    return f"{meaning} ({words})" if meaning else words
-
-
-def is_explained(error: OSError) -> bool:
-    """Return whether an error has the message of `explain_write_errors`."""
-    return error.filename is None and (error.strerror or "").startswith("cannot write ")
+FULL = (errno.ENOSPC, errno.EDQUOT)
+REFUSED = (errno.EROFS, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.ENOENT, errno.EEXIST)
+"""Numbers of the system's errors: what another try on the same disk meets again, and what another path mends."""
 
 
 @contextmanager
 def explain_write_errors(path: Path) -> Iterator[None]:
-    """Name the file that could not be written and why.
+    """Name the file that could not be written, with the system's words.
 
-    Raises InputError where the path cannot be written to, OSError with the same number for a full disk and others.
+    Raises InputError where the path cannot be written to, OSError with the path for a full disk and others.
     """
     try:
         yield
     except OSError as error:
-        if is_explained(error) or isinstance(error, BrokenPipeError):  # the former: for a file inside
-            raise
+        words = error.strerror or str(error)  # numpy's error of a short write has neither number nor path
         if error.errno in REFUSED:
-            reason = f"{name_os_error(error)}; name a path that you can write to"
-            raise InputError(f"cannot write {path}: {reason}") from error
-        if error.errno is None and " requested and " in str(error):  # numpy's words for a short write
-            error = OSError(errno.ENOSPC, str(error))
-        advice = "free some space" if error.errno in FULL else "see to that"
-        reason = f"{name_os_error(error)}{_count_free(path) if error.errno == errno.ENOSPC else ''}"
-        message = f"{reason}; what was committed before is kept: {advice}, and the same command continues"
-        raise OSError(error.errno or 0, f"cannot write {path}: {message}") from error
-
-
-def _count_free(path: Path) -> str:
-    """Return what is free on the disk of a file, now that what was written of it is gone."""
-    with suppress(OSError, StopIteration):
-        folder = next(folder for folder in path.absolute().parents if folder.is_dir())
-        return f", {shutil.disk_usage(folder).free:,} bytes are free"
-    return ""
+            raise InputError(f"cannot write {path}: {words}; name a path that you can write to") from error
+        if error.filename is not None or isinstance(error, BrokenPipeError):  # the former: for a file inside
+            raise
+        raise OSError(error.errno or errno.EIO, words, str(path)) from error
 
 
 def flush_output() -> OSError | None:

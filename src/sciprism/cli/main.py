@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import atexit
-import errno
 import gc
-import os
-import re
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import wraps
 from io import TextIOWrapper
 from pathlib import Path
@@ -45,7 +42,7 @@ from sciprism.cli.tokenizer import tokenizer
 from sciprism.cli.train import train
 from sciprism.cli.verify import verify
 from sciprism.errors import InputError, InterruptedRunError, RunFailedError, ShownWarning
-from sciprism.files import FULL, REFUSED, explain_write_errors, flush_output, is_explained, name_os_error
+from sciprism.files import FULL, REFUSED, flush_output
 
 DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
 EXIT_STATUSES = {
@@ -56,14 +53,6 @@ EXIT_STATUSES = {
 }
 """Exit status -> meaning."""
 OUTPUTS = ("output", "out", "collection", "folder")  # parameters of commands that name what is written
-_FULL_TEXT = {
-    errno.ENOSPC: re.compile(  # the last are torch.save's (2.13)
-        r"no space left on device|os error 28\b|errno[:= ]+28\b|inline_container.*unexpected pos", re.IGNORECASE
-    ),
-    errno.EDQUOT: re.compile(r"disk quota exceeded|os error 122\b", re.IGNORECASE),
-}
-"""What libraries that write files themselves say of a full disk, in errors that are no OSError."""
-
 
 Stored = Callable[[Mapping[str, Any]], bool]
 
@@ -90,13 +79,11 @@ def with_explained_failures(
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise _locate(error, options, outputs) from error
-        except (InputError, RunFailedError):
+            if error.filename is None and error.errno in (*FULL, *REFUSED):
+                if (broken := flush_output()) is not None:
+                    raise broken from error
+                error.filename = next((str(options[name]) for name in outputs if options.get(name)), "standard output")
             raise
-        except Exception as error:
-            if (number := _find_full_disk(error)) is None:
-                raise
-            raise _locate(OSError(number, os.strerror(number)), options, outputs) from error
 
     return run
 
@@ -110,9 +97,7 @@ def stop_for(error: BaseException) -> NoReturn:
     if isinstance(error, MemoryError):
         stop(f"the memory does not suffice ({str(error) or 'MemoryError'})", FAILED)
     if isinstance(error, OSError):
-        where = f"{error.filename}: " if error.filename is not None else ""
-        words = error.strerror if is_explained(error) else f"{where}{name_os_error(error)}"
-        stop(str(words), WRONG if error.errno in REFUSED else FAILED)
+        stop(str(error), WRONG if error.errno in REFUSED else FAILED)
     raise error
 
 
@@ -140,34 +125,6 @@ def _after_interruption(stored: Stored | None, writes: bool, options: Mapping[st
     if stored(options):
         return "; the same command continues where this one stopped"
     return " before anything was stored; the same command starts again"
-
-
-def _locate(error: OSError, options: Mapping[str, Any], outputs: Sequence[str]) -> Exception:
-    """Return an error of the system with the path that it is about: its own, else the command's output."""
-    if error.errno not in FULL and error.errno not in REFUSED:
-        return error
-    if is_explained(error):
-        return error
-    if error.filename is None and (broken := flush_output()) is not None:
-        return broken
-    path = error.filename or next((options[name] for name in outputs if options.get(name)), "standard output")
-    if error.errno in FULL:
-        try:
-            with explain_write_errors(Path(str(path))):
-                raise error
-        except OSError as explained:
-            return explained
-    return InputError(f"{path}: {name_os_error(error)}; name a path that you can read and write")
-
-
-def _find_full_disk(error: BaseException | None) -> int | None:
-    """Return the number of the error where a library's error, or its cause, tells of a full disk."""
-    while error is not None:
-        for number, pattern in _FULL_TEXT.items():
-            if pattern.search(str(error)):
-                return number
-        error = error.__cause__ or error.__context__
-    return None
 
 
 app = typer.Typer(

@@ -28,7 +28,6 @@ from sciprism.files import (
     describe_wrong_path,
     digest_file,
     lock_folder,
-    name_os_error,
     open_draft,
     place_folder,
     sha256,
@@ -340,7 +339,7 @@ def read_archive(path: Path, patterns: Sequence[str]) -> dict[str, bytes]:
     except (zipfile.BadZipFile, tarfile.TarError, NotImplementedError, RuntimeError) as error:
         raise InputError(f"{path}: the archive is damaged ({error}); delete it, and run the command again") from None
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {name_os_error(error)}") from error
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
     if not files:
         raise InputError(f"{path}: no file of the archive matches {', '.join(patterns)}; its form has changed")
     return files

@@ -136,7 +136,7 @@ class StageFolder:
         shutil.rmtree(self.previous_checkpoint, ignore_errors=True)
         with open_draft(self.checkpoint) as draft:
             write_tensors(draft / WEIGHTS, {k: v.contiguous() for k, v in checkpoint.weights.items()})
-            torch.save(checkpoint.optimizer, draft / OPTIMIZER)
+            write_atomically(draft / OPTIMIZER, lambda file: torch.save(checkpoint.optimizer, file))
             state = {"step": checkpoint.step, **checkpoint.state, "metrics": metrics}
             write_json(draft / STATE, state)
             write_checksums(draft)
