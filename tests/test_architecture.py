@@ -55,7 +55,7 @@ CODE_LINES = {
     "evaluation": 5_692,
     "prepare": 5_233,
     "encoders": 5_079,
-    "cli": 4_027,
+    "cli": 4_004,
     "datasets": 4_337,
     "training": 3_443,
     "store": 2_038,

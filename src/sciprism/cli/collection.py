@@ -17,14 +17,12 @@ if TYPE_CHECKING:
     from sciprism.index.recall import TitleQueries
     from sciprism.store import StoredCollection
 
-Recall = Annotated[float, "Share of the ten nearest papers that approximate search is to find."]
-
 
 def index(
     collection: CollectionFolder,
     approximate: Annotated[bool, "Add a FAISS index: faster over hundreds of thousands of papers."] = False,
     lexical: Annotated[bool, "Add a BM25 index, for --mode lexical and hybrid."] = False,
-    recall: Recall = 0.95,
+    recall: Annotated[float, "Share of the ten nearest papers that approximate search is to find."] = 0.95,
     memory: Annotated[float, "GB of memory that building an approximate index may take."] = 4.0,
     model: Model = "",
 ) -> None:

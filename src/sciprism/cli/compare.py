@@ -18,25 +18,20 @@ if TYPE_CHECKING:
     from sciprism.evaluation.report.model import Report
 
 
-Results = Annotated[list[Path], "Folders of results made by `sciprism evaluate`."]
-Baseline = Annotated[str, "The system that others are compared with; else the first named, of folders and in evaluate."]
-OutputFormat = Annotated[str, "terminal, markdown, latex, json or html; else by the file's suffix."]
-Output = Annotated[Path | None, "Write to this file, not to standard output.", "-o", "--output"]
-Figures = Annotated[
-    Path | None, 'Write figures for a paper to this folder (SVG, PDF; LaTeX and CSV of their numbers). Extra "bench".'
-]
-Costs = Annotated[
-    Path | None, "For --figures: CSV with system, and papers_per_second or cost (times one pass); or label."
-]
-
-
 def compare(
-    results: Results,
-    baseline: Baseline = "",
-    output_format: OutputFormat = "",
-    output: Output = None,
-    figures: Figures = None,
-    costs: Costs = None,
+    results: Annotated[list[Path], "Folders of results made by `sciprism evaluate`."],
+    baseline: Annotated[
+        str, "The system that others are compared with; else the first named, of folders and in evaluate."
+    ] = "",
+    output_format: Annotated[str, "terminal, markdown, latex, json or html; else by the file's suffix."] = "",
+    output: Annotated[Path | None, "Write to this file, not to standard output.", "-o", "--output"] = None,
+    figures: Annotated[
+        Path | None,
+        'Write figures for a paper to this folder (SVG, PDF; LaTeX and CSV of their numbers). Extra "bench".',
+    ] = None,
+    costs: Annotated[
+        Path | None, "For --figures: CSV with system, and papers_per_second or cost (times one pass); or label."
+    ] = None,
 ) -> None:
     """Compare systems: tasks, averages, differences to the first named, with 95 % intervals and tests.
 

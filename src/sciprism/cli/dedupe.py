@@ -13,9 +13,6 @@ from sciprism.errors import InputError
 if TYPE_CHECKING:
     from sciprism.uses.deduplication import Deduplication
 
-Output = Annotated[Path, "The file to write: .bib, .ris, .csv or .jsonl.", "-o", "--output"]
-Review = Annotated[Path | None, "A .csv of uncertain pairs to decide on; decisions in it are followed."]
-
 
 @dataclass(frozen=True, kw_only=True)
 class MergeThreshold:
@@ -31,10 +28,10 @@ class MergeThreshold:
 
 def dedupe(
     files: PaperFiles,
-    output: Output,
+    output: Annotated[Path, "The file to write: .bib, .ris, .csv or .jsonl.", "-o", "--output"],
     reading: Reading,
     rules: MergeThreshold,
-    review: Review = None,
+    review: Annotated[Path | None, "A .csv of uncertain pairs to decide on; decisions in it are followed."] = None,
 ) -> None:
     """Merge the records of one paper that exports of several databases hold, and count what was removed.
 

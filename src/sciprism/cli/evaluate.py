@@ -25,15 +25,7 @@ if TYPE_CHECKING:
     from sciprism.evaluation.task import Suite, Task
     from sciprism.probes.grid import SolverName
 
-Models = Annotated[
-    list[str] | None,
-    typer.Argument(
-        help="Models: folder, packaged name, hub id; bm25; random; sentence-transformers:NAME, "
-        "transformers:NAME, aspire:NAME, aspire-ot:NAME, mean:A+B, concat:A+B.",
-        show_default=False,
-    ),
-]
-Listed = Annotated[bool, "List suites, their tasks and data, and stop.", "--list"]
+
 Format = Annotated[str, "Use vectors of this format: classification, regression, proximity, search; else each task's."]
 Seed = Annotated[int, "Seed of all random choices: few-shot samples, bootstrap."]
 
@@ -90,7 +82,14 @@ class ModelLoading:
 
 
 def evaluate(
-    models: Models = None,
+    models: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Models: folder, packaged name, hub id; bm25; random; sentence-transformers:NAME, "
+            "transformers:NAME, aspire:NAME, aspire-ot:NAME, mean:A+B, concat:A+B.",
+            show_default=False,
+        ),
+    ] = None,
     output: Annotated[Path | None, "The folder of results.", "--output", "-o"] = None,
     *,
     choice: TaskChoice,
@@ -99,7 +98,7 @@ def evaluate(
     format: Format = "",
     seed: Seed = 0,
     seeds: Annotated[int, "Runs of each task, with seeds from --seed on; 0: as many as the task declares."] = 0,
-    listed: Listed = False,
+    listed: Annotated[bool, "List suites, their tasks and data, and stop.", "--list"] = False,
 ) -> None:
     """Score models on benchmark tasks, with intervals; a second run continues where the first stopped.
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from sciprism.uses.mapping import PaperMap
 
 SUFFIXES = (".html", ".parquet")
-Output = Annotated[Path, "The page, .html, with its layout beside it; or a .parquet alone.", "-o", "--output"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +47,11 @@ class MapOptions:
             trial.unlink()
 
 
-def map(collection: CollectionFolder, output: Output, settings: MapOptions) -> None:
+def map(
+    collection: CollectionFolder,
+    output: Annotated[Path, "The page, .html, with its layout beside it; or a .parquet alone.", "-o", "--output"],
+    settings: MapOptions,
+) -> None:
     """Draw the papers of a collection as a map: one page, which needs no network, with topics, search and filters.
 
     The layout is stored beside the page as Parquet, which embedding-atlas reads too. The same command then leaves

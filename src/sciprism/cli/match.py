@@ -19,13 +19,7 @@ if TYPE_CHECKING:
     from sciprism.uses.matching import Matching
     from sciprism.uses.matching.explanation import ExplainedPair, ExplainedSubmission
 
-Reviewers = Annotated[
-    Path, "A folder with one paper file per reviewer (ID.jsonl ...), or a table or JSON of reviewers.", "--reviewers"
-]
-Output = Annotated[Path, "The assignment to write: .csv, or .json as OpenReview's.", "--output", "-o"]
-ScoresOut = Annotated[Path | None, "Also write the scores, rows paper,reviewer,score.", "--scores-out"]
-Conflicts = Annotated[str, "Conflicts to find: author, domain, institution, coauthor, own-paper; all; none."]
-Bare = Annotated[bool, "Write three columns without a header, as OpenReview's.", "--bare"]
+
 MAX_REASON = 240  # characters of a reason in the terminal; the files have all of it
 
 
@@ -41,14 +35,20 @@ Assignment = Annotated[Path | None, "The assignment; else the only one in this f
 @match.command()
 def assign(
     submissions: Annotated[list[Path], "Files or folders of submissions."],
-    reviewers: Reviewers,
-    output: Output,
+    reviewers: Annotated[
+        Path,
+        "A folder with one paper file per reviewer (ID.jsonl ...), or a table or JSON of reviewers.",
+        "--reviewers",
+    ],
+    output: Annotated[Path, "The assignment to write: .csv, or .json as OpenReview's.", "--output", "-o"],
     files: MatchFiles,
     settings: MatchSettings,
-    conflicts: Conflicts = "all",
-    scores_out: ScoresOut = None,
+    conflicts: Annotated[
+        str, "Conflicts to find: author, domain, institution, coauthor, own-paper; all; none."
+    ] = "all",
+    scores_out: Annotated[Path | None, "Also write the scores, rows paper,reviewer,score.", "--scores-out"] = None,
     model: Annotated[str, "A model: folder, packaged name or hub id."] = "",
-    bare: Bare = False,
+    bare: Annotated[bool, "Write three columns without a header, as OpenReview's.", "--bare"] = False,
     skip_bad: Annotated[bool, "Skip and count records that cannot be used."] = False,
 ) -> None:
     """Assign reviewers to submissions by the reviewers' papers. `sciprism match SUBMISSIONS` is the same.

@@ -53,40 +53,39 @@ def open_sets(
     print_preparation(prepare_open(data_root, out, seed=seed, max_queries=max_queries, workers=workers))
 
 
-Files = Annotated[list[Path], "Papers: files of any format, folders, S2ORC, objects keyed by id."]
-LinkStrengths = Annotated[Path | None, "Strengths of links between papers, such as SPECTER's data.json of co-views."]
-Triplets = Annotated[Path | None, "Triplets to use as they are: a table such as SciNCL's train_triples.csv."]
 Fields = Annotated[list[str] | None, "Field of study whose papers are queries; repeatable; default: all fields."]
 Shards = Annotated[list[int] | None, "S2ORC shard whose papers are queries; repeatable; default: all shards."]
-SamplerOptions = Annotated[
-    list[str] | None,
-    "A setting of the sampler, KEY=VALUE; repeatable; an unknown KEY lists all.",
-    "--set",
-]
-SamplingExponent = Annotated[float, "A field's share of queries is its share of papers to this power; 0: equal shares."]
-HoldOutRule = Annotated[str, "papers: train triplets contain no dev paper; queries: no train query is a dev paper."]
-ExcludedQueries = Annotated[
-    list[Path] | None,
-    "Papers to drop: files of test papers, or a folder of prepare multi-scidocs (its queries); repeatable.",
-]
 
 
 def citations(
-    files: Files,
+    files: Annotated[list[Path], "Papers: files of any format, folders, S2ORC, objects keyed by id."],
     out: OutputFolder,
     edges: Edges = None,
-    link_strengths: LinkStrengths = None,
-    triplets: Triplets = None,
+    link_strengths: Annotated[
+        Path | None, "Strengths of links between papers, such as SPECTER's data.json of co-views."
+    ] = None,
+    triplets: Annotated[Path | None, "Triplets to use as they are: a table such as SciNCL's train_triples.csv."] = None,
     field: Fields = None,
     shard: Shards = None,
     sampler: Annotated[str, "Such as specter or scincl; an unknown name lists all."] = "specter",
-    option: SamplerOptions = None,
-    sampling_exponent: SamplingExponent = 1.0,
+    option: Annotated[
+        list[str] | None,
+        "A setting of the sampler, KEY=VALUE; repeatable; an unknown KEY lists all.",
+        "--set",
+    ] = None,
+    sampling_exponent: Annotated[
+        float, "A field's share of queries is its share of papers to this power; 0: equal shares."
+    ] = 1.0,
     max_per_field: Annotated[int, "Queries of a field at most; 0: no limit."] = 0,
     min_multi_field: Annotated[float, "Minimum share of queries with several fields."] = 0.0,
     dev: Annotated[float, "Share of papers that are held out.", "--dev"] = 0.05,
-    hold_out: HoldOutRule = "papers",
-    exclude: ExcludedQueries = None,
+    hold_out: Annotated[
+        str, "papers: train triplets contain no dev paper; queries: no train query is a dev paper."
+    ] = "papers",
+    exclude: Annotated[
+        list[Path] | None,
+        "Papers to drop: files of test papers, or a folder of prepare multi-scidocs (its queries); repeatable.",
+    ] = None,
     require_abstract: Annotated[bool, "Drop papers without an abstract."] = False,
     seed: Seed = 0,
     workers: Workers = 1,
@@ -146,23 +145,6 @@ def pairs(
     print_preparation(prepare_pairs(out, files, settings))
 
 
-Weights = Annotated[
-    list[str] | None,
-    "NAME=2.5: how often a source is repeated; 1 by default; repeatable.",
-    "--weight",
-]
-Kinds = Annotated[
-    list[str] | None,
-    "NAME=KIND where it cannot be detected: papers, rows, parquet, jats, wikipedia, ads, cmr; for "
-    ".txt: text (split at blank lines), text-line, text-file.",
-    "--kind",
-]
-TextColumns = Annotated[list[str] | None, "NAME=title,body: the columns of a table with text.", "--columns"]
-Languages = Annotated[str, "Languages to retain, such as en,de; guessed where not stated."]
-Licences = Annotated[str, 'Licences to retain, such as "CC0,CC BY"; texts that state none are dropped.']
-NearDuplicates = Annotated[float, "Similarity from which two texts are near-duplicates; 0: only equal texts."]
-
-
 def text(
     sources: Annotated[list[str], "NAME=PATH: a file or folder; a NAME may have several paths."],
     out: OutputFolder,
@@ -171,12 +153,23 @@ def text(
     cased: Annotated[bool, "Keep capital letters in the learned tokenizer."] = False,
     length: Annotated[int, "Tokens of a block, special tokens included."] = 512,
     across_documents: Annotated[bool, "A block may hold several documents."] = True,
-    weight: Weights = None,
-    kind: Kinds = None,
-    columns: TextColumns = None,
-    languages: Languages = "",
-    licences: Licences = "",
-    near_duplicates: NearDuplicates = 0.8,
+    weight: Annotated[
+        list[str] | None,
+        "NAME=2.5: how often a source is repeated; 1 by default; repeatable.",
+        "--weight",
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        "NAME=KIND where it cannot be detected: papers, rows, parquet, jats, wikipedia, ads, cmr; for "
+        ".txt: text (split at blank lines), text-line, text-file.",
+        "--kind",
+    ] = None,
+    columns: Annotated[list[str] | None, "NAME=title,body: the columns of a table with text.", "--columns"] = None,
+    languages: Annotated[str, "Languages to retain, such as en,de; guessed where not stated."] = "",
+    licences: Annotated[str, 'Licences to retain, such as "CC0,CC BY"; texts that state none are dropped.'] = "",
+    near_duplicates: Annotated[
+        float, "Similarity from which two texts are near-duplicates; 0: only equal texts."
+    ] = 0.8,
     exclude: Exclude = None,
     data: OpenData = "",
     dev: Annotated[float, "Share of documents that are held out, by source."] = 0.01,

@@ -32,26 +32,23 @@ SHOWN = 10  # papers that the terminal shows where a file holds all of them
 MAX_NEAR = 48  # characters of an own paper's title in the terminal
 
 
-New = Annotated[list[str], "Papers to rank: a file or collection; repeatable.", "--new"]
-Output = Annotated[Path | None, "A .csv, .jsonl, .bib or .ris file; without suffix the first three.", "-o", "--output"]
-Seen = Annotated[
-    Path | None, "A .csv file of papers shown before: they are left out, and the list is added to it.", "--seen"
-]
-
-
 def recommend(
     library: Annotated[list[str], "Papers that you have: a file or collection; repeatable.", "--library"],
-    new: New,
+    new: Annotated[list[str], "Papers to rank: a file or collection; repeatable.", "--new"],
     settings: RecommendSettings,
     reading: Reading,
-    output: Output = None,
+    output: Annotated[
+        Path | None, "A .csv, .jsonl, .bib or .ris file; without suffix the first three.", "-o", "--output"
+    ] = None,
     unwanted: Annotated[
         list[str] | None,
         "Papers like which none should be shown; repeatable.",
         "--not",
         "--unwanted",
     ] = None,
-    seen: Seen = None,
+    seen: Annotated[
+        Path | None, "A .csv file of papers shown before: they are left out, and the list is added to it.", "--seen"
+    ] = None,
     model: Annotated[str, "A model for files: folder, packaged name or hub id.", "--model"] = "",
 ) -> None:
     """Rank new papers by the papers that you have, with the nearest of yours as the reason.

@@ -22,36 +22,30 @@ if TYPE_CHECKING:
 OTHER_DATA = ("open", "built", "fields")
 
 Paper = Annotated[str, "The paper: scimult, scirepeval, multi2spe, indus; or prism, our own study."]
-TableName = Annotated[str, typer.Argument(help="The table, as the paper numbers it: 3, A4, 1a for 1(a); see --list.")]
-Listed = Annotated[bool, "List the paper's tables and models, and stop.", "--list"]
-Data = Annotated[
-    str,
-    "The folder of the paper's data, or of the sample that Table 5 of multi2spe or 8 of scirepeval counts; "
-    "or, in the folder of SCIPRISM_DATA: 'open' (the open suite), 'built' (the paper's tasks over other papers), "
-    "'fields' (over papers of all fields).",
-]
-Models = Annotated[
-    list[str] | None,
-    "KEY=NAME, a model by folder or name, again for another seed; or a .toml of such.",
-]
-Only = Annotated[list[str] | None, "Only the rows of this model (KEY); repeatable."]
-FromResults = Annotated[bool, "Show stored results: load no model, score nothing.", "--from-results"]
-Results = Annotated[Path | None, "The folder of results; results/PAPER."]
-Output = Annotated[Path | None, "Write to this file: .md, or .json with everything.", "-o", "--output"]
 
 
 def reproduce(
     paper: Paper,
-    table: TableName = "",
-    listed: Listed = False,
-    data: Data = "",
-    models: Models = None,
-    only: Only = None,
+    table: Annotated[
+        str, typer.Argument(help="The table, as the paper numbers it: 3, A4, 1a for 1(a); see --list.")
+    ] = "",
+    listed: Annotated[bool, "List the paper's tables and models, and stop.", "--list"] = False,
+    data: Annotated[
+        str,
+        "The folder of the paper's data, or of the sample that Table 5 of multi2spe or 8 of scirepeval counts; "
+        "or, in the folder of SCIPRISM_DATA: 'open' (the open suite), 'built' (the paper's tasks over other papers), "
+        "'fields' (over papers of all fields).",
+    ] = "",
+    models: Annotated[
+        list[str] | None,
+        "KEY=NAME, a model by folder or name, again for another seed; or a .toml of such.",
+    ] = None,
+    only: Annotated[list[str] | None, "Only the rows of this model (KEY); repeatable."] = None,
     quick: Annotated[bool, "Only the tasks of the open suite's quick view."] = False,
-    from_results: FromResults = False,
-    results: Results = None,
+    from_results: Annotated[bool, "Show stored results: load no model, score nothing.", "--from-results"] = False,
+    results: Annotated[Path | None, "The folder of results; results/PAPER."] = None,
     precision: ScorePrecision = "auto",
-    output: Output = None,
+    output: Annotated[Path | None, "Write to this file: .md, or .json with everything.", "-o", "--output"] = None,
 ) -> None:
     """Make a table of a paper again: ours with 95 % intervals, the published numbers in their own columns.
 

@@ -36,29 +36,24 @@ if TYPE_CHECKING:
     from sciprism.training.plan import Plan
     from sciprism.training.recipe import Recipe
 
-RecipeFile = Annotated[
-    Path | None,
-    typer.Argument(help="A recipe: a file (docs/training.md), or one of --list by name.", show_default=False),
-]
-Listed = Annotated[bool, "List the recipes in ./recipes and the package, and stop.", "--list"]
-Changes = Annotated[list[str] | None, "Change the recipe: seed=3, stages.0.optimizer.lr=1e-4; repeatable.", "--set"]
-SourceFolder = Annotated[Path | None, "The folder of the recipe's sources; else the recipe's own folder."]
-SuiteData = Annotated[
-    str, typer.Option(envvar="SCIPRISM_DATA", help="The suites' data: sources are checked for papers of tests.")
-]
-PlanOnly = Annotated[bool, "Check everything, time a few steps, print the plan and stop.", "--plan"]
-
 
 def train(
-    recipe: RecipeFile = None,
+    recipe: Annotated[
+        Path | None,
+        typer.Argument(help="A recipe: a file (docs/training.md), or one of --list by name.", show_default=False),
+    ] = None,
     output: Annotated[Path | None, "The folder of the run.", "--output", "-o"] = None,
-    changes: Changes = None,
-    sources: SourceFolder = None,
-    data: SuiteData = "",
+    changes: Annotated[
+        list[str] | None, "Change the recipe: seed=3, stages.0.optimizer.lr=1e-4; repeatable.", "--set"
+    ] = None,
+    sources: Annotated[Path | None, "The folder of the recipe's sources; else the recipe's own folder."] = None,
+    data: Annotated[
+        str, typer.Option(envvar="SCIPRISM_DATA", help="The suites' data: sources are checked for papers of tests.")
+    ] = "",
     allow_overlap: Annotated[bool, "Train on papers of tests too."] = False,
     device: Device = "",
-    plan_only: PlanOnly = False,
-    listed: Listed = False,
+    plan_only: Annotated[bool, "Check everything, time a few steps, print the plan and stop.", "--plan"] = False,
+    listed: Annotated[bool, "List the recipes in ./recipes and the package, and stop.", "--list"] = False,
 ) -> None:
     """Train a model stage by stage; the same command continues an interrupted run.
 
