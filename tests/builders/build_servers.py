@@ -89,12 +89,20 @@ def _make_handler(server: FileServer) -> type[BaseHTTPRequestHandler]:
                 self._serve(server.files[path], ranged=server.does.ranges)
             elif (page := server.list_page(path)) is not None:
                 self._send(200, page, {"Content-Type": "text/html"})
+            elif server.list_page(f"{path}/") is not None:
+                self._send(301, b"", {"Location": f"{path}/"})
             else:
                 self._send(404, b"", {})
 
         def do_HEAD(self) -> None:  # S3's question for an object
             server.requests.append((self.path, "HEAD"))
-            self._send(server.does.statuses[0] if server.does.statuses else 404, b"", {})
+            server.authorizations.append(self.headers.get("Authorization", ""))
+            content = server.files.get(unquote(self.path))
+            status = server.does.statuses[0] if server.does.statuses else 404 if content is None else 200
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content or b"")))
+            self.send_header("ETag", f'"{crc32(content or b""):08x}"')
+            self.end_headers()
 
         def _serve(self, content: bytes, *, ranged: bool) -> None:
             tag = f'"{crc32(content):08x}"'

@@ -17,7 +17,7 @@ from sciprism.store import StoredCollection
 @pytest.fixture
 def command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sciprism.papers.remote.object_file.BACKOFF", 0.0)
+    monkeypatch.setattr("sciprism.papers.remote.objects.BACKOFF", 0.0)
     return lambda *words: run(monkeypatch, capsys, *words)
 
 
@@ -47,9 +47,7 @@ def test_parts_of_a_bucket(command, works, tiny_model):
         status, printed, _ = command("inspect", "s3://bucket/works/", "--json")
         assert status == 0 and json.loads(printed)["papers"] == 120
         status, _, error = command("embed", "s3://bucket/none.jsonl", "-o", "none")
-        assert (
-            status == 2 and error.startswith("sciprism: s3://bucket/none.jsonl: no such object") and "\n" in error[-1]
-        )
+        assert status == 2 and error.startswith("sciprism: s3://bucket/none.jsonl: no such file") and "\n" in error[-1]
         assert not Path("none").exists()
 
 
@@ -62,12 +60,12 @@ def test_signed_addresses_continue_with_new_signatures_and_are_written_nowhere(c
         assert command("embed", address, "-o", "parts/1", "--part", "1/2", *model)[0] == 0
         server.restart(statuses=[200] * 6 + [403] * 9)
         status, _, error = command("embed", address, "-o", "parts/2", "--part", "2/2", *model)
-        assert status == 2 and "the signed address is refused, or has expired (403); fetch a new address" in error
+        assert status == 2 and "(status 403); " in error and "where the address is signed, fetch a new one" in error
         server.restart()
         assert command("embed", address + "3", "-o", "parts/2", "--part", "2/2", *model)[0] == 0
         server.restart(statuses=[503] * 9)
         _, _, other = command("embed", address, "-o", "one", *model)
-        assert "papers.jsonl: the server answers 503" in other
+        assert "papers.jsonl: cannot be reached (status 503)" in other
     assert "hunter2" not in error + other
     for path in Path("parts").rglob("*"):
         assert path.is_dir() or b"hunter2" not in path.read_bytes()

@@ -80,7 +80,7 @@ by_hand = "register, and put it in DATA/alone"
 @pytest.fixture
 def server():
     with serve_files() as running, use_environment(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sciprism.papers.remote.object_file.BACKOFF", 0.0)
+        patch.setattr("sciprism.papers.remote.objects.BACKOFF", 0.0)
         yield running
 
 
@@ -202,7 +202,7 @@ def test_refusals_of_a_server(server, manifest, tmp_path):
     )
     server.restart()
     gone, there, alone = fetch_data(select_data(["open"]), tmp_path / "c")
-    assert gone.status == "failed" and "no such file (404)" in gone.detail
+    assert gone.status == "failed" and "no such file" in gone.detail
     assert there.status == "fetched" and (tmp_path / "c" / "ir_npl" / "corpus.jsonl.gz").is_file()
     assert alone.status == "by hand" and alone.detail == "register, and put it in DATA/alone"
     server.restart({"/npl.tar.gz": b"<!doctype html><title>Moved</title>"})

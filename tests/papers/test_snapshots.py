@@ -186,7 +186,7 @@ def test_signed_addresses_of_semantic_scholar(server: FileServer, tmp_path: Path
     assert all("Signature=SECRET" in path for path, _ in server.requests)
     assert "SECRET" not in str((report, [paper.place for paper in found]))
     server.restart(statuses=[403] * 9, body=b"<Error><Message>Request has expired</Message></Error>")
-    with pytest.raises(InputError, match=r"/papers/\d.gz: the signed address has expired.*a new listing") as caught:
+    with pytest.raises(InputError, match=r"/papers/\d.gz: .* refused .* is signed, fetch a new one") as caught:
         read(tmp_path / "listing.json")
     assert "SECRET" not in str(caught.value)
     write(tmp_path, {f"{n}.gz": content for n, content in enumerate(papers)})

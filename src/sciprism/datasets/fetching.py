@@ -37,8 +37,7 @@ from sciprism.files import (
 from sciprism.hub import check_reachable, client_errors, first_line
 from sciprism.limits import describe_excess, limit
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.remote.object_file import ObjectVersion
-from sciprism.papers.remote.objects import RemoteFolder, RemoteObject, find_remote
+from sciprism.papers.remote.objects import ObjectVersion, RemoteFolder, RemoteObject, find_remote
 
 RECORD, DOWNLOADS = "fetched.json", ".downloads"
 CHUNK = 1 << 20

@@ -8,8 +8,16 @@ from pathlib import Path
 
 from sciprism.errors import InputError
 from sciprism.papers.input_file import FilePath, InputFile, SealedFile
-from sciprism.papers.remote.object_file import WEB, MissingObjectError, is_address, parse_address, show_address
-from sciprism.papers.remote.objects import RemoteFolder, RemoteObject, find_remote
+from sciprism.papers.remote.objects import (
+    WEB,
+    MissingObjectError,
+    RemoteFolder,
+    RemoteObject,
+    find_remote,
+    is_address,
+    parse_address,
+    show_address,
+)
 from sciprism.papers.snapshots import expand_manifest
 
 Paths = Iterable[str | Path | SealedFile] | str | Path

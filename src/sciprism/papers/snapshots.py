@@ -18,23 +18,25 @@ from urllib.parse import urlsplit
 
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.papers.input_file import FilePath, InputFile, SealedFile
-from sciprism.papers.remote.object_file import (
+from sciprism.papers.remote.objects import (
     WEB,
     MissingObjectError,
     ObjectVersion,
+    RemoteObject,
+    find_version,
     folder_of,
     is_address,
     join_address,
+    list_versions,
     parse_address,
     scheme_of,
     show_address,
     split_path,
 )
-from sciprism.papers.remote.objects import RemoteObject, open_store
 
 MAX_NAMED = 3  # missing files that a message names
 PROBED = 3  # files by which the place of all is found, one by one
-WORKERS = 16  # files that a web server is asked for at once
+WORKERS = 10  # files that a web server is asked for at once
 _ENTRIES = re.compile(r'"entries"\s*:\s*\[\s*\{[^{}]*(\{[^{}]*\}[^{}]*)?"url"\s*:')
 _FILES = re.compile(r'"files"\s*:\s*\[\s*"\w+://')
 _ENTRY_KEYS = {"url", "meta", "mandatory"}
@@ -156,7 +158,7 @@ def _find_versions(addresses: Sequence[str]) -> dict[str, ObjectVersion]:
         if bucket and len(members) > PROBED:
             shared = _count_shared(list(map(_split, members)))
             folder = "/".join(_split(members[0])[:shared])
-            versions |= open_store(scheme_of(bucket)).list(f"{scheme_of(bucket)}://{folder}/")
+            versions |= list_versions(f"{scheme_of(bucket)}://{folder}/")
             continue
         with ThreadPoolExecutor(WORKERS) as pool:
             pairs = zip(members, pool.map(_find_version, members), strict=True)
@@ -166,7 +168,7 @@ def _find_versions(addresses: Sequence[str]) -> dict[str, ObjectVersion]:
 
 def _find_version(address: str) -> ObjectVersion | None:
     try:
-        return open_store(scheme_of(address)).find(address)
+        return find_version(address)
     except MissingObjectError:
         return None
 
