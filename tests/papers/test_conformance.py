@@ -13,7 +13,7 @@ from build_marc import build_marc
 from build_zotero import build_zotero
 from sciprism.errors import InputError
 from sciprism.papers import Paper, ReadReport, read_papers
-from sciprism.papers.division import InputShare, PartNumber
+from sciprism.papers.division import InputPart
 from sciprism.papers.readers.registry import paper_readers
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -124,10 +124,9 @@ def test_noise_is_an_input_error_or_counted(name: str, noise: bytes, read) -> No
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_two_shares_of_a_sample_are_the_whole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_parts_of_a_sample_are_the_whole(name: str) -> None:
     """A reader may leave out what another part reads, and must not lose or number it otherwise."""
-    monkeypatch.setattr("sciprism.papers.division.BLOCK_RECORDS", 1)
     whole = {paper.place: paper for paper in read_papers([sample(name)])}
-    parts = [InputShare(PartNumber(part, 2), {str(sample(name)): [(1, 1), (2, 1)]}) for part in (1, 2)]
-    found = [{paper.place: paper for paper in read_papers([sample(name)], share=share)} for share in parts]
+    parts = [InputPart(number, 2) for number in (1, 2)]
+    found = [{paper.place: paper for paper in read_papers([sample(name)], part=part)} for part in parts]
     assert found[0] | found[1] == whole and not found[0].keys() & found[1].keys() and all(found)

@@ -15,7 +15,7 @@ from pyarrow import parquet
 from fake_encoder import FakeEncoder, some_papers
 from sciprism.errors import InputError
 from sciprism.papers import Paper, ReadReport, read_papers
-from sciprism.papers.division import InputShare, PartNumber
+from sciprism.papers.division import InputPart
 from sciprism.papers.input_file import ReadOptions
 from sciprism.store import embed
 
@@ -118,13 +118,10 @@ def test_damaged_and_packed_files(tmp_path: Path) -> None:
         list(read_papers([path]))
 
 
-def test_a_share_of_many_rows(tmp_path: Path) -> None:
+def test_parts_of_many_rows(tmp_path: Path) -> None:
     path = write(tmp_path / "p.parquet", [{"id": f"p{i}", "title": f"T{i}"} for i in range(1000)])
-    shares = [InputShare(PartNumber(part, 3), {str(path): [(1, 1), (2, 1), (3, 2)]}) for part in (1, 2, 3)]
-    found = [[paper.id for paper in read_papers([path], share=share)] for share in shares]
-    assert found == [[f"p{i}" for i in range(*each)] for each in ((256, 512), (512, 768))] + [
-        [f"p{i}" for i in (*range(256), *range(768, 1000))]
-    ]
+    found = [[paper.id for paper in read_papers([path], part=InputPart(number, 3))] for number in (1, 2, 3)]
+    assert found == [[f"p{i}" for i in range(*each)] for each in ((0, 333), (333, 666), (666, 1000))]
 
 
 def test_a_collection_in_the_folder_of_its_input_is_not_read(tmp_path: Path) -> None:
