@@ -74,7 +74,6 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/probe.py -o results/probe.json
 	$(BIN)/python benchmarks/labels_at_scale.py -o results/labels_at_scale.json
 	$(BIN)/python benchmarks/formats.py -o results/formats.json
-	$(BIN)/python benchmarks/recommending_scale.py -o results/recommending_scale.json
 	$(BIN)/python benchmarks/graph.py --size 1000000 --edges 10000000 --max-citations 3000 -o results/graph.json
 	$(MAKE) results
 
