@@ -29,7 +29,7 @@ def test_enough_is_damaged() -> None:
 @pytest.mark.slow
 def test_a_small_torture_finds_no_fault(tmp_path: Path) -> None:
     """Kills, fuzzed records and damages; full disks too where a file system may be mounted. Counts add up over runs."""
-    counts = {"kills": 18, "service": 1, "disks": 6, "records": 2000, "repeated": 0, "models": 20, "damages": 20}
+    counts = {"kills": 16, "service": 1, "disks": 6, "records": 2000, "repeated": 0, "models": 20, "damages": 20}
     torture(tmp_path / "outcome.json", *(word for name, count in counts.items() for word in (f"--{name}", count)))
     torture(tmp_path / "outcome.json", "--parts", "models", "--models", 5, "--add", "--seed", 2)
     found = json.loads((tmp_path / "outcome.json").read_text())
