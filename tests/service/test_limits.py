@@ -143,6 +143,19 @@ def test_guesses_are_slowed_before_they_are_looked_at(tmp_path):
     assert [ask("wrong", "192.0.2.3") for _ in range(3)] == ["", "", 429] and ask(TOKEN, "192.0.2.3") == 429
 
 
+def test_texts_of_one_clients_requests_are_tokenized_together(tiny_encoder, monkeypatch):
+    read, turns = type(tiny_encoder).read_tokens, []
+    count = lambda self, texts: turns.append(len(texts)) or read(self, texts)  # noqa: E731
+    monkeypatch.setattr(type(tiny_encoder), "read_tokens", count)
+
+    async def run():
+        batcher = TokenBatcher(tiny_encoder)
+        await asyncio.gather(*(batcher.encode([f"dna {n}"], format="proximity", role="paper") for n in range(64)))
+
+    asyncio.run(run())
+    assert sum(turns) == 64 and max(turns) == batching.PART and len(turns) <= 10
+
+
 def test_signing_out_ends_the_session_for_all_who_have_its_cookie(folder, tmp_path):
     path = tmp_path / "tokens"
     path.write_text(f"ada: {TOKEN}\n")

@@ -14,7 +14,6 @@ from itertools import count
 from pathlib import Path
 from threading import Barrier, Event
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
-from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
@@ -37,7 +36,7 @@ OnBatch = Callable[[int, int, float], None]
 """Called after a batch with its texts, its tokens and the seconds that it took."""
 
 
-PART = 8  # texts that are tokenized in one turn
+PART = 8  # texts of a client that are tokenized in one turn
 WINDOW = 1_024  # texts of a use that are in the queue at one time
 THREADS = 4  # that tokenize, each for another client
 GIVEN_UP: ContextVar[Event] = ContextVar("given_up", default=Event())  # noqa: B039 (never set)
@@ -115,7 +114,7 @@ class TokenBatcher:
         self.waiting = 0
         self._jobs: deque[_Job] = deque()
         self._waiting_of, self._given_to = Counter[str](), Counter[str]()  # texts, tokens of each client
-        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._turns: CallGroups[str, tuple[list[int], bool]] = CallGroups(PART)
         self._numbers = count()
         self._on_batch = on_batch or (lambda *_: None)
         self._compute = _start_workers(self._workers)  # one batch at a time, on all cores
@@ -140,16 +139,15 @@ class TokenBatcher:
         self.waiting, self._waiting_of[client] = self.waiting + count, self._waiting_of[client] + count
         job = None
         try:
-            loop, turn, read = asyncio.get_running_loop(), self._turns.setdefault(client, asyncio.Lock()), []
-            for start in range(0, count or 1, PART):
-                async with turn:
-                    part = texts[start : start + PART]
-                    read += await loop.run_in_executor(self._tokenize, self.encoder.read_tokens, part)
+            read = []
+            for start in range(0, count, PART):
+                read += await self._turns.run(client, texts[start : start + PART], self._read_tokens)
             sequences, long = [ids for ids, _ in read], sum(longer for _, longer in read)
             if long and not truncate:
                 limit = self.encoder.max_seq_length
                 raise TextTooLongError(f"{long} of the texts have more tokens than the {limit} that the model reads")
             rows = np.empty((len(texts), self.encoder.dim), np.float32)
+            loop = asyncio.get_running_loop()
             route, done = self.encoder.route(format, role), loop.create_future()
             job = _Job(route, sequences, rows, done, client, next(self._numbers), len(sequences))
             if sequences:
@@ -162,6 +160,9 @@ class TokenBatcher:
             self.waiting, self._waiting_of[client] = self.waiting - count, self._waiting_of[client] - count
             if job is not None and job in self._jobs:
                 self._jobs.remove(job)
+
+    async def _read_tokens(self, texts: Sequence[str]) -> list[tuple[list[int], bool]]:
+        return await asyncio.get_running_loop().run_in_executor(self._tokenize, self.encoder.read_tokens, texts)
 
     def _is_full(self, count: int, client: str) -> bool:
         own = self._waiting_of[client]
