@@ -112,6 +112,7 @@ def test_pairs_beyond_the_candidates_are_found_where_loads_need_them(allowed):
             {"forbidden": [(1, r) for r in range(4)]},
             ["1 submission (p1) need 1 review", "0 reviewers", "1 review lack"],
         ),
+        ({"forbidden": [(p, r) for p in range(3) for r in range(4)]}, ["3 submissions (p0, p1, p2) need 3 reviews"]),
         (
             {"forbidden": [(p, r) for p in (0, 1) for r in (1, 2, 3)]},
             ["2 submissions (p0, p1) need 2 reviews", "1 reviewer without conflict may write at most 1"],

@@ -214,7 +214,7 @@ def _set_goals(task: AssignmentTask, pairs: PairTable) -> tuple[AssignmentProgra
     values = pairs.scores + task.settings.bid_weight * bids
     bonus = task.settings.move_cost
     if bonus is None:
-        bonus = KEEP_BONUS * max(1e-3, float(np.ptp(values)))
+        bonus = KEEP_BONUS * max(1e-3, float(np.ptp(values)) if len(values) else 0.0)
     return AssignmentProgram(task.required, pairs), values, values + bonus * kept
 
 

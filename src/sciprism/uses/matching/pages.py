@@ -19,7 +19,7 @@ from sciprism.uses.matching.explanation import FinishedAssignment
 from sciprism.uses.matching.result import describe_unchecked, list_companions
 
 HERE = Path(__file__).parent
-MAX_NAME = 80  # characters of a file's name
+MAX_NAME = 80  # bytes of a file's name
 
 
 def write_pages(finished: FinishedAssignment, folder: Path) -> None:
@@ -61,7 +61,7 @@ def _name_files(ids: Sequence[str]) -> list[str]:
     """Return a file's name for each id, distinct also where case does not matter."""
     names: dict[str, str] = {}
     for id in ids:
-        stem = re.sub(r"[^\w.-]+", "_", id)[:MAX_NAME].strip("._") or "page"
+        stem = re.sub(r"[^\w.-]+", "_", id).encode()[:MAX_NAME].decode(errors="ignore").strip("._") or "page"
         name, number = stem, 1
         while name.casefold() in names:
             number += 1

@@ -142,7 +142,7 @@ class AssignmentProgram:
         """
         matrix = sparse.hstack([self._matrix] * self.copies)
         values, bounds = values.ravel(), [np.tile(bound, self.copies) for bound in self._bound(fixed)]
-        values = np.tile(values, matrix.shape[1] // len(values))
+        values = np.tile(values, matrix.shape[1] // max(1, len(values)))
         integers = 0 if relaxed or self.copies > 1 else len(values)
         columns, _ = _solve(matrix, values, bounds, (self._least, self._most), integers=integers)
         return ProgramSolution(columns.reshape(self.copies, -1).sum(axis=0), float(values @ columns))
