@@ -15,6 +15,7 @@ from sciprism.papers.records import Paper
         (Paper(id="a", ids={"pmid": "12", "url": "http://here"}), "", "https://pubmed.ncbi.nlm.nih.gov/12/"),
         (Paper(id="a", ids={"url": "http://here"}), "", "http://here"),
         (Paper(id="a", ids={"url": "data:text/html,x"}), "", ""),
+        (Paper(id="a", ids={"url": "www.example.org/a"}), "", "https://www.example.org/a"),
         (Paper(id="smith2020"), "", ""),
     ],
 )
@@ -82,3 +83,14 @@ def test_names_come_back(tmp_path, form):
     (back,) = read_papers(tmp_path / f"a.{form}")
     assert back.authors == tuple(name if name != "Smith J" else "J Smith" for name in NAMES)
     assert back.pages == "e12-e19"
+
+
+def test_nothing_in_a_paper_ends_a_field_of_its_entry(tmp_path):
+    end = "x}, note={y}}\n@misc{z, title={"
+    ids = [{"doi": f"10.1000/{end}"}, {"url": f"https://example.org/{end}"}]
+    papers = [Paper(id=f"a{n}", title=end, venue=end, authors=(end,), ids=given) for n, given in enumerate(ids)]
+    path = tmp_path / "papers.bib"
+    path.write_text("\n".join(format_bibtex((paper, "") for paper in papers)))
+    assert [paper.id for paper in read_papers(path)] == ["a0", "a1"] and "note" not in path.read_text().replace(
+        "note=", ""
+    )

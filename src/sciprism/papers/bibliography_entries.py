@@ -47,7 +47,7 @@ def find_url(paper: Paper) -> str:
     """
     ids = {**paper.ids, "doi": find_doi(paper)}
     known = (url.format(quote(ids[system], _IN_ADDRESSES)) for system, url in RESOLVERS.items() if ids.get(system))
-    url = ids.get("url", "")
+    url = re.sub(r"^(?=www\.)", "https://", ids.get("url", ""), flags=re.IGNORECASE)
     return next(known, url if _WEB.match(url) else "")
 
 
@@ -75,8 +75,8 @@ def format_bibtex(papers: Iterable[tuple[Paper, str]]) -> Iterator[str]:
             "volume": _escape(paper.volume),
             "number": _escape(paper.issue),
             "pages": _escape(paper.pages),
-            "doi": find_doi(paper),
-            "url": find_url(paper),
+            "doi": find_doi(paper).replace("{", "%7B").replace("}", "%7D"),
+            "url": find_url(paper).replace("{", "%7B").replace("}", "%7D"),
             "abstract": _escape(paper.abstract),
             "keywords": _escape(", ".join(paper.keywords)),
             "note": _escape(note),
