@@ -65,6 +65,9 @@ def test_results_are_counted_marked_filtered_and_escaped(client):
         page = read(client, f"/library/six?q=halo&{wrong}", 400)
         assert 'role="alert"' in page and 'value="halo"' in page and ("Clear filters" in page) == ("mode" not in wrong)
     assert "the last year is &#39;soon&#39;; write a number" in read(client, "/library/six?q=halo&year_to=soon", 400)
+    for name in ("mode=lexical&q", "q=a&year_from", "q=a&venue", "q=a&author", "q=a&field", "q=a&mode", "q=a&page"):
+        odd = read(client, f"/library/six?{name}={'%22' * 5_001}", 422 if name == "q=a&page" else 400)
+        assert "error" in odd and len(odd) <= 4096
     page = read(client, "/library/six")
     assert (
         page.count("<option>ApJ</option>") == page.count("<option>Biology</option>") == 1 and "<details open>" in page
@@ -171,7 +174,7 @@ def test_reviewers_are_matched_in_the_background_and_again_with_locks(client):
     people = [{"name": f"{name}.bib", "text": entry % (name, name)} for name in ("ann", "bob", "cy")]
     constraints = {"name": "c.csv", "text": "cy,ann,-1\n"}
     body = {"title": "<i>", "per_paper": 1, "submissions": people[2:], "reviewers": people[:2]}
-    for odd in ([{"name": "../x.bib", "text": ""}], people[:1] * 2):
+    for odd in ([{"name": "../x.bib", "text": ""}], people[:1] * 2, [{"name": "ж" * 96 + ".xlsx", "text": ""}]):
         assert client.post("/workspace/matches", json=body | {"reviewers": odd}, headers=header).status_code == 400
     for sent in (
         body | {"constraints": constraints, "bids": {"name": "b.csv", "text": "cy,bob,0.5\n"}},

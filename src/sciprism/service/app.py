@@ -141,10 +141,10 @@ def _add_errors(app: FastAPI) -> None:
         return answer_error(request, Refusal(getattr(error, "status", 400), str(error)))
 
     @app.exception_handler(OSError)
-    async def full(request: Request, error: OSError) -> Response:
-        if error.errno not in FULL:
+    async def failed(request: Request, error: OSError) -> Response:
+        if error.errno not in SAID:
             raise error
-        return answer_error(request, Refusal(507, FULL_DISK))
+        return answer_error(request, Refusal(*SAID[error.errno]))
 
     @app.exception_handler(Refusal)
     async def refused(request: Request, refusal: Refusal) -> Response:
@@ -161,6 +161,7 @@ def _add_errors(app: FastAPI) -> None:
         return answer_error(request, Refusal(error.status_code, str(error.detail), dict(error.headers or {})))
 
 
+SAID = dict.fromkeys(FULL, (507, FULL_DISK)) | {errno.ENAMETOOLONG: (400, "a name is too long; shorten it")}
 HEADINGS = {404: "Not found", 429: "Too many requests", 503: "Not ready yet"}
 
 

@@ -45,6 +45,8 @@ YEARS = {"year_from": "first", "year_to": "last"}
 PAGE = 20  # papers of a page
 MAX_SIMILAR = 8
 NAMES = 500  # venues and fields that the filters offer, the most frequent ones
+NO_NAMES: dict[str, list[str]] = {"venues": [], "fields": []}
+MAX_ERROR = 4_096  # bytes of a page that says what was wrong
 COMMON = 3  # letters of a word at most that is not marked
 _names: WeakKeyDictionary[StoredCollection, dict[str, list[str]]] = WeakKeyDictionary()
 
@@ -103,8 +105,8 @@ Names = Annotated[dict[str, list[str]], Depends(find_names)]
 class Question:
     """What the address of a page of results states: the query, the mode and the filters."""
 
-    def __init__(self, request: Request, collection: str, q: str, mode: str) -> None:
-        self.request, self.collection, self.q, self.mode = request, collection, q, mode
+    def __init__(self, request: Request, name: str, q: str = "", mode: str = "exact") -> None:
+        self.request, self.collection, self.q, self.mode = request, name, q, mode
         self.filters = {name: request.query_params.get(name, "").strip() for name in FILTERS}
         self.stated = {name: text for name, text in self.filters.items() if text}
 
@@ -139,11 +141,7 @@ class Question:
         )
 
 
-async def _read_question(request: Request, name: str, q: str = "", mode: str = "exact") -> Question:
-    return Question(request, name, q, mode)
-
-
-Asked = Annotated[Question, Depends(_read_question)]
+Asked = Annotated[Question, Depends()]
 
 
 @router.get("")
@@ -161,9 +159,12 @@ async def search_page(
         try:
             values |= await _search(asked, library, page)
         except InputError as error:
-            values["error"] = request.app.state.service.hide_paths(str(error))
+            values |= {"error": request.app.state.service.hide_paths(str(error)), "names": NO_NAMES}
     plain = "?" + urlencode({"q": asked.q, "mode": asked.mode})
-    return render(request, "search.html", 400 if values["error"] else 200, **library, **values, plain=plain)
+    page = render(request, "search.html", 400 if values["error"] else 200, **library, **values, plain=plain)
+    if values["error"] and len(page.body) > MAX_ERROR:
+        raise InputError(values["error"])  # whose page is without the form
+    return page
 
 
 async def _search(asked: Question, library: dict[str, Any], page: int) -> dict[str, Any]:

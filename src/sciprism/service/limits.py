@@ -40,6 +40,7 @@ CSRF_HEADER = "x-csrf-token"
 EVERYONE = "everyone"  # owner of what comes without a name
 SESSION_SECONDS = 12 * 3600
 MIN_TOKEN = 16  # characters: a shorter one can be guessed
+LONGEST_NAME = 225  # characters of a folder's name, in which a letter beyond ASCII takes six to twelve
 _NAME = re.compile(r"([\w.@-]{1,64}):\s+(\S+)")
 
 
@@ -85,9 +86,11 @@ class Gatekeeper:
         return owners[0]
 
     def end_session(self, session: str) -> None:
-        """Let nobody pass with a session's cookie any more."""
-        self._ended = {old: expiry for old, expiry in self._ended.items() if expiry > time.time()}
-        self._ended[session] = int(time.time()) + SESSION_SECONDS
+        """Let nobody pass with a session's cookie any more; where everyone is let in, there is nothing to end."""
+        if not self.open:
+            now = int(time.time())
+            live = {old: expiry for old, expiry in self._ended.items() if expiry > now}
+            self._ended = live | {session: now + SESSION_SECONDS}
 
     def start_session(self, owner: str) -> str:
         """Return the value of a new session's cookie."""
@@ -135,10 +138,10 @@ def _read_tokens(path: Path) -> dict[bytes, str]:
             continue
         match = _NAME.fullmatch(line)
         owner, token = match.groups() if match else (EVERYONE, line)
-        if len(token) < MIN_TOKEN or " " in token:
+        if len(token) < MIN_TOKEN or " " in token or len(quote(owner)) > LONGEST_NAME:
             raise InputError(
                 f"{path}, line {number}: write a token of at least {MIN_TOKEN} characters without blanks, or NAME: "
-                "TOKEN; `openssl rand -hex 32` makes one"
+                f"TOKEN, a name of at most 64 letters, {LONGEST_NAME // 9} of Chinese; `openssl rand -hex 32` makes one"
             )
         digests[hashlib.sha256(token.encode()).digest()] = owner
     if not digests:
@@ -209,9 +212,8 @@ def check_encoding(pairs: bytes) -> None:
         try:
             unquote_to_bytes(pair).decode()
         except UnicodeDecodeError as error:
-            raise Refusal(
-                400, f"{pair.partition(b'=')[0].decode('ascii', 'replace')}: not text in UTF-8: {error}"
-            ) from None
+            name = pair.partition(b"=")[0].decode("ascii", "replace")
+            raise Refusal(400, f"{name}: not text in UTF-8: {error}") from None
 
 
 class JsonRoute(APIRoute):
@@ -270,7 +272,8 @@ class Guard:
             if message["type"] == "http.response.start":
                 sent = True
                 added = MutableHeaders(scope=message)
-                for name, value in self._choose_headers(scope["path"]).items():
+                public = self.gatekeeper.open or scope["path"].startswith(STATIC)
+                for name, value in (HEADERS if public else HEADERS | SECRET).items():
                     added.setdefault(name, value)
                 if session := state.get("new_session"):
                     added.append("set-cookie", session_cookie(scope, session))
@@ -282,7 +285,7 @@ class Guard:
             if self.gatekeeper.open and is_page and not identity.session:  # so that its requests carry a token too
                 state["new_session"] = self.gatekeeper.start_session(identity.owner)
                 state["identity"] = Identity(identity.owner, state["new_session"])
-            CLIENT.set(identity.owner if identity.owner not in ("", EVERYONE) else _find_address(scope))
+            CLIENT.set(identity.owner if identity.owner not in ("", EVERYONE) else f"from {_find_address(scope)}")
             body = await self._read_body(scope, headers, receive)
             for pairs in (scope.get("raw_path", b""), scope["query_string"], body if _is_form(headers) else b""):
                 check_encoding(pairs)
@@ -290,9 +293,7 @@ class Guard:
             await self._answer(scope, body, receive, send_checked)
             return
         except TimeoutError:
-            refusal = Refusal(
-                504, f"nothing more was received or answered for longer than {self.settings.deadline:g} s"
-            )
+            refusal = Refusal(504, f"nothing was received or answered for longer than {self.settings.deadline:g} s")
         except Refusal as refused:
             refusal = refused
         except Exception as error:  # noqa: BLE001 (the service goes on; messages may hold texts and are not logged)
@@ -308,9 +309,6 @@ class Guard:
             await send_checked({"type": "http.response.body", "body": answer.body, "more_body": True})
             if state.get("read") or await self._drain(receive):
                 await send_checked({"type": "http.response.body"})
-
-    def _choose_headers(self, path: str) -> dict[str, str]:
-        return HEADERS if self.gatekeeper.open or path.startswith(STATIC) else HEADERS | SECRET
 
     def _admit(self, scope: Scope, headers: Headers) -> Identity:
         """Return who may pass. Raises Refusal for all others."""

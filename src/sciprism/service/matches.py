@@ -33,14 +33,9 @@ from sciprism.uses.matching.reviewers import reviewer_id
 from sciprism.uses.matching.settings import MatchFiles
 
 router = APIRouter(include_in_schema=False)
-KIND, RESULT, REPORT, SETTINGS = "match", "result", "report.zip", "settings.json"
-SUBMISSIONS, REVIEWERS, BIDS, STATED, TABLE = (
-    "submissions",
-    "reviewers",
-    "bids.csv",
-    "constraints.csv",
-    "assignments.csv",
-)
+KIND, RESULT, SUBMISSIONS, REVIEWERS = "match", "result", "submissions", "reviewers"
+REPORT, SETTINGS = "report.zip", "settings.json"
+BIDS, STATED, TABLE = "bids.csv", "constraints.csv", "assignments.csv"
 LOCK, FORBID, WITHDRAW = "lock", "forbid", "withdraw"
 VALUES = {LOCK: 1.0, FORBID: -1.0}
 PAGE = 50  # submissions of a page

@@ -19,9 +19,8 @@ class Refusal(Exception):  # noqa: N818 (an answer, not a failure)
     @classmethod
     def wait(cls, message: str, seconds: float) -> Self:
         """Return the refusal of a request that may come again after some seconds."""
-        return cls(
-            429, f"{message}; try again in {max(1.0, seconds):.0f} s", {"retry-after": f"{max(1.0, seconds):.0f}"}
-        )
+        text = f"{max(1.0, seconds):.0f}"
+        return cls(429, f"{message}; try again in {text} s", {"retry-after": text})
 
 
 def json_response(document: Any, headers: dict[str, str] | None = None, status: int = 200) -> Response:

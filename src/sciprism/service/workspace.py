@@ -31,6 +31,7 @@ from sciprism.service.settings import MEGABYTE
 
 RECORD = "item.json"
 DAY = 86_400.0
+BLOCK = 4_096  # bytes of a disk
 _DRAFT, _GONE, _OWNER = ".draft-", ".gone-", "owner-"
 MAX_NAME = 200
 _ID = re.compile(r"[a-z]+-[0-9a-f]{16}")
@@ -65,7 +66,8 @@ class Workspace:
         home = self._home(owner)
         record = {"name": name[:MAX_NAME], "created": datetime.now(UTC).isoformat(timespec="seconds")}
         with self._creating:  # one at a time, so that two together cannot exceed the quota
-            size, used = sum(map(len, files.values())), self.count_bytes(owner)
+            size = sum(max(BLOCK, len(content)) for content in (b"", b"", *files.values()))  # the folder, its record
+            used = self.count_bytes(owner)
             if used + size > self._quota * MEGABYTE:
                 free = max(0.0, self._quota - used / MEGABYTE)
                 raise Refusal(507, f"{free:.1f} of your {self._quota:g} MB are free; delete an item first")
@@ -106,11 +108,11 @@ class Workspace:
         return datetime.fromtimestamp(used + self._expiry * DAY, UTC).isoformat(timespec="seconds")
 
     def count_bytes(self, owner: str) -> int:
-        """Return the bytes of all files of an owner."""
+        """Return the bytes that all files and folders of an owner take, each at least a block."""
         total = 0
         for path in self._home(owner).rglob("*"):
             with suppress(FileNotFoundError):  # a temporary file
-                total += path.stat().st_size if path.is_file() else 0
+                total += max(BLOCK, path.stat().st_size)
         return total
 
     def clean(self) -> int:
