@@ -140,7 +140,7 @@ class TokenBatcher:
         job = None
         try:
             read = []
-            for start in range(0, count, PART):
+            for start in range(0, count or 1, PART):
                 read += await self._turns.run(client, texts[start : start + PART], self._read_tokens)
             sequences, long = [ids for ids, _ in read], sum(longer for _, longer in read)
             if long and not truncate:
