@@ -68,8 +68,8 @@ def test_a_long_request_delays_a_short_one_by_a_batch(tiny_encoder):
     batches = []
 
     async def run():
-        batcher = TokenBatcher(tiny_encoder, budget=100, on_batch=lambda *batch: batches.append(batch))
-        long = asyncio.create_task(encode(batcher, ["dark matter"] * 1000))
+        batcher = TokenBatcher(tiny_encoder, budget=2_000, on_batch=lambda *batch: batches.append(batch))
+        long = asyncio.create_task(encode(batcher, ["dark matter " * 40] * 1000))
         while not batches:
             await asyncio.sleep(0.001)
         start = len(batches)
