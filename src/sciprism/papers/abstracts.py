@@ -65,8 +65,7 @@ class AbstractIndex:
         options = ReadOptions(required_column="abstract")
         self.files: list[FileReport] = report.files
         try:
-            self.size = self._fill(read_papers(paths, options=options, skip_bad=True, report=report))
-            if not self.size:
+            if not self._fill(read_papers(paths, options=options, skip_bad=True, report=report)):
                 raise InputError(f"no abstract in {', '.join(file.path for file in self.files)}")
         except sqlite3.OperationalError as error:
             self.close()

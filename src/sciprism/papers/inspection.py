@@ -125,7 +125,9 @@ def inspect_papers(
             if (paper.ids.get("doi") if name == "doi" else getattr(paper, name)) in ("", None, ())
         )
         text = f"{paper.title} {paper.abstract}"
-        _count_language(paper, text, languages, others)
+        languages[language := guess_language(text)] += 1
+        if language not in ENGLISH_OR_UNCLEAR and len(others) < MAX_NAMED:
+            others.append(OtherLanguage(paper.id, language, paper.title, paper.place))
         lengths.append(len(text.split()))
         years.update([] if paper.year is None else [paper.year])
         venues.update(filter(None, [paper.venue]))
@@ -174,14 +176,6 @@ def inspect_labels(labels: Iterable[Label], report: ReadReport) -> LabelInspecti
         repeated_names=names.total() - len(names),
         words=_compute_quantiles(lengths),
     )
-
-
-def _count_language(paper: Paper, text: str, counts: Counter[str], others: list[OtherLanguage]) -> None:
-    """Count the language of a paper, and name the first papers in others than English."""
-    language = guess_language(text)
-    counts[language] += 1
-    if language not in ENGLISH_OR_UNCLEAR and len(others) < MAX_NAMED:
-        others.append(OtherLanguage(paper.id, language, paper.title, paper.place))
 
 
 def _compute_quantiles(lengths: array[int]) -> dict[str, int]:
