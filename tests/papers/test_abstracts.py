@@ -91,7 +91,7 @@ def test_a_table_needs_no_titles_and_the_same_year_decides(tmp_path, monkeypatch
     twice = "title,abstract,year\nTides,First,2000\ntides,Second,2001\n"
     found, done = join(twice, Paper(id="1", title="Tides"), Paper(id="2", title="Tides", year=2001))
     assert found == ["", "Second"] and done.report.missing.ids == {"its title has several abstracts there": ["1"]}
-    with pytest.raises(InputError, match=r"head\.csv: no column holds the abstract; columns: id, title; rename one to"):
+    with pytest.raises(InputError, match=r"head\.csv: no column 'abstract'; columns: id, title; rename one to"):
         join("id,title\na,T\n", name="head.csv")
     with pytest.raises(InputError, match=r"no abstract in empty\.csv"):
         join("id,abstract\na,\n", name="empty.csv")

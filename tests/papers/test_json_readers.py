@@ -2,11 +2,14 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from sciprism.errors import InputError
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
@@ -368,10 +371,86 @@ def test_rows_that_name_things_as_others_do(file: Path):
     ]
 
 
+BO = {"lastname": "Birch", "forename": "Bo C", "initials": "BC"}
+OTHERS = {  # what writes such objects -> one of them, and what is right
+    "pubmed_parser": (
+        {"title": "T", "pmid": "9", "authors": [BO], "pubdate": "2019"},
+        ("9", ("Bo C Birch",), "", 2019),
+    ),
+    "pubmed_parser, texts": (
+        {"title": "T", "pmid": "9", "authors": "Alder|Ann|A|;Birch|Bo C|BC|", "mesh_terms": "D000001:Frogs"},
+        ("9", ("Ann Alder", "Bo C Birch"), "", None),
+    ),
+    "PyMed": (
+        {"title": "T", "doi": "10.5/a\n10.5/cited", "authors": [{"lastname": "Alder", "firstname": "Ann"}]},
+        ("10.5/a", ("Ann Alder",), "", None),
+    ),
+    "NASA ADS": (
+        {
+            "response": {
+                "docs": [{"bibcode": "B", "title": ["T"], "author": ["Alder, Ann"], "pub": "J", "year": "2019"}]
+            }
+        },
+        ("B", ("Ann Alder",), "J", 2019),
+    ),
+    "IEEE Xplore": (
+        {"articles": [{"doi": "10.5/a", "title": "T", "authors": {"authors": [{"full_name": "A. Lee"}]}}]},
+        ("10.5/a", ("A. Lee",), "", None),
+    ),
+    "Lens": (
+        {"data": [{"lens_id": "L", "title": "T", "year_published": 2019, "source": {"title": "J"}, "authors": []}]},
+        ("L", (), "J", 2019),
+    ),
+    "DBLP": (
+        {
+            "result": {
+                "hits": {"hit": [{"info": {"doi": "10.5/a", "title": "T", "authors": {"author": {"text": "A B"}}}}]}
+            }
+        },
+        ("10.5/a", ("A B",), "", None),
+    ),
+    "HotCRP": (
+        [{"pid": 1, "title": "T", "authors": [{"first": "Bo", "last": "Birch", "email": "b@x.edu"}]}],
+        ("1", ("Bo Birch",), "", None),
+    ),
+    "a source that is a database": ({"id": "1", "title": "T", "source": "pubmed"}, ("1", (), "", None)),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_objects_with_the_names_of_tables(file: Path, other: str):
+    content, right = OTHERS[other]
+    (paper,), report = read_reply(file, content)
+    assert report.files[0].format == "jsonl"
+    assert (paper.id, paper.authors, paper.venue, paper.year) == right
+
+
+def test_one_table_gives_one_paper_in_every_form_and_unread_names_are_listed(tmp_path: Path):
+    row = {
+        "title": "Frogs",
+        "authors": "Alder, Ann; Birch, Bo",
+        "date": "2019-05-01",
+        "journal": "J",
+        "doi": "10.5555/a",
+    }
+    row |= {"keywords": "pond; frog", "volume": "3", "odd": "x"}
+    (tmp_path / "t.jsonl").write_text(json.dumps(row))
+    (tmp_path / "t.csv").write_text("\n".join(",".join(f'"{cell}"' for cell in line) for line in (row, row.values())))
+    parquet.write_table(pa.Table.from_pylist([row]), tmp_path / "t.parquet")
+    found = []
+    for form in ("jsonl", "csv", "parquet"):
+        report = ReadReport()
+        (paper,) = read_papers(tmp_path / f"t.{form}", report=report)
+        assert report.files[0].unread_columns == ("odd",)
+        found.append(replace(paper, id="a"))
+    assert found[0] == found[1] == found[2] and found[0].authors == ("Ann Alder", "Bo Birch") and found[0].year == 2019
+    with pytest.raises(InputError, match="no title and no abstract; nearest to title: 'titel'; keys: odd, titel"):
+        read_reply(tmp_path / "bad", [{"id": "1", "title": "T"}, {"odd": 1, "titel": "T"}])
+
+
 @pytest.mark.parametrize(
     ("row", "word"),
     [
-        ({"title": "T"}, "no id"),
         ({"id": "1", "title": {"en": "T"}}, "title"),
         ({"id": "1", "title": "T", "authors": [[1]]}, "list of texts"),
         ({"id": "1", "title": "T", "ids": ["x"]}, "ids"),

@@ -17,6 +17,9 @@ _ONLY_QUOTED = re.compile(r"(?:[\w.]{1,32}\(|\0|[\s,\[\](){}]|nan\b|None\b|NA\b|
 _ARRAY_TYPE = re.compile(r",\s*(?:dtype|length|name)=[^\[]*\)$")
 _NAMES = "display_name name full_name fullname literal author raw_author_name keyword term"
 _NAME_KEYS = tuple(_NAMES.split())
+_PERSON_KEYS = (("family", "last", "sur"), ("given", "first", "fore"))  # without "name"
+_OTHER_KEYS = ("title", "text", "value", "collective_name", "descriptor_name", "id")
+_PLAIN = ("title", "abstract", "text", "display_name")  # columns whose texts never hold JSON, though they may begin so
 _NAN = re.compile(r"(?<=[\s\[{:,])nan(?=[\s\]},])")
 
 
@@ -40,19 +43,31 @@ def parse_printed_list(text: str) -> list[str] | None:
             return None
     items = [values] if isinstance(values, Mapping) else values
     try:
-        return list(dict.fromkeys(filter(None, map(_name_item, items))))
+        return list(dict.fromkeys(filter(None, map(name_item, items))))
     except RecursionError:
         return None
 
 
-def _name_item(item: Any) -> str:
-    """Return an item of a printed list as text, an object's name, a person `Family, Given`."""
+def name_item(item: Any) -> str:
+    """Return an item of a list as text: of an object its name, of a person `Family, Given`."""
     if isinstance(item, Mapping):
-        named = next((item[key] for key in _NAME_KEYS if item.get(key)), None)
-        return _name_item([item.get("family"), item.get("given")] if named is None else named)
+        return name_item(name_object(item))
     if isinstance(item, Iterable) and not isinstance(item, str):
-        return ", ".join(filter(None, map(_name_item, item)))
+        return ", ".join(filter(None, map(name_item, item)))
     return "" if item is None or item != item else str(item).strip()
+
+
+def name_object(item: Mapping[Any, Any]) -> Any:
+    """Return what an object is called: the value of its name, else family and given name of a person; None if nothing.
+
+    Keys of persons are read in any case, with and without `_`.
+    """
+    named = next((item[key] for key in _NAME_KEYS if item.get(key)), None)
+    if named is not None:
+        return named
+    parts = {str(key).casefold().replace("_", "").removesuffix("name"): value for key, value in item.items()}
+    person = [next((parts[key] for key in keys if parts.get(key)), None) for keys in _PERSON_KEYS]
+    return person if any(person) else next((item[key] for key in _OTHER_KEYS if item.get(key)), None)
 
 
 def parse_cell(text: str) -> Any:
@@ -61,6 +76,16 @@ def parse_cell(text: str) -> Any:
         value = _parse_literal(text)
         return (_parse_literal(_NAN.sub("None", text)) or text) if value is None else value
     return text or None
+
+
+def parse_texts(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a row with the lists and objects that its texts hold."""
+    return {
+        name: (value.strip() or None if name in _PLAIN else parse_cell(value.strip()))
+        if isinstance(value, str)
+        else value
+        for name, value in row.items()
+    }
 
 
 def _parse_literal(text: str) -> Any:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import csv
 import re
 import shlex
+import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from importlib.resources import files
 from itertools import islice
+from typing import Any
 
 from sciprism.errors import InputError
 from sciprism.limits import LINE_SIZE, describe_excess, limit
 from sciprism.papers.input_file import FilePath, InputFile
 
+FIELD_NAMES: dict[str, Any] = tomllib.loads((files(__package__) / "field_names.toml").read_text(encoding="utf-8"))
+"""Of papers and labels: field -> the normalized headers of its columns, the best first; and where names vary."""
 _DELIMITERS = ("\t", ",", ";", "|")  # a table of one column is read as if between tabs
 _MAX_READ_AGAIN = 16  # times the lines of a table, where its quotation marks are not closed
 _MAX_HEADER_ROW = 3
@@ -120,8 +125,8 @@ def read_rows(file: InputFile, layout: TableLayout) -> Iterator[tuple[list[str],
 
 
 def normalize_header(header: str) -> str:
-    """Return a header without case, spaces and punctuation."""
-    return "".join(filter(str.isalnum, header.casefold()))
+    """Return a header without case, spaces and punctuation, unless it is nothing else."""
+    return "".join(filter(str.isalnum, header.casefold())) or header
 
 
 Columns = Mapping[str, Sequence[int]]
@@ -153,13 +158,13 @@ def find_columns(
     known_headers: Mapping[str, str],
     *,
     chosen: Mapping[str, str],
-    required: str,
+    required: str = "",
     option: str = "--columns",
 ) -> dict[str, Sequence[int]]:
     """Return the columns of fields: as the user chose (field -> header), else as guessed from `known_headers`.
 
     option: of the commands that read such tables, "" without one. Raises InputError for an unknown field or header,
-    and where the `required` field has no column.
+    and where the `required` field, if any, has no column.
     """
     columns = guess_columns(headers, known_headers)
     normalized = list(map(normalize_header, headers))
@@ -171,7 +176,7 @@ def find_columns(
             raise InputError(f"{path}: no column {header!r} for {field}; columns: {listed}")
         exact = header in headers
         columns[field] = [headers.index(header) if exact else normalized.index(normalize_header(header))]
-    if required not in columns:
+    if required and required not in columns:
         nearest = " ".join(find_nearest_header(headers, known_headers[required]).split())  # a message is one line
         hint = f"; nearest: {nearest!r}" if nearest else ""
         example = shlex.quote(f"{required}={nearest or 'HEADER'}")

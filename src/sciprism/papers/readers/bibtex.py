@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import logging
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Any
 
 from sciprism.errors import InputError
@@ -43,22 +45,7 @@ _NO_PAPERS = ("comment", "preamble", "string", "xdata", "set", "control", "bstct
 _VENUES = ("journal", "journaltitle", "booktitle", "eventtitle", "school", "institution", "series", "publisher")
 # Commands of AASTeX, with which NASA ADS exports journals: `journal = {\\apj}`.
 _JOURNAL = re.compile(r"\s*\{?\s*\\([a-z]+)\s*\}?\s*")
-_JOURNALS = """
-aap Astronomy and Astrophysics|aapr Astronomy and Astrophysics Review|aaps Astronomy and Astrophysics Supplement Series
-aj Astronomical Journal|ao Applied Optics|apj Astrophysical Journal|apjl Astrophysical Journal Letters
-apjs Astrophysical Journal Supplement Series|apss Astrophysics and Space Science
-araa Annual Review of Astronomy and Astrophysics|baas Bulletin of the American Astronomical Society
-gca Geochimica et Cosmochimica Acta|grl Geophysical Research Letters|icarus Icarus
-jcap Journal of Cosmology and Astroparticle Physics|jcp Journal of Chemical Physics|jgr Journal of Geophysical Research
-jqsrt Journal of Quantitative Spectroscopy and Radiative Transfer|maps Meteoritics and Planetary Science
-mnras Monthly Notices of the Royal Astronomical Society|na New Astronomy|nar New Astronomy Reviews|nat Nature
-nphysa Nuclear Physics A|pasa Publications of the Astronomical Society of Australia
-pasj Publications of the Astronomical Society of Japan|pasp Publications of the Astronomical Society of the Pacific
-physrep Physics Reports|physscr Physica Scripta|planss Planetary and Space Science|pra Physical Review A
-prb Physical Review B|prc Physical Review C|prd Physical Review D|pre Physical Review E|prl Physical Review Letters
-procspie Proceedings of SPIE|psj Planetary Science Journal|solphys Solar Physics|ssr Space Science Reviews
-"""
-_JOURNAL_NAMES = dict(entry.split(" ", 1) for entry in re.split(r"[|\n]", _JOURNALS.strip()))
+_JOURNAL_NAMES = tomllib.loads((files(__package__) / "aastex_journals.toml").read_text(encoding="utf-8"))
 _ARXIV_NOTE = re.compile(r"arxiv:\s*(\S+)", re.IGNORECASE)
 _AND = re.compile(" and ", re.IGNORECASE)
 _SPACE = re.compile(r"\s*")

@@ -15,6 +15,7 @@ from sciprism.papers.cleaning import clean_text, normalize_doi
 from sciprism.papers.json_rows import JsonLayout, JsonObject, find_text, first_text, get_first, get_path, list_texts
 from sciprism.papers.readers.registry import paper_readers, without
 from sciprism.papers.records import Paper
+from sciprism.papers.rows import FIELD_NAMES
 
 _MARK = re.compile(
     r'"(?:issued|date-parts|container-title|family|citation-key)"\s*:'
@@ -27,22 +28,7 @@ _RESOLVED = re.compile(r"https?://(?:dx\.)?doi\.org/10\.")
 _ACRONYM = re.compile(r"(?=(?:.*[A-Z]){2})\S{2,20}")
 _WORD = re.compile(r"[^\W_]+")
 _SYSTEMS = ("DOI", "PMID", "PMCID", "ISBN", "URL")
-_TITLES = ("title", "short-title", "title-short", "original-title")
-_VENUES = (
-    *(
-        "container-title",
-        "container",
-        "journal",
-        "short-container-title",
-        "container-title-short",
-        "journalAbbreviation",
-    ),
-    *("event-title", "event", "collection-title", "institution", "publisher"),
-)
-_DATES = (
-    *("issued", "published-print", "published-online", "published", "published-other", "posted", "original-date"),
-    *("event-date", "available-date", "submitted", "accepted", "year"),
-)
+_TITLES, _VENUES, _DATES = (FIELD_NAMES["csl"][field].split() for field in ("title", "venue", "year"))
 
 
 @paper_readers.json_objects(

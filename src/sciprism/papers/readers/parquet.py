@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from sciprism.errors import InputError
 from sciprism.papers.input_file import NOT_WANTED, BadRecord, FilePath, InputFile, ReadOptions, copy_file
 from sciprism.papers.json_rows import MAX_REASON_CHARS, JsonObject
-from sciprism.papers.printed_values import parse_cell
+from sciprism.papers.paper_rows import RECORD_IDS, RecordRows, known_headers
+from sciprism.papers.printed_values import parse_texts
 from sciprism.papers.readers.registry import build_record, paper_readers
-from sciprism.papers.readers.tables import TEXTS, find_row_builder
 from sciprism.papers.records import Deletion, Paper
 from sciprism.papers.remote.objects import RemoteObject
+from sciprism.papers.rows import find_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,9 +53,13 @@ def read_parquet(file: InputFile, options: ReadOptions) -> Iterator[Paper | Dele
         with _open_table(file) as source, parquet.ParquetFile(source, pre_buffer=isinstance(source, Path)) as table:
             names = [field.name for field in table.schema_arrow if not _is_vector(field.type)]
             maps = [field.name for field in table.schema_arrow if pa.types.is_map(field.type)]
-            build = _find_json_builder(names) if not options.columns else None
             folders = {name: value for name, value in file.folder_columns.items() if name in options.columns.values()}
-            build = build or _find_table_builder(file, [*names, *folders], options)
+            build = None if options.columns else _find_json_builder(names)
+            if build is None:
+                columns = [*names, *folders]
+                required = options.required_column if RECORD_IDS.isdisjoint(columns) else ""
+                find_columns(file.path, columns, known_headers(columns), chosen=options.columns, required=required)
+                build = RecordRows(file, chosen=options.columns).build
             for batch in _read_batches(table, names, file.wanted):
                 if isinstance(batch, int):
                     number += batch
@@ -63,7 +68,8 @@ def read_parquet(file: InputFile, options: ReadOptions) -> Iterator[Paper | Dele
                 for row in batch.to_pylist():
                     number += 1
                     row |= folders | {name: dict(row[name]) for name in maps if row[name] is not None}
-                    yield build_record(build, {name: _to_json(name, cell) for name, cell in row.items()}, number, file)
+                    values = {name: _to_json(cell) for name, cell in row.items()}
+                    yield build_record(build, values, number, file)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, InputError):
             raise
@@ -122,19 +128,14 @@ def _is_vector(kind: pa.DataType) -> bool:
 def _find_json_builder(names: list[str]) -> PaperBuilder | None:
     """Return the builder of the JSON format whose objects have these keys, if one has."""
     head = json.dumps(dict.fromkeys((name.partition(".")[0] for name in names), ""))
-    formats = (paper_readers[name] for name in sorted(paper_readers))
-    return next((format.build for format in formats if format.build and format.recognizes(head)), None)
+    for name in sorted(paper_readers):
+        if (build := paper_readers[name].build) and paper_readers[name].recognizes(head):
+            return lambda row: build(parse_texts(row))
+    return None
 
 
-def _find_table_builder(file: InputFile, names: list[str], options: ReadOptions) -> PaperBuilder:
-    build = find_row_builder(file, names, options)
-    return lambda row: build([_write_cell(row.get(name)) for name in names])
-
-
-def _to_json(name: str, value: Any) -> Any:
-    """Return a value as JSON has it; a text that holds an object or a list is parsed."""
-    if isinstance(value, str):
-        return value if name in TEXTS else parse_cell(value)
+def _to_json(value: Any) -> Any:
+    """Return a value as JSON has it."""
     if isinstance(value, float) and value != value:  # pandas writes a missing number as NaN
         return None
     if isinstance(value, date | datetime):
@@ -142,12 +143,3 @@ def _to_json(name: str, value: Any) -> Any:
     if isinstance(value, Decimal):
         return int(value) if value == int(value) else float(value)
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-
-
-def _write_cell(value: Any) -> str:
-    """Return a value as the text of a table's cell; a list as JSON."""
-    if isinstance(value, list | dict):
-        return json.dumps(value, ensure_ascii=False, default=str)
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return "" if value is None else str(value)

@@ -19,7 +19,7 @@ Build = Callable[[JsonObject], Record | Deletion]
 KEYED_RECORDS = r'\A\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{[^{}]*"(?:title|abstract)"\s*:'
 """Pattern of the head of one object, id -> record with a title or an abstract."""
 JSON_SUFFIXES = (".jsonl", ".json", ".ndjson")
-_JSON = re.compile(r"\A\s*[{\[]")
+STARTS_JSON = re.compile(r"\A\s*[{\[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class FormatRegistry(Registry[FileFormat[Record]]):
             def read(file: InputFile, options: ReadOptions) -> Iterator[Record | Deletion | BadRecord]:
                 return read_objects(file, build, layout, find_omission)
 
-            self.register(name)(FileFormat(about, suffixes, read, (_JSON, *patterns), build=build))
+            self.register(name)(FileFormat(about, suffixes, read, (STARTS_JSON, *patterns), build=build))
             return build
 
         return register

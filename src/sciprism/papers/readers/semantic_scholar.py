@@ -8,12 +8,16 @@ id -> paper; authors are ids there, and only names are read.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
+from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.json_rows import JsonLayout, JsonObject, first_text, get_first, get_path, list_texts, parse_year
+from sciprism.papers.paper_rows import RecordRows
 from sciprism.papers.printed_values import nest_columns
-from sciprism.papers.readers.registry import KEYED_RECORDS, paper_readers
-from sciprism.papers.records import ID_SYSTEMS, Paper
+from sciprism.papers.readers.registry import KEYED_RECORDS, STARTS_JSON, paper_readers, read_objects
+from sciprism.papers.records import Deletion, Paper
 
 _KEYS = re.compile(
     r'"(paperid|corpusid|externalids|s2fieldsofstudy|outcitations|paperabstract|citedpaper|citingpaper'
@@ -67,30 +71,21 @@ def _build_paper(answer: JsonObject) -> Paper:
     )
 
 
-@paper_readers.json_objects(
+@paper_readers.reader(
     "specter",
     "SPECTER's `metadata.json`, also SciDocs' `paper_metadata_*.json`: one JSON object, id -> paper",
-    (re.compile(KEYED_RECORDS),),
-    suffixes=(".json",),
-    layout=JsonLayout(keyed=True),
+    (".json",),
+    patterns=(STARTS_JSON, re.compile(KEYED_RECORDS)),
 )
-def _build_specter_paper(row: JsonObject) -> Paper:
-    number = get_first(row, "id", "paper_id")
-    ids = {system: row[system] for system in ID_SYSTEMS if row.get(system)}
-    if isinstance(number, str) and _HASH.fullmatch(number):
-        ids.setdefault("s2", number)
-    cited = row.get("references")
-    return Paper.from_json(
-        {
-            "id": number,
-            "title": row.get("title"),
-            "abstract": row.get("abstract"),
-            "authors": [name for name in list_texts(row.get("authors"), "name") if not name.isdecimal()],
-            "venue": get_first(row, "venue", "journal"),
-            "year": parse_year(row.get("year")),
-            "fields": list_texts(get_first(row, "fields", "fieldsOfStudy", "mag_field_of_study")),
-            "keywords": list_texts(get_first(row, "keywords", "mesh")),
-            "references": list_texts(list(cited) if isinstance(cited, dict) else cited, "paper_id", "paperId"),
-            "ids": ids,
-        }
-    )
+def read_specter(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
+    """Yield one paper from each member; numbers among its authors are no names."""
+    rows = RecordRows(file, exact=True)
+
+    def build(row: JsonObject) -> Paper:
+        cited = row.get("references")
+        paper = rows.build({**row, "references": list(cited)} if isinstance(cited, dict) else row)
+        names = tuple(name for name in paper.authors if not name.isdecimal())
+        ids = {"s2": paper.id} if _HASH.fullmatch(paper.id) else {}
+        return replace(paper, authors=names, ids={**ids, **paper.ids})
+
+    return read_objects(file, build, JsonLayout(keyed=True))

@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from difflib import get_close_matches
@@ -21,28 +21,14 @@ from typing import IO, TYPE_CHECKING, Any
 
 from sciprism.errors import InputError
 from sciprism.limits import describe_excess, limit
-from sciprism.papers.bibliographic_fields import (
-    find_keyword_joint,
-    find_name_joint,
-    find_noted_ids,
-    find_retraction,
-    find_year,
-    join_pages,
-    reorder_name,
-    split_keywords,
-    split_list,
-    split_names,
-)
-from sciprism.papers.cleaning import is_missing
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
-from sciprism.papers.printed_values import parse_cell, parse_printed_list
+from sciprism.papers.paper_rows import guess_paper_columns, known_headers, list_unread, table_row_builder
+from sciprism.papers.printed_values import parse_texts
 from sciprism.papers.readers.registry import build_record, paper_readers
-from sciprism.papers.records import ID_SYSTEMS, Deletion, Paper
+from sciprism.papers.records import Deletion, Paper
 from sciprism.papers.rows import (
-    cell_getter,
     detect_layout,
     find_columns,
-    guess_columns,
     is_table,
     normalize_header,
     read_rows,
@@ -52,46 +38,6 @@ from sciprism.papers.rows import (
 if TYPE_CHECKING:
     from python_calamine import CalamineWorkbook
 
-# Our fields and their normalized headers, the best first.
-PAPER_HEADERS = {
-    "id": "id key citationkey paperid articleid recordid documentid publicationid lensid eid uniquewosid utuniquewosid "
-    "ut corduid internalid itemid eppiid refid identifier openalexid",
-    "title": "title articletitle documenttitle papertitle itemtitle primarytitle titles ti t1",
-    "abstract": "abstract abstractnote abstracttext summary summaries ab n2",
-    "authors": "authorfullnames authorsfullnames authors author authornames contributors creators creator "
-    "authorshipsauthordisplayname af au a1",
-    "venue": "venue journal sourcetitle publicationtitle journaltitle journalbook pubtitle containertitle booktitle "
-    "conference conferencetitle conferencename hostvenuedisplayname anthologytitle parenttitle "
-    "primarylocationsourcedisplayname publication source journalref so jo jf t2",
-    "year": "year publicationyear publishedyear pubyear py publicationdate datepublished dateofpublication coverdate "
-    "published publishtime pubdate date issued y1",
-    "fields": "fields field fieldsofstudy fieldsofresearch fieldsofresearchanzsrc2020 foranzsrccategories subjects "
-    "subject subjectareas categories category primarycategory terms researchareas woscategories wc sc",
-    "keywords": "keywords keyword authorkeywords manualtags tags mesh meshterms de kw k1",
-    "more_keywords": "indexkeywords keywordsplus automatictags meshterms ieeeterms emtreemedicalindexterms "
-    "subjectterms",
-    "references": "references referencedworks citedids",
-    "doi": "doi di do digitalobjectidentifier itemdoi doilink",
-    "pmid": "pmid pubmedid medlinepmid pm",
-    "pmcid": "pmcid pmc",
-    "arxiv": "arxiv arxivid entryid",
-    "openalex": "openalex openalexid",
-    "s2": "s2 s2id semanticscholarid corpusid",
-    "isbn": "isbn",
-    "url": "url link articleurl dimensionsurl externalurl documenturl pdflink ur",
-    "note": "extra",
-    "kind": "documenttype dt isretracted",
-    "volume": "volume vol vl vi",
-    "issue": "issue issuenumber number is ip",
-    "pages": "pages pagination pagerange page pg pp",
-    "first_page": "pagestart startpage beginningpage firstpage articlenumber artno bp sp ar",
-    "last_page": "pageend endpage endingpage lastpage ep",
-}
-_OPENALEX_ID = re.compile(r"https?://openalex\.org/(?:works/)?(W\d+)/?", re.IGNORECASE)
-_CATEGORY = r"(?:[a-z-]+\.[A-Za-z-]{2,}|(?:astro|cond|gr|hep|math|nucl|quant)-[a-z]+)"
-_CATEGORIES = re.compile(rf"{_CATEGORY}(?: {_CATEGORY})+")
-TEXTS = ("title", "abstract", "text", "display_name")
-"""Columns whose values are never JSON, though they may begin like it."""
 FLATTENED = {
     "openalex": (
         {"authorships", "primary_location", "abstract_inverted_index"},
@@ -113,15 +59,6 @@ FLATTENED = {
 }
 """JSON formats that tables flatten: what marks their columns, and which of these are read."""
 _SAMPLE_ROWS = 200  # rows that show how a column joins its names and keywords
-_AUTHOR_NUMBER = re.compile(r"\(\d+\)")  # Scopus: "Smith, John (57000000000); ..."
-# Springer Link writes "Ann AlderBo Birch", and has McBeth and LeRoy too.
-_GLUED = re.compile(r"(?<=[^\W\d_A-ZÀ-Þ])(?<!\bMc)(?<!\bMac)(?<!\b[DL][aeiu])(?=[A-ZÀ-Þ])")
-_SPRINGER = frozenset(["itemtitle", "itemdoi"])
-# OpenCitations Meta (oc_meta 3.0.0): ids are "doi:10.1/x omid:br/061", authors "Doe, Jane [orcid:... omid:...]".
-_MARKED = r"[a-z]+:\S+"
-_MARKED_IDS, _MARKED_NOTE = re.compile(rf"{_MARKED}(?: {_MARKED})*"), re.compile(rf"\s*\[{_MARKED}(?: {_MARKED})*\]")
-_MARKED_NAME = re.compile(r"([^;\[\]]*[^;\[\]\s])\s*\[[^\[\]]*\borcid:(\S+?)[ \]]")
-_NO_AUTHOR = re.compile(r"\[no author name available\]", re.IGNORECASE)  # Scopus
 _ZIP = b"PK\x03\x04"
 _WORKBOOK = re.compile(r"\A(?:\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1|PK\x03\x04[\s\S]*?(?:xl/|opendocument\.spreadsheet))")
 _PLACE = rb"""\b(?:r|(?<=dimension )ref)=["'](?:[A-Z]+\d+:)?"""
@@ -162,16 +99,13 @@ def read_table(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deleti
     Raises InputError for a table without a title (`options.required_column`).
     """
     layout = detect_layout(file.head(), guess_paper_columns)
-    if options.required_column == "abstract" and "abstract" not in guess_paper_columns(layout.headers):
-        listed = ", ".join(" ".join(header.split()) for header in layout.headers if header)
-        raise InputError(f"{file.path}: no column holds the abstract; columns: {listed}; rename one to abstract")
-    build = find_row_builder(file, layout.headers, options, sample_rows(file.head(), layout, _SAMPLE_ROWS))
+    build = _find_row_builder(file, layout.headers, options, sample_rows(file.head(), layout, _SAMPLE_ROWS))
     for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
         yield BadRecord(number, file.record_line, fault) if fault else build_record(build, cells, number, file)
 
 
-def find_row_builder(
-    file: InputFile, headers: Sequence[str], options: ReadOptions, sample: Sequence[Sequence[str]] = ()
+def _find_row_builder(
+    file: InputFile, headers: Sequence[str], options: ReadOptions, sample: Sequence[Sequence[str]]
 ) -> Callable[[Sequence[str]], Paper | Deletion]:
     """Return a function that builds the paper of a row's cells; says in `file` which columns it does not read.
 
@@ -182,85 +116,14 @@ def find_row_builder(
         build = paper_readers[format].build
         if build and marks & roots and not options.columns:
             file.unread_columns = tuple(header for header in headers if header and not read.fullmatch(header))
-            return lambda cells: build(_parse_cells(headers, cells))
+            return lambda cells: build(parse_texts(dict(zip(headers, cells, strict=False))))
+    required = options.required_column
+    option = "--columns" if required == "title" else ""
     columns = find_columns(
-        file.path, headers, known_headers(headers), chosen=options.columns, required=options.required_column
+        file.path, headers, known_headers(headers), chosen=options.columns, required=required, option=option
     )
-    read_columns = {column for numbers in columns.values() for column in numbers}
-    file.unread_columns = tuple(header for n, header in enumerate(headers) if header and n not in read_columns)
-    titles = columns.get("title", ())
-    names, keywords = (
-        [row[column].strip() for row in sample for column in columns.get(field, ())[:1] if column < len(row)]
-        for field in ("authors", "keywords")
-    )
-    glued = set(map(normalize_header, headers)) >= _SPRINGER
-    joints = "glued" if glued else find_name_joint(names), find_keyword_joint(keywords)
-
-    def build_row(cells: Sequence[str]) -> Paper:
-        filled = ["" if is_missing(cell.strip(), title=n in titles) else cell for n, cell in enumerate(cells)]
-        return build_paper(cell_getter(filled, columns), *joints)
-
-    return build_row
-
-
-def _parse_cells(headers: Sequence[str], cells: Sequence[str]) -> dict[str, Any]:
-    texts = {header: cell.strip() for header, cell in zip(headers, cells, strict=False)}
-    return {header: text or None if header in TEXTS else parse_cell(text) for header, text in texts.items()}
-
-
-def known_headers(headers: Sequence[str]) -> Mapping[str, str]:
-    """Return the known headers of each field; in tables of Web of Science and bibliometrix ID means keywords."""
-    if not {"ti", "so"} <= set(map(normalize_header, headers)):
-        return PAPER_HEADERS
-    return PAPER_HEADERS | {"id": PAPER_HEADERS["id"].removeprefix("id "), "more_keywords": "id"}
-
-
-def guess_paper_columns(headers: Sequence[str]) -> dict[str, Sequence[int]]:
-    """Return the columns of the fields that have one."""
-    return guess_columns(headers, known_headers(headers))
-
-
-def build_paper(text: Callable[[str], str], name_joint: str = "", keyword_joint: str = "") -> Paper:
-    """Build the paper of one row. text: returns the text of a field's cell.
-
-    The joints are those of `split_names` and `split_keywords`; names without any are "glued".
-    """
-    authors = _NO_AUTHOR.sub("", _AUTHOR_NUMBER.sub("", text("authors")))
-    authors = _GLUED.sub("; ", authors) if name_joint == "glued" else authors
-    number = text("id")
-    work = _OPENALEX_ID.fullmatch(number)
-    ids = {system: text(system) for system in ID_SYSTEMS if text(system)}
-    if _MARKED_IDS.fullmatch(number):
-        marked = dict(part.split(":", 1) for part in reversed(number.split()))  # the first of a system
-        ids = {system: marked[system] for system in ID_SYSTEMS if system in marked} | ids
-        number = "" if " " in number and {"doi", "pmid"} & ids.keys() else number
-    fields = split_list(text("fields"))
-    return Paper(
-        id=work[1].upper() if work else number,
-        title=_unlist(text("title")),
-        abstract=_unlist(text("abstract"), " "),
-        authors=split_names(_MARKED_NOTE.sub("", authors), name_joint),
-        venue=_MARKED_NOTE.sub("", _unlist(text("venue"))),
-        year=find_year(text("year")),
-        fields=tuple(part for field in fields for part in (field.split() if _CATEGORIES.fullmatch(field) else [field])),
-        keywords=tuple(
-            dict.fromkeys(split_keywords(text("keywords"), keyword_joint) + split_keywords(text("more_keywords")))
-        ),
-        # Ids have no spaces; Scopus writes whole references under this header.
-        references=tuple(_OPENALEX_ID.sub(r"\1", item) for item in split_list(text("references")) if " " not in item),
-        ids={**find_noted_ids(text("note")), **({"openalex": work[1]} if work else {}), **ids},
-        volume=text("volume"),
-        issue=text("issue"),
-        pages=text("pages") or join_pages(text("first_page"), text("last_page")),
-        orcids={reorder_name(name.strip()): orcid for name, orcid in _MARKED_NAME.findall(authors)},
-        notice=find_retraction(text("kind")),
-    )
-
-
-def _unlist(text: str, joint: str = "") -> str:
-    """Return the first item of a printed list, as Crossref's titles are, or all with a joint; else the text."""
-    items = parse_printed_list(text) if text[:2] in ("['", '["', "{'", '{"') else None
-    return text if items is None else joint.join(items if joint else items[:1])
+    file.unread_columns = list_unread(headers, columns)
+    return table_row_builder(headers, columns, sample)
 
 
 @paper_readers.reader(
@@ -293,7 +156,7 @@ def read_workbook(file: InputFile, options: ReadOptions) -> Iterator[Paper | Del
     headers = [_text(cell) for cell in rows[start]] if rows else []
     texts = ([_text(cell) for cell in row] for row in rows[start + 1 :])
     sample = list(islice(texts, _SAMPLE_ROWS))
-    build = find_row_builder(file, headers, replace(options, required_column="title"), sample)
+    build = _find_row_builder(file, headers, replace(options, required_column="title"), sample)
     for number, cells in enumerate(chain(sample, texts), start + 2):
         if any(cells):
             file.record_line = number

@@ -14,19 +14,11 @@ from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.json_rows import JsonObject, get_first, list_texts
 from sciprism.papers.readers.registry import label_readers, without
 from sciprism.papers.records import Label
-from sciprism.papers.rows import detect_layout, find_columns, is_table, normalize_header, read_rows
+from sciprism.papers.rows import FIELD_NAMES, detect_layout, find_columns, is_table, normalize_header, read_rows
 from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
 
 _KEYS = (re.compile(r'"(id|label)"\s*:'), re.compile(r'"name"\s*:'))
 _MICOL = re.compile(r'"name"\s*:\s*\[|"combined_text"\s*:')
-_HEADERS = {
-    "id": "id identifier uri code notation",
-    "name": "name label preflabel preferredlabel preferredterm term",
-    "synonyms": "synonyms synonym altlabels altlabel altnames aliases entryterms",
-    "definition": "definition description scopenote note",
-    "broader": "broader parent parents parentid parentids",
-    "codes": "notation notations codes code treenumbers",
-}
 _TEXTS = ("name", "synonyms", "definition")  # fields whose columns may name a language
 _OF_LANGUAGE = re.compile(
     r"(.*?[^\s_@.:(-])[\s_@.:(-]+(?!id\b|nr\b)([a-z]{2}(?:[-_][a-z0-9]{2,8}){0,3})\)?", re.IGNORECASE
@@ -71,7 +63,7 @@ def _list_columns(headers: Sequence[str], language: str = "en") -> Columns:
     """Return the columns of all fields; "label_fi" and "prefLabel@fi" are names in Finnish."""
     columns: Columns = {}
     untagged = rank_language("", language)
-    for field, known in ((field, names.split()) for field, names in _HEADERS.items()):
+    for field, known in ((field, names.split()) for field, names in FIELD_NAMES["labels"].items()):
         ranked = []
         for number, header in enumerate(headers):
             plain = _PREFIX.sub("", header.strip())
@@ -101,8 +93,11 @@ def read_label_table(file: InputFile, options: ReadOptions) -> Iterator[Label | 
     layout = detect_layout(file.head(), _list_columns)
     language, headers = normalize_language(options.language) or "en", layout.headers
     columns = _list_columns(headers, language)
-    ranked = {field: [headers[number] for _, number in columns.get(field, ())] for field in _HEADERS}
-    known = {field: " ".join([*map(normalize_header, ranked[field]), names]) for field, names in _HEADERS.items()}
+    ranked = {field: [headers[number] for _, number in columns.get(field, ())] for field in FIELD_NAMES["labels"]}
+    known = {
+        field: " ".join([*map(normalize_header, ranked[field]), names])
+        for field, names in FIELD_NAMES["labels"].items()
+    }
     found = find_columns(file.path, headers, known, chosen=options.columns, required="name", option="")
     columns |= {field: [("", found[field][0])] for field in options.columns}
     columns["codes"] = [code for code in columns.get("codes", []) if code[1] not in found.get("id", ())[:1]]

@@ -93,7 +93,7 @@ _SUFFIX = re.compile(
     r"(?<=.)(\.(csl\.json|jsonl?|ndjson|csv|tsv|bib|ris|xml|nbib|enw|txt))?(\.gz)?\Z", re.IGNORECASE | re.DOTALL
 )
 """Of a file of papers."""
-_SUBMISSION_KEYS = ("id", "paperid", "paper", "submission", "submissionid", "note", "forum")
+_SUBMISSION_KEYS = ("id", "paperid", "paper", "submission", "submissionid", "note", "forum", "pid", "#")
 _AUTHOR_KEYS = {
     "names": "name fullname author authorname",
     "ids": "authorids authorid authorprofiles authororcids orcids orcid",
