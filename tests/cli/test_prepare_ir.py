@@ -53,8 +53,8 @@ def test_a_set_is_made_and_scored(files, monkeypatch, capsys):
     ("words", "message"),
     [
         (("--distractors", 31), "31 distractors requested, but the papers have 30 abstracts"),
-        (("--distractors", 1, "--split-by", "moon"), "split by 'moon'; known: paragraph, question"),
-        (("--distractors", 1, "--dev", 2), "a share of 2.0 for dev"),
+        (("--distractors", 1, "--split-by", "moon"), "split_by = 'moon': Input should be 'paragraph' or 'question'"),
+        (("--distractors", 1, "--dev", 2), "dev = 2.0: Input should be less than 1"),
     ],
 )
 def test_wrong_requests(files, monkeypatch, capsys, words, message):

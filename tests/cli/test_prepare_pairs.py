@@ -208,7 +208,7 @@ def test_nothing_is_replaced_by_what_other_files_gave(tmp_path, monkeypatch, cap
     ("words", "message"),
     [
         (("--shapes", "rhyme"), "unknown shape of pairs 'rhyme'"),
-        (("--dev", "2"), "a share of 2.0"),
+        (("--dev", "2"), "dev = 2.0: Input should be less than 1"),
         (("--shapes", "rows"), "no pair was built: record that cannot be read 41"),
     ],
 )

@@ -198,8 +198,8 @@ def test_a_tokenizer_that_is_given_and_one_document_a_block(tmp_path, monkeypatc
         (("a=one.jsonl", "--licences", "CC0"), "no text to train on is left (no licence stated 3)"),
         (("a=empty.txt",), "no text to train on is left (empty file 1)"),
         (("a=one.jsonl", "--tokenizer", "x"), "one of --tokenizer and --vocab-size"),
-        (("a=one.jsonl", "--dev", "1"), "a share of 1.0 for dev"),
-        (("a=one.jsonl", "--length", "2"), "at least 3"),
+        (("a=one.jsonl", "--dev", "1"), "dev = 1.0: Input should be less than 1"),
+        (("a=one.jsonl", "--length", "2"), "length = 2: Input should be"),
         (("a=one.jsonl", "--exclude", "gone.bib"), "--exclude names papers of tests"),
     ],
 )

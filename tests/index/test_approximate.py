@@ -12,7 +12,7 @@ import torch
 from build_commands import run
 from kill_switch import killed_after
 from sciprism.errors import InputError
-from sciprism.index import approximate, exact, faiss_indexes, recall
+from sciprism.index import approximate, exact, recall
 from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, StoredCollection, delete, embed
 
@@ -100,14 +100,14 @@ def test_lists_are_mapped_and_not_read(folder: Path) -> None:
     index, _, _ = approximate._load_index(collection, "near")
     mapped = faiss.downcast_InvertedLists(index._index.invlists)
     assert isinstance(mapped, faiss.OnDiskInvertedLists) and mapped.read_only and mapped.filename == str(lists)
-    assert lists.stat().st_size == ROWS * (DIM // faiss_indexes.DIMENSIONS_PER_BYTE + faiss_indexes.ID_BYTES)
+    assert lists.stat().st_size == ROWS * (DIM // approximate.DIMENSIONS_PER_BYTE + approximate.ID_BYTES)
     assert faiss.read_index(str(lists.with_suffix(".faiss"))).ntotal == 0, "the other file has no vectors"
 
 
 def test_a_recall_out_of_reach_is_said_with_the_best(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(faiss_indexes, "double", lambda first, last: (first,))
+    monkeypatch.setattr(approximate, "double", lambda first, last: (first,))
     monkeypatch.setattr(approximate, "IVF_MIN_ROWS", 1000)
     status, printed, error = run(monkeypatch, capsys, "index", folder, "--approximate", "--recall", "0.999")
     assert status == 0 and "without titles as queries" in error
@@ -139,7 +139,7 @@ def test_deleted_and_filtered_papers_are_never_found(folder: Path) -> None:
 def test_killed_at_any_change_of_the_disk_the_former_index_answers(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(faiss_indexes, "PART_ROWS", 1000)
+    monkeypatch.setattr(approximate, "PART_ROWS", 1000)
     monkeypatch.setattr(recall, "QUERIES", 20)
     build(folder, wanted=0.5)
     queries = make_vectors(ROWS, 20)
@@ -163,7 +163,7 @@ def test_killed_at_any_change_of_the_disk_the_former_index_answers(
 
 
 def test_a_killed_build_is_continued(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(faiss_indexes, "PART_ROWS", 1000)
+    monkeypatch.setattr(approximate, "PART_ROWS", 1000)
 
     def stop(work: str, unit: str, done: int, total: int | None) -> None:
         if work.startswith("merging"):

@@ -7,7 +7,7 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.prepare.example_folder import ExampleFolder, TrainingSource
-from sciprism.prepare.preparation import check_dev_share, check_folders, check_workers
+from sciprism.prepare.preparation import check_folders
 from sciprism.prepare.samplers.sampling import NONE, QuerySample, Sampling
 from sciprism.training.examples import Example
 
@@ -45,11 +45,7 @@ def test_triplets_name_a_negative_only_where_there_is_one(tmp_path):
     ]
 
 
-def test_wrong_settings_are_named(tmp_path):
-    with pytest.raises(InputError, match="a share of 1 for dev"):
-        check_dev_share(1)
-    with pytest.raises(InputError, match="seed -1, workers 1: none may be negative"):
-        check_workers(1, seed=-1)
+def test_wrong_folders_are_named(tmp_path):
     with pytest.raises(InputError, match="is the input folder; choose another"):
         check_folders(tmp_path, tmp_path)
     with pytest.raises(InputError, match="no such folder"):

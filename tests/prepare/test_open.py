@@ -154,11 +154,11 @@ def test_a_file_of_an_earlier_run_does_not_stay(data_root, tmp_path):
     assert not (tmp_path / "train" / "summaries.jsonl").exists()
 
 
-def test_wrong_requests_are_refused(tmp_path):
+def test_wrong_requests_are_refused(data_root, tmp_path):
     with pytest.raises(InputError, match=r"none of the data sets arxiv_multidomain, .* set their folder"):
         prepare_open(DataRoot(tmp_path), tmp_path / "out")
-    with pytest.raises(InputError, match="max_queries -1"):
-        prepare_open(DataRoot(tmp_path), tmp_path / "out", max_queries=-1)
+    with pytest.raises(InputError, match="limit -1, workers 1: give"):
+        prepare_open(data_root, tmp_path / "out", max_queries=-1)
 
 
 def test_the_command_prints_a_row_for_each_source(data_root, tmp_path):

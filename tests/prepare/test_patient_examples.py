@@ -156,7 +156,6 @@ WRONG = {
         PatientSettings(search="par"),
         r"holds no PAR/qrels_train.tsv or PAR/PAR_train_qrels",
     ),
-    "no such search": ("raw", PatientSettings(search="pap"), "unknown task 'pap'; known: par, ppr"),
     "no such negatives": (
         "raw",
         PatientSettings(negatives="best"),
@@ -188,6 +187,6 @@ def test_a_split_without_an_example_is_refused(tmp_path):
     assert not (tmp_path / "out/dev/patients-ppr.jsonl").exists()
 
 
-def test_negative_numbers_are_refused():
-    with pytest.raises(InputError, match="pool -1"):
-        PatientSettings(pool=-1)
+def test_wrong_settings_are_refused():
+    with pytest.raises(InputError, match="search = 'pap': Input should be 'par' or 'ppr'; pool = -1"):
+        PatientSettings(search="pap", pool=-1)

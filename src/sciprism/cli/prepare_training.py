@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -97,17 +97,16 @@ def citations(
 
     Example: sciprism prepare citations works.jsonl -o triplets --sampling-exponent 0.7 --seed 1783
     """
-    from sciprism.prepare.citations import CitationSettings, HoldOut, parse_settings, prepare_citations
+    from sciprism.prepare.citations import CitationSettings, prepare_citations
     from sciprism.prepare.samplers.fields import FieldBalance
-    from sciprism.prepare.samplers.triplets import GIVEN
     from sciprism.prepare.sources.citation_corpus import CitationSources
 
     check_output_folder(out, [*files, edges, link_strengths, triplets])
     sources = CitationSources(files=tuple(files), edges=edges, link_strengths=link_strengths, triplets=triplets)
     sources = replace(sources, fields=tuple(field or ()), shards=tuple(shard or ()), exclude=tuple(exclude or ()))
-    options, held = parse_settings(sampler := GIVEN if triplets else sampler, option or ()), cast("HoldOut", hold_out)
-    balance = FieldBalance(sampling_exponent, max_per_field, min_multi_field, seed)
-    settings = CitationSettings(sampler, options, balance, dev, held, require_abstract, seed, workers)
+    balance = FieldBalance(sampling_exponent, max_per_field, min_multi_field, seed)  # type: ignore[call-arg]
+    name = "given" if triplets else sampler
+    settings = CitationSettings(name, option or [], balance, dev, hold_out, require_abstract, seed, workers)  # type: ignore
     print_preparation(prepare_citations(out, sources, settings))
 
 
@@ -188,7 +187,7 @@ def text(
     from sciprism.prepare.text import TextSettings, prepare_text
 
     near = near_duplicates or None
-    settings = TextSettings(tokenizer, vocab_size, cased, length, across_documents, near, dev, seed, workers)
+    settings = TextSettings(tokenizer, vocab_size, cased, length, across_documents, near, dev, seed, workers)  # type: ignore
     retained = split_names(languages), split_names(licences)
     filters = Filters(*retained, tuple(exclude or ()), folder_or_none(data))
     inputs = parse_sources(sources, weight or (), kind or (), columns or ())

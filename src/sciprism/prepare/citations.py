@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import BeforeValidator, Field
 
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.rows import as_id
@@ -20,34 +20,14 @@ from sciprism.files import create_work_folder, write_json
 from sciprism.papers.read import read_papers
 from sciprism.papers.records import Paper
 from sciprism.prepare.example_folder import ExampleFolder
-from sciprism.prepare.preparation import Preparation, check_dev_share
+from sciprism.prepare.preparation import DevShare, Positive, Preparation, Settings
 from sciprism.prepare.samplers.fields import DomainTable, FieldBalance
 from sciprism.prepare.samplers.sampling import SampleReport
 from sciprism.prepare.samplers.triplets import SamplerInputs, Samples, TripletSampler, samplers
 from sciprism.prepare.sources.citation_corpus import TEST_PAPER, CitationCorpus, CitationSources, build_corpus
 from sciprism.prepare.sources.records import require_field
 from sciprism.training.examples import PAPERS_FILE
-
-
-def parse_settings(name: str, words: Iterable[str]) -> dict[str, Any]:
-    """Return the settings of a sampler from key=value words; a value is TOML, or else text.
-
-    Raises InputError for an unknown key; the sampler itself checks the values.
-    """
-    sampler = samplers[name]
-    settings: dict[str, Any] = {}
-    for word in words:
-        key, _, text = word.partition("=")
-        if key not in sampler.settings():
-            names, defaults = (", ".join(map(str, row)) for row in (sampler.settings(), sampler.settings().values()))
-            names = f"{names} (by default {defaults})" if names else "none"
-            raise InputError(f"--set {word}: the sampler {name} has no {key!r}; known: {names}")
-        try:
-            settings[key] = tomllib.loads(f"v = {text}")["v"]
-        except tomllib.TOMLDecodeError:
-            settings[key] = text
-    return settings
-
+from sciprism.training.recipe_file import parse_value
 
 REPORT = "citations.json"
 HoldOut = Literal["papers", "queries"]
@@ -56,8 +36,14 @@ CANDIDATE_ONLY = "paper of another field or shard (candidate only)"
 RETAINED = "(retained)"
 
 
-@dataclass(frozen=True, slots=True)
-class CitationSettings:
+def _parse_options(given: Any) -> Any:
+    """Return the options of KEY=VALUE words; a value is TOML, or else text."""
+    if not isinstance(given, list):
+        return given
+    return {key: parse_value(text) for key, _, text in (word.partition("=") for word in given)}
+
+
+class CitationSettings(Settings):
     """How triplets are sampled.
 
     sampler: its name, options: of it. balance: of the queries among fields. dev: share of the papers that is
@@ -66,18 +52,13 @@ class CitationSettings:
     """
 
     sampler: str = "specter"
-    options: dict[str, Any] = field(default_factory=dict)
-    balance: FieldBalance = field(default_factory=FieldBalance)
-    dev: float = 0.05
+    options: Annotated[dict[str, Any], BeforeValidator(_parse_options)] = Field(default_factory=dict)
+    balance: FieldBalance = FieldBalance()
+    dev: DevShare = 0.05
     hold_out: HoldOut = "papers"
     require_abstract: bool = False
     seed: int = 0
-    workers: int = 1
-
-    def __post_init__(self) -> None:
-        check_dev_share(self.dev)
-        if self.hold_out not in get_args(HoldOut):
-            raise InputError(f"hold out {self.hold_out!r}; known: {', '.join(get_args(HoldOut))}")
+    workers: Positive = 1
 
 
 DRAFT = ".triplets-"
@@ -102,7 +83,7 @@ def prepare_citations(out: Path, sources: CitationSources, settings: CitationSet
     be sampled; then they are left as they were.
     """
     began, dropped = time.monotonic(), sources.reader.dropped
-    sampler = samplers[settings.sampler](seed=settings.seed, **settings.options)
+    sampler = samplers[settings.sampler](**{"seed": settings.seed} | settings.options)
     with create_work_folder(out, DRAFT) as work:
         draft = ExampleFolder(work)
         whole = _build_corpus(draft.path / PAPERS_FILE, sources, settings)
@@ -195,7 +176,7 @@ def _report(
 ) -> Preparation:
     papers, citations, dropped = len(whole.names), len(whole.graph.cited.others), sources.reader.dropped
     record: dict[str, Any] = {
-        "settings": {key: value for key, value in asdict(settings).items() if key != "workers"},
+        "settings": settings.model_dump(exclude={"workers"}),
         "papers": papers,
         "citations": citations,
         "dropped": dropped.to_json(),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from heapq import heappush, heapreplace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 from sciprism.datasets.layouts.item_tables import TableRow, clean_text, read_rows
 from sciprism.drop_report import DropReport
@@ -16,7 +16,7 @@ from sciprism.errors import InputError
 from sciprism.files import sha256, write_atomically, write_json, write_lines
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
-from sciprism.prepare.preparation import Preparation, check_dev_share
+from sciprism.prepare.preparation import Count, DevShare, Preparation, Settings
 from sciprism.seeding import random_bits, random_fraction
 
 PARAGRAPH = ("paragraph", "context", "passage", "text")
@@ -188,8 +188,7 @@ remark = "{paragraphs:,} annotated paragraphs among {others:,} other abstracts; 
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetrievalSettings:
+class RetrievalSettings(Settings):
     """How a retrieval set is built.
 
     distractors: abstracts next to the annotated paragraphs. dev: share of the paragraphs, or of the
@@ -198,17 +197,10 @@ class RetrievalSettings:
     test. seed: of distractors and split.
     """
 
-    distractors: int
-    dev: float = 0.2
+    distractors: Count
+    dev: DevShare = 0.2
     split_by: SplitBy = "paragraph"
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.distractors < 0:
-            raise InputError(f"{self.distractors} distractors; it must be 0 or more")
-        check_dev_share(self.dev)
-        if self.split_by not in get_args(SplitBy):
-            raise InputError(f"split by {self.split_by!r}; known: {', '.join(get_args(SplitBy))}")
 
 
 def prepare_ir(questions: Path, papers: Sequence[Path], out: Path, settings: RetrievalSettings) -> Preparation:
@@ -233,7 +225,7 @@ def prepare_ir(questions: Path, papers: Sequence[Path], out: Path, settings: Ret
     counts = {"paragraphs": len(annotated), "others": distractors.count, "by": settings.split_by}
     write_atomically(out / TASKS, lambda file: file.write(DECLARATION.format(name=name, **counts).encode()))
     record = {
-        "settings": asdict(settings),
+        "settings": settings.model_dump(),
         "questions": {"file": questions.name, "sha256": sha256(questions)},
         "papers": [{"file": Path(f.path).name, "papers": f.papers, "skipped": f.skipped} for f in reports[-1].files],
         "paragraphs": len(annotated),

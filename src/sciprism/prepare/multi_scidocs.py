@@ -7,7 +7,7 @@ import io
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
 from itertools import chain
@@ -18,12 +18,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import model_validator
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import write_json, write_lines
 from sciprism.papers.records import Paper
-from sciprism.prepare.preparation import CountTable, Preparation
+from sciprism.prepare.preparation import Count, CountTable, Positive, Preparation, Settings, Share
 from sciprism.prepare.samplers.fields import MAG_CLASSES
 from sciprism.prepare.samplers.sampling import BEYOND_LIMIT, seeded_random
 from sciprism.prepare.sources.citation_corpus import MULTI_SCIDOCS, CitationCorpus, CitationSources, build_corpus
@@ -166,32 +167,29 @@ NO_NEGATIVE = "query without a negative"
 SEVERAL_FIELDS = "paper of several fields"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BenchmarkSettings:
+class BenchmarkSettings(Settings):
     """How the benchmark is built. val, test: shares of each field's papers. positives, negatives: of a query,
     at most. within_fields: negatives have a field in common with their query. max_queries: of a field in a
     part and relation, and papers of a class in a part; 0 for all, None for the construction's default.
     """
 
     construction: str = "corrected"
-    seed: int = SEED
-    positives: int = POSITIVES
-    negatives: int = NEGATIVES
+    seed: Count = SEED
+    positives: Positive = POSITIVES
+    negatives: Positive = NEGATIVES
     within_fields: bool = False
-    val: float = SHARE
-    test: float = SHARE
-    max_queries: int | None = None
+    val: Share = SHARE
+    test: Share = SHARE
+    max_queries: Count | None = None
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _check(self) -> BenchmarkSettings:
         constructions[self.construction]  # an unknown name is an error now
-        if min(self.positives, self.negatives) < 1:
-            raise InputError(f"{self.positives} positives, {self.negatives} negatives; at least 1 is needed")
-        if min(self.seed, self.max_queries or 0) < 0:
-            raise InputError(f"seed {self.seed}, max_queries {self.max_queries}: none may be negative")
-        if min(self.val, self.test) < 0 or not 0 < self.val + self.test <= 1:
-            raise InputError(
-                f"shares of {self.val} for val and {self.test} for test; they must be 0 or more, and 1 in all"
+        if not 0 < self.val + self.test <= 1:
+            raise ValueError(
+                f"shares of {self.val} for val and {self.test} for test; their sum must be above 0, at most 1"
             )
+        return self
 
 
 @dataclass(slots=True)
@@ -516,7 +514,7 @@ def _record(sampler: PoolSampler, writer: BenchmarkWriter, sources: CitationSour
     corpus = sampler.corpus
     return {
         "version": version("sciprism"),
-        "settings": asdict(sampler.settings),
+        "settings": sampler.settings.model_dump(),
         "fields": list(sources.fields) or "all",
         "read": sources.reader.to_json(),
         "edges": sources.data_root.provenance(),

@@ -24,7 +24,7 @@ from sciprism.evaluation.suites import suites
 from sciprism.formats import Format, Role
 from sciprism.papers.records import Label, Paper
 from sciprism.prepare.example_folder import MIN_DEV_EXAMPLES, PARTS, ExampleFolder, TrainingSource
-from sciprism.prepare.preparation import CountTable, Preparation, check_workers
+from sciprism.prepare.preparation import CountTable, Preparation
 from sciprism.prepare.samplers.answers import most_frequent
 from sciprism.prepare.samplers.links import (
     MAX_PER_LABEL,
@@ -342,7 +342,6 @@ def prepare_open(
     max_queries: of a train file, 0 for all. Runs with the same settings write the same bytes. Raises
     InputError where no set can be written.
     """
-    check_workers(workers, seed=seed, max_queries=max_queries)
     read, folder = lru_cache(maxsize=1)(read_entries), ExampleFolder(out)
     limits: dict[Part, int] = {"train": max_queries, "dev": MAX_DEV_QUERIES}
     done = Preparation(files=folder.counts, not_made=dict(UNAVAILABLE_SETS))

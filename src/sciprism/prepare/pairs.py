@@ -11,6 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import model_validator
+
 from sciprism.datasets.open_data import Part
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
@@ -22,7 +24,7 @@ from sciprism.papers.json_rows import NOT_READ
 from sciprism.papers.records import Paper
 from sciprism.prepare.example_folder import PARTS, ExampleFolder
 from sciprism.prepare.filters import Filters
-from sciprism.prepare.preparation import CountTable, Preparation, check_dev_share
+from sciprism.prepare.preparation import CountTable, DevShare, Preparation, Settings
 from sciprism.prepare.sources.citation_corpus import CitationSources, PaperReader, build_corpus
 from sciprism.registry import Registry
 from sciprism.seeding import random_bits, random_fraction
@@ -169,8 +171,7 @@ NO_TEXT = "a text of the pair is missing"
 WORDS = ("source", "sheet", "query", "candidate")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairSettings:
+class PairSettings(Settings):
     """How pairs are built.
 
     edges: a table citing, cited instead of the papers' own references. dev: share of the papers (of rows: of
@@ -179,14 +180,15 @@ class PairSettings:
 
     shapes: tuple[str, ...]
     edges: Path | None = None
-    dev: float = 0.01
+    dev: DevShare = 0.01
     seed: int = 0
-    filters: Filters = field(default_factory=Filters)
+    filters: Filters = Filters()
 
-    def __post_init__(self) -> None:
-        check_dev_share(self.dev)
+    @model_validator(mode="after")
+    def _check(self) -> PairSettings:
         for name in self.shapes:
             shapes[name]
+        return self
 
     @property
     def held_out(self) -> dict[str, float]:

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import islice
 from pathlib import Path
@@ -23,7 +23,7 @@ from sciprism.evaluation.systems.bm25 import BM25System
 from sciprism.files import create_work_folder
 from sciprism.papers.records import Paper
 from sciprism.prepare.example_folder import ExampleFolder
-from sciprism.prepare.preparation import Preparation
+from sciprism.prepare.preparation import Count, Preparation, Settings
 from sciprism.prepare.samplers.sampling import NONE, QuerySample, SampleReport, seeded_random
 from sciprism.prepare.sources.records import read_beir_papers
 from sciprism.registry import Registry
@@ -48,8 +48,6 @@ class PatientsRelease:
     """
 
     def __init__(self, folder: Path, search: Search) -> None:
-        if search not in get_args(Search):
-            raise InputError(f"unknown task {search!r}; known: {', '.join(get_args(Search))}")
         if not folder.is_dir():
             raise InputError(f"{folder}: no such folder; name the folder of the release")
         self.data_root = DataRoot(folder)
@@ -138,8 +136,7 @@ LATER: dict[Split, tuple[Split, ...]] = {"train": ("dev", "test"), "dev": ("test
 BLOCK = 1024  # patients whose negatives are searched at once
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PatientSettings:
+class PatientSettings(Settings):
     """How examples are built.
 
     search: articles for a patient ("par") or similar patients ("ppr"). negatives: their kind. max_negatives:
@@ -149,13 +146,9 @@ class PatientSettings:
 
     search: Search = "ppr"
     negatives: str = "bm25"
-    max_negatives: int = 4
-    pool: int = 50_000
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if min(self.max_negatives, self.pool, self.seed) < 0:
-            raise InputError(f"max_negatives {self.max_negatives}, pool {self.pool}, seed {self.seed}: give 0 or more")
+    max_negatives: Count = 4
+    pool: Count = 50_000
+    seed: Count = 0
 
 
 def prepare_patients(folder: Path, out: Path, settings: PatientSettings) -> Preparation:
@@ -180,7 +173,7 @@ def prepare_patients(folder: Path, out: Path, settings: PatientSettings) -> Prep
                 reasons = str(report.dropped) or "there is none"
                 raise InputError(f"{folder}: no {split} patient gives an example: {reasons}")
     record = {
-        "settings": asdict(settings),
+        "settings": settings.model_dump(),
         "documents": documents,
         "pool": len(pool),
         "parts": {split: examples.describe(files[split]) | report.to_json() for split, report in reports.items()},

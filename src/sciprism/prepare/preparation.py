@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
@@ -61,17 +63,29 @@ class Preparation:
         }
 
 
-def check_dev_share(share: float) -> None:
-    """Raise InputError for a share of dev that leaves nothing to train on, or is none."""
-    if not 0 <= share < 1:
-        raise InputError(f"a share of {share} for dev; it must be 0 or more, and less than 1")
+Share = Annotated[float, Field(ge=0, le=1)]
+DevShare = Annotated[float, Field(ge=0, lt=1)]  # it leaves something to train on
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
 
 
-def check_workers(workers: int, **counts: int) -> None:
-    """Raise InputError for fewer than one worker, or for a negative seed or maximum; it names all of them."""
-    if workers < 1 or min(counts.values()) < 0:
-        given = ", ".join(f"{name} {count}" for name, count in counts.items())
-        raise InputError(f"{given}, workers {workers}: none may be negative, workers must be at least 1")
+class Settings(BaseModel):
+    """Base of the settings of a command: a value that is not allowed is an InputError with the key and the value."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        fields = type(self).model_fields
+        try:
+            super().__init__(**dict(zip(fields, values, strict=False)), **named)
+        except ValidationError as error:
+            known = ", ".join(f"{name} = {field.default!r}" for name, field in fields.items())
+            lines = []
+            for details in error.errors():
+                place = f"{'.'.join(map(str, details['loc']))} = {details['input']!r:.60}: " if details["loc"] else ""
+                unknown = f"; known: {known}" if details["type"] == "extra_forbidden" else ""
+                lines.append(f"{place}{details['msg'].removeprefix('Value error, ')}{unknown}")
+            raise InputError("; ".join(lines)) from error
 
 
 def check_folders(source: Path, out: Path) -> None:

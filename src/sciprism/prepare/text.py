@@ -14,10 +14,11 @@ from heapq import heappop, heappush
 from importlib.metadata import version
 from math import floor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
 from tokenizers import Tokenizer
 
 from sciprism.drop_report import DropReport
@@ -27,7 +28,7 @@ from sciprism.files import create_work_folder, write_json
 from sciprism.papers.duplicates import MinHashSignatures
 from sciprism.parallel import map_processes
 from sciprism.prepare.filters import Filters
-from sciprism.prepare.preparation import CountTable, Preparation, check_dev_share
+from sciprism.prepare.preparation import CountTable, DevShare, Positive, Preparation, Settings
 from sciprism.seeding import random_bits, random_fraction
 from sciprism.text.documents.document import document_readers, read_documents
 from sciprism.text.sentences import SentencePacker, encode_documents
@@ -207,8 +208,7 @@ COUNTS = ("read", "retained", "documents", "blocks", "tokens", "%", "dev tokens"
 """Documents with text, those that passed; of the train shards: documents, blocks, tokens, share of tokens."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextSettings:
+class TextSettings(Settings):
     """How texts become shards.
 
     tokenizer: a folder or a tokenizer.json; without one, `vocab_size` tokens are learned from the train
@@ -220,21 +220,18 @@ class TextSettings:
     tokenizer: Path | None = None
     vocab_size: int | None = None
     cased: bool = False
-    length: int = 512
+    length: Annotated[int, Field(ge=3)] = 512
     across_documents: bool = True
-    near_duplicates: float | None = 0.8
-    dev: float = 0.01
+    near_duplicates: Annotated[float, Field(gt=0, le=1)] | None = 0.8
+    dev: DevShare = 0.01
     seed: int = 0
-    workers: int = 1
+    workers: Positive = 1
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _check(self) -> TextSettings:
         if (self.tokenizer is None) == (self.vocab_size is None):
-            raise InputError("give one of --tokenizer and --vocab-size: a tokenizer, or its size to learn one")
-        check_dev_share(self.dev)
-        if self.near_duplicates is not None and not 0 < self.near_duplicates <= 1:
-            raise InputError(f"near_duplicates is {self.near_duplicates}; give a similarity above 0 and up to 1")
-        if self.length < 3 or self.workers < 1:
-            raise InputError(f"length {self.length}, workers {self.workers}: at least 3 and 1 are needed")
+            raise ValueError("give one of --tokenizer and --vocab-size: a tokenizer, or its size to learn one")
+        return self
 
 
 @dataclass(slots=True)
@@ -344,7 +341,7 @@ def _report(
     record = {
         "version": version("sciprism"),
         "settings": {
-            **{key: value for key, value in asdict(settings).items() if key not in ("workers", "tokenizer")},
+            **settings.model_dump(exclude={"workers", "tokenizer"}),
             "languages": list(filters.languages),
             "licences": list(filters.licences),
             "exclude": [path.name for path in filters.exclude],

@@ -91,25 +91,29 @@ def _list_settings(recipe: Mapping[str, Any]) -> str:
     return f"what can be set{others}:\n" + "\n".join(lines) + "\n  docs/training.md explains them"
 
 
+def parse_value(text: str) -> Any:
+    """Return the TOML value of a text, or else the text."""
+    try:
+        return tomllib.loads(f"v = {text}")["v"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
 def _set_value(recipe: dict[str, Any], change: str) -> None:
     """Change one value in place. change: `key=value`, the key a path such as stages.0.optimizer.lr."""
-    key, mark, text = change.partition("=")
+    where, (key, mark, text) = f"--set {change!r}", change.partition("=")
     if not mark or not key:
-        raise InputError(f"--set {change!r}: expected key=value; {_list_settings(recipe)}")
-    try:
-        value = tomllib.loads(f"v = {text}")["v"]
-    except tomllib.TOMLDecodeError:
-        value = text
+        raise InputError(f"{where}: expected key=value; {_list_settings(recipe)}")
     *path, last = key.split(".")
     if (path or [last])[0] not in {*Recipe.model_fields, "defaults"}:
-        raise InputError(f"--set {change!r}: the recipe has no key {(path or [last])[0]!r}; {_list_settings(recipe)}")
+        raise InputError(f"{where}: the recipe has no key {(path or [last])[0]!r}; {_list_settings(recipe)}")
     table: Any = recipe
     for step in path:
-        table = table.setdefault(step, {}) if isinstance(table, dict) else table[_find_key(table, step, change)]
+        table = table.setdefault(step, {}) if isinstance(table, dict) else table[_find_key(table, step, where)]
     if not isinstance(table, dict):
-        raise InputError(f"--set {change!r}: {'.'.join(path)} holds no keys")
+        raise InputError(f"{where}: {'.'.join(path)} holds no keys")
     table.pop(EXCLUSIVE.get(last), None)
-    table[last] = value
+    table[last] = parse_value(text)
 
 
 def _find_key(table: Any, step: str, where: str) -> str | int:

@@ -53,7 +53,7 @@ CARRIED = [[i % 30, i % 7, i % 11] for i in range(COUNT)]
     ],
 )
 def test_options_that_count_nothing_are_refused(build):
-    with pytest.raises(InputError, match=r"not a (whole )?number|it is a count"):
+    with pytest.raises(InputError, match="Input should be"):
         build()
 
 

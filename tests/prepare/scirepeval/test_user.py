@@ -210,7 +210,7 @@ def test_a_wrong_table_is_told_in_a_line(user_folder, tmp_path, table, text, mes
 
 
 def test_wrong_requests(user_folder, tmp_path):
-    with pytest.raises(InputError, match=r"a share of 1\.0 for dev"):
+    with pytest.raises(InputError, match=r"dev = 1\.0: Input should be less than 1"):
         prepare_scirepeval(tmp_path, user_papers=build_user_papers(user_folder, dev=1.0))
     with pytest.raises(InputError, match="no such folder"):
         prepare_scirepeval(
@@ -218,7 +218,7 @@ def test_wrong_requests(user_folder, tmp_path):
         )
     with pytest.raises(InputError, match="no config file and no papers"):
         prepare_scirepeval(tmp_path)
-    with pytest.raises(InputError, match="max_examples -1"):
+    with pytest.raises(InputError, match="max_examples = -1"):
         SourceSettings(max_examples=-1)
     (tmp_path / "none.jsonl").write_text('{"id": "a", "title": ""}\n{"id": "b", "title": ""}\n')
     with pytest.raises(InputError, match="no papers"):

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from sciprism.drop_report import DropReport
-from sciprism.errors import InputError
-from sciprism.prepare.preparation import CountTable
+from sciprism.prepare.preparation import Count, CountTable, Settings, Share
 from sciprism.seeding import random_fraction
 
 Fields = Sequence[Sequence[str]]  # the fields of each paper, by row
@@ -17,8 +15,7 @@ SINGLE_FIELD = "query of a single field"
 BEYOND_LIMIT = "beyond the number of its field"
 
 
-@dataclass(frozen=True, slots=True)
-class FieldBalance:
+class FieldBalance(Settings):
     """How many queries each field has.
 
     sampling_exponent: a field's weight is its share of papers to this power; 1 keeps the shares, 0 makes all
@@ -27,19 +24,10 @@ class FieldBalance:
     fields; queries of a single field are dropped for it, of all fields alike, and 1 drops all of them.
     """
 
-    sampling_exponent: float = 1.0
-    max_per_field: int = 0
-    min_multi_field: float = 0.0
+    sampling_exponent: Share = 1.0
+    max_per_field: Count = 0
+    min_multi_field: Share = 0.0
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        shares = (self.sampling_exponent, self.min_multi_field)
-        if not all(0 <= share <= 1 for share in shares) or self.max_per_field < 0:
-            raise InputError(
-                f"sampling_exponent {self.sampling_exponent}, max_per_field {self.max_per_field}, "
-                f"min_multi_field {self.min_multi_field}: numbers from 0 to 1, and a maximum of 0 or more, "
-                "are needed"
-            )
 
     def select(
         self, rows: Sequence[int], fields: Fields, names: Sequence[str], dropped: DropReport

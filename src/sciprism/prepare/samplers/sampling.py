@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import partial
 from heapq import nsmallest
 from itertools import islice
-from math import isfinite
 from random import Random
 from typing import Any, NamedTuple, TypeVar
 
@@ -148,23 +147,6 @@ class Sampling:
 def seeded_random(seed: int, *names: object) -> Random:
     """Return a random generator that depends on the seed and the names alone."""
     return Random(random_bits(seed, *names))
-
-
-def check_numbers(sampler: object) -> None:
-    """Raise InputError if a numeric option of a sampler is not of its type, or is a negative count.
-
-    sampler: a dataclass; its fields of type int, but the seed, are counts.
-    """
-    for option in fields(sampler):  # type: ignore[arg-type]
-        kind = getattr(option.type, "__name__", str(option.type))
-        if kind not in ("int", "float", "int | float"):
-            continue
-        name, value, whole = option.name, getattr(sampler, option.name), kind == "int"
-        number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
-        if not number or not isfinite(value):
-            raise InputError(f"{name} is {value!r}, not a {'whole ' * whole}number")
-        if value < 0 and whole and name != "seed":
-            raise InputError(f"{name} is {value}; it is a count, so give 0 or more")
 
 
 def rows_with_candidates(

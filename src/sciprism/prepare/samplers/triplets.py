@@ -6,16 +6,18 @@ import math
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import model_validator
 
 from sciprism.errors import InputError
 from sciprism.parallel import map_threads
+from sciprism.prepare.preparation import Count, DevShare, Positive, Settings, Share
 from sciprism.prepare.samplers.links import NO_LINK, sample_outside
 from sciprism.prepare.samplers.sampling import (
     NONE,
@@ -23,7 +25,6 @@ from sciprism.prepare.samplers.sampling import (
     QuerySample,
     SampleReport,
     Sampling,
-    check_numbers,
     sample_in_parallel,
     seeded_random,
 )
@@ -57,16 +58,10 @@ class SamplerInputs:
     report: SampleReport
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TripletSampler:
-    """Base of the samplers. Fields besides the seed are settings, which `--set NAME=VALUE` changes."""
+class TripletSampler(Settings):
+    """Base of the samplers. Its fields are settings, which `--set NAME=VALUE` changes."""
 
     seed: int = 0
-
-    @classmethod
-    def settings(cls) -> dict[str, object]:
-        """Return the names and the defaults of the settings."""
-        return {setting.name: setting.default for setting in fields(cls) if setting.name != "seed"}
 
     def sample(self, corpus: CitationCorpus, inputs: SamplerInputs) -> Samples:
         """Yield (row, its sample) of the queries of a corpus; count them in the report."""
@@ -94,7 +89,6 @@ class CitationStrengths:
 
 
 @samplers.register("specter")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SpecterTripletSampler(TripletSampler):
     """Sample triplets for a paper by the strengths of its links, with replacement.
 
@@ -104,17 +98,9 @@ class SpecterTripletSampler(TripletSampler):
     cite nothing, all linked papers are positives: the published code gives such papers no triplet.
     """
 
-    triplets: int = 5
-    hard_share: float = 0.3
-    margin: float = 0.5
-
-    def __post_init__(self) -> None:
-        check_numbers(self)
-        if self.triplets < 1 or not 0 <= self.hard_share <= 1 or not 0 <= self.margin < 1:
-            raise InputError(
-                f"{self.triplets} triplets, {self.hard_share} of them hard, margin {self.margin}: at least 1 "
-                "triplet, a share from 0 to 1 and a margin from 0 to less than 1 are needed"
-            )
+    triplets: Positive = 5
+    hard_share: Share = 0.3
+    margin: DevShare = 0.5
 
     def sample(self, corpus: CitationCorpus, inputs: SamplerInputs) -> Samples:
         """Yield the triplets of all papers that cite others, or have links of known strength."""
@@ -172,7 +158,6 @@ GIVEN = "given"  # its name, and the kind of its negatives
 
 
 @samplers.register(GIVEN)
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GivenTripletSampler(TripletSampler):
     """Take the triplets of a table as they are."""
 
@@ -195,7 +180,6 @@ TRIES = 50  # random tries for an easy negative before all possible ones are lis
 
 
 @samplers.register("scincl")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SciNCLSampler(TripletSampler):
     """Sample, for each paper, near neighbours as positives, far neighbours and other papers as negatives.
 
@@ -206,31 +190,24 @@ class SciNCLSampler(TripletSampler):
     from the queries. max_queries: 0 for all. dim: of the graph's embedding.
     """
 
-    triplets: int = 5
-    hard: int = 2
+    triplets: Positive = 5
+    hard: Count = 2
     near: int | float = 25
     far: int | float = 4000
-    near_width: int = 0
-    far_width: int = 0
+    near_width: Count = 0
+    far_width: Count = 0
     easy_from: Literal["corpus", "queries"] = "corpus"
-    max_queries: int = 0
-    dim: int = 512
+    max_queries: Count = 0
+    dim: Positive = 512
 
-    def __post_init__(self) -> None:
-        check_numbers(self)
-        if self.hard > self.triplets or self.triplets < 1:
-            raise InputError(
-                f"{self.triplets} triplets, {self.hard} of them hard: at least 1 triplet is needed, and "
-                "at most all of them hard"
-            )
-        if self.easy_from not in ("corpus", "queries"):
-            raise InputError(f"easy negatives from {self.easy_from!r}; known: corpus, queries")
+    @model_validator(mode="after")
+    def _check(self) -> SciNCLSampler:
+        if self.hard > self.triplets:
+            raise ValueError(f"{self.triplets} triplets, {self.hard} of them hard: at most all of them can be hard")
         for name, width, count in (("near", self.near_width, self.triplets), ("far", self.far_width, self.hard)):
             if width and width < count:
-                raise InputError(
-                    f"{name}_width {width} is narrower than the {count} ranks sampled from it; give 0 or at "
-                    f"least {count}"
-                )
+                raise ValueError(f"{name}_width {width} is narrower than the {count} ranks sampled from it")
+        return self
 
     def bands(self, corpus: int) -> tuple[range, range]:
         """Return the ranks, from 0, of the positives and of the hard negatives among `corpus` papers.

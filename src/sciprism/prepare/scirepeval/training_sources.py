@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from statistics import fmean
@@ -33,7 +33,7 @@ from sciprism.files import sha256
 from sciprism.formats import FORMATS, Format
 from sciprism.papers.records import Paper
 from sciprism.prepare.example_folder import MIN_DEV_EXAMPLES, PARTS, Build, ExampleFolder, SourceReport, TrainingSource
-from sciprism.prepare.preparation import CountTable, Preparation, check_workers
+from sciprism.prepare.preparation import Count, CountTable, Positive, Preparation, Settings
 from sciprism.prepare.samplers.answers import (
     MAX_FIELDS,
     SEED,
@@ -195,8 +195,8 @@ class PublishedTask(BaseModel):
             files = self.data_files or {}
             return {part: RecordLocation(files=files[part]) for part in PARTS if part in files}
         hub, splits = self.dataset, {"train": "train", "dev": "validation"}
-        where = {"repo": hub.path, "config": hub.name or "", "revision": hub.revision or ""}
-        return {part: RecordLocation(**where, split=splits[part]) for part in PARTS}
+        whole = RecordLocation(repo=hub.path, config=hub.name or "", revision=hub.revision or "")
+        return {part: replace(whole, split=splits[part]) for part in PARTS}
 
 
 def read_config(path: Path, data: Path | None = None) -> tuple[PublishedTask, ...]:
@@ -570,18 +570,13 @@ PUBLISHED = {name: next(iter(read_sizes("scirepeval/1")[task].values())) for nam
 WORDS, COUNTS = ("source", "type", "format", "query"), ("train", "dev")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceSettings:
+class SourceSettings(Settings):
     """Sizes of files, 0 for all; the seed of samples; the number of processes."""
 
-    max_examples: int = MAX_EXAMPLES
-    max_dev_examples: int = MAX_DEV_EXAMPLES
-    seed: int = SEED
-    workers: int = 1
-
-    def __post_init__(self) -> None:
-        counts = {"max_examples": self.max_examples, "max_dev_examples": self.max_dev_examples}
-        check_workers(self.workers, **counts, seed=self.seed)
+    max_examples: Count = MAX_EXAMPLES
+    max_dev_examples: Count = MAX_DEV_EXAMPLES
+    seed: Count = SEED
+    workers: Positive = 1
 
     def samplings(self, source: TrainingSource) -> dict[Part, Sampling]:
         """Return how each part of a source is sampled: at most as many examples as here and in the config."""

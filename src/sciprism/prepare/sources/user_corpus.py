@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, TypeVar
+
+from pydantic import model_validator
 
 from sciprism.datasets.data_root import DataRoot, find_file
 from sciprism.datasets.layouts.item_tables import parse_number
@@ -17,7 +18,7 @@ from sciprism.datasets.rows import as_id
 from sciprism.errors import InputError
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
-from sciprism.prepare.preparation import check_dev_share
+from sciprism.prepare.preparation import DevShare, Settings
 from sciprism.prepare.samplers.answers import Heading, normalize_venue
 from sciprism.prepare.samplers.sampling import Sampling, references
 from sciprism.prepare.samplers.scored_lists import Mention, ScoredList
@@ -51,8 +52,7 @@ class MissingDataError(Exception):
     """Names the data that a kind of source needs and the user papers do not have; others are built."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserPapers:
+class UserPapers(Settings):
     """User papers: files of any format, a folder of tables about them, and the share of dev.
 
     dev: the share of papers, and of queries of click lists, that is dev, by a hash of the id. year:
@@ -61,13 +61,14 @@ class UserPapers:
 
     papers: tuple[Path, ...]
     tables: Path | None = None
-    dev: float = DEV_SHARE
+    dev: DevShare = DEV_SHARE
     year: int = 0
 
-    def __post_init__(self) -> None:
-        check_dev_share(self.dev)
+    @model_validator(mode="after")
+    def _check(self) -> UserPapers:
         if self.tables is not None and not self.tables.is_dir():
-            raise InputError(f"{self.tables}: no such folder")
+            raise ValueError(f"{self.tables}: no such folder")
+        return self
 
 
 class UserCorpus:
