@@ -55,7 +55,7 @@ def test_wrong_requests_end_with_a_line_and_status_2(tmp_path, monkeypatch, caps
         ([tmp_path / "gone.json"], "gone.json: cannot be opened"),
         ([], "no config file and no papers; give one of them (--papers)"),
         (["--papers", tmp_path / "gone.bib"], "gone.bib: no such file or folder"),
-        ([path, "--max-examples", -1], "max_examples -1"),
+        ([path, "--max-examples", -1], "max_examples = -1"),
         ([path, "--tables", tmp_path], "describes papers; name these with --papers"),
     ]:
         status, printed, err = run(monkeypatch, capsys, "prepare", "scirepeval", *words, "-o", out)
