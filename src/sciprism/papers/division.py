@@ -20,11 +20,11 @@ class FilePiece(NamedTuple):
     """Which of how many equal pieces of a file's records, the first with the number 0."""
 
     number: int = 0
-    count: int = 1
+    pieces: int = 1
 
     def select(self, records: int) -> range:
         """Return the numbers, from 1, of the piece's records in a file of so many."""
-        first, last = (place * records // self.count for place in (self.number, self.number + 1))
+        first, last = (place * records // self.pieces for place in (self.number, self.number + 1))
         return range(first + 1, last + 1)
 
 
@@ -61,7 +61,7 @@ class InputPart:
         size is there, in equal pieces with the other parts that do. Of a smaller file it reads all or nothing.
 
         >>> InputPart(1, 2).divide([10, 10, 70, 10])
-        [FilePiece(number=0, count=1), FilePiece(number=0, count=1), FilePiece(number=0, count=2), None]
+        [FilePiece(number=0, pieces=1), FilePiece(number=0, pieces=1), FilePiece(number=0, pieces=2), None]
         """
         size_of_part = Fraction(max(sum(sizes), 1), self.count)
         pieces: list[FilePiece | None] = []

@@ -242,7 +242,7 @@ class _RecordStream(Generic[Record]):
         if file.part and not self.formats[counts.format].reads_parts:
             raise InputError(f"{file.path}#{file.part}: a {counts.format} file has no parts; name {file.path} alone")
         columns = _read_folder_columns(file)
-        if piece.count > 1:
+        if piece.pieces > 1:
             file.wanted = piece.select(self._count_records(file, counts.format)).__contains__
         try:
             for number, record in self._finish_all(file, counts, prefix):  # noqa: B007 - the last is the count

@@ -140,7 +140,8 @@ class _Stream:
         start = rf"(<(?:[\w.-]+:)?(?:{names}))[\s>/]" if names else "(?!)"  # of a record
         self._start: re.Pattern[Any] = re.compile(start if is_text else start.encode())
         self._mark: Any = None  # how the first record begins, empty where it is not near
-        self._piece = self._rest = self._head = self._line_end[:0]  # the latest; read ahead; before the first record
+        empty: Any = self._line_end[:0]
+        self._piece = self._rest = self._head = empty  # the latest; read ahead; before the first record
         self.before: Any = self._head  # what a new parser reads first: the tags around all records
         self._lines = self.skipped_lines = 0  # returned; those of them that the parser does not read
         self._follows = self._has_record = False  # whether a record precedes the latest piece, the next one

@@ -161,10 +161,10 @@ async def search_page(
         except InputError as error:
             values |= {"error": request.app.state.service.hide_paths(str(error)), "names": NO_NAMES}
     plain = "?" + urlencode({"q": asked.q, "mode": asked.mode})
-    page = render(request, "search.html", 400 if values["error"] else 200, **library, **values, plain=plain)
-    if values["error"] and len(page.body) > MAX_ERROR:
+    shown = render(request, "search.html", 400 if values["error"] else 200, **library, **values, plain=plain)
+    if values["error"] and len(shown.body) > MAX_ERROR:
         raise InputError(values["error"])  # whose page is without the form
-    return page
+    return shown
 
 
 async def _search(asked: Question, library: dict[str, Any], page: int) -> dict[str, Any]:

@@ -225,7 +225,7 @@ class JsonRoute(APIRoute):
 
         async def handle(request: Request) -> Response:
             if field is not None and (body := await request.body()):
-                model = field.field_info.annotation
+                model: Any = field.field_info.annotation
                 large = len(body) > SMALL
                 request._json = await asyncio.to_thread(parse, model, body) if large else parse(model, body)
             return await answer(request)

@@ -299,7 +299,7 @@ def _read_beginnings(tokenizer: Tokenizer, texts: Sequence[str], length: int) ->
     added = tokenizer.get_added_tokens_decoder().values()
     margin = 2 + max((len(token.content) for token in added), default=0)
     read: dict[int, tuple[list[int], bool]] = {}
-    left, size, most = range(len(texts)), START * length, max(MOST, LONG * length)
+    left, size, most = list(range(len(texts))), START * length, max(MOST, LONG * length)
     while left:
         for row, encoding in zip(left, tokenizer.encode_batch([texts[i][:size] for i in left]), strict=True):
             parts = [encoding, *encoding.overflowing]

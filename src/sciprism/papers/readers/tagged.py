@@ -257,8 +257,7 @@ def read_nbib(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadReco
     """
     found = _CITATION.search(file.head())
     match, first = (_ERIC_LINE.match, "OWN") if found and found["eric"] else (_NbibTags().match, "PMID")
-    match = _limit_tags(match, _NBIB_NAMES, file)
-    syntax = TaggedSyntax(match, first, _NBIB_TITLES, ends_at_empty_line=True)
+    syntax = TaggedSyntax(_limit_tags(match, _NBIB_NAMES, file), first, _NBIB_TITLES, ends_at_empty_line=True)
     return build_tagged_papers(file, syntax, _build_nbib_paper)
 
 
