@@ -152,7 +152,7 @@ class _Stream:
         self._prolog.EntityDeclHandler = _refuse_entity
         self._prolog.StartElementHandler = self._find_root
 
-    def read(self) -> bytes | str:
+    def read(self) -> Any:
         """Return the next piece, of a long record a large one: in small ones the parser would take quadratic time."""
         size, piece = max(_PIECE, self.count), self._rest
         if len(piece) < size:

@@ -221,8 +221,7 @@ class _Server(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         """Return whether to stop; called ten times a second."""
         if counter % (10 * HEAD_SECONDS) == 0:
-            connections: set[Any] = self.server_state.connections
-            idle = (it for it in connections if it.timeout_keep_alive_task is None)
+            idle = (it for it in list[Any](self.server_state.connections) if it.timeout_keep_alive_task is None)
             stalled = frozenset(it for it in idle if it.cycle is None or it.cycle.response_complete)
             for connection in self.stalled & stalled:
                 connection.transport.close()
