@@ -64,12 +64,10 @@ class ToyLearner(Learner):
         return self.objective.factor * (queries - positives).square().sum(dim=1).mean()
 ''',
     "sampler": '''
-from dataclasses import dataclass
 from sciprism.prepare.samplers.triplets import samplers
 from sciprism.prepare.samplers.triplets import TripletSampler
 from sciprism.prepare.samplers.sampling import QuerySample
 @samplers.register("toy")
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ToySampler(TripletSampler):
     """Take the next paper as positive. step: to the negative."""
     step: int = 3

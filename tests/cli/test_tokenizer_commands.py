@@ -55,7 +55,7 @@ def test_models_by_name_and_folders_of_every_kind(tmp_path, monkeypatch, capsys,
 
 def test_wrong_requests(tmp_path, monkeypatch, capsys):
     for words, message in [
-        (("train", tmp_path / "gone.txt", "-o", tmp_path / "out"), "gone.txt: "),
+        (("train", tmp_path / "gone.txt", "-o", tmp_path / "out"), "gone.txt'"),
         (
             ("train", papers(tmp_path / "a.jsonl"), "-o", tmp_path / "out", "--vocab-size", 3),
             "at least 261 tokens",

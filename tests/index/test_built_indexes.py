@@ -153,9 +153,7 @@ def test_a_full_disk_is_named_with_the_file_and_leaves_no_part(
         return callback(fail)
 
     monkeypatch.setattr(faiss, "PyCallbackIOWriter", fill)
-    with pytest.raises(
-        OSError, match=r"cannot write .*\.faiss: the disk is full \(No space left on device\), [\d,]+ by"
-    ):
+    with pytest.raises(OSError, match=r"No space left on device: '.*\.faiss'"):
         approximate.build(stored, approximate.BuildOptions(kind))
     assert not [*tmp_path.rglob("*.part")]
     monkeypatch.undo()
