@@ -170,9 +170,8 @@ def test_signing_out_ends_the_session_for_all_who_have_its_cookie(folder, tmp_pa
         assert client.get("/search?q=a", headers=stolen).status_code == 401
 
 
-def test_work_that_nobody_waits_for_ends(client, monkeypatch):
+def test_work_that_nobody_waits_for_ends(client):
     """A search that was given up leaves its thread at its next texts; one of several that wait for it does not."""
-    monkeypatch.setattr(batching, "POLL", 0.01)
     state, ended, cancelled = client.app.state.service, threading.Event(), []
 
     def work(stored, encoder):

@@ -288,14 +288,14 @@ class SharedEncoder:
     def _wait(self, texts: Sequence[str], format: Format, role: Role) -> Floats:
         work = self._batcher.encode(texts, format=format, role=role, patient=self._patient)
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        while True:
+        while not GIVEN_UP.get().is_set():
             try:
                 return future.result(POLL).vectors
             except TimeoutError:
                 if not self._loop.is_running():  # the service has stopped
                     raise
-                if GIVEN_UP.get().is_set() and future.cancel():
-                    raise CancelledError from None
+        future.cancel()
+        raise CancelledError
 
 
 class CallGroups(Generic[Given, Result]):
