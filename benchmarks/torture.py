@@ -512,7 +512,7 @@ def read_files(
     tally, before = Tally(), 0
     for number, (suffix, content) in enumerate(changed):
         path = work / f"changed-{os.getpid()}{suffix}"
-        if not number:  # good input, whose memory is no part of what is measured
+        if not number:  # good input, whose memory is not measured
             path.write_bytes(good)
             with suppress(InputError):
                 sum(1 for _ in read_papers([path], skip_bad=True))

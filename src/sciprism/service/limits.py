@@ -285,7 +285,7 @@ class Guard:
             if self.gatekeeper.open and is_page and not identity.session:  # so that its requests carry a token too
                 state["new_session"] = self.gatekeeper.start_session(identity.owner)
                 state["identity"] = Identity(identity.owner, state["new_session"])
-            CLIENT.set(identity.owner if identity.owner not in ("", EVERYONE) else f"from {_find_address(scope)}")
+            CLIENT.set(identity.owner if identity.owner not in ("", EVERYONE) else f"from {find_address(scope)}")
             body = await self._read_body(scope, headers, receive)
             for pairs in (scope.get("raw_path", b""), scope["query_string"], body if _is_form(headers) else b""):
                 check_encoding(pairs)
@@ -318,7 +318,7 @@ class Guard:
             host = ""
         if host not in self._hosts and not _is_address(host):
             raise Refusal(400, f"the host {host!r} is not served here; start with --allow-host {host or 'NAME'}")
-        address, is_open = _find_address(scope), scope["path"] in OPEN_PATHS or scope["path"].startswith(STATIC)
+        address, is_open = find_address(scope), scope["path"] in OPEN_PATHS or scope["path"].startswith(STATIC)
         authorization = "" if is_open else headers.get("authorization", "")
         cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
         identity = self.gatekeeper.identify(authorization, cookie, address)
@@ -433,7 +433,8 @@ class Guard:
             await asyncio.gather(work, gone, return_exceptions=True)
 
 
-def _find_address(scope: Scope) -> str:
+def find_address(scope: Scope) -> str:
+    """Return the address that a request comes from."""
     return str((scope.get("client") or ("unknown",))[0])
 
 

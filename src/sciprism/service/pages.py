@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from sciprism.service.limits import EVERYONE, Identity, session_cookie
+from sciprism.service.limits import EVERYONE, Identity, find_address, session_cookie
 from sciprism.service.state import ServiceState
 from sciprism.service.uploads import KIND, SUFFIXES, find_uploads
 
@@ -97,7 +97,7 @@ async def sign_in_page(request: Request, next: str = "/") -> Response:
 @router.post("/sign-in")
 def sign_in(request: Request, form: Form) -> Response:
     """Start a session for a token."""
-    gatekeeper, address = request.app.state.service.gatekeeper, (request.client or ("unknown",))[0]
+    gatekeeper, address = request.app.state.service.gatekeeper, find_address(request.scope)
     target, owner = _own_path(form.get("next", "/")), gatekeeper.find_owner(form.get("token", ""), address)
     if not owner:
         return render(request, "sign_in.html", 401, next=target, error="This token is not known.")
