@@ -13,11 +13,11 @@ from pydantic.fields import FieldInfo
 
 from sciprism.cli.main import EXIT_STATUSES, app
 from sciprism.cli.output import SCHEMAS
+from sciprism.encoders.tables import NamedTable
 from sciprism.evaluation.suites import suites
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.training.learners import learners
 from sciprism.training.recipe_file import TABLES
-from sciprism.training.recipe_tables import NamedTable
 from sciprism.training.weighting import weightings
 
 PAGE = Path(__file__).parent / "reference.md"

@@ -48,7 +48,7 @@ class ToyMethod(Method):
 from typing import Literal
 from sciprism.training.learners.learner import Learner
 from sciprism.training.learners.learner import learners
-from sciprism.training.recipe_tables import NamedTable
+from sciprism.encoders.tables import NamedTable
 class ToySettings(NamedTable):
     name: Literal["toy"]
     factor: float = 1.0

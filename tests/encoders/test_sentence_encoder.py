@@ -14,7 +14,6 @@ from sentence_transformers import SentenceTransformer
 from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder, Label, Paper
 from sciprism.encoders import encoder as encoder_module
-from sciprism.encoders import model as model_module
 from sciprism.encoders import streaming
 from sciprism.encoders.methods.registry import methods
 from sciprism.errors import EmptyTextWarning, InputError
@@ -209,7 +208,7 @@ def test_a_progress_bar_counts_texts(tiny_encoder, capsys):
     assert not out and "3/3" in err and "3/?" in err and err.count("encoding") == 2
 
 
-@pytest.mark.parametrize("module", [encoder_module, model_module], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [encoder_module], ids=lambda module: module.__name__)
 def test_the_examples_run(module):
     found = doctest.testmod(module)
     assert found.attempted and not found.failed

@@ -6,12 +6,12 @@ import pytest
 
 from build_sources import write_recipe
 from sciprism import Encoder
+from sciprism.encoders.tables import NamedTable
 from sciprism.errors import InputError
 from sciprism.training.learners.learner import LearnerContext, learners
 from sciprism.training.loop import Hooks, TrainingLoop
 from sciprism.training.plan import plan_training
 from sciprism.training.recipe_file import TABLES, read_recipe
-from sciprism.training.recipe_tables import NamedTable
 from sciprism.training.weighting import weightings
 
 SOURCE = '[[stages.sources]]\nfile = "search.jsonl"\nformat = "search"\n'

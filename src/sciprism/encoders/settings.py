@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from tokenizers import Tokenizer
 
-from sciprism.encoders.methods.registry import PLAIN, build_method, method_options
+from sciprism.encoders.methods.registry import PLAIN, build_method
 from sciprism.encoders.pooling import poolings
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError, SlowPrecisionWarning
@@ -49,7 +49,7 @@ class EncoderSettings:
 
     def __post_init__(self) -> None:
         method = build_method(self.method, self.options)
-        object.__setattr__(self, "options", method_options(method))
+        object.__setattr__(self, "options", method.options.model_dump(mode="json"))
         poolings[self.pooling]
         if self.pooling == "code" and not method.reserved_positions:
             raise InputError(f"pooling code needs a control code, which the method {self.method} does not have")

@@ -13,13 +13,13 @@ from pydantic import Field
 from torch import nn
 
 from sciprism.encoders.methods.registry import Method
+from sciprism.encoders.tables import SettingsTable
 from sciprism.errors import InputError
-from sciprism.training.recipe_tables import RecipeTable
 
 Beta = Annotated[float, Field(ge=0, lt=1)]
 
 
-class OptimizerSettings(RecipeTable):
+class OptimizerSettings(SettingsTable):
     """AdamW, or Muon for matrices of blocks (Jordan 2024) with updates scaled to AdamW's length."""
 
     name: Literal["adamw", "muon"] = Field("adamw", description="With `muon`, AdamW updates all but blocks' matrices.")
@@ -36,7 +36,7 @@ class OptimizerSettings(RecipeTable):
     layer_decay: float = Field(1.0, gt=0, le=1, description="Factor of the rate from a layer to the one below.")
 
 
-class Schedule(RecipeTable):
+class Schedule(SettingsTable):
     """The learning rate over the steps."""
 
     name: Literal["linear", "inverse-square-root", "constant"] = Field(

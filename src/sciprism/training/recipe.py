@@ -10,11 +10,11 @@ from pydantic import AfterValidator, Field, model_validator
 
 from sciprism.encoders.methods.registry import build_method
 from sciprism.encoders.pooling import poolings
+from sciprism.encoders.tables import Precision, SettingsTable
 from sciprism.formats import Format, Role
 from sciprism.training.batches import OneSourcePlan, mixings
 from sciprism.training.learners.learner import check_objective, learners
 from sciprism.training.optimizers import OptimizerSettings, Schedule
-from sciprism.training.recipe_tables import Precision, RecipeTable
 from sciprism.training.weighting import check_weighting, weightings
 
 
@@ -26,7 +26,7 @@ def _check_pooling(value: str) -> str:
 PoolingName = Annotated[str, AfterValidator(_check_pooling)]
 
 
-class ModelSettings(RecipeTable):
+class ModelSettings(SettingsTable):
     """The model that is trained. Keys without a value keep what the backbone's folder states."""
 
     backbone: str = Field("", description="A folder, a packaged model or a hub id. Optional with an `architecture`.")
@@ -45,7 +45,7 @@ class ModelSettings(RecipeTable):
     )
 
 
-class Architecture(RecipeTable):
+class Architecture(SettingsTable):
     """The size of a new model, with random weights or weights copied from another one."""
 
     layers: int = Field(ge=1, description="Number of transformer blocks.")
@@ -74,7 +74,7 @@ class Architecture(RecipeTable):
         return self.model_dump(exclude=others) | renamed
 
 
-class SourceSpec(RecipeTable):
+class SourceSpec(SettingsTable):
     """Training examples of one task: a DPR-style file and the roles of its texts; or a folder of tokens."""
 
     file: Path = Field(description="The examples, relative to the sources; of token objectives a folder.")
@@ -104,7 +104,7 @@ class SourceSpec(RecipeTable):
 Fraction = Annotated[float, Field(ge=0, le=1)]
 
 
-class Evaluation(RecipeTable):
+class Evaluation(SettingsTable):
     """What is measured every so many steps of a stage."""
 
     every: int = Field(0, ge=0, description="Steps from one evaluation to the next. 0: only after the last step.")
@@ -121,7 +121,7 @@ class Evaluation(RecipeTable):
     )
 
 
-class Stage(RecipeTable):
+class Stage(SettingsTable):
     """One optimization run."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$", description="Small letters, digits, hyphens; the folder's name.")
@@ -229,7 +229,7 @@ def check_unique(what: str, names: Sequence[str]) -> None:
         raise ValueError(f"two {what} of one name among {', '.join(names)}; rename one")
 
 
-class Recipe(RecipeTable):
+class Recipe(SettingsTable):
     """All that makes a model: `sciprism train RECIPE -o RUN` runs its stages one after the other."""
 
     name: str = Field(description="Name of the recipe, stored in its models.")

@@ -10,14 +10,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from sciprism.encoders.tables import SettingsTable
 from sciprism.errors import InputError
 from sciprism.files import describe_wrong_path
 from sciprism.registry import most_similar
 from sciprism.training.optimizers import OptimizerSettings, Schedule
 from sciprism.training.recipe import Architecture, Evaluation, ModelSettings, Recipe, SourceSpec, Stage
-from sciprism.training.recipe_tables import RecipeTable
 
-TABLES: dict[str, type[RecipeTable]] = {
+TABLES: dict[str, type[SettingsTable]] = {
     "recipe": Recipe,
     "model": ModelSettings,
     "defaults": Stage,
@@ -137,12 +137,10 @@ def _format_errors(path: Path, error: ValidationError) -> str:
         if any(other[: len(place)] == place and other != place for other in places):
             continue  # the cause is an error inside this table
         where = ".".join(map(str, place)) or "recipe"
+        table = [TABLES[str(step)] for step in ("recipe", *place[:-1]) if step in TABLES][-1]
+        wrong = table.describe(details)
         if details["type"] == "extra_forbidden":
-            table = [TABLES[str(step)] for step in ("recipe", *place[:-1]) if step in TABLES][-1]
-            wrong = f"{table.describe_unknown_key(str(place[-1]))}; known: {', '.join(table.model_fields)}"
-        else:
-            value = "" if isinstance(details["input"], dict) else f", got {details['input']!r:.60}"
-            wrong = f"{details['msg'].removeprefix('Value error, ')}{value}"
+            wrong += f"; known: {', '.join(table.model_fields)}"
         lines.append(f"{path}: {where}: {wrong}")
     return "\n".join(lines)
 

@@ -9,8 +9,8 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from sciprism.encoders.tables import NamedTable
 from sciprism.registry import Registry
-from sciprism.training.recipe_tables import NamedTable
 
 
 class Weighting(nn.Module):

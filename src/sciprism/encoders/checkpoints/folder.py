@@ -201,11 +201,11 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
 
 def write_folder(
     folder: Path,
-    *,
     model: Transformer,
     tokenizer: Tokenizer,
     settings: EncoderSettings,
     provenance: dict[str, Any],
+    *,
     compact: bool = False,
 ) -> None:
     """Write a model folder; that of a `single` model opens in sentence-transformers and transformers too.

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
 from sciprism.encoders.layers import Linear, initialize_weights
-from sciprism.encoders.methods.registry import PerFormat, check_whole_numbers, methods
+from sciprism.encoders.methods.registry import FormatOptions, PerFormat, methods
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.transformer import Routed, Transformer
 from sciprism.errors import InputError
-from sciprism.formats import FORMATS, Format
 
 
 class Bottleneck(nn.Module):
@@ -28,20 +28,19 @@ class Bottleneck(nn.Module):
         return self.up(self.down(x))  # type: ignore[no-any-return]
 
 
+class AdapterOptions(FormatOptions):
+    """Options of adapters. reduction: model width / bottleneck width."""
+
+    reduction: int = Field(16, ge=1)
+
+
 @methods.register("adapters")
 class Adapters(PerFormat):
-    """Each format trains a bottleneck in every layer; the backbone is frozen.
+    """Each format trains a bottleneck in every layer, which at first changes almost nothing; the backbone is frozen."""
 
-    reduction: model width / bottleneck width. A new bottleneck changes the output by almost nothing.
-    """
-
+    settings = AdapterOptions
     own_parameters = (".adapter.",)
     freezes_backbone = True
-
-    def __init__(self, *, reduction: int = 16, formats: Sequence[Format] = FORMATS) -> None:
-        super().__init__(formats=formats)
-        check_whole_numbers(reduction=reduction)
-        self.reduction = reduction
 
     def fill(self, model: Transformer) -> None:
         """Put one bottleneck per format after each feed-forward."""
@@ -51,9 +50,9 @@ class Adapters(PerFormat):
 
     def width(self, model: Transformer) -> int:
         """Return the width of a bottleneck."""
-        width = model.config.hidden // self.reduction
+        width: int = model.config.hidden // self.options.reduction
         if not width:
-            raise InputError(f"a reduction of {self.reduction}: the model is only {model.config.hidden} wide")
+            raise InputError(f"a reduction of {self.options.reduction}: the model is only {model.config.hidden} wide")
         return width
 
 

@@ -10,13 +10,9 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from sciprism.encoders.layers import build_embedding
-from sciprism.encoders.methods.registry import PerFormat, check_choice, cls_embedding, methods
+from sciprism.encoders.methods.registry import FormatOptions, PerFormat, cls_embedding, methods
 from sciprism.encoders.packing import PackedBatch, copy_integers
 from sciprism.encoders.transformer import Transformer
-from sciprism.formats import FORMATS, Format
-
-Start = Literal["random", "cls", "noise"]
-STARTS: tuple[Start, ...] = ("random", "cls", "noise")
 
 
 class CodeEmbeddings(nn.Module):
@@ -33,21 +29,20 @@ class CodeEmbeddings(nn.Module):
         return words.index_copy(0, batch.starts + 1, self.rows(codes).to(words.dtype))
 
 
+class ControlCodeOptions(FormatOptions):
+    """Options. start: the codes' first embeddings: random, CLS's, or CLS's plus noise of the usual size."""
+
+    start: Literal["random", "cls", "noise"] = "random"
+
+
 @methods.register("control-codes")
 class ControlCodes(PerFormat):
-    """The vector is the state at the code, [CLS] [CODE] title [SEP] ...; the whole network is trained.
+    """The vector is the state at the code, [CLS] [CODE] title [SEP] ...; the whole network is trained."""
 
-    start: the codes' first embeddings: random, CLS's, or CLS's plus noise of the usual size.
-    """
-
+    settings = ControlCodeOptions
     reserved_positions = 1
     pooling = "code"
     own_parameters = (".embeddings.front.",)
-
-    def __init__(self, *, start: Start = "random", formats: Sequence[Format] = FORMATS) -> None:
-        super().__init__(formats=formats)
-        check_choice(STARTS, start=start)
-        self.start = start
 
     def fill(self, model: Transformer) -> None:
         """Give each route a code embedding."""
@@ -55,7 +50,7 @@ class ControlCodes(PerFormat):
 
     def initialize(self, model: Transformer, tokenizer: Tokenizer) -> None:
         """Start the codes from the embedding of CLS where `start` says so."""
-        front = model.embeddings.front
-        if self.start != "random" and isinstance(front, CodeEmbeddings):
+        front, start = model.embeddings.front, self.options.start
+        if start != "random" and isinstance(front, CodeEmbeddings):
             with torch.no_grad():  # the random rows are the noise
-                front.rows.weight.mul_(self.start == "noise").add_(cls_embedding(model, tokenizer))
+                front.rows.weight.mul_(start == "noise").add_(cls_embedding(model, tokenizer))

@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import deepcopy
 
-from sciprism.encoders.methods.registry import Method, check_formats, check_whole_numbers, expert_format, methods
+from pydantic import Field
+
+from sciprism.encoders.methods.registry import FormatOptions, Method, expert_format, methods
 from sciprism.encoders.transformer import Routed, Transformer
 from sciprism.errors import InputError
-from sciprism.formats import FORMATS, Format, Role
+from sciprism.formats import Format, Role
+
+
+class ExpertOptions(FormatOptions):
+    """Options of experts. every: N; block i, counted from 0, has experts where (i + 1) % N == 0."""
+
+    every: int = Field(2, ge=1)
 
 
 class Experts(Method):
     """One expert per format in every Nth block, an exact copy of the dense module at first.
 
-    All other modules are shared. every: N; block i, counted from 0, has experts where (i + 1) % N == 0.
-    formats: those that are served. `regression` uses the classification expert; queries and papers of a
-    format use the same one.
+    All other modules are shared. `regression` uses the classification expert; queries and papers of a format use
+    the same one.
     """
 
+    settings = ExpertOptions
     sublayers: tuple[str, ...] = ()
     own_parameters = (".experts.",)
 
-    def __init__(self, *, every: int = 2, formats: Sequence[Format] = FORMATS) -> None:
-        check_whole_numbers(every=every)
-        self.every = every
-        self.formats = check_formats(formats)
-
     def fill(self, model: Transformer) -> None:
         """Put copies of the sub-layers into every Nth block, one per expert."""
-        if self.every > len(model.blocks):
-            raise InputError(f"experts in every {self.every} blocks: the model has only {len(model.blocks)}")
+        every = self.options.every
+        if every > len(model.blocks):
+            raise InputError(f"experts in every {every} blocks: the model has only {len(model.blocks)}")
         names = dict.fromkeys(expert_format(format) for format in self.formats)
-        for block in model.blocks[self.every - 1 :: self.every]:
+        for block in model.blocks[every - 1 :: every]:
             for sublayer in self.sublayers:
                 dense = getattr(block, sublayer)
                 setattr(block, sublayer, Routed({name: deepcopy(dense) for name in names}))

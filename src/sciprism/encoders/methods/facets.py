@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 import torch
+from pydantic import Field
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from sciprism.encoders.layers import PackableModule, build_embedding
-from sciprism.encoders.methods.registry import Method, Pool, check_choice, check_switches, cls_embedding, methods
+from sciprism.encoders.methods.registry import Method, Pool, cls_embedding, methods
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.pooling import facet_states
+from sciprism.encoders.tables import SettingsTable
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
-
-Start = Literal["published", "kept"]
-STARTS: tuple[Start, ...] = ("published", "kept")
 
 
 class FacetTokens(nn.Module):
@@ -94,9 +92,8 @@ class StackedMaps(nn.ModuleList):
         return x
 
 
-@methods.register("facets")
-class Facets(Method):
-    """[CLS] [CLS 2] ... [CLS K] text: maps after some blocks and at the top; the vector is the sum.
+class FacetOptions(SettingsTable):
+    """Options of facets.
 
     facets: K. after: blocks, counted from 1, with maps on their output; by default those at one and two
     thirds of the depth, 4 and 8 of 12. top: maps after the last block too; tanh: on the output of those.
@@ -105,54 +102,47 @@ class Facets(Method):
     the pretrained function (except for a tanh), with maps around the identity.
     """
 
+    facets: int = Field(3, ge=1, le=100)
+    after: tuple[Annotated[int, Field(ge=1)], ...] | None = None
+    top: bool = True
+    tanh: bool = True
+    reparameterise: bool = True
+    start: Literal["published", "kept"] = "published"
+
+
+@methods.register("facets")
+class Facets(Method):
+    """[CLS] [CLS 2] ... [CLS K] text: maps after some blocks and at the top; the vector is the sum."""
+
+    settings = FacetOptions
     pooling = "facets"
     own_parameters = (".embeddings.front.", ".facets.")
 
-    def __init__(
-        self,
-        *,
-        facets: int = 3,
-        after: Sequence[int] | None = None,
-        top: bool = True,
-        tanh: bool = True,
-        reparameterise: bool = True,
-        start: Start = "published",
-    ) -> None:
-        if not isinstance(facets, int) or isinstance(facets, bool) or not 1 <= facets <= 100:
-            raise InputError(f"facets is {facets!r}, not a whole number from 1 to 100")
-        blocks = () if after is None else after
-        if not isinstance(blocks, list | tuple) or not all(isinstance(n, int) and n > 0 for n in blocks):
-            raise InputError(f"after is {after!r}, not numbers of blocks, counted from 1")
-        check_switches(top=top, tanh=tanh, reparameterise=reparameterise)
-        check_choice(STARTS, start=start)
-        self.facets = facets
-        self.after = None if after is None else tuple(after)
-        self.top = top
-        self.tanh = tanh
-        self.reparameterise = reparameterise
-        self.start = start
-        self.reserved_positions = facets - 1
+    def __init__(self, options: Any) -> None:
+        super().__init__(options)
+        self.facets, self.reserved_positions = options.facets, options.facets - 1
 
     def fill(self, model: Transformer) -> None:
         """Give the texts further CLS tokens, and the chosen blocks maps on all CLS tokens."""
-        count, hidden = len(model.blocks), model.config.hidden
-        after = sorted({max(1, count // 3), max(1, 2 * count // 3)}) if self.after is None else self.after
+        count, hidden, options = len(model.blocks), model.config.hidden, self.options
+        after = sorted({max(1, count // 3), max(1, 2 * count // 3)}) if options.after is None else options.after
         if after and max(after) > count:
             raise InputError(f"maps after block {max(after)}: the model has only {count}")
         if self.reserved_positions:
             model.embeddings.front = FacetTokens(self.reserved_positions, hidden)
-        keeps_start = self.start == "kept"
+        keeps_start = options.start == "kept"
         for number in after:
             maps = self._maps(hidden, keeps_start, tanh=False)
             model.blocks[number - 1].facets = maps.initialize("zero" if keeps_start else "identity")
-        if self.top:
-            maps = self._maps(hidden, keeps_start, tanh=self.tanh).initialize("zero" if keeps_start else "random")
+        if options.top:
+            maps = self._maps(hidden, keeps_start, tanh=options.tanh).initialize("zero" if keeps_start else "random")
             last = model.blocks[-1]
             inner = last.facets
             last.facets = StackedMaps([inner, maps]) if isinstance(inner, FacetMaps) else maps
 
     def _maps(self, hidden: int, keeps_start: bool, *, tanh: bool) -> FacetMaps:
-        return FacetMaps(self.facets, hidden, reparameterise=self.reparameterise, around=float(keeps_start), tanh=tanh)
+        reparameterise = self.options.reparameterise
+        return FacetMaps(self.facets, hidden, reparameterise=reparameterise, around=float(keeps_start), tanh=tanh)
 
     def initialize(self, model: Transformer, tokenizer: Tokenizer) -> None:
         """Set the embeddings of the further CLS tokens: near that of CLS ("kept"), or those of `[unused1]` ...
@@ -163,7 +153,7 @@ class Facets(Method):
         if not isinstance(front, FacetTokens):
             return
         with torch.no_grad():
-            if self.start == "kept":
+            if self.options.start == "kept":
                 front.rows.weight.add_(cls_embedding(model, tokenizer))
                 return
             for number, row in enumerate(front.rows.weight, 1):

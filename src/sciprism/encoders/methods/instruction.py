@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate, islice
-from typing import Self
+from typing import Annotated, Self
 
 import torch
+from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 from torch import Tensor, nn
 
 from sciprism.encoders.layers import PackableModule
-from sciprism.encoders.methods.registry import Method, check_formats, expert_format, methods
+from sciprism.encoders.methods.registry import FormatOptions, Method, expert_format, methods
 from sciprism.encoders.packing import PackedBatch, pack
 from sciprism.encoders.transformer import Context, Transformer
 from sciprism.errors import InputError
-from sciprism.formats import FORMATS, Format, Role
+from sciprism.formats import Format, Role
 
 States = tuple[Tensor, ...]
 MAX_STORED = 256  # instructions whose states are stored for inference
@@ -90,27 +91,30 @@ def _rows(batch: PackedBatch, counts: Mapping[str, int]) -> tuple[Tensor, tuple[
     return torch.where(text_position < 0, first[text] + position, start[text] + text_position), lengths
 
 
+class InstructionOptions(FormatOptions):
+    """Options. instructions: format -> sentence, by default SciMult's; `regression` uses that of classification."""
+
+    instructions: Mapping[Format, Annotated[str, StringConstraints(pattern=r"\S")]] | None = Field(
+        None, validate_default=True
+    )
+
+    @field_validator("instructions")
+    @classmethod
+    def _complete(cls, stated: Mapping[Format, str] | None, info: ValidationInfo) -> Mapping[Format, str]:
+        formats, words = info.data.get("formats", ()), SCIMULT_INSTRUCTIONS | dict(stated or {})
+        if unserved := set(stated or ()) - set(formats):
+            raise ValueError(f"{', '.join(sorted(unserved))} is not among the formats, {', '.join(formats)}")
+        return {f: words[f] if f in words else words[expert_format(f)] for f in formats}
+
+
 @methods.register("instruction")
 class InstructionMethod(Method):
     """Each format has an instruction, whose states are every layer's context; one model encodes both.
 
-    instructions: format -> sentence, by default SciMult's; `regression` uses that of classification. formats:
-    those that are served. A text's route and space are its instruction, so formats with equal instructions
-    share vectors.
+    A text's route and space are its instruction, so formats with equal instructions share vectors.
     """
 
-    def __init__(
-        self, *, instructions: Mapping[Format, str] | None = None, formats: Sequence[Format] = FORMATS
-    ) -> None:
-        self.formats = check_formats(formats)
-        stated = {} if instructions is None else instructions
-        if not isinstance(stated, Mapping) or not set(stated) <= set(self.formats):
-            raise InputError(f"instructions are {stated!r}; give a sentence for some of {', '.join(self.formats)}")
-        for text in stated.values():
-            if not isinstance(text, str) or not text.strip():
-                raise InputError(f"an instruction is {text!r}, not a sentence")
-        words = SCIMULT_INSTRUCTIONS | dict(stated)
-        self.instructions = {f: words[f] if f in words else words[expert_format(f)] for f in self.formats}
+    settings = InstructionOptions
 
     def fill(self, model: Transformer) -> None:
         """Fill the context slot with the instructions' states."""
@@ -118,7 +122,7 @@ class InstructionMethod(Method):
 
     def route(self, format: Format, role: Role) -> str:
         """Return the instruction of the format."""
-        return self.instructions[format]
+        return str(self.options.instructions[format])
 
     def add_route(self, model: Transformer, route: str, tokenize: Callable[[str], list[int]]) -> None:
         """Tokenize the instruction; one that is longer than the model's texts is an InputError."""
@@ -132,4 +136,5 @@ class InstructionMethod(Method):
 
     def with_instruction(self, instruction: str) -> Self:
         """Return this method with this instruction for all its formats."""
-        return type(self)(instructions=dict.fromkeys(self.formats, instruction), formats=self.formats)
+        options = {"instructions": dict.fromkeys(self.formats, instruction), "formats": self.formats}
+        return type(self)(self.settings.from_table(options, "instruction"))

@@ -7,6 +7,7 @@ backbone's vector of a text never changes in training, so each text is read once
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +16,6 @@ from sciprism.encoders.layers import Linear
 from sciprism.encoders.methods.registry import PerFormat, Pool, methods
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.transformer import Transformer
-from sciprism.formats import FORMATS, Format
 
 MAX_TEXTS = 500_000
 """Texts whose vectors are remembered in training, 2 GB of 384 dimensions; further ones are read each time."""
@@ -30,8 +30,8 @@ class LinearAdapter(PerFormat):
     own_parameters = (".beside.",)
     freezes_backbone = True
 
-    def __init__(self, *, formats: Sequence[Format] = FORMATS) -> None:
-        super().__init__(formats=formats)
+    def __init__(self, options: Any) -> None:
+        super().__init__(options)
         self._remembered: dict[tuple[bool, bytes], Tensor] | None = None
 
     def fill(self, model: Transformer) -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from sciprism.encoders.layers import Linear, initialize_weights
-from sciprism.encoders.methods.registry import PerFormat, check_whole_numbers, methods
+from sciprism.encoders.methods.registry import FormatOptions, PerFormat, methods
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.transformer import Routed, SelfAttention, Transformer
-from sciprism.errors import InputError
-from sciprism.formats import FORMATS, Format
 
 
 class Projections(nn.Module):
@@ -42,32 +39,35 @@ class ProjectedAttention(nn.Module):
         return maps.up(self.attention(maps.down(x), batch))  # type: ignore[no-any-return]
 
 
+class PalOptions(FormatOptions):
+    """Options. size: the width of the small attention. heads: its number of heads."""
+
+    size: int = Field(204, ge=1)
+    heads: int = Field(6, ge=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> PalOptions:
+        if self.size % self.heads:
+            raise ValueError(f"{self.heads} heads do not divide a size of {self.size}")
+        return self
+
+
 @methods.register("pals")
 class Pals(PerFormat):
-    """Each format adds a projected attention layer to every layer; the whole network is trained.
+    """Each format adds a projected attention layer to every layer; the whole network is trained."""
 
-    size: the width of the small attention. heads: its number of heads.
-    """
-
+    settings = PalOptions
     own_parameters = (".side.", ".shared.")
-
-    def __init__(self, *, size: int = 204, heads: int = 6, formats: Sequence[Format] = FORMATS) -> None:
-        super().__init__(formats=formats)
-        check_whole_numbers(size=size, heads=heads)
-        if size % heads:
-            raise InputError(f"{heads} heads do not divide a size of {size}")
-        self.size = size
-        self.heads = heads
 
     def fill(self, model: Transformer) -> None:
         """Put one attention per format into each side slot; the layers share the projections."""
-        config = model.config
-        shared: dict[str, Projections] = {route: Projections(config.hidden, self.size) for route in self.routes}
+        config, options = model.config, self.options
+        shared: dict[str, Projections] = {route: Projections(config.hidden, options.size) for route in self.routes}
         model.shared = nn.ModuleDict(shared)
         for block in model.blocks:
             block.side = Routed(
                 {
-                    route: ProjectedAttention(maps, self.size, self.heads, config.attention_dropout)
+                    route: ProjectedAttention(maps, options.size, options.heads, config.attention_dropout)
                     for route, maps in shared.items()
                 }
             )

@@ -14,37 +14,26 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from itertools import accumulate, pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import torch
+from pydantic import Field
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from sciprism.encoders.attention import CrossAttention
 from sciprism.encoders.layers import Dropout, Linear, build_embedding
 from sciprism.encoders.methods.adapters import Bottleneck
-from sciprism.encoders.methods.registry import (
-    PerFormat,
-    Pool,
-    check_choice,
-    check_switches,
-    check_whole_numbers,
-    cls_embedding,
-    methods,
-)
+from sciprism.encoders.methods.registry import FormatOptions, PerFormat, Pool, cls_embedding, methods
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.transformer import Attention, Block, Transformer
 from sciprism.errors import InputError
-from sciprism.formats import FORMATS, Format
 
 FormatRequest = tuple[tuple[str, ...], slice]
 """Routes, and the slice of a batch's texts that get a vector for each of them."""
 AttentionFunction = Callable[[Tensor, Tensor, Tensor], Tensor]
 """Maps queries, keys and values of the format tokens to what they attend to: their text and one another."""
 Weights = Literal["whole", "bottleneck", "map", "none"]
-WEIGHTS: tuple[Weights, ...] = ("whole", "bottleneck", "map", "none")
-Text = Literal["frozen", "trained"]
-TEXT: tuple[Text, ...] = ("frozen", "trained")
 
 
 class FormatModules(nn.Module):
@@ -154,26 +143,26 @@ class Prism(nn.Module):
     trained.
     """
 
-    def __init__(self, model: Transformer, routes: Sequence[str], method: PrismMethod) -> None:
+    def __init__(self, model: Transformer, routes: Sequence[str], options: PrismOptions) -> None:
         super().__init__()
         hidden = model.config.hidden
         self.routes = {route: number for number, route in enumerate(routes)}
-        self.facets = method.facets
-        self.rows = build_embedding(len(routes) * method.facets, hidden)
+        self.facets = options.facets
+        self.rows = build_embedding(len(routes) * options.facets, hidden)
         self.dropout = Dropout(model.config.dropout)
         self.attention_dropout = Dropout(model.config.attention_dropout)
-        self.split = method.split
-        self.first_layer = len(model.blocks) - (method.depth or len(model.blocks))
+        self.split = options.split
+        self.first_layer = len(model.blocks) - (options.depth or len(model.blocks))
         self.layers = nn.ModuleList()
         for number, block in enumerate(model.blocks):
             assert isinstance(block, Block)
-            weights = method.weights if number >= self.first_layer else "none"
+            weights = options.weights if number >= self.first_layer else "none"
             self.layers.append(
-                FormatLayer({route: FormatModules(block, weights, method.reduction) for route in routes})
+                FormatLayer({route: FormatModules(block, weights, options.reduction) for route in routes})
             )
-        self.maps = nn.ModuleDict({route: _zero_linear(hidden) for route in routes} if method.plus else {})
+        self.maps = nn.ModuleDict({route: _zero_linear(hidden) for route in routes} if options.plus else {})
         scales = {route: nn.Parameter(torch.ones(hidden), requires_grad=False) for route in routes}
-        self.scales = nn.ParameterDict(scales if method.scaled else {})
+        self.scales = nn.ParameterDict(scales if options.scaled else {})
 
     def input_states(self, model: Transformer, routes: Sequence[str], count: int) -> Tensor:
         """Return the tokens' states before the first layer, for `count` texts, (R, count, K, hidden)."""
@@ -190,9 +179,8 @@ class Prism(nn.Module):
         return torch.stack([rows[self.routes[route]] for route in routes])
 
 
-@methods.register("prism")
-class PrismMethod(PerFormat):
-    """Each format has CLS tokens that attend to the text; one pass of the text gives all formats.
+class PrismOptions(FormatOptions):
+    """Options of prism.
 
     facets: tokens of a format; their mean is the vector. weights: what a format has at its tokens: "whole"
     query, output and feed-forward maps, a "bottleneck" after the feed-forward, a "map" of the output, or
@@ -205,45 +193,42 @@ class PrismMethod(PerFormat):
     gradient through the text.
     """
 
+    facets: int = Field(1, ge=1)
+    weights: Weights = "whole"
+    depth: int = Field(0, ge=0)
+    reduction: int = Field(16, ge=1)
+    split: bool = False
+    plus: bool = True
+    scaled: bool = False
+    text: Literal["frozen", "trained"] = "frozen"
+
+
+@methods.register("prism")
+class PrismMethod(PerFormat):
+    """Each format has CLS tokens that attend to the text; one pass of the text gives all formats."""
+
+    settings = PrismOptions
     one_pass = True
     keeps_text_states = True
     own_parameters = (".beside.",)
 
-    def __init__(
-        self,
-        *,
-        facets: int = 1,
-        weights: Weights = "whole",
-        depth: int = 0,
-        reduction: int = 16,
-        split: bool = False,
-        plus: bool = True,
-        scaled: bool = False,
-        text: Text = "frozen",
-        formats: Sequence[Format] = FORMATS,
-    ) -> None:
-        super().__init__(formats=formats)
-        check_whole_numbers(facets=facets, reduction=reduction)
-        check_whole_numbers(0, depth=depth)
-        check_switches(split=split, plus=plus, scaled=scaled)
-        check_choice(WEIGHTS, weights=weights)
-        check_choice(TEXT, text=text)
-        self.facets, self.weights, self.depth, self.reduction = facets, weights, depth, reduction
-        self.split, self.plus, self.scaled, self.text = split, plus, scaled, text
-        self.freezes_backbone = text == "frozen"
+    def __init__(self, options: Any) -> None:
+        super().__init__(options)
+        self.facets, self.freezes_backbone = options.facets, options.text == "frozen"
 
     def fill(self, model: Transformer) -> None:
         """Put the tokens and modules of every route into the side slot."""
-        if self.depth > len(model.blocks):
-            raise InputError(f"depth is {self.depth}; the model has {len(model.blocks)} layers")
-        if self.weights == "bottleneck" and self.reduction > model.config.hidden:
-            raise InputError(f"a reduction of {self.reduction}: the model is only {model.config.hidden} wide")
-        model.beside = Prism(model, self.routes, self)
+        options = self.options
+        if options.depth > len(model.blocks):
+            raise InputError(f"depth is {options.depth}; the model has {len(model.blocks)} layers")
+        if options.weights == "bottleneck" and options.reduction > model.config.hidden:
+            raise InputError(f"a reduction of {options.reduction}: the model is only {model.config.hidden} wide")
+        model.beside = Prism(model, self.routes, options)
         model.frozen_text = self.freezes_backbone
 
     def initialize(self, model: Transformer, tokenizer: Tokenizer) -> None:
         """Start the tokens near the embedding of CLS."""
-        if isinstance(model.beside, Prism) and not self.split:
+        if isinstance(model.beside, Prism) and not self.options.split:
             with torch.no_grad():
                 model.beside.rows.weight.add_(cls_embedding(model, tokenizer))
 
@@ -277,7 +262,7 @@ class PrismMethod(PerFormat):
         assert isinstance(prism, Prism)
         tokens, pooled = FormatTokens(prism, model, batch, requests), None
         with torch.set_grad_enabled(torch.is_grad_enabled() and not model.frozen_text):
-            if self.plus:
+            if self.options.plus:
                 pooled = pool(model(batch, hook=tokens.on_layer), batch)
             else:
                 model.run_hook(batch, tokens.on_layer)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from inspect import signature
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
+from pydantic import AfterValidator, Field
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from sciprism.encoders.packing import PackedBatch
+from sciprism.encoders.tables import SettingsTable
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, SPACES, Format, Role
@@ -21,19 +21,26 @@ Pool = Callable[[Tensor, PackedBatch], Tensor]
 PLAIN = "single"  # the method of a plain backbone: it fills no slot
 
 
+class FormatOptions(SettingsTable):
+    """The option of most methods. formats: those that are served, at least one, in the usual order."""
+
+    formats: Annotated[
+        tuple[Format, ...], Field(min_length=1), AfterValidator(lambda given: tuple(f for f in FORMATS if f in given))
+    ] = FORMATS
+
+
 class Method:
     """How one method works: which slots it fills, which route a text takes, its vectors, what is trained.
 
-    Its options are the keywords of its constructor, JSON values, each stored as the attribute of that name.
-    Methods override what differs from one set of weights and one vector per text. pooling: the method's,
-    "" for the backbone's. reserved_positions: tokens inserted after each text's CLS for the method to fill.
-    facets: number of vectors that add up to a text's vector. one_pass: one pass of a text gives its vectors of
-    all routes. starts_from: the method whose models it starts from. keeps_text_states: its modules leave the
-    states of the text as they are. own_parameters: what names of the method's parameters contain.
+    Methods override what differs from one set of weights and one vector per text. settings: the table of its
+    options. pooling: the method's, "" for the backbone's. reserved_positions: tokens inserted after each text's CLS
+    for the method to fill. facets: number of vectors that add up to a text's vector. one_pass: one pass of a text
+    gives its vectors of all routes. starts_from: the method whose models it starts from. keeps_text_states: its
+    modules leave the states of the text as they are. own_parameters: what names of the method's parameters contain.
     freezes_backbone: only those are trained.
     """
 
-    formats: tuple[Format, ...] = FORMATS
+    settings: ClassVar[type[SettingsTable]] = SettingsTable
     pooling: str = ""
     reserved_positions: int = 0
     facets: int = 0
@@ -42,6 +49,10 @@ class Method:
     keeps_text_states: bool = False
     own_parameters: tuple[str, ...] = ()
     freezes_backbone: bool = False
+
+    def __init__(self, options: Any) -> None:
+        self.options = options
+        self.formats: tuple[Format, ...] = getattr(options, "formats", FORMATS)
 
     def fill(self, model: Transformer) -> None:
         """Put the method's modules into the transformer's slots, some as copies of the backbone's."""
@@ -103,11 +114,10 @@ class Single(Method):
 class PerFormat(Method):
     """One route per format; the candidates of a search take the route of proximity (SciRepEval, section 4).
 
-    formats: those that are served. A query and its candidates share the space of proximity.
+    A query and its candidates share the space of proximity.
     """
 
-    def __init__(self, *, formats: Sequence[Format] = FORMATS) -> None:
-        self.formats = check_formats(formats)
+    settings: ClassVar[type[SettingsTable]] = FormatOptions
 
     @property
     def routes(self) -> tuple[Format, ...]:
@@ -127,20 +137,7 @@ class PerFormat(Method):
 def build_method(name: str, options: Mapping[str, Any]) -> Method:
     """Build a method by name; an unknown option or a wrong value is an InputError."""
     kind = methods[name]
-    if not isinstance(options, Mapping):
-        raise InputError(f"the options of a method are names and values, got {options!r}")
-    keywords = signature(kind).parameters
-    for option in options:
-        if option not in keywords:
-            raise InputError(f"{name} has no option {option!r}; it has {', '.join(keywords) or 'none'}")
-    return kind(**options)
-
-
-def method_options(method: Method) -> dict[str, Any]:
-    """Return all options of a method as JSON values, defaults included."""
-    values = {name: getattr(method, name) for name in signature(type(method)).parameters}
-    options: dict[str, Any] = json.loads(json.dumps(values))
-    return options
+    return kind(kind.settings.from_table(options, f"the options of {name}"))
 
 
 def expert_format(format: Format) -> Format:
@@ -151,34 +148,6 @@ def expert_format(format: Format) -> Format:
     return "classification" if format == "regression" else format
 
 
-def check_formats(formats: Sequence[str]) -> tuple[Format, ...]:
-    """Return the option `formats`, at least one, in the usual order; InputError otherwise."""
-    if not isinstance(formats, list | tuple) or not formats or not all(f in FORMATS for f in formats):
-        raise InputError(f"formats are {formats!r}; name some of {', '.join(FORMATS)}")
-    return tuple(format for format in FORMATS if format in formats)
-
-
-def check_whole_numbers(least: int = 1, **options: object) -> None:
-    """Refuse options that are not whole numbers of at least `least`."""
-    for name, value in options.items():
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise InputError(f"{name} is {value!r}, not a whole number from {least} on")
-
-
 def cls_embedding(model: Transformer, tokenizer: Tokenizer) -> Tensor:
     """Return the word embedding of the first special token, (hidden,)."""
     return model.embeddings.word.weight[tokenizer.encode("").ids[0]]
-
-
-def check_choice(choices: Sequence[str], **options: object) -> None:
-    """Refuse options whose value is none of the choices."""
-    for name, value in options.items():
-        if value not in choices:
-            raise InputError(f"{name} is {value!r}; known: {', '.join(choices)}")
-
-
-def check_switches(**options: object) -> None:
-    """Refuse options that are neither true nor false."""
-    for name, value in options.items():
-        if not isinstance(value, bool):
-            raise InputError(f"{name} is {value!r}; it is true or false")

@@ -19,6 +19,7 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.layers import initialize_linears
 from sciprism.encoders.packing import PackedBatch, copy_tensor, pack
 from sciprism.encoders.pooling import poolings
+from sciprism.encoders.tables import NamedTable
 from sciprism.encoders.transformer import Attention, Block, SelfAttention, Transformer
 from sciprism.errors import InputError
 from sciprism.training.batches import Ids
@@ -32,7 +33,6 @@ from sciprism.training.learners.masked_lm import (
     read_head,
     sample_row_masks,
 )
-from sciprism.training.recipe_tables import NamedTable
 
 
 class Decoder(nn.Module):

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from sciprism.encoders.cached_encoder import CachedEncoder, TextProgress
 from sciprism.encoders.packing import copy_tensor
+from sciprism.encoders.tables import NamedTable, Precision
 from sciprism.errors import InputError
 from sciprism.formats import Format, Role
 from sciprism.objectives.distillation import similarity_distillation, vector_distillation
@@ -19,7 +20,6 @@ from sciprism.text.template import FIELDS, Item
 from sciprism.training.batches import Batch
 from sciprism.training.learners.learner import LearnerContext, learners
 from sciprism.training.learners.pairs import PairLearner
-from sciprism.training.recipe_tables import NamedTable, Precision
 
 
 class DistillationSettings(NamedTable):

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from sciprism.encoders.layers import Dropout, initialize_weights
 from sciprism.encoders.packing import copy_integers, copy_tensor
+from sciprism.encoders.tables import NamedTable
 from sciprism.errors import InputError
 from sciprism.metrics.predictions import kendall_tau
 from sciprism.objectives.contrastive import supervised_contrastive
@@ -22,7 +23,6 @@ from sciprism.objectives.heads import classification, multi_label, regression
 from sciprism.training.batches import Batch
 from sciprism.training.examples import Example
 from sciprism.training.learners.learner import Learner, LearnerContext, TextGroup, learners
-from sciprism.training.recipe_tables import NamedTable
 
 MOMENTUM = 0.05
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sciprism.encoders.encoder import Encoder
+from sciprism.encoders.tables import NamedTable
 from sciprism.errors import InputError
 from sciprism.objectives.contrastive import label_ranking
 from sciprism.seeding import sample
@@ -18,7 +19,6 @@ from sciprism.text.template import Item
 from sciprism.training.batches import Batch
 from sciprism.training.examples import item_key
 from sciprism.training.learners.learner import Learner, LearnerContext, TextGroup, learners, reciprocal_rank
-from sciprism.training.recipe_tables import NamedTable
 
 
 class LabelRankingSettings(NamedTable):

@@ -19,13 +19,13 @@ from sciprism.encoders.cached_encoder import TextProgress
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.packing import PackedBatch, pack, token_batches
 from sciprism.encoders.protocols import EncoderProtocol
+from sciprism.encoders.tables import NamedTable
 from sciprism.formats import Role
 from sciprism.registry import Registry
 from sciprism.text.template import Item
 from sciprism.training.batches import Batch, Ids
 from sciprism.training.examples import Example, item_key
 from sciprism.training.processes import Processes
-from sciprism.training.recipe_tables import NamedTable
 
 TextGroup = tuple[Sequence[Item], Role]  # texts to encode, and their role
 

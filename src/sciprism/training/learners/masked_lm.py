@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from sciprism.encoders.checkpoints.backbone import read_weights
 from sciprism.encoders.layers import Linear, initialize_weights
 from sciprism.encoders.packing import copy_tensor
+from sciprism.encoders.tables import NamedTable
 from sciprism.encoders.transformer import TransformerConfig
 from sciprism.errors import InputError
 from sciprism.files import write_tensors
@@ -25,7 +26,6 @@ from sciprism.objectives.masked_lm import masked_lm
 from sciprism.text.vocabulary import TokenClasses, classify_tokens
 from sciprism.training.batches import Ids
 from sciprism.training.learners.learner import BlockLearner, LearnerContext, TokenBlock, learners
-from sciprism.training.recipe_tables import NamedTable
 
 Positions = NDArray[np.int64]
 Hidden = NDArray[np.bool_]

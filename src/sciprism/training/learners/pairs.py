@@ -11,13 +11,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sciprism.encoders.packing import copy_integers, copy_tensor
+from sciprism.encoders.tables import NamedTable
 from sciprism.objectives.contrastive import facet_contrast, four_sum_contrastive, in_batch_contrastive, triplet_margin
 from sciprism.seeding import random_bits
 from sciprism.text.template import Item
 from sciprism.training.batches import Batch
 from sciprism.training.examples import Example, item_key
 from sciprism.training.learners.learner import Learner, LearnerContext, TextGroup, learners
-from sciprism.training.recipe_tables import NamedTable
 
 
 class PairLearner(Learner):

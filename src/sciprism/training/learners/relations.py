@@ -12,11 +12,11 @@ from torch import Tensor
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.packing import PackedBatch
+from sciprism.encoders.tables import NamedTable
 from sciprism.errors import InputError
 from sciprism.objectives.distillation import relation_distillation
 from sciprism.training.batches import Ids
 from sciprism.training.learners.learner import BlockLearner, LearnerContext, TokenBlock, learners
-from sciprism.training.recipe_tables import NamedTable
 
 RelationType = Literal["query", "key", "value"]
 

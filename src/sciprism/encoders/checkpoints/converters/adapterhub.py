@@ -244,7 +244,7 @@ def _write(draft: Path, source: AdapterSet) -> None:
     }
     if fusions:
         provenance["fusions"] = origins(source.fusions, fusions)
-    write_folder(draft, model=base.model, tokenizer=base.tokenizer, settings=settings, provenance=provenance)
+    write_folder(draft, base.model, base.tokenizer, settings, provenance)
 
 
 def _load_modules(where: str, model: Transformer, modules: Mapping[str, Mapping[Format, AdapterHubModule]]) -> None:

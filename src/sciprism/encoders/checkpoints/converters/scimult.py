@@ -100,7 +100,7 @@ def _write(draft: Path, path: Path, backbone: Path | None, locate: LocateModel) 
     )
     model = _build_model(path, weights, config, settings, kind, every)
     provenance = {"converted from": path.name, "sha256": sha256(path), "backbone": name}
-    write_folder(draft, model=model, tokenizer=tokenizer, settings=settings, provenance=provenance)
+    write_folder(draft, model, tokenizer, settings, provenance)
 
 
 def _read_parameters(path: Path, node: Any) -> dict[str, Any]:

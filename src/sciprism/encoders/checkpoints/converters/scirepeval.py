@@ -20,11 +20,10 @@ from torch import Tensor
 from sciprism.encoders.checkpoints.backbone import load_transformer, read_config, read_tensors
 from sciprism.encoders.checkpoints.folder import ModelFolder, convert_once, describe_files, write_folder
 from sciprism.encoders.checkpoints.released_models import CODES, LocateModel, ModelFiles, specter_settings
-from sciprism.encoders.methods.control_codes import ControlCodes
 from sciprism.encoders.methods.registry import build_method
 from sciprism.errors import InputError
 from sciprism.files import sha256
-from sciprism.formats import Format
+from sciprism.formats import FORMATS, Format
 from sciprism.text.tokenizer import read_json, read_tokenizer
 
 NUMBERS: dict[Format, int] = {route: n for n, route in enumerate(sorted(CODES, key=CODES.__getitem__))}
@@ -62,7 +61,7 @@ def _write_pals(draft: Path, files: ModelFiles) -> None:
     method = build_method(settings.method, settings.options)
     model, ignored = load_transformer(path, config, weights, method, published_pal_names(config.layers))
     provenance = {"converted from": files.title, "sha256": sha256(path), "ignored": list(ignored)}
-    write_folder(draft, model=model, tokenizer=tokenizer, settings=settings, provenance=provenance)
+    write_folder(draft, model, tokenizer, settings, provenance)
 
 
 def published_pal_names(layers: int) -> dict[str, str]:
@@ -118,9 +117,9 @@ def _write_control_codes(draft: Path, files: ModelFiles) -> None:
     settings = replace(
         specter_settings(source.settings.max_length, source.special), method="control-codes", pooling="code"
     )
-    method = ControlCodes()
+    method = build_method("control-codes", {})
     method.fill(source.model)
-    rows = source.model.embeddings.word.weight[[ids[route] for route in method.routes]]
+    rows = source.model.embeddings.word.weight[[ids[route] for route in FORMATS]]
     source.model.load_state_dict({"embeddings.front.rows.weight": rows}, strict=False)
     provenance = {"converted from": files.title, "ignored": list(source.ignored)}
-    write_folder(draft, model=source.model, tokenizer=source.tokenizer, settings=settings, provenance=provenance)
+    write_folder(draft, source.model, source.tokenizer, settings, provenance)
