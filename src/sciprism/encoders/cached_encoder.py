@@ -8,7 +8,6 @@ leaves at most an unfinished tail, which is truncated. A damaged vector is compu
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import tempfile
 import warnings
@@ -17,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from filelock import FileLock
@@ -27,7 +27,7 @@ from sciprism.checksums import hash_number
 from sciprism.encoders.ensemble import Ensemble
 from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.errors import DamagedCacheWarning, InputError
-from sciprism.files import cache_folder, write_json
+from sciprism.files import cache_folder
 from sciprism.formats import Format, Role
 from sciprism.text.template import FIELDS, Item
 
@@ -54,6 +54,7 @@ class CachedEncoder:
         self._folder = folder
         self._caches: dict[str, VectorCache] = {}
         self._progress: TextProgress | None = None
+        self._lock = Lock()
 
     def watch(self, progress: TextProgress | None) -> None:
         """Call `progress` from now on while texts are encoded; None stops that."""
@@ -87,14 +88,27 @@ class CachedEncoder:
             times = [seconds for _, seconds in timed if seconds is not None]
             return vectors, sum(times) if len(times) == len(timed) else None
         texts = self.encoder.texts(items, role, fields)
-        seconds, encoded = 0.0, 0
+        by_batch = hasattr(self.encoder, "on_batch")  # else progress is counted after each block
+        seconds, encoded, done, total = 0.0, 0, 0, 0
+
+        def count(texts: int) -> None:
+            nonlocal done
+            with self._lock:
+                done = min(done + texts, total)
+                if self._progress is not None:
+                    self._progress(done, total)
+
+        def begin(number: int) -> None:
+            nonlocal total
+            total = number
+            count(0)
 
         def encode(indices: list[int]) -> Floats:
             nonlocal seconds, encoded
             start = perf_counter()
             chosen = [items[index] for index in indices]
             vectors = self.encoder.encode(chosen, format=format, role=role, fields=fields)
-            count.reach(encoded + len(indices))
+            count(0 if by_batch else len(indices))
             seconds, encoded = seconds + perf_counter() - start, encoded + len(indices)
             return vectors
 
@@ -103,40 +117,15 @@ class CachedEncoder:
             half = "-float16" if self._stored == np.float16 else ""
             where = self._folder / self.fingerprint / f"{name}{half}"
             cache = self._caches[name] = VectorCache(where, self.encoder.dim, self._stored)
-        with _TextCounter(self._progress, self.encoder) as count:
-            vectors = cache.read(cache.find_or_encode(texts, encode, count.begin))
+        watched: Any = self.encoder
+        try:
+            if by_batch and self._progress is not None:
+                watched.on_batch = count
+            vectors = cache.read(cache.find_or_encode(texts, encode, begin))
+        finally:
+            if by_batch:
+                watched.on_batch = None
         return vectors, seconds if encoded == len(set(texts)) else None
-
-
-class _TextCounter:
-    """Counts the encoded texts of one call, after each batch, or after each block of an encoder without `on_batch`."""
-
-    def __init__(self, progress: TextProgress | None, encoder: EncoderProtocol) -> None:
-        self._progress, self._encoder = progress, encoder
-        self._done = self._total = 0
-        self._lock = Lock()
-
-    def __enter__(self) -> _TextCounter:
-        if self._progress is not None and hasattr(self._encoder, "on_batch"):
-            self._encoder.on_batch = self.add
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if hasattr(self._encoder, "on_batch"):
-            self._encoder.on_batch = None
-
-    def begin(self, total: int) -> None:
-        self._total = total
-        self.reach(0)
-
-    def add(self, texts: int) -> None:
-        with self._lock:
-            self.reach(self._done + texts)
-
-    def reach(self, done: int) -> None:
-        if self._progress is not None:
-            self._done = min(done, self._total)
-            self._progress(self._done, self._total)
 
 
 class VectorCache:
@@ -154,7 +143,6 @@ class VectorCache:
         self._rows = 0
         self._checked = np.zeros(0, bool)
         with self._locked():
-            self._open_facts()
             self._refresh()
 
     def find_or_encode(
@@ -194,17 +182,6 @@ class VectorCache:
             for start in range(0, len(rows), TEXTS_PER_WRITE):
                 gathered[start : start + TEXTS_PER_WRITE] = stored[rows[start : start + TEXTS_PER_WRITE]]
             return gathered
-
-    def _open_facts(self) -> None:
-        """Write the width of the vectors into the folder, or compare it with the one there."""
-        path = self.folder / "facts.json"
-        try:
-            dim = json.loads(path.read_text(encoding="utf-8"))["dim"]
-        except (OSError, ValueError, KeyError, TypeError):  # new, or damaged
-            write_json(path, {"dim": self.dim})
-            return
-        if dim != self.dim:
-            raise InputError(f"{self.folder} holds vectors of another width than {self.dim}; remove it")
 
     def _find_damaged(self, keys: Iterable[bytes]) -> list[bytes]:
         """Return those of the stored keys whose vectors differ from their checksums; each is compared once."""
@@ -257,8 +234,7 @@ class VectorCache:
         with self._locked():
             for key, vector in zip(keys, vectors, strict=True):
                 row = self._row_of[key]
-                contents = (("vectors", vector.tobytes()), ("checks", _hash_rows([key], vector[None])))
-                for name, content in contents:
+                for name, content in (("vectors", vector.tobytes()), ("checks", _hash_rows([key], vector[None]))):
                     with (self.folder / name).open("r+b") as file:
                         file.seek(row * len(content))
                         file.write(content)
@@ -275,16 +251,15 @@ class VectorCache:
     def _refresh(self) -> None:
         """Read the stored keys, and truncate what an interrupted run left unfinished."""
         row_sizes = {"keys": KEY_BYTES, "vectors": self.stored.itemsize * self.dim, "checks": CHECK_BYTES}
-        for name in row_sizes:
-            (self.folder / name).touch()
-        sizes = {name: (self.folder / name).stat().st_size for name in row_sizes}
-        rows = min(sizes[name] // size for name, size in row_sizes.items())
-        expected = {name: rows * size for name, size in row_sizes.items()}
-        if rows == self._rows and sizes == expected:
+        paths = {self.folder / name: size for name, size in row_sizes.items()}
+        for path in paths:
+            path.touch()
+        rows = min(path.stat().st_size // size for path, size in paths.items())
+        whole = all(path.stat().st_size == rows * size for path, size in paths.items())
+        if rows == self._rows and whole:
             return
-        for name, size in expected.items():
-            with (self.folder / name).open("r+b") as opened:
-                opened.truncate(size)
+        for path, size in paths.items():
+            os.truncate(path, rows * size)
         content = (self.folder / "keys").read_bytes()
         self._row_of = {content[i * KEY_BYTES : (i + 1) * KEY_BYTES]: i for i in range(rows)}
         self._checked = np.append(self._checked[:rows], np.zeros(max(0, rows - self._rows), bool))

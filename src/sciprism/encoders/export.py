@@ -26,7 +26,6 @@ from sciprism.encoders.transformer import Routed, Transformer
 from sciprism.errors import InputError
 from sciprism.formats import ROLES, Format, Role
 from sciprism.papers.records import Paper
-from sciprism.text.template import Item
 from sciprism.text.tokenizer import read_json
 
 ExportKind = Literal["plain", "module", "compact"]
@@ -67,7 +66,11 @@ def export(encoder: Encoder, folder: str | Path, *, format: Format | None = None
         chosen = None
         if plain is None:
             chosen = format or default_format(encoder), format or encoder.search_format
-            _write_modules(draft, encoder, *chosen)
+            # no default prompt: the module knows that of each role
+            config = format_config(encoder.settings) | {"default_prompt_name": None}
+            module = {"idx": 0, "name": "0", "path": "", "type": MODULE}
+            write_documents(draft, {"modules.json": [module], "config_sentence_transformers.json": config})
+            _write_config(draft, *chosen)
         card = _format_model_card(encoder, shown, formats if chosen is None else encoder.formats, chosen)
         (draft / "README.md").write_text(card, encoding="utf-8")
         write_checksums(draft)  # again: of the files that were added
@@ -94,17 +97,6 @@ def to_plain_transformer(model: Transformer, route: str) -> Transformer | None:
             if isinstance(module, Routed):
                 setattr(block, name, module.experts[route])
     return plain
-
-
-def _write_modules(folder: Path, encoder: Encoder, format: Format, search_format: Format) -> None:
-    """Write the files by which sentence-transformers opens the folder where sciprism is installed."""
-    _write_config(folder, format, search_format)
-    documents: dict[str, object] = {
-        "modules.json": [{"idx": 0, "name": "0", "path": "", "type": MODULE}],
-        # no default prompt: the module knows that of each role
-        "config_sentence_transformers.json": format_config(encoder.settings) | {"default_prompt_name": None},
-    }
-    write_documents(folder, documents)
 
 
 MODEL_CARD = """---
@@ -226,8 +218,8 @@ class SciprismModule(nn.Module):
         template = self.encoder.settings.template
         if prompt is not None:
             template = replace(template, prompts={role: prompt})
-        texts = [template.text(_to_item(text), role) for text in inputs]
-        ids = [torch.tensor(row) for row in self.encoder.tokenize(texts)]
+        items = [text if isinstance(text, str) else Paper(id="", title=text[0], abstract=text[1]) for text in inputs]
+        ids = [torch.tensor(row) for row in self.encoder.tokenize([template.text(item, role) for item in items])]
         return {
             "input_ids": pad_sequence(ids, batch_first=True, padding_value=self.model.config.padding_id),
             "attention_mask": pad_sequence([torch.ones_like(row) for row in ids], batch_first=True),
@@ -276,10 +268,3 @@ def _write_config(folder: Path, format: Format, search_format: Format) -> None:
 
 def _role(task: str | None) -> Role:
     return "paper" if task in (None, "document") else task  # type: ignore[return-value]
-
-
-def _to_item(text: str | Sequence[str]) -> Item:
-    if isinstance(text, str):
-        return text
-    title, abstract = text
-    return Paper(id="", title=title, abstract=abstract)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.layers import initialize_linears
-from sciprism.encoders.methods.registry import PLAIN, Method, build_method
+from sciprism.encoders.methods.registry import PLAIN, build_method
 from sciprism.encoders.pooling import SHARE, LexicalFeatures
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer, TransformerConfig
@@ -59,7 +59,14 @@ def create_encoder(
     vocabulary.no_padding()
     config = build_config(architecture, vocabulary)
     chosen = build_method(method, options or {})
-    model = _build_transformer(config, chosen, vocabulary, initializer, seed)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = Transformer(config)
+        initialize_linears(model)
+        if initializer is not None:
+            initializer(model, vocabulary)
+        chosen.fill(model)
+        chosen.initialize(model, vocabulary)
     length = config.max_length if max_length is None else max_length
     if length > config.max_length:
         raise InputError(f"max length {length}, but the architecture has positions for {config.max_length} tokens")
@@ -72,21 +79,6 @@ def create_encoder(
         **{key: value for key, value in settings.items() if value is not None},
     )
     return Encoder.from_parts(model, vocabulary, encoder_settings, name="new", device=device)
-
-
-def _build_transformer(
-    config: TransformerConfig, method: Method, vocabulary: Tokenizer, initializer: WeightInitializer | None, seed: int
-) -> Transformer:
-    """Return a transformer whose random weights the seed decides."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = Transformer(config)
-        initialize_linears(model)
-        if initializer is not None:
-            initializer(model, vocabulary)
-        method.fill(model)
-        method.initialize(model, vocabulary)
-    return model
 
 
 def build_config(architecture: Mapping[str, Any], tokenizer: Tokenizer) -> TransformerConfig:
@@ -107,67 +99,52 @@ def copy_weights(ours: Transformer, tokenizer: Tokenizer, other: Encoder, layers
     feed-forward keeps the strongest inner units. InputError where other widths or the number of layers
     differ.
     """
-    theirs = other.model
+    theirs, same = other.model, tokenizer.get_vocab() == other.tokenizer.get_vocab()
     config, other_config = ours.config, theirs.config
     if bool(other_config.relative_buckets) != bool(config.relative_buckets):
         raise InputError(f"architecture: {other.name} has relative positions, which a new model has not; copy another")
     fits = (config.hidden, config.heads) == (other_config.hidden, other_config.heads)
     fits = fits and config.intermediate <= other_config.intermediate
     if not fits or len(layers) != config.layers or not all(1 <= n <= other_config.layers for n in layers):
+        wanted, found = (
+            f"{c.layers} layers ({c.hidden} wide, {c.intermediate} inside, {c.heads} heads)"
+            for c in (config, other_config)
+        )
         numbers = ", ".join(map(str, layers)) or "(none)"
         raise InputError(
-            f"architecture: {_format_size(config)} cannot be copies of the layers {numbers} "
-            f"of {other.name}, which has {_format_size(other_config)}"
+            f"architecture: {wanted} cannot be copies of the layers {numbers} of {other.name}, which has {found}"
         )
+    if config.lexical and (config.lexical != other_config.lexical or not same):
+        has = "another vocabulary" if config.lexical == other_config.lexical else other_config.lexical
+        raise InputError(f"architecture: lexical is {config.lexical}; {other.name} has {has}")
     with torch.no_grad():
         for block, number in zip(ours.blocks, layers, strict=True):
             block.load_state_dict(_prune_inner_units(theirs.blocks[number - 1].state_dict(), config.intermediate))
         ours.embeddings.norm.load_state_dict(theirs.embeddings.norm.state_dict())
-        if ours.embeddings.segment is not None and theirs.embeddings.segment is not None:
-            _copy_rows(ours.embeddings.segment.weight, theirs.embeddings.segment.weight)
-        _copy_rows(
-            ours.embeddings.position.weight[config.first_position :],
-            theirs.embeddings.position.weight[other_config.first_position :],
-        )
-        same = tokenizer.get_vocab() == other.tokenizer.get_vocab()
-        if ours.lexical is not None:
-            _copy_lexical(ours.lexical, config.lexical, other, same_words=same)
-        table = theirs.embeddings.word.weight
-        words = table if same else _map_word_rows(tokenizer, other.tokenizer, table)
-        _copy_rows(ours.embeddings.word.weight, words)
-
-
-def _copy_lexical(ours: LexicalFeatures, width: int, other: Encoder, *, same_words: bool) -> None:
-    """Copy the lexical features of a model with the same number of them and the same vocabulary."""
-    theirs, other_width = other.model.lexical, other.model.config.lexical
-    if theirs is None or other_width != width:
-        raise InputError(f"architecture: lexical is {width}; {other.name} has {other_width}")
-    if not same_words:
-        raise InputError(f"architecture: lexical is {width}; {other.name} has another vocabulary")
-    ours.load_state_dict(theirs.state_dict())
+        if ours.lexical is not None and theirs.lexical is not None:
+            ours.lexical.load_state_dict(theirs.lexical.state_dict())
+        table, mine, yours = theirs.embeddings.word.weight, ours.embeddings, theirs.embeddings
+        pairs = [
+            (mine.position.weight[config.first_position :], yours.position.weight[other_config.first_position :]),
+            (mine.word.weight, table if same else _map_word_rows(tokenizer, other.tokenizer, table)),
+        ]
+        if mine.segment is not None and yours.segment is not None:
+            pairs.append((mine.segment.weight, yours.segment.weight))
+        for our_rows, their_rows in pairs:
+            count = min(len(our_rows), len(their_rows))
+            our_rows[:count] = their_rows[:count]
 
 
 def _prune_inner_units(state: Mapping[str, Tensor], count: int) -> dict[str, Tensor]:
     """Return a block with `count` inner units: those with the largest product of input and output weight norms."""
-    inner, outer = "feed_forward.expand.weight", "feed_forward.contract.weight"
+    inner, outer, bias = (f"feed_forward.{part}" for part in ("expand.weight", "contract.weight", "expand.bias"))
     strength = state[inner].norm(dim=1) * state[outer].norm(dim=0)
     strongest = strength.topk(count).indices.sort().values
-    bias = "feed_forward.expand.bias"
     return dict(state) | {
         inner: state[inner][strongest],
         bias: state[bias][strongest],
         outer: state[outer][:, strongest],
     }
-
-
-def _format_size(config: TransformerConfig) -> str:
-    width = f"{config.hidden} wide, {config.intermediate} inside, {config.heads} heads"
-    return f"{config.layers} layers ({width})"
-
-
-def _copy_rows(ours: Tensor, theirs: Tensor) -> None:
-    count = min(len(ours), len(theirs))
-    ours[:count] = theirs[:count]
 
 
 def _map_word_rows(tokenizer: Tokenizer, other: Tokenizer, table: Tensor) -> Tensor:
@@ -213,29 +190,26 @@ def add_lexical_features(
     if len(texts) < encoder.dim:
         raise InputError(f"{len(texts)} texts are too few to measure {encoder.dim} dimensions; give at least as many")
     part = LexicalFeatures(model.config.vocabulary, encoder.dim, width)
-    weight, centre, words = _fit_words(encoder, texts, width, seed)
-    weights = {"weight": weight, "centre": centre, "words.weight": words, "share": torch.tensor([float(share)])}
-    part.load_state_dict(weights | {"dense.weight": _principal_directions(encoder, texts, encoder.dim - width)})
+    windows = [texts[start : start + WINDOW] for start in range(0, len(texts), WINDOW)]
+    weights = _fit_words(encoder, windows, width, seed)
+    weights["dense.weight"] = _principal_directions(encoder, windows, encoder.dim - width)
+    tensors = {name: torch.from_numpy(np.ascontiguousarray(array, np.float32)) for name, array in weights.items()}
+    part.load_state_dict(tensors | {"share": torch.tensor([float(share)])})
     model = deepcopy(encoder.model)
     model.config = replace(model.config, lexical=width)
     model.lexical = part
     return Encoder.from_parts(model, encoder.tokenizer, encoder.settings, name=encoder.name, device=str(encoder.device))
 
 
-def _split_windows(texts: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    return (texts[start : start + WINDOW] for start in range(0, len(texts), WINDOW))
-
-
-def _fit_words(encoder: Encoder, texts: Sequence[Item], width: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the tokens' weights, (V,), their embeddings' mean, (hidden,), and projection, (width, hidden).
-
-    Special tokens have weight 0.
-    """
+def _fit_words(
+    encoder: Encoder, windows: Sequence[Sequence[Item]], width: int, seed: int
+) -> dict[str, NDArray[np.float64]]:
+    """Return the tokens' weights, (V,), 0 of special ones, the mean of their embeddings, and the map of these."""
     counts = np.zeros(encoder.model.config.vocabulary)  # how many texts contain each token
-    for window in _split_windows(texts):
+    for window in windows:
         for ids in encoder.tokenize(encoder.texts(window)):
             counts[np.unique(ids)] += 1
-    weight = np.log1p((len(texts) - counts + 0.5) / (counts + 0.5))
+    weight = np.log1p((sum(map(len, windows)) - counts + 0.5) / (counts + 0.5))
     added = encoder.tokenizer.get_added_tokens_decoder()
     weight[[number for number, token in added.items() if token.special]] = 0
     table = encoder.model.embeddings.word.weight.detach().cpu().double().numpy()
@@ -243,21 +217,17 @@ def _fit_words(encoder: Encoder, texts: Sequence[Item], width: int, seed: int) -
     variances, directions = np.linalg.eigh(np.cov(occurring.T))
     white = directions / np.sqrt(np.maximum(variances, VARIANCE_FLOOR * variances.mean()))
     rotation, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((table.shape[1], width)))
-    return _to_tensor(weight), _to_tensor(occurring.mean(axis=0)), _to_tensor((white @ rotation).T)
+    return {"weight": weight, "centre": occurring.mean(axis=0), "words.weight": (white @ rotation).T}
 
 
-def _principal_directions(encoder: Encoder, texts: Sequence[Item], count: int) -> Tensor:
+def _principal_directions(encoder: Encoder, windows: Sequence[Sequence[Item]], count: int) -> NDArray[np.float64]:
     """Return the directions in which the texts' vectors vary most, (count, hidden)."""
     total, products = np.zeros(encoder.dim), np.zeros((encoder.dim, encoder.dim))
-    for window in _split_windows(texts):
+    for window in windows:
         vectors = encoder.encode(window, format=encoder.formats[0]).astype(np.float64)
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), EPSILON)
         total += vectors.sum(axis=0)
         products += vectors.T @ vectors
-    mean = total / len(texts)
-    _, directions = np.linalg.eigh(products / len(texts) - np.outer(mean, mean))
-    return _to_tensor(directions[:, ::-1][:, :count].T)
-
-
-def _to_tensor(array: NDArray[np.float64]) -> Tensor:
-    return torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32))
+    number = sum(map(len, windows))
+    _, directions = np.linalg.eigh(products / number - np.outer(total / number, total / number))
+    return directions[:, ::-1][:, :count].T

@@ -33,6 +33,7 @@ OnBatch = Callable[[int], None]
 """A function of the number of texts in a batch, called when the batch is done, from several threads."""
 
 ARROW_SLICE = 4_096  # values of an Arrow column that are Python objects at a time
+MISSING = ("NoneType", "NAType", "NaTType")
 EXPECTED = "expected texts, papers, labels or dicts with title and abstract"
 WINDOW = 16_384  # texts sorted together
 TOKENIZED = 1_024  # texts tokenized at a time
@@ -61,61 +62,53 @@ def read_inputs(inputs: Inputs, fields: Sequence[str] = FIELDS) -> EncoderInputs
         if inputs.ndim:
             raise InputError(f"got an array of shape {inputs.shape}; expected a text or one dimension of texts")
         inputs = inputs.item()
-    columns = _columns(inputs)
-    if columns is None and isinstance(inputs, str | Paper | Label | Mapping):
+    column: Any = inputs
+    if (columns := _columns(inputs)) is not None:
+        present = {name: columns[name] for name in fields if name in columns}
+        if not present:
+            raise InputError(f"no column {' or '.join(map(repr, fields))}; the table has {_list_names(columns)}")
+        lengths = {name: len(rows) for name, rows in present.items()}
+        if len(set(lengths.values())) > 1:
+            raise InputError(f"columns of different lengths: {', '.join(f'{n} {c}' for n, c in lengths.items())}")
+        count: int | None = next(iter(lengths.values()))
+
+        def values() -> Iterator[object]:
+            return (dict(zip(present, row, strict=True)) for row in zip(*map(_values, present.values()), strict=True))
+
+    elif isinstance(inputs, str | Paper | Label | Mapping):
         return EncoderInputs(iter([_to_item(inputs, fields, "the item")]), 1, True)
-    values: Callable[[], Iterator[object]]
-    count: int | None
-    if columns is not None:
-        values, count = _rows(columns, fields)
     elif isinstance(inputs, bytes | set | frozenset) or not hasattr(inputs, "__iter__"):
         why = "; a set has no order" if isinstance(inputs, set | frozenset) else ""
         raise InputError(f"{EXPECTED}, got {type(inputs).__name__} {inputs!r:.80}{why}")
     else:
-        column: Any = inputs
-        values, count = lambda: _values(column), len(column) if hasattr(column, "__len__") else None
+        count = len(column) if hasattr(column, "__len__") else None
+
+        def values() -> Iterator[object]:
+            return _values(column)
+
+    def items() -> Iterator[Item]:
+        return (_to_item(value, fields, f"items[{number}]") for number, value in enumerate(values()))
+
     if count is not None:
         for number, value in enumerate(values()):
             if not (isinstance(value, dict) and all(type(value.get(name)) is str for name in fields)):
                 _to_item(value, fields, f"items[{number}]")
-    return EncoderInputs(_to_items(values(), fields), count, False)
+    return EncoderInputs(items(), count, False)
 
 
-def _columns(inputs: object) -> dict[str, Any] | None:
+def _columns(inputs: Any) -> dict[str, Any] | None:
     """Return the columns of a table by name; None for what is no table.
 
     A table is a dict of columns, or a frame of pandas, Polars, Arrow or datasets.
     """
     if isinstance(inputs, Mapping):
         contents = [inputs[name] for name in FIELDS if name in inputs]
-        is_table = any(
-            hasattr(value, "__iter__") and not isinstance(value, str | bytes | Mapping) for value in contents
-        )
+        is_table = any(hasattr(each, "__iter__") and not isinstance(each, str | bytes | Mapping) for each in contents)
         return dict(inputs) if is_table else None
-    table: Any = inputs
-    if hasattr(table, "collect"):
+    if hasattr(inputs, "collect"):
         raise InputError("got a lazy frame; pass frame.collect()")
-    names = getattr(table, "column_names", None)
-    if names is None:
-        names = getattr(table, "columns", None)
-    return None if names is None else {str(name): table[name] for name in names}
-
-
-def _rows(columns: Mapping[str, Any], fields: Sequence[str]) -> tuple[Callable[[], Iterator[object]], int]:
-    """Return how to iterate over the rows of a table, as dicts of the fields, and their number."""
-    present = {name: columns[name] for name in fields if name in columns}
-    if not present:
-        raise InputError(f"no column {' or '.join(map(repr, fields))}; the table has {_list_names(columns)}")
-    lengths = {name: len(column) for name, column in present.items()}
-    if len(set(lengths.values())) > 1:
-        raise InputError(f"columns of different lengths: {', '.join(f'{n} {c}' for n, c in lengths.items())}")
-    names = tuple(present)
-
-    def values() -> Iterator[object]:
-        for row in zip(*map(_values, present.values()), strict=True):
-            yield dict(zip(names, row, strict=True))
-
-    return values, next(iter(lengths.values()))
+    names = getattr(inputs, "column_names", getattr(inputs, "columns", None))
+    return None if names is None else {str(name): inputs[name] for name in names}
 
 
 def _values(column: Any) -> Iterator[object]:
@@ -125,11 +118,6 @@ def _values(column: Any) -> Iterator[object]:
             yield from column.slice(start, ARROW_SLICE).to_pylist()
     else:
         yield from column
-
-
-def _to_items(values: Iterator[object], fields: Sequence[str]) -> Iterator[Item]:
-    for number, value in enumerate(values):
-        yield _to_item(value, fields, f"items[{number}]")
 
 
 def _to_item(value: object, fields: Sequence[str], where: str) -> Item:
@@ -153,9 +141,7 @@ def _to_item(value: object, fields: Sequence[str], where: str) -> Item:
 
 def _is_missing(value: object) -> bool:
     """Return whether a value is None, NaN or the NA of pandas."""
-    return (
-        value is None or (isinstance(value, float) and value != value) or type(value).__name__ in ("NAType", "NaTType")
-    )
+    return value != value if isinstance(value, float) else type(value).__name__ in MISSING
 
 
 def _list_names(names: Iterable[object]) -> str:

