@@ -18,7 +18,7 @@ from sciprism.evaluation.suites import suites
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.training.learners import learners
 from sciprism.training.recipe_file import TABLES
-from sciprism.training.weighting import weightings
+from sciprism.training.steps import weightings
 
 PAGE = Path(__file__).parent / "reference.md"
 TRAINING_PAGE = Path(__file__).parent / "training.md"

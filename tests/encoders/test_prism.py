@@ -10,13 +10,13 @@ from torch.nn import functional as F
 from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder
 from sciprism.encoders.attention import group_by_length
-from sciprism.encoders.methods.prism import WEIGHTS
 from sciprism.encoders.packing import pack
 from sciprism.errors import InputError
 from sciprism.evaluation.tuning import TunableEncoder
 from sciprism.formats import FORMATS
 from sciprism.training.steps import EncoderPass, PassSettings
 
+WEIGHTS = ("whole", "bottleneck", "map", "none")
 TEXTS = ["dark matter", "the gene and the brain " * 9, "a black hole in our galaxy", "light", "new light"]
 
 
@@ -43,7 +43,7 @@ def dense(encoder, ids, route, facets):
     x = words + state["embeddings.position.weight"][places] + state["embeddings.segment.weight"][0]
     x = norm(x, "embeddings.norm")
     for number in range(encoder.model.config.layers):
-        if split and number == encoder.model.config.layers - encoder.method.depth:
+        if split and number == encoder.model.config.layers - encoder.method.options.depth:
             own, x = facets, torch.cat([x[0] + rows, x])
         mask = torch.zeros(len(x), len(x))
         mask[own:, :own] = -math.inf  # the text does not attend to the tokens

@@ -17,8 +17,7 @@ from sciprism.training.batches import Batch
 from sciprism.training.examples import Example, item_key
 from sciprism.training.learners.learner import LearnerContext, check_objective, learners, reciprocal_rank
 from sciprism.training.processes import Processes
-from sciprism.training.steps import BlockStep, JointStep, PassSettings
-from sciprism.training.weighting import check_weighting, weightings
+from sciprism.training.steps import BlockStep, JointStep, PassSettings, check_weighting, weightings
 
 LIGHT, CELL, STAR = (Paper(id=w, title=f"{w} theory", abstract=f"the {w} of matter") for w in ("light", "cell", "star"))
 MOON = Paper(id="moon", title="moon", abstract="a galaxy")

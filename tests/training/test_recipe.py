@@ -12,7 +12,7 @@ from sciprism.training.learners.learner import LearnerContext, learners
 from sciprism.training.loop import Hooks, TrainingLoop
 from sciprism.training.plan import plan_training
 from sciprism.training.recipe_file import TABLES, read_recipe
-from sciprism.training.weighting import weightings
+from sciprism.training.steps import weightings
 
 SOURCE = '[[stages.sources]]\nfile = "search.jsonl"\nformat = "search"\n'
 RECIPE = '[model]\nbackbone = "b"\n\n[[stages]]\nname = "one"\nsteps = 3\nbatch_size = 4\n'

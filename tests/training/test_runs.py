@@ -574,7 +574,7 @@ WRONG = {
     "nothing to train": (["stages.0.train=method"], "single adds no parameters"),
     "formats that are none": (
         ["stages.0.method=attention-experts", "stages.0.options.formats=3"],
-        "formats are 3; name some of",
+        "formats: .*valid tuple, got 3|formats: .*valid array, got 3",
     ),
     "experts beyond the layers": (
         ["stages.0.method=attention-experts", "stages.0.options.every=9"],

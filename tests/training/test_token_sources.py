@@ -14,7 +14,6 @@ from sciprism import Encoder
 from sciprism.errors import InputError
 from sciprism.text.token_shards import TokenShardWriter
 from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
-from sciprism.training.initialization import build_encoder
 from sciprism.training.learners.learner import learners
 from sciprism.training.learners.masked_lm import HEAD_FILE
 from sciprism.training.loop import Hooks
@@ -23,6 +22,7 @@ from sciprism.training.processes import Processes
 from sciprism.training.recipe import SourceSpec
 from sciprism.training.recipe_file import read_recipe
 from sciprism.training.sources import TokenSource
+from sciprism.training.stage_models import build_encoder
 
 RECIPE = """
 name = "chain"

@@ -7,8 +7,7 @@ from build_sources import write_recipe
 from sciprism.errors import InputError
 from sciprism.training.processes import Processes
 from sciprism.training.recipe_file import read_recipe
-from sciprism.training.steps import gradient_norm
-from sciprism.training.weighting import check_weighting, weightings
+from sciprism.training.steps import check_weighting, gradient_norm, weightings
 
 
 def build_weighting(name, sources, **settings):

@@ -9,8 +9,8 @@ from build_sources import write_recipe
 from sciprism import Encoder
 from sciprism.encoders.packing import pack
 from sciprism.training.examples import read_examples
-from sciprism.training.finishing import whitening_scale
 from sciprism.training.recipe_file import read_recipe
+from sciprism.training.stage_models import whitening_scale
 
 SCALED = ["stages.0.method=prism", "stages.0.options={depth = 1, split = true, scaled = true}"]
 CROSS = np.array([[1, 4], [-1, -4], [1, -4], [-1, 4]])

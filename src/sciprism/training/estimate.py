@@ -15,11 +15,11 @@ import torch
 from sciprism.encoders.encoder import Encoder
 from sciprism.seeding import sample
 from sciprism.training.batches import Batch
-from sciprism.training.initialization import build_early
 from sciprism.training.learners.learner import Learner, LearnerContext
 from sciprism.training.loop import Hooks, TrainingLoop
 from sciprism.training.plan import Plan, StagePlan
 from sciprism.training.run_folder import StageFolder
+from sciprism.training.stage_models import build_early
 
 TIMED_STEPS = 3
 SAMPLE = 100  # examples of each source whose tokens are counted

@@ -35,8 +35,14 @@ from sciprism.training.processes import Processes, defer_interrupts
 from sciprism.training.recipe import Evaluation, Stage
 from sciprism.training.run_folder import Checkpoint
 from sciprism.training.sources import StageSource
-from sciprism.training.steps import BlockStep, JointStep, PassSettings, default_chunk_tokens
-from sciprism.training.weighting import check_weighting, weightings
+from sciprism.training.steps import (
+    BlockStep,
+    JointStep,
+    PassSettings,
+    check_weighting,
+    default_chunk_tokens,
+    weightings,
+)
 
 BuildEncoder = Callable[[], Encoder | None]  # loads an encoder only where it is needed
 

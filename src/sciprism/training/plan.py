@@ -23,13 +23,13 @@ from sciprism.errors import InputError, MissingExtraError
 from sciprism.files import sha256
 from sciprism.seeding import derive_seed
 from sciprism.training.batches import BatchPlan, mixings, repeats_by_size
-from sciprism.training.initialization import build_early
 from sciprism.training.learners.learner import Learner, ModelLoader, learners
 from sciprism.training.learners.learner import load_model as load_packaged
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import Recipe, SourceSpec, Stage
 from sciprism.training.run_folder import TEST_PAPERS, RunFolder, StageFolder
 from sciprism.training.sources import ExampleSource, OverlapCheck, StageSource, TokenSource
+from sciprism.training.stage_models import build_early
 
 
 def check_stage(stage: Stage, processes: Processes) -> None:

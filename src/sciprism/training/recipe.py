@@ -15,7 +15,7 @@ from sciprism.formats import Format, Role
 from sciprism.training.batches import OneSourcePlan, mixings
 from sciprism.training.learners.learner import check_objective, learners
 from sciprism.training.optimizers import OptimizerSettings, Schedule
-from sciprism.training.weighting import check_weighting, weightings
+from sciprism.training.steps import check_weighting, weightings
 
 
 def _check_pooling(value: str) -> str:

@@ -20,13 +20,12 @@ from sciprism.encoders.provenance import describe_unpaid
 from sciprism.encoders.settings import describe_slowness
 from sciprism.errors import UntrainedStageWarning
 from sciprism.files import lock_folder, open_draft, replace_folder, write_atomically
-from sciprism.training.finishing import copy_start_weights, interpolate, whiten
-from sciprism.training.initialization import build_encoder, build_untouched
 from sciprism.training.learners.learner import LearnerContext
 from sciprism.training.loop import Hooks, TrainingLoop
 from sciprism.training.plan import Plan, StagePlan
 from sciprism.training.recipe import Recipe
 from sciprism.training.run_folder import StageFolder
+from sciprism.training.stage_models import build_encoder, build_untouched, copy_start_weights, interpolate, whiten
 
 
 def train(plan: Plan, hooks: Hooks | None = None) -> Path:

@@ -1,4 +1,7 @@
-"""Objectives with a teacher: its vector of every text, or its similarities of queries to passages (INDUS, 3.4)."""
+"""Objectives with a teacher: its vectors, its similarities of queries to passages, or its relations of tokens.
+
+INDUS, 3.4 and 3.2; the relations are MiniLMv2's, for students of any width.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,21 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from sciprism.encoders.cached_encoder import CachedEncoder, TextProgress
-from sciprism.encoders.packing import copy_tensor
+from sciprism.encoders.encoder import Encoder
+from sciprism.encoders.packing import PackedBatch, copy_tensor
 from sciprism.encoders.tables import NamedTable, Precision
 from sciprism.errors import InputError
 from sciprism.formats import Format, Role
-from sciprism.objectives.distillation import similarity_distillation, vector_distillation
+from sciprism.objectives.distillation import relation_distillation, similarity_distillation, vector_distillation
 from sciprism.text.template import FIELDS, Item
-from sciprism.training.batches import Batch
-from sciprism.training.learners.learner import LearnerContext, learners
+from sciprism.training.batches import Batch, Ids
+from sciprism.training.learners.learner import BlockLearner, LearnerContext, TokenBlock, learners
 from sciprism.training.learners.pairs import PairLearner
 
 
@@ -152,3 +157,63 @@ class SimilarityLearner(DistillationLearner):
     def _scores(self, vectors: Sequence[Tensor]) -> Tensor:
         queries, positives, negatives = self.gather(vectors)
         return queries @ torch.cat([positives, negatives]).T
+
+
+RelationType = Literal["query", "key", "value"]
+
+
+class RelationSettings(NamedTable):
+    """Settings of the distillation of relations."""
+
+    teacher: str = Field(description="An earlier stage, a folder, or the name of a sciprism model.")
+    relation_heads: int = Field(48, ge=1, description="Heads into which the widths of both models are split.")
+    teacher_layer: int = Field(0, ge=0, description="Layer of the teacher, from 1. 0: the last.")
+    student_layer: int = Field(0, ge=0, description="Layer of the student, from 1. 0: the last.")
+    relation_types: tuple[RelationType, ...] = Field(("query", "key", "value"), description="States that are compared.")
+
+
+@learners.register("relations")
+class RelationLearner(BlockLearner):
+    """Similarities of the states of a layer's tokens, as in the teacher's layer."""
+
+    settings = RelationSettings
+
+    def __init__(self, objective: Any, context: LearnerContext) -> None:
+        super().__init__(objective, context)
+        teacher, student = context.load_model(objective.teacher), context.encoder
+        if not isinstance(teacher, Encoder):
+            raise InputError(f"relations: {objective.teacher} is an encoder of another library, which gives no states")
+        if teacher.tokenizer.get_vocab() != student.tokenizer.get_vocab():
+            raise InputError(f"relations: {objective.teacher} and its student have different vocabularies")
+        self.teacher = teacher
+        self.layers = _layer(teacher, objective.teacher_layer), _layer(student, objective.student_layer)
+        for encoder in (teacher, student):
+            if encoder.dim % objective.relation_heads:
+                raise InputError(
+                    f"relations: {objective.relation_heads} relation_heads do not divide the width {encoder.dim}"
+                )
+
+    def prepare_block(self, ids: Ids, rng: np.random.Generator) -> TokenBlock:
+        """Return the block unchanged; each has the weight 1."""
+        return TokenBlock(ids, (1.0,))
+
+    def loss_sums(self, blocks: Sequence[TokenBlock]) -> Tensor:
+        """Return the sum over blocks of the divergence, (1,)."""
+        batch = self.pack_blocks(blocks)
+        teacher_layer, student_layer = self.layers
+        with torch.no_grad():
+            teacher = self._states(self.teacher, batch, teacher_layer)
+        student = self._states(self.context.encoder, batch, student_layer)
+        mean = relation_distillation(teacher, student, batch.bounds, heads=self.objective.relation_heads)
+        return (mean * len(blocks)).reshape(1)
+
+    def _states(self, encoder: Encoder, batch: PackedBatch, layer: int) -> list[Tensor]:
+        states = dict(zip(("query", "key", "value"), encoder.model.projections(batch, layer), strict=True))
+        return [states[kind] for kind in self.objective.relation_types]
+
+
+def _layer(encoder: Encoder, number: int) -> int:
+    layers = encoder.model.config.layers
+    if number > layers:
+        raise InputError(f"relations: layer {number} of {encoder.name}, which has {layers}")
+    return number or layers

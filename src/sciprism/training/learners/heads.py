@@ -110,8 +110,8 @@ class HeadLearner(Learner):
 
     def outputs(self, batch: Batch) -> Tensor:
         """Return the outputs of held-out examples, (n, width)."""
-        items = [example.query for example in batch.examples]
-        vectors = self.context.encoder.encode(items, format=batch.format, role=batch.query)
+        ((items, role),) = self.select_texts(batch)
+        vectors = self.context.encoder.encode(items, format=batch.format, role=role)
         self.modules.eval()
         with torch.inference_mode():
             outputs = self.predict(torch.from_numpy(vectors).to(self.context.encoder.device)).cpu()
