@@ -18,7 +18,6 @@ from sciprism.evaluation.suites import suites
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.training.learners import learners
 from sciprism.training.recipe_file import TABLES
-from sciprism.training.steps import weightings
 
 PAGE = Path(__file__).parent / "reference.md"
 TRAINING_PAGE = Path(__file__).parent / "training.md"
@@ -133,8 +132,6 @@ def format_keys() -> str:
             rows = [[f"`{key}`", *format_field(field)] for key, field in table.model_fields.items()]
             summary = (table.__doc__ or "").partition("\n")[0]
             parts.append(f"**`{name}`** {summary}\n\n" + format_table(["key", "value", "default", "meaning"], rows))
-    rows = format_settings({name: each.settings_type for name, each in weightings.items()})
-    parts.append("**`weighting`**\n\n" + format_table(["name", "key", "value", "default", "meaning"], rows))
     return "\n".join(parts)
 
 

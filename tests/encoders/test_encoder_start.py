@@ -81,9 +81,8 @@ def without_expert(name):
 @pytest.mark.parametrize("method", OTHERS)
 def test_a_model_goes_on_as_it_is(method, tiny_model, tmp_path):
     """As the second stage of a recipe begins: same method, same options, other length."""
-    options = (
-        {"formats": ["search", "proximity"]} if hasattr(build_method(method, {}).options, "formats") else {"facets": 2}
-    )
+    with_formats = hasattr(build_method(method, {}).options, "formats")
+    options = {"formats": ["search", "proximity"]} if with_formats else {"facets": 2}
     encoder = perturb_weights(build_encoder(tiny_model, method, options=options))
     encoder.save(tmp_path / "m")
     for asked in (
@@ -114,7 +113,7 @@ def test_experts_do_not_move(tiny_model, tmp_path):
     build_encoder(tiny_model, "attention-experts").save(tmp_path / "m")
     with pytest.raises(InputError, match=r"its options .* cannot become .*'every': 1.* weights are missing"):
         Encoder.start(tmp_path / "m", options={"every": 1}, device="cpu")
-    with pytest.raises(InputError, match="sped: unknown key.*; known: formats, every"):
+    with pytest.raises(InputError, match=r"sped: unknown key.*; known: formats, every"):
         Encoder.start(tmp_path / "m", options={"sped": 1}, device="cpu")
 
 

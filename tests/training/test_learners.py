@@ -17,7 +17,7 @@ from sciprism.training.batches import Batch
 from sciprism.training.examples import Example, item_key
 from sciprism.training.learners.learner import LearnerContext, check_objective, learners, reciprocal_rank
 from sciprism.training.processes import Processes
-from sciprism.training.steps import BlockStep, JointStep, PassSettings, check_weighting, weightings
+from sciprism.training.steps import BlockStep, JointStep, PassSettings
 
 LIGHT, CELL, STAR = (Paper(id=w, title=f"{w} theory", abstract=f"the {w} of matter") for w in ("light", "cell", "star"))
 MOON = Paper(id="moon", title="moon", abstract="a galaxy")
@@ -75,16 +75,9 @@ def build_learners(encoder, *objectives, labels=("bio", "physics")):
         return [learners[table["name"]](check_objective(table), context) for table in objectives]
 
 
-def build_joint_step(encoder, *objectives, weighting="none", labels=("bio", "physics")):
+def build_joint_step(encoder, *objectives, labels=("bio", "physics")):
     found = build_learners(encoder, *objectives, labels=labels)
-    settings = check_weighting({"name": weighting})
-    return JointStep(
-        encoder,
-        found,
-        weighting=weightings[weighting](settings, len(found)),
-        processes=Processes("cpu"),
-        settings=PassSettings(chunk_tokens=64),
-    )
+    return JointStep(encoder, found, processes=Processes("cpu"), settings=PassSettings(chunk_tokens=64))
 
 
 def build_block_step(encoder, *objectives):

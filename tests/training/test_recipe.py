@@ -12,7 +12,6 @@ from sciprism.training.learners.learner import LearnerContext, learners
 from sciprism.training.loop import Hooks, TrainingLoop
 from sciprism.training.plan import plan_training
 from sciprism.training.recipe_file import TABLES, read_recipe
-from sciprism.training.steps import weightings
 
 SOURCE = '[[stages.sources]]\nfile = "search.jsonl"\nformat = "search"\n'
 RECIPE = '[model]\nbackbone = "b"\n\n[[stages]]\nname = "one"\nsteps = 3\nbatch_size = 4\n'
@@ -29,13 +28,12 @@ def recipe(tmp_path):
 SETTINGS = {
     **TABLES,
     **{f"objective {name}": each.settings for name, each in learners.items()},
-    **{f"weighting {name}": each.settings_type for name, each in weightings.items()},
 }
 
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_every_key_has_a_description(name):
-    """`name` of an objective or a weighting needs none: it selects the table."""
+    """`name` of an objective needs none: it selects the table."""
     named = issubclass(SETTINGS[name], NamedTable)
     for key, field in SETTINGS[name].model_fields.items():
         if not (named and key == "name"):

@@ -31,17 +31,15 @@ from sciprism.training.batches import Batch, split_parts
 from sciprism.training.learners.learner import BlockLearner, Learner, LearnerContext, check_objective, learners
 from sciprism.training.optimizers import build_optimizer, learning_rate, set_learning_rate
 from sciprism.training.plan import StagePlan
-from sciprism.training.processes import Processes, defer_interrupts
-from sciprism.training.recipe import Evaluation, Stage
+from sciprism.training.processes import defer_interrupts
+from sciprism.training.recipe import Evaluation
 from sciprism.training.run_folder import Checkpoint
 from sciprism.training.sources import StageSource
 from sciprism.training.steps import (
     BlockStep,
     JointStep,
     PassSettings,
-    check_weighting,
     default_chunk_tokens,
-    weightings,
 )
 
 BuildEncoder = Callable[[], Encoder | None]  # loads an encoder only where it is needed
@@ -196,23 +194,6 @@ class Hooks:
     on_message: Callable[[str], None] = lambda _line: None
 
 
-def _build_step(
-    stage: Stage, learners: Sequence[Learner], encoder: Encoder, processes: Processes
-) -> JointStep | BlockStep:
-    """Return what adds the gradients of batches: of vectors jointly, of token blocks one by one."""
-    settings = PassSettings(
-        chunk_tokens=stage.chunk_tokens or default_chunk_tokens(processes.device, encoder.model.config),
-        precision=stage.precision,
-        gradient_caching=stage.gradient_caching,
-    )
-    block_learners = [learner for learner in learners if isinstance(learner, BlockLearner)]
-    if block_learners:
-        return BlockStep(encoder, block_learners, processes=processes, settings=settings)
-    weighting = weightings[str(stage.weighting["name"])](check_weighting(stage.weighting), len(learners))
-    weighting = weighting.to(processes.device)
-    return JointStep(encoder, learners, weighting=weighting, processes=processes, settings=settings)
-
-
 PreparedBatches = tuple[list[tuple[int, Batch]], Any]
 """The batches of a part of a step, and what the step has prepared of them."""
 
@@ -253,7 +234,13 @@ class TrainingLoop:
                 for source in plan.sources
                 for objective in [check_objective(stage.objective_of(source.spec))]
             ]
-            self.batch_step = _build_step(stage, self.learners, encoder, processes)
+        settings = PassSettings(
+            chunk_tokens=stage.chunk_tokens or default_chunk_tokens(processes.device, encoder.model.config),
+            precision=stage.precision,
+            gradient_caching=stage.gradient_caching,
+        )
+        step = BlockStep if isinstance(self.learners[0], BlockLearner) else JointStep
+        self.batch_step = step(encoder, self.learners, processes=processes, settings=settings)
         self.modules = nn.ModuleDict({"model": encoder.model, "objective": self.batch_step.modules})
         named, layers = self.modules.named_parameters(), encoder.model.config.layers
         self.optimizer = build_optimizer(named, stage.optimizer, layers, encoder.method)

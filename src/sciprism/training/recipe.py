@@ -12,10 +12,9 @@ from sciprism.encoders.methods.registry import build_method
 from sciprism.encoders.pooling import poolings
 from sciprism.encoders.tables import Precision, SettingsTable
 from sciprism.formats import Format, Role
-from sciprism.training.batches import OneSourcePlan, mixings
+from sciprism.training.batches import mixings
 from sciprism.training.learners.learner import check_objective, learners
 from sciprism.training.optimizers import OptimizerSettings, Schedule
-from sciprism.training.steps import check_weighting, weightings
 
 
 def _check_pooling(value: str) -> str:
@@ -152,9 +151,6 @@ class Stage(SettingsTable):
     sampling_exponent: float = Field(
         1.0, ge=0, le=1, description="A source's weight is its size to this power. 0.5: as GTE; 0: equal."
     )
-    weighting: Mapping[str, Any] = Field(
-        {"name": "none"}, description="Weights of the sources' losses: `none`, `loss-balanced` or `grad-norm`."
-    )
     batch_size: int = Field(ge=2, description="Examples of a batch, over all processes.")
     gradient_accumulation: int = Field(
         1, ge=1, description="Batches of a step; each has its own negatives, their gradients are added."
@@ -191,17 +187,13 @@ class Stage(SettingsTable):
             raise ValueError("architecture and initialize_from are both given; remove one")
         build_method(self.method, self.options)
         check_unique("sources", [source.name for source in self.sources])
-        weighting = weightings[check_weighting(self.weighting).name]
-        if weighting.by_gradients and issubclass(mixings[self.mixing], OneSourcePlan):
-            raise ValueError(f"{self.weighting['name']} needs batches of several sources; mixing is {self.mixing}")
+        mixings[self.mixing]
         kinds = set()
         for source in self.sources:
             owner = "" if source.objective is None and source.hard_negatives is None else f"source {source.name}, "
             kinds.add(learners[check_objective(self.objective_of(source), f"{owner}objective").name].reads)
         if len(kinds) > 1:
             raise ValueError("objectives of tokens and of examples need separate stages")
-        if kinds == {"blocks"} and self.weighting["name"] != "none":
-            raise ValueError("losses of token blocks cannot be weighted")
         lacking = [source.name for source in self.sources if source.format is None]
         if kinds == {"examples"} and lacking:
             raise ValueError(f"source {lacking[0]}: its format is missing")

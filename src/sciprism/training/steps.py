@@ -4,32 +4,27 @@ A contrastive loss needs the vectors of a whole batch at once, but not their gra
 chunk by chunk, the loss gives the gradient of each vector, and each chunk passes its part back to the
 weights. With gradient caching (Gao et al. 2021) a chunk keeps no graph and is computed again in the backward pass: same
 gradient, memory of one chunk. On a CPU each chunk uses one core and several run in parallel.
-
-Weights of the losses of a step's sources are saved with the run.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.layers import seeded_dropout
-from sciprism.encoders.packing import copy_integers, copy_tensor, even_budget, pack, token_batches
+from sciprism.encoders.packing import copy_integers, even_budget, pack, token_batches
 from sciprism.encoders.settings import PRECISIONS
-from sciprism.encoders.tables import NamedTable
 from sciprism.encoders.transformer import TransformerConfig
 from sciprism.parallel import map_threads
-from sciprism.registry import Registry
 from sciprism.seeding import derive_seed
 from sciprism.training.batches import Batch
 from sciprism.training.learners.learner import BlockLearner, Learner, TokenBlock, prepare_blocks
@@ -45,26 +40,25 @@ class PreparedTexts(NamedTuple):
     counts: Sequence[int]
 
 
-class JointStep:
-    """Add up the weighted losses of several sources.
-
-    learners: one for each source. `modules`: what is trained besides the encoder, and the weighting's state.
-    """
+class Step:
+    """Adds the gradients of batches. learners: one for each source. `modules`: what is trained besides the encoder."""
 
     def __init__(
-        self,
-        encoder: Encoder,
-        learners: Sequence[Learner],
-        *,
-        weighting: Weighting,
-        processes: Processes,
-        settings: PassSettings,
+        self, encoder: Encoder, learners: Sequence[Any], *, processes: Processes, settings: PassSettings
     ) -> None:
-        self.encoder, self.processes, self.settings = encoder, processes, settings
-        self.learners, self.weighting = learners, weighting
-        self.by_facet = any(learner.by_facet for learner in learners)
-        heads = nn.ModuleDict({str(number): learner.modules for number, learner in enumerate(learners)})
-        self.modules = nn.ModuleDict({"heads": heads, "weighting": weighting})
+        self.encoder, self.learners, self.processes, self.settings = encoder, learners, processes, settings
+        self.modules = nn.ModuleDict(
+            {"heads": nn.ModuleDict({str(n): each.modules for n, each in enumerate(learners)})}
+        )
+
+
+class JointStep(Step):
+    """Add up the losses of several sources."""
+
+    @property
+    def by_facet(self) -> bool:
+        """Return whether a learner needs vectors of facets."""
+        return any(learner.by_facet for learner in self.learners)
 
     def __call__(
         self, batches: Sequence[tuple[int, Batch]], scale: float, prepared: PreparedTexts | None = None
@@ -78,22 +72,15 @@ class JointStep:
         losses = []
         for (learner, batch), groups in zip(pairs, vectors, strict=True):
             with seeded_dropout(derive_seed(batch.seed, "loss"), self.encoder.device):
-                losses.append(self._loss(learner, batch, groups))
-        values, sums = torch.stack([loss.detach().float() for loss in losses]), list[float]()
-        if self.processes.count > 1:
-            by_batch = zip(pairs, values.tolist(), strict=True)
-            sums = [loss if learner.gathers else self.processes.sum(loss) for (learner, _), loss in by_batch]
-            values = torch.tensor(sums, device=values.device)
-        norms = [1.0] * len(batches)
-        if self.weighting.by_gradients:
-            norms = [gradient_norm(loss, groups, self.processes) for loss, groups in zip(losses, vectors, strict=True)]
-        sources = [source for source, _ in batches]
-        device = self.encoder.device
-        weights = self.weighting(copy_integers(sources, device), values, copy_tensor(torch.tensor(norms), device))
-        total = torch.stack([w * loss for w, loss in zip(weights, losses, strict=True)]).sum()
-        (total * scale).backward()  # type: ignore[no-untyped-call]
+                losses.append(self._loss(learner, batch, groups).float())
+        total = torch.stack(losses)
+        (total.sum() * scale).backward()  # type: ignore[no-untyped-call]
         encoder_pass.backward()
-        return sums or values.tolist()  # now: the host would wait for the device before
+        values = total.tolist()  # now: the host would wait for the device before
+        if self.processes.count == 1:
+            return values  # type: ignore[no-any-return]
+        by_batch = zip(pairs, values, strict=True)
+        return [loss if learner.gathers else self.processes.sum(loss) for (learner, _), loss in by_batch]
 
     def prepare(self, batches: Sequence[tuple[int, Batch]]) -> PreparedTexts:
         """Tokenize the texts of a step, which needs no device."""
@@ -140,30 +127,8 @@ class JointStep:
         return encoder_pass, vectors
 
 
-def gradient_norm(loss: Tensor, vectors: Sequence[Tensor], processes: Processes) -> float:
-    """Return the norm of a loss's gradient with respect to its vectors, times the root of their number.
-
-    The norm for a mean over n vectors is proportional to 1 / sqrt(n): without the factor a source would gain
-    weight for its size.
-    """
-    gradients: Sequence[Tensor | None] = ()
-    if loss.requires_grad:  # a process without examples of a source has no graph
-        gradients = torch.autograd.grad(loss, vectors, retain_graph=True, allow_unused=True)
-    squares = sum(float(gradient.square().sum()) for gradient in gradients if gradient is not None)
-    count = processes.sum(sum(map(len, vectors)))
-    return math.sqrt(processes.sum(squares) * count)
-
-
-class BlockStep:
+class BlockStep(Step):
     """Add up the losses of several sources of blocks; interchangeable with `JointStep`."""
-
-    def __init__(
-        self, encoder: Encoder, learners: Sequence[BlockLearner], *, processes: Processes, settings: PassSettings
-    ) -> None:
-        self.encoder, self.learners = encoder, learners
-        self.processes, self.settings = processes, settings
-        heads = nn.ModuleDict({str(number): learner.modules for number, learner in enumerate(learners)})
-        self.modules = nn.ModuleDict({"heads": heads})
 
     def __call__(
         self, batches: Sequence[tuple[int, Batch]], scale: float, prepared: Sequence[list[TokenBlock]] | None = None
@@ -355,89 +320,3 @@ def _add(old: Tensor | None, new: Tensor | None) -> Tensor | None:
     if old is None or new is None:
         return new if old is None else old
     return old.add_(new)
-
-
-class Weighting(nn.Module):
-    """Equal weights: the sum of the losses (SciRepEval).
-
-    first: the first loss of each source that is not 0. settings: the table of the weighting. sources: their
-    number. by_gradients: whether gradient norms are needed.
-    """
-
-    settings_type: ClassVar[type[NamedTable]] = NamedTable
-    by_gradients = False
-    weights: Tensor
-    first: Tensor
-
-    def __init__(self, settings: Any, sources: int) -> None:
-        super().__init__()
-        self.settings = settings
-        self.register_buffer("weights", torch.ones(sources))
-        self.register_buffer("first", torch.full((sources,), torch.nan))
-
-    def forward(self, sources: Tensor, losses: Tensor, norms: Tensor) -> Tensor:
-        """Return the weights (k,) of a step's sources.
-
-        sources: (k,) their numbers. losses: (k,). norms: (k,), of the gradient of each loss with respect to
-        its own vectors, the layer that all sources share.
-        """
-        begun = losses.masked_fill(losses <= 0, torch.nan)
-        first = self.first[sources].where(self.first[sources] > 0, begun)
-        self.first[sources] = first
-        return self._weigh(sources, (losses / first).nan_to_num(nan=1.0), norms)
-
-    def _weigh(self, sources: Tensor, ratios: Tensor, norms: Tensor) -> Tensor:  # noqa: ARG002
-        """Return the weights. ratios: (k,) of each loss to the first one of its source."""
-        return self.weights[sources]
-
-
-weightings: Registry[type[Weighting]] = Registry("weighting")
-weightings.register("none")(Weighting)
-
-
-class LossBalancedSettings(NamedTable):
-    """Settings of loss-balanced weights."""
-
-    alpha: float = Field(0.5, ge=0, description="Exponent of the ratio of a source's loss to its first one.")
-
-
-@weightings.register("loss-balanced")
-class LossBalanced(Weighting):
-    """The ratio of a source's loss to its first one, to the power alpha (Liu et al. 2019)."""
-
-    settings_type = LossBalancedSettings
-
-    def _weigh(self, sources: Tensor, ratios: Tensor, norms: Tensor) -> Tensor:  # noqa: ARG002
-        return torch.pow(ratios.clamp_min(0), self.settings.alpha)
-
-
-class GradNormSettings(NamedTable):
-    """Settings of GradNorm."""
-
-    alpha: float = Field(1.5, ge=0, description="How much longer the gradient of a slow source is. 0: equal lengths.")
-    lr: float = Field(0.025, gt=0, description="Learning rate of the weights.")
-
-
-@weightings.register("grad-norm")
-class GradNorm(Weighting):
-    """Weights that equalise the norms of the sources' gradients (Chen et al. 2018, equations 1 and 2).
-
-    A source whose loss falls more slowly than the others' gets a longer gradient. The weights' mean is 1.
-    """
-
-    settings_type = GradNormSettings
-    by_gradients = True
-
-    def _weigh(self, sources: Tensor, ratios: Tensor, norms: Tensor) -> Tensor:
-        weights = self.weights[sources]
-        lengths = weights * norms
-        target = lengths.mean() * (ratios / ratios.mean().clamp_min(1e-12)) ** self.settings.alpha
-        slope = torch.sign(lengths - target) * norms / norms.mean().clamp_min(1e-12)
-        self.weights[sources] = (weights - self.settings.lr * slope).clamp_min(1e-3)
-        self.weights *= len(self.weights) / self.weights.sum()
-        return weights
-
-
-def check_weighting(table: Mapping[str, Any]) -> NamedTable:
-    """Return the settings in a weighting's table; InputError names what is wrong and the known keys."""
-    return weightings[str(table.get("name"))].settings_type.from_table(table, "weighting")
