@@ -91,7 +91,7 @@ def _check_method(spec: SourceSpec, learner: type[Learner], stage: Stage, where:
         raise InputError(f"{where}: its objective needs facets, which the method {stage.method} lacks")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class StagePlan:
     """A stage that is to be trained.
 
@@ -191,34 +191,6 @@ class _Inspection:
                     opened.check(encoder)
         return encoder if is_own else None
 
-    def check_finished(self, stage: Stage, model: Path) -> None:
-        """Compare the model of a stage that is finished with its checksums."""
-        with self.collect():
-            try:
-                check_folder(model)
-            except InputError as error:
-                again = f"; or remove {model}, and it is written again from the stage's checkpoint"
-                raise InputError(f"stage {stage.name}: {error}{again * (not stage.finished_model)}") from error
-
-    def plan_stage(self, stage: Stage, folder: StageFolder, models: Mapping[str, Path]) -> StagePlan:
-        """Return the plan of a stage whose sources are open. models: of the stages before."""
-        seed, sources = derive_seed(self.recipe.seed, stage.name), self.of_stage(stage)
-        sizes = tuple(map(len, sources))
-        exponent = stage.sampling_exponent
-        weights = repeats_by_size(sizes, exponent) if exponent < 1 else (1.0,) * len(sizes)
-        repeats = tuple(weight * source.spec.repeat for weight, source in zip(weights, sources, strict=True))
-        batches = mixings[stage.mixing](sizes, repeats, stage.batch_size, derive_seed(seed, "plan"))
-        return StagePlan(
-            stage=stage,
-            seed=seed,
-            sources=sources,
-            batches=batches,
-            steps=stage.steps or math.ceil(batches.epoch * (stage.epochs or 1) / stage.gradient_accumulation),
-            folder=folder,
-            models=models,
-            find_model=self.load_model,
-        )
-
 
 def plan_training(
     recipe: Recipe,
@@ -252,14 +224,39 @@ def plan_training(
                 encoders[stage.name] = encoder  # of later stages it would only take memory
             left.append((stage, dict(models)))
         elif processes.first:
-            inspection.check_finished(stage, model)
+            try:
+                check_folder(model)
+            except InputError as error:
+                again = f"; or remove {model}, and it is written again from the stage's checkpoint"
+                inspection.problems.append(f"stage {stage.name}: {error}{again * (not stage.finished_model)}")
         models[stage.name] = model
     processes.on_first(inspection.refuse_problems)  # it alone looks for test papers, and at finished models
     inspection.refuse_problems()
     run_folder = RunFolder(folder, recipe.model_dump(mode="json"), _facts(recipe, inspection.sources, processes))
     changed = processes.on_first(run_folder.compare) or []
-    stages = [inspection.plan_stage(stage, run_folder.stage(stage.name), before) for stage, before in left]
+    stages = [
+        _plan_stage(stage, recipe.seed, inspection.of_stage(stage), run_folder, before, inspection.load_model)
+        for stage, before in left
+    ]
     return Plan(recipe, run_folder, changed, processes, stages, encoders, model)
+
+
+def _plan_stage(
+    stage: Stage,
+    seed: int,
+    sources: Sequence[StageSource],
+    folder: RunFolder,
+    models: Mapping[str, Path],
+    find_model: ModelLoader,
+) -> StagePlan:
+    """Return the plan of a stage whose sources are open. models: of the stages before."""
+    seed, sizes = derive_seed(seed, stage.name), tuple(map(len, sources))
+    exponent = stage.sampling_exponent
+    weights = repeats_by_size(sizes, exponent) if exponent < 1 else (1.0,) * len(sizes)
+    repeats = tuple(weight * source.spec.repeat for weight, source in zip(weights, sources, strict=True))
+    batches = mixings[stage.mixing](sizes, repeats, stage.batch_size, derive_seed(seed, "plan"))
+    steps = stage.steps or math.ceil(batches.epoch * (stage.epochs or 1) / stage.gradient_accumulation)
+    return StagePlan(stage, seed, sources, batches, steps, folder.stage(stage.name), models, find_model)
 
 
 def _facts(recipe: Recipe, sources: Mapping[tuple[str, str], StageSource], processes: Processes) -> dict[str, Any]:

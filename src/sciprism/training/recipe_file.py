@@ -174,9 +174,8 @@ def find_recipe(path: Path) -> Path:
 
 def _find_shipped(name: Path) -> Path | None:
     """Return the recipe of a name that comes with sciprism, None where there is none."""
-    folder = recipes_folder()
-    path = folder and folder / f"{_name(name)}{SUFFIX}"
-    return path if path is not None and path.is_file() else None
+    path = (recipes_folder() or PACKAGE) / f"{_name(name)}{SUFFIX}"
+    return path if path.is_file() else None
 
 
 def list_recipes(folders: Iterable[Path]) -> list[RecipeSummary]:
@@ -215,7 +214,9 @@ def read_tables(path: Path, extended_by: Sequence[Path] = ()) -> dict[str, Any]:
     if not isinstance(name, str) or not isinstance(removed, list):
         raise InputError(f"{path}: extends is the name of a recipe, and removes a list of paths in it")
     chain = [*extended_by, path]
-    base_path = _find_base(name, path)
+    base_path = path.parent / f"{name.removesuffix(SUFFIX)}{SUFFIX}"
+    if not base_path.is_file() or base_path.resolve() == path.resolve():
+        base_path = _find_shipped(Path(name)) or base_path
     steps = " -> ".join(map(str, [*chain, base_path]))
     if base_path.resolve() in [file.resolve() for file in chain]:
         raise InputError(f"{path}: extends = {name!r} leads back to itself: {steps}")
@@ -261,13 +262,6 @@ def name_item(item: dict[str, Any]) -> str:
 
 def _is_list_of_tables(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
-
-
-def _find_base(name: str, path: Path) -> Path:
-    """Return the file of the recipe that a file extends, which may not exist."""
-    neighbour = path.parent / f"{name.removesuffix(SUFFIX)}{SUFFIX}"
-    is_base = neighbour.is_file() and neighbour.resolve() != path.resolve()
-    return neighbour if is_base else _find_shipped(Path(name)) or neighbour
 
 
 def _describe_unknown_recipe(path: Path) -> str:

@@ -156,8 +156,7 @@ class StageFolder:
 
     def read_provenance(self) -> dict[str, Any]:
         """Return the provenance of the finished model: its step, its dev score, that of the untouched model."""
-        provenance: dict[str, Any] = read_json(self.model / "sciprism.json", {}).get("provenance", {})
-        return provenance
+        return read_json(self.model / "sciprism.json", {}).get("provenance", {})  # type: ignore[no-any-return]
 
     @property
     def remedy(self) -> str:
