@@ -8,7 +8,6 @@ from safetensors.torch import load_file, save_file
 from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.backbone import COMPACT, dequantize, write_compact
-from sciprism.encoders.export import export
 from sciprism.encoders.methods.registry import methods
 from sciprism.errors import InputError
 
@@ -41,24 +40,6 @@ def test_a_row_is_as_wide_as_its_largest_number(tmp_path):
     found = dequantize(kept, tmp_path)
     assert set(found) == {"w", "b"} and torch.equal(found["b"], torch.tensor([0.123]))
     assert torch.allclose(found["w"], torch.tensor([[0.5, -1.27, 0.01], [0.0, 0.0, 0.0]]))
-
-
-def test_of_two_saves_the_later_one_counts(tiny_encoder, tiny_model, tmp_path):
-    other = perturb_weights(build_encoder(tiny_model, "single"))
-    for first, second, compact in ((tiny_encoder, other, True), (tiny_encoder, other, False)):
-        first.save(tmp_path / "m", compact=not compact)
-        second.save(tmp_path / "m", compact=compact)
-        assert (COMPACT in files(tmp_path / "m")) == compact != ("model.safetensors" in files(tmp_path / "m"))
-        found = Encoder.load(tmp_path / "m", device="cpu").encode(TEXTS)
-        assert np.abs(found - second.encode(TEXTS)).max() < 0.05 < np.abs(found - first.encode(TEXTS)).max()
-
-
-def test_a_compact_export_may_be_of_one_format(tiny_model, tmp_path):
-    experts = perturb_weights(build_encoder(tiny_model, "attention-experts"))
-    assert export(experts, tmp_path / "one", format="classification", compact=True) == "compact"
-    one = Encoder.load(tmp_path / "one", device="cpu")
-    assert one.settings.method == "single" and "README.md" not in files(tmp_path / "one")
-    assert np.abs(one.encode(TEXTS) - experts.encode(TEXTS, format="classification")).max() < 0.05
 
 
 def test_a_scale_that_is_missing(tiny_encoder, tmp_path):

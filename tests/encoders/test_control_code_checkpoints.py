@@ -9,11 +9,9 @@ import torch
 import transformers
 
 from build_models import expected_states, reference
-from hub_files import hub_layout
 from sciprism import Encoder
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
-from sciprism.text.tokenizer import read_tokenizer
 
 CODES = {"classification": "[CLF]", "regression": "[RGN]", "proximity": "[PRX]", "search": "[QRY]"}
 ADDED = sorted(CODES.values())
@@ -81,18 +79,6 @@ def test_vectors_are_the_states_at_the_code(format, folder, published):
     assert np.abs(ours - expected(published, CODES[format])).max() < 1e-5
 
 
-def test_tokens_are_those_of_code_and_text(folder):
-    encoder = Encoder.load(folder, device="cpu")
-    tokenizer, _ = read_tokenizer(folder)
-    tokenizer.enable_truncation(512)
-    texts = encoder.texts(PAPERS)
-    assert texts == PUBLISHED
-    for code in CODES.values():
-        wanted = [tokenizer.encode(f"{code} {text}").ids for text in texts]
-        number = tokenizer.token_to_id(code)
-        assert [[*ids[:1], number, *ids[2:]] for ids in encoder.tokenize(texts)] == wanted
-
-
 def test_rows_are_taken_and_the_words_stay(published):
     model, folder = published
     encoder = Encoder.load(folder, device="cpu")
@@ -100,30 +86,6 @@ def test_rows_are_taken_and_the_words_stay(published):
     assert torch.equal(encoder.model.embeddings.word.weight, words)
     ids = [encoder.tokenizer.token_to_id(CODES[route]) for route in encoder.method.routes]
     assert torch.equal(encoder.model.embeddings.front.rows.weight, words[ids])
-
-
-def test_what_a_search_finds_carries_the_code_of_proximity(published):
-    encoder = Encoder.load(published[1], device="cpu")
-    papers = encoder.encode(PAPERS, format="search", role="paper")
-    assert np.array_equal(papers, encoder.encode(PAPERS, format="proximity"))
-
-
-def test_heads_are_listed_and_the_name_is_said(published, tmp_path, monkeypatch):
-    from huggingface_hub import constants
-
-    hub_layout(published[1], tmp_path / "hub", "allenai/scirepeval_ctrl")
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    facts = Encoder.load("allenai/scirepeval_ctrl", device="cpu").describe()
-    assert facts["name"] == facts["provenance"]["converted from"] == "allenai/scirepeval_ctrl"
-    assert {"pooler.dense.weight", "pooler.dense.bias"} <= set(facts["ignored_weights"])
-
-
-def test_it_is_converted_once(published, cache):
-    first = Encoder.load(published[1], device="cpu").fingerprint
-    (converted,) = (cache / "converted").iterdir()
-    assert Encoder.load(converted, device="cpu").fingerprint == first
-    assert Encoder.load(published[1], device="cpu").fingerprint == first
-    assert len(list((cache / "converted").iterdir())) == 1
 
 
 def test_codes_that_are_named_and_not_known_are_refused(published, tmp_path):

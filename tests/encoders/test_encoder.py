@@ -1,11 +1,8 @@
 """The public API of every model: order, determinism, roles and formats, description."""
 
 import itertools
-import pickle
 import random
-import threading
 import time
-from copy import deepcopy
 
 import numpy as np
 import pandas as pd
@@ -15,7 +12,6 @@ import torch
 
 from sciprism import Encoder, Label, Paper
 from sciprism.encoders import streaming
-from sciprism.encoders.encoder import compute_pairwise_similarity, compute_similarity
 from sciprism.encoders.packing import pack
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.streaming import EncodingPass, encode_sequences
@@ -45,13 +41,6 @@ def test_order_is_kept(encoder):
     shuffled = random.Random(1).sample(range(len(texts)), len(texts))
     again = encoder.encode([texts[i] for i in shuffled])
     assert np.abs(again - vectors[shuffled]).max() < 1e-5
-
-
-def test_windows_are_seamless(encoder, monkeypatch):
-    texts = some_texts()
-    whole = encoder.encode(texts)
-    monkeypatch.setattr(streaming, "WINDOW", 7)
-    assert np.abs(encoder.encode(texts) - whole).max() < 1e-5
 
 
 def test_the_same_bits_on_any_number_of_cores(encoder):
@@ -95,14 +84,6 @@ def test_an_accelerators_vectors_are_written_one_batch_late(count, monkeypatch):
     assert events == (late if count else ["computed", "computed", "written", "written", "computed", "written"])
 
 
-def test_vectors_on_two_devices_are_compared_on_the_accelerator():
-    one, other = torch.ones(2, 4, device="meta"), torch.ones(3, 4)
-    for distance in ("cosine", "dot", "euclidean"):
-        for a, b in ((one, other), (other, one)):
-            assert compute_similarity(a, b, distance).device.type == "meta"
-            assert compute_pairwise_similarity(a, b[:1], distance).device.type == "meta"
-
-
 @pytest.fixture
 def two_threads():
     """Two threads for torch, whatever OMP_NUM_THREADS says."""
@@ -143,24 +124,6 @@ def test_an_error_in_a_thread_is_raised_and_the_threads_put_back():
     assert len(done) < 50, "what had not begun is not waited for"
 
 
-def test_several_callers_at_once(encoder):
-    texts = some_texts(20)
-    expected, found = encoder.encode(texts), {}
-    callers = [threading.Thread(target=lambda n=n: found.update({n: encoder.encode(texts)})) for n in range(4)]
-    for caller in callers:
-        caller.start()
-    for caller in callers:
-        caller.join()
-    assert len(found) == 4 and all(np.array_equal(vectors, expected) for vectors in found.values())
-
-
-def test_copies_for_other_processes(encoder):
-    texts = some_texts(10)
-    for copy in (deepcopy(encoder), pickle.loads(pickle.dumps(encoder))):
-        assert copy.fingerprint == encoder.fingerprint
-        assert np.array_equal(copy.encode(texts), encoder.encode(texts))
-
-
 def test_nothing_to_encode(encoder):
     assert encoder.encode([]).shape == (0, 32)
     assert {f: v.shape for f, v in encoder.encode_all([]).items()} == dict.fromkeys(FORMATS, (0, 32))
@@ -191,16 +154,6 @@ def test_other_fields(tiny_encoder):
     assert np.array_equal(tiny_encoder.encode([paper], fields=fields), expected)
 
 
-def test_formats_share_what_they_can(encoder):
-    assert encoder.formats == FORMATS
-    found = encoder.encode_all(["dark matter", ""])
-    assert list(found) == list(FORMATS)
-    assert len({id(vectors) for vectors in found.values()}) == 1
-    assert np.array_equal(found["search"], encoder.encode(["dark matter", ""], format="search"))
-    assert {encoder.space(f, r) for f in FORMATS for r in ROLES} == {encoder.space()}
-    assert {encoder.path(f, r) for f in FORMATS for r in ROLES} == {encoder.path()}
-
-
 def test_length_counts_in_tokens_special_ones_included(tiny_model):
     short = Encoder.load(tiny_model, pooling="mean", max_length=5, device="cpu")
     full = Encoder.load(tiny_model, pooling="mean", device="cpu")
@@ -208,17 +161,6 @@ def test_length_counts_in_tokens_special_ones_included(tiny_model):
     assert full.settings.max_length == 512
     longest = full.encode([" ".join(["gene"] * 510)])
     assert np.array_equal(full.encode([" ".join(["gene"] * 50_000)]), longest)
-
-
-@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
-def test_half_precision(precision, tiny_model):
-    exact = Encoder.load(tiny_model, pooling="mean", device="cpu")
-    rough = Encoder.load(tiny_model, pooling="mean", precision=precision, device="cpu")
-    texts = some_texts()
-    a, b = exact.encode(texts), rough.encode(texts)
-    cosines = (a * b).sum(1) / (np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1))
-    assert b.dtype == np.float32 and not np.array_equal(a, b) and cosines.min() > 0.999
-    assert rough.fingerprint == exact.fingerprint and rough.describe()["precision"] == precision
 
 
 WRONG_ITEMS = {

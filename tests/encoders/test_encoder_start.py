@@ -1,6 +1,5 @@
 """From a backbone or a saved model to an encoder of a method; saving whole or not at all."""
 
-import json
 from itertools import product
 
 import numpy as np
@@ -13,21 +12,9 @@ from sciprism import Encoder
 from sciprism.encoders import encoder as encoder_module
 from sciprism.encoders.methods.registry import build_method, methods
 from sciprism.errors import InputError
-from sciprism.text.template import Template
 
 TEXTS = ["dark matter", "", "the gene and the brain"]
 OTHERS = sorted(set(methods) - {"single"})
-
-
-def test_settings_are_the_folders_where_none_are_stated(tiny_encoder, tmp_path):
-    tiny_encoder.save(tmp_path / "m")
-    started_ = Encoder.start(tmp_path / "m", device="cpu")
-    assert started_.settings == tiny_encoder.settings
-    assert started_.fingerprint == tiny_encoder.fingerprint
-    template = Template(separator="|", lowercase=True)
-    changes = {"pooling": "cls", "max_length": 64, "distance": "dot", "normalize": True, "template": template}
-    changed = Encoder.start(tmp_path / "m", **changes, device="cpu").settings
-    assert {name: getattr(changed, name) for name in changes} == changes and changed.method == "single"
 
 
 @pytest.mark.parametrize("method", [name for name in OTHERS if methods[name].starts_from == "single"])
@@ -54,11 +41,6 @@ def test_a_second_step_keeps_the_weights_of_the_first(tiny_model, tmp_path):
     assert weights and all(".fusions." in name for name in weights)
     with pytest.raises(InputError, match="starts from a model of adapters or a model of its own method"):
         Encoder.start(tiny_model, method="adapter-fusion", pooling="mean", device="cpu")
-
-
-def test_new_weights_are_those_of_the_seed(tiny_model):
-    one, same, other = (build_encoder(tiny_model, "adapters", seed=seed).fingerprint for seed in (1, 1, 2))
-    assert one == same != other
 
 
 def test_what_codes_begin_as(tiny_model):
@@ -109,14 +91,6 @@ def test_one_method_does_not_become_another(method, asked, tiny_model, tmp_path)
         Encoder.start(tmp_path / "m", method=asked, device="cpu")
 
 
-def test_experts_do_not_move(tiny_model, tmp_path):
-    build_encoder(tiny_model, "attention-experts").save(tmp_path / "m")
-    with pytest.raises(InputError, match=r"its options .* cannot become .*'every': 1.* weights are missing"):
-        Encoder.start(tmp_path / "m", options={"every": 1}, device="cpu")
-    with pytest.raises(InputError, match=r"sped: unknown key.*; known: formats, every"):
-        Encoder.start(tmp_path / "m", options={"sped": 1}, device="cpu")
-
-
 @pytest.mark.parametrize("method", OTHERS)
 @pytest.mark.parametrize("damage", ["missing", "unknown", "shape", "swapped"])
 def test_half_a_model_is_no_model(method, damage, tiny_model, tmp_path):
@@ -139,24 +113,6 @@ def test_half_a_model_is_no_model(method, damage, tiny_model, tmp_path):
     with pytest.raises(InputError, match=message.get(damage, "differs from selfcheck.json")) as caught:
         Encoder.load(tmp_path / "m", device="cpu")
     assert str(tmp_path / "m") in str(caught.value)
-
-
-def test_the_folder_of_a_method_has_our_names(tiny_model, tmp_path):
-    encoder = build_encoder(tiny_model, "attention-experts")
-    encoder.save(tmp_path / "m")
-    assert set(load_file(tmp_path / "m" / "model.safetensors")) == set(encoder.model.state_dict())
-    about = json.loads((tmp_path / "m" / "sciprism.json").read_text())["settings"]
-    assert about["method"] == "attention-experts"
-    formats = ["classification", "regression", "proximity", "search"]
-    assert about["options"] == {"every": 2, "formats": formats}
-    assert not (tmp_path / "m" / "modules.json").exists()
-
-
-def test_the_description_states_method_and_options(tiny_model):
-    about = build_encoder(tiny_model, "attention-experts").describe()
-    assert about["method"] == "attention-experts" and about["options"]["every"] == 2
-    assert about["spaces"]["regression"] == dict.fromkeys(("paper", "query", "label"), "classification")
-    json.dumps(about)
 
 
 @pytest.mark.parametrize("method", sorted(methods))

@@ -6,7 +6,7 @@ import pytest
 from build_methods import build_encoder, perturb_weights
 from build_models import reference, write
 from sciprism import Encoder, Paper
-from sciprism.encoders.ensemble import Ensemble, joins
+from sciprism.encoders.ensemble import Ensemble
 from sciprism.errors import InputError
 
 TEXTS = ["dark matter", "", "the gene and the brain " * 9, "light"]
@@ -31,21 +31,6 @@ def wide(tmp_path, wordpiece_folder):
     return Encoder.load(folder, pooling="mean", device="cpu")
 
 
-@pytest.mark.parametrize("join", sorted(joins))
-def test_the_api_of_an_encoder(join, codes, adapters):
-    """For every join: order, type, width, names."""
-    both = Ensemble([codes, adapters], join=join)
-    for format in both.formats:
-        rows = both.encode(TEXTS, format=format)
-        assert rows.shape == (len(TEXTS), both.dim) and rows.dtype == np.float32
-        assert np.abs(both.encode(TEXTS[::-1], format=format)[::-1] - rows).max() < 1e-5
-        assert both.encode([], format=format).shape == (0, both.dim)
-    about = both.describe()
-    assert about["join"] == join and about["dim"] == both.dim and about["name"].startswith(f"{join}:")
-    assert [member["method"] for member in about["members"]] == ["control-codes", "adapters"]
-    assert both.precision == "float32" and both.options == {} and both.distance == "cosine"
-
-
 def test_the_mean_and_the_concatenation_by_hand(codes, adapters):
     a = codes.encode(PAPERS, format="search", role="query")
     b = adapters.encode(PAPERS, format="search", role="query")
@@ -55,17 +40,6 @@ def test_the_mean_and_the_concatenation_by_hand(codes, adapters):
     side_by_side = concat.encode(PAPERS, format="search", role="query")
     assert np.array_equal(side_by_side[:, :32], a) and np.array_equal(side_by_side[:, 32:], b)
     assert (mean.dim, concat.dim) == (32, 64)
-
-
-def test_three_weigh_the_same(codes, adapters, tiny_encoder):
-    three = Ensemble([codes, adapters, tiny_encoder])
-    rows = [member.encode(TEXTS, format="regression") for member in three.members]
-    assert np.abs(three.encode(TEXTS, format="regression") - sum(rows) / 3).max() < 1e-6
-
-
-def test_fields_are_those_that_are_asked_for(codes, adapters):
-    titles = Ensemble([codes, adapters]).encode(PAPERS, fields=("title",))
-    assert np.abs(titles - Ensemble([codes, adapters]).encode(["Dark matter", "Light"])).max() < 1e-6
 
 
 def test_spaces_and_paths_are_told_apart_where_a_member_does(codes, adapters, tiny_encoder):

@@ -31,34 +31,12 @@ def filled(method, config=BERT_BASE, **options):
     return model
 
 
-def count(module):
-    return sum(weight.numel() for weight in module.parameters())
-
-
-def test_parameters_at_the_shape_of_bert_base(method):
-    """Layer by layer: 1-based layers 2, 4, ... 12 hold three experts instead of one dense module."""
-    dense, routed = filled("single"), filled(method)
-    for number, (before, after) in enumerate(zip(dense.blocks, routed.blocks, strict=True), start=1):
-        assert count(after) - count(before) == (2 * OWNED[method] if number % 2 == 0 else 0)
-    assert count(routed) - count(dense) == 2 * OWNED[method] * 6
-    assert round(2 * OWNED[method] * 6 / 1e6, 1) == {"attention-experts": 28.3, "feedforward-experts": 56.7}[method]
-
-
 def test_every_nth_block(method):
     for every, places in ((1, set(range(12))), (2, {1, 3, 5, 7, 9, 11}), (3, {2, 5, 8, 11}), (12, {11})):
         blocks = filled(method, every=every).blocks
         for number, block in enumerate(blocks):
             found = {name for name, module in block.named_children() if isinstance(module, Routed)}
             assert found == (ROUTED[method] if number in places else set())
-
-
-def test_the_names_of_the_state():
-    found = filled("attention-experts").state_dict()
-    assert "blocks.1.attention.experts.search.query.weight" in found
-    assert "blocks.0.attention.query.weight" in found and "blocks.1.attention_norm.weight" in found
-    found = filled("feedforward-experts").state_dict()
-    assert "blocks.11.feed_forward.experts.proximity.expand.weight" in found
-    assert "blocks.11.feed_forward_norm.experts.classification.bias" in found
 
 
 def test_regression_takes_the_expert_of_classification(method):
@@ -93,14 +71,6 @@ def test_a_routed_norm_is_the_experts_own(tiny_model):
     assert np.allclose(found["search"] - shift, 2 * (found["proximity"] - shift), atol=1e-5)
 
 
-def test_some_formats_only(method, tiny_model):
-    encoder = build_encoder(tiny_model, method, options={"formats": ["search", "proximity"]})
-    assert encoder.formats == ("proximity", "search")
-    assert not [name for name in encoder.model.state_dict() if ".experts.classification." in name]
-    with pytest.raises(InputError, match="has no format 'classification'; it has proximity, search"):
-        encoder.encode(["dark matter"], format="classification")
-
-
 @pytest.mark.parametrize(
     "options, message",
     [
@@ -117,10 +87,3 @@ def test_some_formats_only(method, tiny_model):
 def test_wrong_options(options, message, method, tiny_model):
     with pytest.raises(InputError, match=message):
         build_encoder(tiny_model, method, options=options)
-
-
-def test_an_instruction_is_refused(method, tiny_model):
-    encoder = build_encoder(tiny_model, method)
-    for ask in (encoder.route, encoder.space, encoder.path):
-        with pytest.raises(InputError, match="only the methods instruction and prefix take an instruction"):
-            ask(instruction="find")

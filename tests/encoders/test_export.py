@@ -1,7 +1,6 @@
 """An exported model gives the same vectors in sentence-transformers; a plain one opens without us."""
 
 import json
-import pickle
 import re
 import subprocess
 import sys
@@ -11,12 +10,11 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from transformers import AutoModel, AutoTokenizer
 
 from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder, Paper
 from sciprism.encoders.export import SciprismModule, export
-from sciprism.encoders.methods.registry import build_method, methods
+from sciprism.encoders.methods.registry import methods
 from sciprism.errors import InputError
 
 TEXTS = ["dark matter", "", "the gene and the brain " * 200, "a black hole [SEP] in our galaxy", "中文 🧬"]
@@ -66,21 +64,6 @@ def test_every_method_opens_with_the_same_vectors(encoder, tmp_path):
     assert not list(tmp_path.glob(".*")), "nothing unfinished is left"
 
 
-@pytest.mark.slow
-def test_every_format_of_every_method(encoder, name, tmp_path):
-    """With one format the experts are dense modules; the rest gets a folder that begins with it."""
-    plain = {"single", *EXPERTS}
-    for format in encoder.formats:
-        kind = export(encoder, tmp_path / format, format=format)
-        assert kind == ("plain" if name in plain else "module")
-        check_roles(encoder, open_folder(tmp_path / format), format, format)
-        again = Encoder.load(tmp_path / format, device="cpu")
-        for role in ("paper", "query"):
-            ours, theirs = (e.encode(PAPERS, format=format, role=role) for e in (encoder, again))
-            assert max_difference(ours, theirs) < CLOSE
-        assert again.settings.template == encoder.settings.template
-
-
 def test_a_module_gives_the_other_formats_and_joins_pairs(encoder, name, tmp_path):
     if export(encoder, tmp_path / "out", format="regression") == "plain":
         assert export(encoder, tmp_path / "all") == ("plain" if name == "single" else "module")
@@ -122,21 +105,6 @@ def test_plain_folders_open_without_us(tiny_model, tmp_path):
         assert max_difference(expected, np.load(tmp_path / f"{method}.npy")) < CLOSE
 
 
-@pytest.mark.parametrize("method", ["single", *EXPERTS])
-def test_a_plain_folder_opens_in_transformers(method, tiny_model, tmp_path):
-    encoder = perturb_weights(build_encoder(tiny_model, method))
-    export(encoder, tmp_path / "out", format="classification")
-    model, report = AutoModel.from_pretrained(tmp_path / "out", output_loading_info=True)
-    assert all("pooler" in key for key in report["missing_keys"]) and not report["unexpected_keys"]
-    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "out")
-    batch = tokenizer(TEXTS, padding=True, truncation=True, return_tensors="pt")
-    with torch.inference_mode():
-        states = model.eval()(**batch).last_hidden_state
-    mask = batch["attention_mask"][:, :, None]
-    theirs = ((states * mask).sum(1) / mask.sum(1)).numpy()
-    assert max_difference(encoder.encode(TEXTS, format="classification"), theirs) < CLOSE
-
-
 def test_the_cards_example_runs(name, tiny_model, tmp_path, monkeypatch):
     export(perturb_weights(build_encoder(tiny_model, name)), tmp_path / "out")
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
@@ -148,31 +116,6 @@ def test_the_cards_example_runs(name, tiny_model, tmp_path, monkeypatch):
     assert max_difference(encoder.encode_document([paper]), names["papers"]) < CLOSE
     assert max_difference(encoder.encode_query(["what it is about"]), names["queries"]) < CLOSE
     assert "[SEP]" in card and "compare them by cosine" in card
-
-
-def test_what_sentence_transformers_saves_again_is_the_same(tiny_model, tmp_path):
-    encoder = perturb_weights(build_encoder(tiny_model, "adapters"))
-    export(encoder, tmp_path / "out", format="search")
-    model = open_folder(tmp_path / "out")
-    model.save(str(tmp_path / "again"))
-    assert max_difference(open_folder(tmp_path / "again").encode_query(TEXTS), model.encode_query(TEXTS)) == 0
-    assert Encoder.load(tmp_path / "again").fingerprint == encoder.fingerprint
-    copied = pickle.loads(pickle.dumps(model))  # as it goes to other processes
-    assert max_difference(copied.encode_query(TEXTS), model.encode_query(TEXTS)) == 0
-
-
-def test_a_module_cuts_where_it_is_told_and_can_be_trained(tiny_model, tmp_path):
-    encoder = perturb_weights(build_encoder(tiny_model, "control-codes"))
-    export(encoder, tmp_path / "out")
-    model = open_folder(tmp_path / "out")
-    model.max_seq_length = 9
-    short = Encoder.load(tmp_path / "out", max_length=9)
-    assert model.max_seq_length == 9 and max_difference(short.encode(TEXTS), model.encode(TEXTS)) < CLOSE
-    model.train()
-    features = model.preprocess(["dark matter", "light"])
-    model(features)["sentence_embedding"].square().sum().backward()
-    assert all(weight.grad is not None for weight in model.parameters() if weight.requires_grad)
-    assert max_difference(short.encode(TEXTS), model.encode(TEXTS)) < CLOSE, "it is ready to encode again"
 
 
 @pytest.fixture
@@ -188,18 +131,6 @@ def two_models(tiny_model):
         return model, other
 
     return build
-
-
-@pytest.mark.parametrize("method", ["prism", "facets", "instruction", "prefix"])
-def test_a_module_follows_a_loaded_state(method, two_models):
-    """In methods of every packed form of weights, of which a copy packs its own."""
-    model, other = two_models(method)
-    before, copied = model.encode_query(TEXTS), deepcopy(model)
-    assert model[0].encoder.fingerprint != other[0].encoder.fingerprint
-    copied.load_state_dict(other.state_dict())
-    assert max_difference(copied.encode_query(TEXTS), other.encode_query(TEXTS)) == 0
-    assert copied[0].encoder.fingerprint == other[0].encoder.fingerprint
-    assert max_difference(model.encode_query(TEXTS), before) == 0
 
 
 CHANGES = {
@@ -250,20 +181,6 @@ def test_the_best_checkpoint_of_their_trainer(tiny_model, tmp_path):
     assert max_difference(model.encode(TEXTS), last.encode(TEXTS)) > 0.01
 
 
-@pytest.mark.slow
-def test_several_processes_give_the_vectors_of_one(tiny_model, tmp_path):
-    export(perturb_weights(build_encoder(tiny_model, "prism")), tmp_path / "out")
-    model = open_folder(tmp_path / "out")
-    one = model.encode(TEXTS)
-    assert max_difference(model.encode(TEXTS, device=["cpu", "cpu"]), one) < CLOSE
-    pool = model.start_multi_process_pool(["cpu", "cpu"])
-    try:
-        assert max_difference(model.encode_query(TEXTS, pool=pool), model.encode_query(TEXTS)) < CLOSE
-    finally:
-        model.stop_multi_process_pool(pool)
-    assert max_difference(model.encode(TEXTS), one) == 0
-
-
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
 def test_a_module_moves_between_devices(encoder, tmp_path):
@@ -297,13 +214,6 @@ def test_what_an_export_says_of_itself(tiny_model, tmp_path):
         max_difference(encoder.encode(TEXTS, format="classification"), open_folder(tmp_path / "out").encode(TEXTS))
         < CLOSE
     )
-
-
-def test_one_format_of_experts_needs_no_choice(tiny_model, tmp_path):
-    """All formats and roles of such a model share one route."""
-    encoder = build_encoder(tiny_model, "attention-experts", options={"formats": ["classification", "regression"]})
-    assert export(perturb_weights(encoder), tmp_path / "out") == "plain"
-    assert build_method("attention-experts", {}).route("regression", "paper") == "classification"
 
 
 def test_wrong_requests(tiny_model, tmp_path):

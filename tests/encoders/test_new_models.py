@@ -8,7 +8,6 @@ import torch
 from tokenizers import Tokenizer
 
 from sciprism import Encoder
-from sciprism.encoders.methods.registry import methods
 from sciprism.encoders.new_models import copy_weights, create_encoder
 from sciprism.errors import InputError
 from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
@@ -36,12 +35,6 @@ def test_a_new_model_is_roberta_over_its_vocabulary(vocabulary, tmp_path):
     np.testing.assert_array_equal(again.encode(TEXTS), encoder.encode(TEXTS))
 
 
-def test_seeds_decide_the_weights(vocabulary):
-    one, same, other = (create_encoder(SHAPE, vocabulary, seed=seed).encode(TEXTS[:1]) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(one, same)
-    assert np.abs(one - other).max() > 1e-3
-
-
 @pytest.mark.parametrize(
     ("shape", "message"),
     [({"heads": 5}, "5 heads do not divide"), ({"depth": 3}, "depth"), ({"positions": 20}, "max length 64")],
@@ -66,25 +59,6 @@ def test_with_all_layers_and_the_same_words_it_is_the_other(tiny_model):
     layers = range(1, config.layers + 1)
     encoder = create_encoder(shape, tiny_model, initializer=partial(copy_weights, other=other, layers=layers))
     np.testing.assert_allclose(encoder.encode(TEXTS), other.encode(TEXTS), atol=1e-5)
-
-
-@pytest.mark.parametrize("method", [name for name in methods if methods[name].starts_from == "single"])
-def test_every_method_begins_with_the_copied_layers(method, tiny_model, tmp_path):
-    """What a method copies from a layer is a copy of the copied one, as if it began from that model."""
-    other = Encoder.load(tiny_model, pooling="mean", device="cpu")
-    config = other.model.config
-    shape = {key: getattr(config, key) for key in (*SHAPE, "types", "norm_eps")}
-    layers = range(1, config.layers + 1)
-    initializer = partial(copy_weights, other=other, layers=layers)
-    encoder = create_encoder(
-        shape, tiny_model, method=method, pooling="mean", initializer=initializer, seed=3, device="cpu"
-    )
-    one, two = (
-        Encoder.start(tiny_model, method=method, pooling="mean", seed=seed, device="cpu").model for seed in (1, 2)
-    )
-    copied = {n: w for n, w in one.named_parameters() if torch.equal(w, two.get_parameter(n))}
-    assert len(copied) > 20
-    assert [n for n, weight in copied.items() if not torch.equal(weight, encoder.model.get_parameter(n))] == []
 
 
 def test_other_words_get_the_mean_of_their_parts(vocabulary, tiny_model):
@@ -119,10 +93,3 @@ def test_layers_that_are_narrower_inside_keep_the_strongest_units(tiny_model):
     initializer = partial(copy_weights, other=other, layers=range(1, config.layers + 1))
     encoder = create_encoder(shape, tiny_model, initializer=initializer)
     np.testing.assert_allclose(encoder.encode(TEXTS), other.encode(TEXTS), atol=1e-5)
-
-
-def test_widths_must_agree(vocabulary, tiny_model):
-    other = Encoder.load(tiny_model, pooling="mean", device="cpu")
-    initializer = partial(copy_weights, other=other, layers=[1, 2])
-    with pytest.raises(InputError, match=r"16 wide.*cannot be copies of the layers 1, 2"):
-        create_encoder(SHAPE | {"hidden": 16}, vocabulary, initializer=initializer)

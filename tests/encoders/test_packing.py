@@ -1,26 +1,14 @@
 """Packed batches, and the split of a corpus into batches."""
 
-import math
 from itertools import pairwise
 
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sciprism.encoders.packing import PackedBatch, balanced_batches, even_budget, pack, token_batches
+from sciprism.encoders.packing import balanced_batches, even_budget, pack, token_batches
 
 lengths = st.lists(st.integers(0, 600), max_size=60)
-
-
-def test_texts_are_concatenated():
-    batch = pack([[5, 6, 7], [8], [9, 10]])
-    assert batch.ids.tolist() == [5, 6, 7, 8, 9, 10] and batch.ids.dtype == torch.long
-    assert batch.lengths == (3, 1, 2) and batch.routes == ("all", "all", "all")
-    assert batch.bounds == (0, 3, 4, 6)
-    assert batch.starts.tolist() == [0, 3, 4]
-    assert batch.positions.tolist() == [0, 1, 2, 0, 0, 1]
-    assert batch.types is None
 
 
 def test_routes_are_slices():
@@ -30,12 +18,6 @@ def test_routes_are_slices():
     assert part_a.ids.tolist() == [5, 6, 7] and part_a.lengths == (3,) and part_a.routes == ("a",)
     assert part_b.ids.tolist() == [8, 9, 10] and part_b.lengths == (1, 2) and part_b.routes == ("b", "b")
     assert part_b.positions.tolist() == [0, 0, 1]
-
-
-def test_segments_follow_their_route():
-    ids, types = torch.arange(6), torch.tensor([0, 0, 1, 0, 1, 1])
-    batch = PackedBatch(ids, (3, 3), ("a", "b"), types)
-    assert [part.types.tolist() for _, _, part in batch.by_route] == [[0, 0, 1], [0, 1, 1]]
 
 
 def test_texts_of_one_route_must_be_adjacent():
@@ -68,28 +50,10 @@ def test_batches_hold_each_text_once_within_the_budget_longest_first(lengths, bu
     assert list(token_batches(lengths, budget)) == batches
 
 
-@given(lengths, st.integers(16, 3000), st.integers(1, 5))
-def test_an_even_budget_leaves_no_worker_without_a_batch(lengths, budget, workers):
-    even = even_budget(lengths, budget, workers)
-    assert even <= budget
-    longest = max(lengths, default=0)
-    rounds = max(1, math.ceil(sum(lengths) / (workers * max(1, budget - longest))))
-    batches = list(token_batches(lengths, even))
-    if longest < budget:
-        assert len(batches) <= workers * rounds
-    if longest and sum(lengths) >= workers * (256 + 2 * longest) and longest < budget:
-        assert len(batches) >= workers
-
-
 def test_an_even_budget_of_two_workers():
     assert even_budget([60] * 33, 2048, 2) == 990 + 60  # 1,980 tokens: 17 texts and 16, not 33 and none
     assert even_budget([60] * 4, 2048, 2) == 256
     assert even_budget([60] * 70, 2048, 2) == 1050 + 60  # 4,200 tokens in four batches, not in 2,040, 2,040 and 120
-
-
-def test_equal_lengths_keep_their_order():
-    assert list(token_batches([2, 5, 2, 5, 9, 2], 10)) == [[4], [1, 3], [0, 2, 5]]
-    assert list(token_batches([], 10)) == []
 
 
 @given(st.lists(st.integers(1, 600), min_size=1, max_size=60), st.integers(16, 3000), st.integers(1, 4))

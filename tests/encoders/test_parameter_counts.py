@@ -54,19 +54,3 @@ def test_each_format_adds_what_its_layers_add(name):
     assert derived == number and 0.88 < derived / published <= 1
     method, counts = parameters(name)
     assert sum(n for key, n in counts.items() if method.owns_parameter(key)) == len(FORMATS) * derived
-
-
-@pytest.mark.parametrize("name", PER_FORMAT)
-def test_a_single_format_adds_one_share(name):
-    method = build_method(name, {"formats": ["classification"]})
-    with torch.device("meta"):
-        model = Transformer(BASE)
-        method.fill(model)
-    own = sum(weight.numel() for key, weight in model.named_parameters() if method.owns_parameter(key))
-    assert own == PER_FORMAT[name][0]
-
-
-def test_fusion_comes_on_top_of_the_adapters():
-    _, plain = parameters("single")
-    _, fused = parameters("adapter-fusion")
-    assert sum(fused.values()) - sum(plain.values()) == len(FORMATS) * (adapter() + fusion())

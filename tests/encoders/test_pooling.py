@@ -5,7 +5,6 @@ import torch
 
 from sciprism.encoders.packing import pack
 from sciprism.encoders.pooling import poolings
-from sciprism.errors import InputError
 
 BATCH = pack([[1, 2, 3], [4], [5, 6]])
 STATES = torch.tensor([[1.0, 10.0], [2.0, 20.0], [6.0, 0.0], [4.0, 5.0], [0.0, 1.0], [3.0, 2.0]])
@@ -23,13 +22,6 @@ def test_by_hand(name, expected):
     assert poolings[name](STATES, BATCH).tolist() == expected
 
 
-def test_a_control_code_stands_second():
-    batch = pack([[1, 2, 3], [4, 5, 6]])
-    assert poolings["code"](STATES, batch).tolist() == [[2.0, 20.0], [0.0, 1.0]]
-    with pytest.raises(ValueError, match="a text of 1 token has no code"):
-        poolings["code"](STATES, BATCH)
-
-
 @pytest.mark.parametrize("pooling", [poolings[n] for n in sorted(set(poolings) - {"code"})])
 def test_every_pooling(pooling):
     """One vector per text, from its own tokens alone; gradients reach no other text."""
@@ -45,8 +37,3 @@ def test_every_pooling(pooling):
         (gradient,) = torch.autograd.grad(vectors[text].sum(), states, retain_graph=True)
         assert not gradient[:start].any() and not gradient[end:].any()
         assert gradient.sum().item() == pytest.approx(4)  # each entry is a mean with weights that sum to 1
-
-
-def test_unknown_pooling():
-    with pytest.raises(InputError, match="unknown pooling 'max'; known: cls, code, facets, last, mean"):
-        poolings["max"]

@@ -12,9 +12,7 @@ from sciprism import Encoder
 from sciprism.encoders.attention import group_by_length
 from sciprism.encoders.packing import pack
 from sciprism.errors import InputError
-from sciprism.evaluation.tuning import TunableEncoder
 from sciprism.formats import FORMATS
-from sciprism.training.steps import EncoderPass, PassSettings
 
 WEIGHTS = ("whole", "bottleneck", "map", "none")
 TEXTS = ["dark matter", "the gene and the brain " * 9, "a black hole in our galaxy", "light", "new light"]
@@ -95,26 +93,6 @@ def test_it_is_one_sequence_with_a_mask(tiny_model, facets, weights, split):
             assert np.abs(parts[row] * facets - changed).max() < 2e-5
 
 
-def test_training_begins_at_the_backbones_vectors(tiny_model, tiny_encoder):
-    for format in FORMATS:
-        began = prism(tiny_model).encode(TEXTS, format=format)
-        assert np.abs(began - tiny_encoder.encode(TEXTS)).max() < 1e-6
-
-
-@pytest.mark.parametrize("weights", ["whole", "bottleneck", "map"])
-def test_weights_of_its_own_begin_as_the_blocks(tiny_model, weights):
-    """Copies and maps change nothing at first, a new bottleneck next to nothing."""
-    plain, own = (prism(tiny_model, weights=each, plus=False) for each in ("none", weights))
-    gap = np.abs(plain.encode(TEXTS) - own.encode(TEXTS)).max()
-    assert gap < (0.05 if weights == "bottleneck" else 1e-5)
-    with torch.no_grad():
-        for name, weight in own.model.named_parameters():
-            if name.startswith("beside.layers."):
-                weight.add_(torch.randn(weight.shape, generator=torch.Generator().manual_seed(1)), alpha=0.1)
-    own.prepare()
-    assert np.abs(plain.encode(TEXTS) - own.encode(TEXTS)).max() > 0.05
-
-
 def test_all_formats_come_of_one_pass(tiny_model):
     encoder, passes = perturb_weights(prism(tiny_model)), []
     encoder.model.blocks[0].register_forward_hook(lambda *_: passes.append(1))
@@ -151,29 +129,6 @@ def test_the_frozen_text_keeps_its_vectors_through_training(tiny_model, tiny_enc
     assert np.abs(encoder.encode(TEXTS) - prism(tiny_model).encode(TEXTS)).max() > 1e-3
 
 
-def test_a_frozen_text_passes_as_for_inference(tiny_model):
-    """Nothing of it is dropped, and no gradient goes through it, even to weights that would take one."""
-    encoder = perturb_weights(prism(tiny_model))
-    batch = pack(encoder.tokenize(TEXTS), "proximity")
-    with torch.no_grad():
-        expected = encoder.model(batch)
-    encoder.model.set_dropout(0.3)
-    encoder.model.train()
-    assert torch.allclose(encoder.model(batch), expected, atol=1e-5)
-    weight = encoder.model.blocks[0].attention.output.weight.requires_grad_(True)  # of the text alone
-    encoder.vectors(batch).square().sum().backward()
-    assert weight.grad is None and encoder.model.beside.layers[0]["proximity"].query.weight.grad.any()
-
-
-def test_fine_tuning_trains_all_of_it_with_dropout(tiny_model):
-    encoder = prism(tiny_model)
-    with TunableEncoder(encoder, encoder.route("classification")).start_run(2, 0.1, 0) as tuned:
-        assert tuned.modules.train()["model"].blocks[0].training
-        assert all(weight.requires_grad for weight in encoder.model.parameters())
-    encoder.model.train()
-    assert not encoder.model.blocks[0].training
-
-
 def test_the_text_may_be_trained_too(tiny_model):
     encoder = perturb_weights(prism(tiny_model, text="trained"))  # the last map no longer zero
     encoder.model.train()
@@ -190,47 +145,9 @@ def test_short_texts_are_not_padded_to_long_ones():
     assert group_by_length((5, 5, 5)) == [[0, 1, 2]]
 
 
-def test_texts_of_all_lengths_in_any_order(tiny_model):
-    """Groups of similar length are computed separately and put back in order."""
-    encoder = perturb_weights(prism(tiny_model))
-    words = ["the", "gene", "and", "the", "brain", "light", "star", "galaxy"]
-    texts = [" ".join(words[n % 8] for n in range(size)) for size in (3, 60, 1, 25, 58, 2, 24)]
-    ids = encoder.tokenize(texts)
-    assert len(group_by_length([len(each) for each in ids])) > 1
-    with torch.no_grad():
-        together = encoder.vectors(pack(ids, "search"))
-        apart = torch.cat([encoder.vectors(pack([each], "search")) for each in ids])
-    assert torch.allclose(together, apart, atol=1e-5)
-
-
-@pytest.mark.parametrize("text", ["frozen", "trained"])
-def test_gradient_caching_gives_the_same_gradients(tiny_model, text):
-    found = []
-    for caching in (False, True):
-        encoder = perturb_weights(prism(tiny_model, text=text))  # the last map no longer zero
-        encoder.model.set_dropout(0.1)
-        encoder.model.train()
-        routes = ["search", "proximity", "proximity", "regression", "classification"]
-        pass_settings = PassSettings(chunk_tokens=24, gradient_caching=caching)
-        encoder_pass = EncoderPass(encoder, encoder.tokenize(TEXTS), routes, settings=pass_settings, seed=3)
-        encoder_pass.vectors.square().sum().backward()
-        encoder_pass.backward()
-        found.append({name: w.grad for name, w in encoder.model.named_parameters() if w.grad is not None})
-    assert found[0].keys() == found[1].keys()
-    for name, gradient in found[0].items():
-        assert torch.equal(gradient, found[1][name]), name
-
-
 def test_only_the_last_layers_have_weights_of_their_own(tiny_model):
     names = [name for name, _ in prism(tiny_model, depth=1).model.named_parameters() if ".layers." in name]
     assert names and all(name.startswith("beside.layers.1.") for name in names)
-
-
-def test_formats_that_are_served(tiny_model):
-    encoder = prism(tiny_model, formats=["search", "regression"])
-    assert encoder.formats == ("regression", "search")
-    assert set(encoder.model.beside.routes) == {"regression", "proximity", "search"}
-    assert list(encoder.encode_all(TEXTS)) == ["regression", "search"]
 
 
 def test_a_format_of_directions_of_its_own_lengths(tiny_model, tmp_path):
@@ -280,9 +197,3 @@ def test_lengths_of_directions_begin_as_one_and_are_not_trained(tiny_model):
 def test_options_that_cannot_be(tiny_model, options, message):
     with pytest.raises(InputError, match=message):
         prism(tiny_model, **options)
-
-
-def test_another_models_attention_is_refused(tiny_model, tmp_path):
-    build_encoder(tiny_model, "attention-experts").save(tmp_path / "experts")
-    with pytest.raises(InputError, match="starts from a backbone"):
-        Encoder.start(tmp_path / "experts", method="prism", device="cpu")

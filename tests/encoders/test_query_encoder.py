@@ -56,15 +56,6 @@ def test_lexical_features_prompts_lengths_and_some_formats(tiny_model, tmp_path)
     check(tmp_path / "model", tuple(formats))
 
 
-@pytest.mark.filterwarnings("ignore::sciprism.errors.EmptyTextWarning")
-def test_the_model_that_ships():
-    encoder = Encoder.load(device="cpu")
-    quick = open_query_encoder("sciprism-small", encoder.fingerprint)
-    for format, role in (("search", "query"), ("proximity", "paper")):
-        found, exact = (each.encode(TEXTS, format=format, role=role) for each in (quick, encoder))
-        assert np.abs(found - exact).max() < 1e-6
-
-
 @pytest.mark.parametrize("name", sorted(methods))
 def test_other_models_are_left_to_the_encoder(name, tiny_model, tmp_path):
     encoder = build_encoder(tiny_model, name)

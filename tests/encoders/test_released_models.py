@@ -103,18 +103,6 @@ def test_its_name_goes_before_a_sentence_transformers_layout(hub, tmp_path):
     assert np.abs(encoder.encode(TEXTS) - KNOWN["base"]).max() < 1e-5
 
 
-def test_what_is_asked_for_goes_before_the_name(hub):
-    hub_layout(FIXTURES / "base", hub, "allenai/specter")
-    assert Encoder.load("allenai/specter", pooling="mean", device="cpu").settings.pooling == "mean"
-
-
-def test_a_folder_and_another_name_still_do_not_tell(hub, tmp_path):
-    hub_layout(FIXTURES / "base", hub, "allenai/scibert_scivocab_uncased")
-    for name in (FIXTURES / "base", "allenai/scibert_scivocab_uncased"):
-        with pytest.raises(InputError, match="does not state its pooling; pass pooling cls or mean"):
-            Encoder.load(name)
-
-
 # ---- families of adapters ----
 
 
@@ -141,21 +129,6 @@ def test_an_adapters_name_gives_its_format_without_the_others(name, route, famil
         encoder.encode(TEXTS, format="search")
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_name_of_the_adapter_for_queries_gives_search(name, family):
-    family(name, "search", "proximity")
-    encoder = Encoder.load(NAMES[name]["search"], device="cpu")
-    assert encoder.formats == ("search",)
-    assert is_close(encoder.encode(TEXTS, format="search", role="query"), "adapters", "search")
-    assert is_close(encoder.encode(TEXTS, format="search", role="paper"), "adapters", "proximity")
-
-
-def test_the_former_name_of_the_adapter_of_proximity(hub, family):
-    family("allenai/specter2", "proximity")
-    encoder = Encoder.load("allenai/specter2_proximity", device="cpu")
-    assert encoder.formats == ("proximity",) and is_close(encoder.encode(TEXTS), "adapters", "proximity")
-
-
 def test_a_cache_that_knows_only_the_former_name(hub, family):
     family("allenai/specter2", "classification", "regression", "search")
     hub_layout(FIXTURES / "adapters" / "[PRX]", hub, "allenai/specter2_proximity")
@@ -174,25 +147,6 @@ def test_missing_adapters_are_named_with_what_to_do(family):
     assert "specter2_regression (" not in message and "load it once with a network" in message
 
 
-def test_search_is_refused_without_the_adapter_of_its_papers(family):
-    family("allenai/specter2", "search")
-    with pytest.raises(InputError, match="1 of its adapters are missing: allenai/specter2 "):
-        Encoder.load("allenai/specter2_adhoc_query")
-
-
-def test_a_missing_base_is_named(hub):
-    for route, code in CODES.items():
-        hub_layout(FIXTURES / "adapters" / code, hub, NAMES["allenai/specter2"][route])
-    with pytest.raises(InputError, match="allenai/specter2_base is no folder, is not in the local hub cache"):
-        Encoder.load("allenai/specter2")
-
-
-def test_a_cache_from_before_the_renaming_holds_no_adapter(hub):
-    hub_layout(FIXTURES / "base", hub, "allenai/specter2")
-    with pytest.raises(InputError, match="4 of its adapters are missing: allenai/specter2_classification "):
-        Encoder.load("allenai/specter2")
-
-
 def test_adapters_that_name_their_base_as_it_was_called(hub, tmp_path):
     hub_layout(FIXTURES / "base", hub, "allenai/specter2_base")
     folder = shutil.copytree(FIXTURES / "adapters" / "[RGN]", tmp_path / "mine")
@@ -200,16 +154,6 @@ def test_adapters_that_name_their_base_as_it_was_called(hub, tmp_path):
     (folder / "adapter_config.json").write_text(json.dumps(about | {"model_name": "allenai/specter2"}))
     encoder = Encoder.load(folder, device="cpu")
     assert is_close(encoder.encode(TEXTS, format="regression"), "adapters", "regression")
-
-
-def test_another_adapter_of_a_hub_by_its_own_name(hub, tmp_path):
-    folder = shutil.copytree(FIXTURES / "adapters" / "[RGN]", tmp_path / "mine")
-    about = json.loads((folder / "adapter_config.json").read_text())
-    (folder / "adapter_config.json").write_text(json.dumps(about | {"model_name": str(FIXTURES / "base")}))
-    hub_layout(folder, hub, "some-owner/some-adapter")
-    encoder = Encoder.load("some-owner/some-adapter", device="cpu")
-    assert encoder.formats == ("regression",)
-    assert encoder.describe()["provenance"]["converted from"] == "some-owner/some-adapter"
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from build_methods import build_encoder, perturb_weights
-from sciprism import Encoder, Label, Paper
+from sciprism import Encoder, Paper
 from sciprism.encoders import encoder as encoder_module
 from sciprism.encoders import streaming
 from sciprism.encoders.methods.registry import methods
@@ -60,16 +60,6 @@ def test_tables_of_papers(make, tiny_encoder):
     table = {"title": TITLES, "abstract": ABSTRACTS, "year": [1905, 1906, 1907]}
     assert tiny_encoder.texts(make(table)) == READ
     assert np.array_equal(tiny_encoder.encode(make(table)), tiny_encoder.encode(READ))
-
-
-@pytest.mark.parametrize(
-    "item", ["dark matter", np.str_("gene"), PAPERS[0], Paper(id="1", title="a"), Label(id="1", name="a")]
-)
-def test_one_item_has_one_vector(item, tiny_encoder):
-    vector = tiny_encoder.encode(item)
-    assert vector.shape == (32,) and np.array_equal(vector, tiny_encoder.encode([item])[0])
-    assert {v.shape for v in tiny_encoder.encode_all(item).values()} == {(32,)}
-    assert tiny_encoder.encode(item, convert_to_tensor=True).shape == (32,)
 
 
 def test_a_stream_is_read_as_it_is_encoded(tiny_encoder, monkeypatch):
@@ -186,18 +176,6 @@ def test_to_another_device_and_back(name, tiny_model):
         assert encoder.to(device).device.type == device
         assert np.abs(encoder.encode(TEXTS) - expected).max() < 1e-4
         assert encoder.encode(TEXTS, convert_to_tensor=True).device.type == device
-
-
-@pytest.mark.parametrize("name", sorted(methods))
-def test_queries_and_documents_share_a_space(name, tiny_model):
-    encoder = perturb_weights(build_encoder(tiny_model, name))
-    assert encoder.space("search", "query") == encoder.space("search", "paper")
-    assert np.array_equal(encoder.encode_query(TEXTS), encoder.encode(TEXTS, format="search", role="query"))
-    assert np.array_equal(encoder.encode_document(TEXTS), encoder.encode(TEXTS, format="search"))
-    regression = encoder.encode(TEXTS, format="regression", role="query")
-    assert np.array_equal(encoder.encode_query(TEXTS, format="regression"), regression)
-    unit = encoder.encode_all(TEXTS, formats=["regression"], role="query", normalize_embeddings=True)["regression"]
-    assert np.abs(unit - regression / np.linalg.norm(regression, axis=1, keepdims=True)).max() < 1e-5
 
 
 def test_a_progress_bar_counts_texts(tiny_encoder, capsys):

@@ -9,7 +9,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
 from build_models import reference, write
-from sciprism import Encoder, Paper
+from sciprism import Encoder
 from sciprism.errors import InputError
 
 KIND = "sentence_transformers.models"
@@ -109,14 +109,6 @@ def test_maximum_length(documents, length, old_folder):
     assert_same(encoder.encode(texts), SentenceTransformer(str(folder), device="cpu").encode(texts))
 
 
-def test_lower_case_before_a_cased_tokenizer(old_folder, nasty_texts):
-    folder = old_folder(tokenizer_config={"do_lower_case": False}, sentence_bert_config={"do_lower_case": True})
-    texts = [text for text in nasty_texts if "[SEP]" not in text]  # ours folds a written [SEP] too
-    encoder = Encoder.load(folder, device="cpu")
-    assert_same(encoder.encode(texts), SentenceTransformer(str(folder), device="cpu").encode(texts))
-    assert np.abs(encoder.encode(["GENE"]) - encoder.encode(["gene"])).max() == 0
-
-
 def test_a_transformer_in_its_own_folder(old_folder):
     folder = old_folder(
         modules=[
@@ -136,7 +128,6 @@ def test_a_transformer_in_its_own_folder(old_folder):
 
 
 ABOUT = "config_sentence_transformers"
-NO_PROMPT = {"query": None, "paper": None, "label": None}
 
 
 @pytest.mark.parametrize(
@@ -174,26 +165,11 @@ def test_prompts(about, expected, old_folder):
         assert_same(encoder.encode(texts, role=role), theirs.encode(texts, prompt_name=name))
 
 
-def test_a_paper_reads_title_space_abstract(old_folder):
-    folder = old_folder()
-    theirs = SentenceTransformer(str(folder), device="cpu")
-    papers = [Paper(id="1", title="Dark matter", abstract="A study."), Paper(id="2", title="Genes")]
-    expected = theirs.encode(["Dark matter A study.", "Genes"])
-    assert_same(Encoder.load(folder, device="cpu").encode(papers), expected)
-
-
 @pytest.mark.parametrize("name", ["cosine", "dot", "euclidean"])
 def test_similarity(name, old_folder):
     folder = old_folder(**{ABOUT: {"similarity_fn_name": name}})
     assert Encoder.load(folder, device="cpu").distance == name
     assert SentenceTransformer(str(folder), device="cpu").similarity_fn_name == name
-
-
-def test_what_is_passed_goes_before_what_the_folder_says(old_folder):
-    folder = old_folder(sentence_bert_config={"max_seq_length": 12})
-    encoder = Encoder.load(folder, pooling="cls", max_length=30, device="cpu")
-    assert encoder.settings.pooling == "cls" and encoder.settings.max_length == 30
-    assert encoder.options == {"pooling": "cls", "max_length": 30}
 
 
 def modules(*kinds):

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from build_commands import run
-from build_sources import write_recipe
 from sciprism import Encoder
 from sciprism.encoders import encoder as encoder_module
 from sciprism.encoders import settings
@@ -84,45 +82,3 @@ def test_a_precision_without_instructions_is_a_warning(name, processor, model):
     processor(OLD)
     with pytest.warns(SlowPrecisionWarning, match=f"no instructions for {name}.*times as long as float32.*auto"):
         Encoder.load(model, precision=name, device="cpu")
-
-
-def test_an_unknown_precision_names_the_known_ones(model):
-    with pytest.raises(InputError, match="unknown precision 'half'; known: auto, float32, bfloat16, float16"):
-        Encoder.load(model, precision="half", device="cpu")
-
-
-def test_features_are_found_without_torch_too(monkeypatch):
-    found = settings.cpu_features()
-    monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
-    names = {name for each in settings.CPU_FEATURES.values() for name in each}
-    assert settings.cpu_features() & names == found & names
-
-
-@pytest.mark.parametrize(("features", "recorded"), [(OLD, None), (NEW, "bfloat16")])
-def test_embed_takes_auto_and_records_it(features, recorded, processor, model, tmp_path, monkeypatch, capsys):
-    """A collection goes on in its own precision, whatever the processor is now."""
-    from sciprism.store import StoredCollection
-
-    processor(features)
-    for name, words in (("papers", "Dark matter"), ("more", "The gene")):
-        (tmp_path / f"{name}.jsonl").write_text(f'{{"id": "{name}", "title": "{words}"}}\n')
-    command = ("embed", "-v", "-o", tmp_path / "vectors", "--model", model)
-    status, _, said = run(monkeypatch, capsys, *command, tmp_path / "papers.jsonl")
-    assert (status, "no instructions" in said) == (0, False)
-    assert ("bfloat16" in said) == (recorded is not None)
-    assert StoredCollection.open(tmp_path / "vectors").manifest.encoder.options.get("precision") == recorded
-    processor(OLD)
-    status, _, said = run(monkeypatch, capsys, *command, tmp_path / "more.jsonl")
-    assert (status, "no instructions for bfloat16" in said) == (0, recorded is not None)
-    found = StoredCollection.open(tmp_path / "vectors").manifest
-    assert (found.papers, found.encoder.options.get("precision")) == (2, recorded)
-
-
-def test_training_says_that_a_precision_is_slow(processor, tiny_model, tmp_path, monkeypatch, capsys):
-    processor(OLD)
-    monkeypatch.delenv("SCIPRISM_DATA", raising=False)  # test papers take seconds to read
-    recipe = write_recipe(tmp_path, tiny_model, steps=1)
-    command = ("train", recipe, "-o", tmp_path / "run", "--device", "cpu", "--set", "stages.0.precision=bfloat16")
-    status, _, said = run(monkeypatch, capsys, *command)
-    assert status == 0
-    assert "contrast: this processor has no instructions for bfloat16" in said and 'precision = "float32"' in said

@@ -1,7 +1,5 @@
 """The model that ships, as a stranger without a network meets it."""
 
-import subprocess
-import sys
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -15,7 +13,6 @@ from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.packing import pack
 from sciprism.formats import FORMATS
 
-MOST = 25_000_000
 PAPERS = [
     "Continental drift. How the continents moved apart over geological time.",
     "Reward prediction errors. Dopamine neurons signal errors of expected reward.",
@@ -27,11 +24,6 @@ PAPERS = [
 @pytest.fixture(scope="module")
 def shipped():
     return Encoder.load(device="cpu")
-
-
-def test_it_is_small():
-    _, folder = resolve(None)
-    assert sum(path.stat().st_size for path in folder.rglob("*")) <= MOST
 
 
 def test_one_pass_gives_every_format(shipped):
@@ -50,13 +42,6 @@ def test_formats_differ_and_neighbours_are_near(shipped):
     assert cosines[0, 2] > cosines[0, 1] + 0.1
 
 
-def test_its_card_says_what_a_person_asks():
-    _, folder = resolve(None)
-    card = (folder / "README.md").read_text(encoding="utf-8")
-    for heading in ("## Use", "## Data", "## Licence", "## Training", "## Scores", "## Limits"):
-        assert heading in card
-
-
 def test_its_scores_are_the_recorded_ones():
     recorded = Path(__file__).parents[2] / "results" / "small" / "open.md"
     lines = set(recorded.read_text(encoding="utf-8").splitlines())
@@ -64,15 +49,6 @@ def test_its_scores_are_the_recorded_ones():
     scores = card.partition("## Scores")[2].partition("## Limits")[0].partition("<!-- split: end -->")[2]
     rows = [line for line in scores.splitlines() if line.startswith("| ") and "\\[" in line]
     assert len(rows) > 50 and set(rows) <= lines
-
-
-def test_it_needs_no_network():
-    program = (
-        "import socket; socket.socket.connect = None; from sciprism import Encoder; "
-        "print(Encoder.load().encode(['one paper']).shape)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "(1, 384)"
 
 
 class OperationCounter(TorchDispatchMode):

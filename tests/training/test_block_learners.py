@@ -6,21 +6,19 @@ import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
-from transformers import BertConfig, BertForMaskedLM, RobertaConfig, RobertaForMaskedLM
+from transformers import BertConfig, BertForMaskedLM
 
 from build_models import SHAPE
 from sciprism import Encoder
-from sciprism.encoders.layers import seeded_dropout
 from sciprism.encoders.packing import pack
 from sciprism.errors import InputError
 from sciprism.text.vocabulary import classify_tokens
 from sciprism.training.batches import Batch
 from sciprism.training.learners.learner import LearnerContext, check_objective, learners
-from sciprism.training.learners.masked_lm import read_head, sample_row_masks
+from sciprism.training.learners.masked_lm import sample_row_masks
 from sciprism.training.processes import Processes
 from sciprism.training.steps import BlockStep, PassSettings
 
-OTHER = check_objective({"name": "auto-encoding", "head_from": "other"})
 RELATIONS = {"teacher": "t", "relation_heads": 8}
 BLOCKS = [np.array([2, *range(5 + n, 17 + 3 * n), 3]) for n in range(4)]
 
@@ -93,17 +91,6 @@ def test_masked_lm_is_that_of_the_reference_library(encoder, peer_model):
         torch.testing.assert_close(gradients[name], other, atol=1e-5, rtol=1e-3, msg=name)
 
 
-def test_a_head_of_roberta_is_found(tmp_path, encoder):
-    shape = RobertaConfig(vocab_size=encoder.model.config.vocabulary, **SHAPE)
-    model = RobertaForMaskedLM(shape)
-    with torch.no_grad():
-        model.lm_head.bias.fill_(3.0)
-    model.save_pretrained(tmp_path)
-    found = read_head(tmp_path, encoder.model.config)
-    assert torch.equal(found.map.weight, model.lm_head.dense.weight)
-    assert found.bias.unique().tolist() == [3.0]
-
-
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
@@ -132,18 +119,6 @@ def test_a_kept_head_goes_on(encoder, tmp_path):
     assert learner_of(again, "auto-encoding").head.bias.unique().tolist() == [0.5]
 
 
-def test_auto_encoding_begins_with_the_head_of_another(encoder, tmp_path):
-    """A shrunk model has none of its own; where the named one has none either, that is said."""
-    encoder.save(tmp_path / "model")
-    without = Encoder.start(tmp_path / "model", device="cpu")
-    context = LearnerContext(encoder=without, processes=Processes("cpu"), load_model=lambda _name: encoder)
-    head = learners["auto-encoding"](OTHER, context).head
-    assert torch.equal(head.map.weight, learner_of(encoder, "masked-lm").head.map.weight)
-    context = LearnerContext(encoder=without, processes=Processes("cpu"), load_model=lambda _name: without)
-    with pytest.raises(InputError, match="head_from = other has no masked-LM head"):
-        learners["auto-encoding"](OTHER, context)
-
-
 def test_rows_hide_their_share_of_whole_words(encoder):
     """On average, never a part of a word, never what is special."""
     words = classify_tokens(encoder.tokenizer)
@@ -157,13 +132,6 @@ def test_rows_hide_their_share_of_whole_words(encoder):
             inside = np.delete(hidden[row, begin:end], row - begin if begin <= row < end else [])
             assert inside.all() or not inside.any()
     assert len(np.unique(hidden, axis=0)) > 100
-
-
-def test_a_student_that_is_its_teacher_has_nothing_to_learn(encoder):
-    learner = learner_of(encoder, "relations", teacher="t", relation_heads=8)
-    loss, gradients = step(encoder, learner)
-    assert loss == pytest.approx(0, abs=1e-6)
-    assert max(float(g.abs().max()) for g in gradients.values()) < 1e-5
 
 
 def test_relations_by_plain_code(encoder):
@@ -183,7 +151,6 @@ def test_relations_by_plain_code(encoder):
 
 
 def test_relations_want_one_vocabulary_and_heads_that_divide(encoder, tiny_model):
-    from sciprism.errors import InputError
 
     with pytest.raises(InputError, match="7 relation_heads do not divide the width 32"):
         learner_of(encoder, "relations", teacher="t", relation_heads=7)
@@ -225,28 +192,6 @@ def test_auto_encoding_by_plain_code(encoder):
     hidden = sum(len(each.positions) for each in blocks)
     expected = float(torch.stack(hidden_losses).sum() / hidden + torch.stack(losses).mean())
     assert step(encoder, learner)[0] == pytest.approx(expected, rel=1e-4)
-
-
-def test_the_decoder_drops_attention_at_its_encoders_rate(encoder):
-    encoder.model.set_dropout(0.4)
-    decoder = learner_of(encoder, "auto-encoding").decoder
-    assert (decoder.block.dropout.rate, decoder.block.attention.dropout) == (0.4, 0.4)
-    decoder.block.dropout.rate = 0.0  # what is left is that of attention
-    batch = pack([BLOCKS[0].tolist()])
-    count = len(BLOCKS[0])
-    queries, keys = torch.randn(2, count, 32, generator=torch.Generator().manual_seed(0))
-    visible = [~torch.eye(count, dtype=torch.bool)]
-
-    def decode(seed, keys=keys):
-        with torch.no_grad(), seeded_dropout(seed, torch.device("cpu")):
-            return decoder(queries, keys, batch, visible)
-
-    assert torch.equal(decode(1), decode(1)) and not torch.allclose(decode(1), decode(2), atol=1e-3)
-    other = keys.clone()
-    other[5] += 1
-    assert torch.equal(decode(1, other)[5], decode(1)[5])  # what a row may not see
-    decoder.eval()
-    assert torch.equal(decode(1), decode(2))
 
 
 def test_dev_scores_are_one_over_perplexity(encoder):

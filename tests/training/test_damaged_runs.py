@@ -7,9 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from build_commands import run as command_line
 from build_runs import losses, run_recipe
-from damaged_runs import CHANGES, build_runs, copy_run, damage, resume, run_files
+from damaged_runs import build_runs, copy_run, damage, resume, run_files
 from kill_switch import killed_after
 from sciprism.checksums import check_folder
 from sciprism.errors import InputError
@@ -61,16 +60,6 @@ def test_no_damage_of_a_run_is_silent(kind, runs, tmp_path):
     found = {file: outcome(runs, kind, file, chance.choice(DAMAGES), chance, tmp_path / "run") for file in chosen}
     assert "silent" not in found.values(), found
     assert "refused" in found.values() and (kind == "finished" or "said" in found.values())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["interrupted", "finished"])
-def test_no_damage_of_any_kind_is_silent(kind, runs, tmp_path):
-    chance = random.Random(kind)
-    for file in damaged(runs, kind):
-        for how in ("flip", *DAMAGES):
-            found = outcome(runs, kind, file, how, chance, tmp_path / "run")
-            assert found != "silent", (file, how)
 
 
 def test_a_damaged_checkpoint_falls_back_to_the_one_before(runs, tmp_path):
@@ -129,27 +118,6 @@ def test_damage_without_checksums_is_a_message_too(file, content, message, runs,
     (run / "contrast" / file).write_text(content)
     with pytest.raises(InputError, match=message):
         resume(recipe, run)
-
-
-def test_a_damaged_run_is_one_message_and_status_2(runs, tmp_path, monkeypatch, capsys):
-    folder, recipe, _ = runs
-    run = copy_run(folder / "interrupted", tmp_path / "run")
-    (run / "run.json").write_text("{")
-    monkeypatch.delenv("SCIPRISM_DATA", raising=False)  # test papers take seconds to read
-    command = ("train", recipe, "-o", run, "--device", "cpu", *(word for each in CHANGES for word in ("--set", each)))
-    status, _, said = command_line(monkeypatch, capsys, *command)
-    assert (status, "Traceback" in said) == (2, False)
-    assert "run.json is damaged or changed" in said and "start again in a new folder" in said
-
-
-def test_a_checkpoint_is_read_once(runs, tmp_path, monkeypatch):
-    from sciprism.training import run_folder
-
-    read = []
-    load = run_folder.load_file
-    monkeypatch.setattr(run_folder, "load_file", lambda path: read.append(path.parent.name) or load(path))
-    resume(runs[1], copy_run(runs[0] / "interrupted", tmp_path / "run"))
-    assert read == ["checkpoint"]
 
 
 def test_there_are_two_checkpoints_at_most(runs, tmp_path, monkeypatch):

@@ -7,7 +7,6 @@ from safetensors.torch import load_file
 
 from build_runs import run_recipe
 from build_sources import write_recipe, write_source
-from sciprism import Encoder
 from sciprism.training.recipe_file import read_recipe
 
 PRISM = ["stages.0.method=prism", "stages.0.options={depth = 1, split = true}"]
@@ -36,12 +35,6 @@ def test_all_weights_go_a_part_of_the_way(weights):
     assert any("attention" in name for name in moved) and any("embedding" in name for name in moved)
 
 
-def test_at_the_start_it_is_the_backbone(weights, tiny_model):
-    kept = load_file(tiny_model / "model.safetensors")
-    start = weights("all-0", "stages.0.interpolation=0")
-    assert all(start[name].equal(kept[name]) for name in kept)
-
-
 @pytest.mark.parametrize("dev", [[], DEV])
 def test_a_format_of_its_own_way(dev, weights):
     """Of the best model by dev examples too, where that is what a stage leaves."""
@@ -54,10 +47,3 @@ def test_a_format_of_its_own_way(dev, weights):
     for name in whole:
         expected = none[name] + 0.25 * (whole[name] - none[name]) if ".search." in name else whole[name]
         assert (part[name] - expected).abs().max() < 1e-6
-
-
-def test_the_model_is_whole_and_says_whose_it_is(tmp_path, tiny_model):
-    recipe = read_recipe(write_recipe(tmp_path, tiny_model), ["stages.0.interpolation=0.5"])
-    encoder = Encoder.load(run_recipe(recipe, tmp_path / "run", device="cpu"))
-    assert encoder.provenance["stage"] == "contrast" and encoder.provenance["step"] == 12
-    assert encoder.encode(["a trial of a vaccine"]).shape == (1, encoder.dim)

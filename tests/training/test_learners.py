@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from sciprism import Encoder
 from sciprism.encoders.ensemble import Ensemble
 from sciprism.errors import InputError
-from sciprism.objectives.contrastive import facet_contrast, four_sum_contrastive, in_batch_contrastive, label_ranking
+from sciprism.objectives.contrastive import facet_contrast, in_batch_contrastive, label_ranking
 from sciprism.papers.records import Paper
 from sciprism.training.batches import Batch
 from sciprism.training.examples import Example, item_key
@@ -107,14 +107,6 @@ def expected(encoder, negatives, known=None, temperature=1.0):
     return in_batch_contrastive(*vectors, temperature=temperature, known_positives=known).item()
 
 
-def test_one_hard_negative_each(encoder):
-    """The first two examples have negatives; the third brings none, and nothing stands for it."""
-    found = step(encoder, similarity="cosine", temperature=0.2)
-    assert found == pytest.approx(expected(encoder, [CELL, CELL], temperature=0.2), abs=1e-5)
-    found = step(encoder, similarity="cosine", temperature=0.2, hard_negatives=0)
-    assert found == pytest.approx(expected(encoder, [], temperature=0.2), abs=1e-5)
-
-
 def test_known_positives_are_no_negatives(encoder):
     """STAR answers the first query too; CELL as a negative of others is the third query's positive."""
     known = [
@@ -151,18 +143,6 @@ def test_reciprocal_ranks_by_hand():
         "cell": [3, 0, 1],
     }
     assert reciprocal_rank(FixedEncoder(vectors), batch_of(EXAMPLES)) == pytest.approx((1 / 2 + 1 + 1 / 2) / 3)
-
-
-def test_what_another_example_of_the_query_has_found_is_no_mistake():
-    """The better positive stands in another example of the same query: each is first among the rest."""
-    vectors = {"light wave": [1, 0, 0], "light": [2, 0, 0], "star": [1, 0, 0], "cell": [0, 1, 0]}
-    apart = [
-        Example(query="light wave", positives=(LIGHT,), negatives=(CELL,)),
-        Example(query="light wave", positives=(STAR,), negatives=(CELL,)),
-    ]
-    fixed = FixedEncoder(vectors)
-    assert reciprocal_rank(fixed, batch_of(apart)) == 1.0
-    assert fixed.encoded.count("light wave") == 1, "a query of several examples is encoded once"
 
 
 def test_triplets_take_their_own_negatives(encoder):
@@ -215,22 +195,6 @@ def test_every_learner_scales_its_gradient_and_repeats_itself(name, encoder, fac
     torch.testing.assert_close(found[0][1] * 0.5, found[2][1])
 
 
-def test_four_sums_of_cosines(encoder):
-    queries, positives = (
-        F.normalize(torch.from_numpy(encoder.encode(items, format="search", role=role)), dim=-1)
-        for items, role in (
-            ([e.query for e in EXAMPLES], "query"),
-            ([e.positives[0] for e in EXAMPLES], "paper"),
-        )
-    )
-    encoder.model.train()
-    for twice in (True, False):
-        settings = {"temperature": 0.1, "count_pair_twice": twice}
-        (loss,) = build_joint_step(encoder, {"name": "four-sum", **settings})([(0, batch_of(EXAMPLES))], 1.0)
-        wanted = four_sum_contrastive(queries, positives, **settings)
-        assert loss == pytest.approx(wanted.item(), abs=1e-4)
-
-
 @pytest.mark.parametrize("most", [0, 4, 9])
 def test_labels_are_ranked_among_all_of_the_source(most, encoder):
     """All four stand in the sum, that of no example too; both labels of the first example count."""
@@ -248,21 +212,6 @@ def test_labels_are_ranked_among_all_of_the_source(most, encoder):
     learner = build_joint_step(encoder, {"name": "label-ranking", "max_labels": most, **settings})
     assert learner([(0, batch_of(EXAMPLES))], 1.0)[0] == pytest.approx(expected, abs=1e-5)
     assert encoder.model.blocks[0].attention.query.weight.grad.abs().sum() > 0
-
-
-def test_labels_of_a_step_are_those_of_its_papers_and_some_others(encoder):
-    (learner,) = build_learners(encoder, {"name": "label-ranking", "max_labels": 2})
-
-    def labels(examples, seed):
-        (_, (found, role)) = learner.select_texts(batch_of(examples, seed))
-        assert role == "paper"
-        return {paper.id for paper in found}
-
-    assert labels(EXAMPLES, 0) == {"light", "star", "cell"}  # never fewer than the papers carry
-    drawn = [labels(EXAMPLES[1:2], seed) for seed in range(30)]
-    assert all(len(each) == 2 and "star" in each for each in drawn)
-    assert set.union(*drawn) == {"light", "star", "cell", "moon"}
-    assert labels(EXAMPLES[1:2], 7) == labels(EXAMPLES[1:2], 7)
 
 
 def test_sampled_labels_are_weighted_for_all_others(encoder):
@@ -295,12 +244,6 @@ def test_held_out_papers_are_ranked_among_all_labels_of_the_source(encoder):
     assert encoder.distance == "cosine" and min(ranks) < 1
 
 
-def test_a_source_without_labels_cannot_be_ranked(encoder):
-    context = LearnerContext(encoder=encoder, processes=Processes("cpu"))
-    with pytest.raises(InputError, match='the source has no labels; set candidate = "label"'):
-        learners["label-ranking"](check_objective({"name": "label-ranking"}), context)
-
-
 def by_facet(encoder, examples):
     asked = ([e.query for e in examples], "query"), ([e.positives[0] for e in examples], "paper")
     asked += (([e.negatives[0] for e in examples], "paper"),)
@@ -317,18 +260,6 @@ def test_facets_are_contrasted_one_by_one(in_batch, faceted):
     faceted.model.train()
     (loss,) = learner([(0, batch_of(EXAMPLES[:2]))], 1.0)
     assert loss == pytest.approx(expected, abs=1e-5)
-
-
-def test_without_facets_learners_get_sums(faceted):
-    """One pass gives the facets to one source and their sums to the other; neither loss changes."""
-    batch, triplets = batch_of(EXAMPLES[:2]), {"name": "triplet", "margin": 5.0}
-    both = build_joint_step(faceted, {"name": "facets"}, triplets)
-    alone = build_joint_step(faceted, triplets)
-    faceted.model.train()
-    losses = both([(0, batch), (1, batch)], 1.0)
-    assert losses[1] == pytest.approx(alone([(0, batch)], 1.0)[0], abs=1e-5)
-    faceted.prepare()
-    assert losses[0] == pytest.approx(facet_contrast(*by_facet(faceted, EXAMPLES[:2])).item(), abs=1e-5)
 
 
 def with_answers(name):
@@ -376,18 +307,6 @@ def test_heads_learn_and_are_scored(name, encoder):
         optimizer.step()
     encoder.prepare()
     assert loss < 0.1 and head.score(batch) == 1
-
-
-def test_a_head_scales_its_input(encoder):
-    """The loss is the one of vectors so many times as long, by the head's own weights."""
-    examples = with_answers("regression")
-    learner = build_joint_step(encoder, {"name": "regression", "dropout": 0.0, "scale": 20.0})
-    (loss,) = learner([(0, batch_of(examples))], 1.0)
-    head = learner.learners[0].head
-    vectors = torch.from_numpy(encoder.encode([e.query for e in examples], format="search", role="query"))
-    said = 20 * (vectors @ head.weight.T).squeeze(1) + head.bias
-    wanted = (said - torch.tensor([float(e.answers[0]) for e in examples])).square().mean()
-    assert loss == pytest.approx(wanted.item(), rel=1e-4)
 
 
 def test_a_head_standardizes_its_input(encoder):
@@ -439,14 +358,6 @@ def test_a_teachers_vectors_are_cached_unless_the_recipe_says_no(encoder, name, 
     assert losses[0] == losses[1]
 
 
-def test_a_teacher_says_how_many_texts_it_has_encoded_for_the_coming_steps(encoder, monkeypatch, tmp_path):
-    monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path))
-    (learner,) = build_learners(encoder, {"name": "similarity", "teacher": "t"})
-    said = []
-    learner.prefetch([batch_of(EXAMPLES)], lambda *counts: said.append(counts))
-    assert (3, 3) in said  # three queries, and as many positives
-
-
 def test_a_wider_teacher_is_learned_through_a_map_that_keeps_angles(encoder):
     """The student's cosines after the map are its own; where the teacher's vectors lie in a subspace, the loss is 0."""
     width = encoder.dim
@@ -484,10 +395,3 @@ def test_a_narrower_teacher_is_refused(encoder):
     context = LearnerContext(encoder=encoder, processes=Processes("cpu"), load_model=lambda *_: Narrow())
     with pytest.raises(InputError, match="fewer than the student's 32; the objective similarity compares any widths"):
         learners["vectors"](check_objective({"name": "vectors", "teacher": "t"}), context)
-
-
-@pytest.mark.parametrize("name", ["vectors", "similarity"])
-def test_a_teacher_computes_in_its_own_precision(encoder, name):
-    for precision in ("float32", "bfloat16"):
-        (learner,) = build_learners(encoder, {"name": name, "teacher": "t", "teacher_precision": precision})
-        assert learner.teacher.encoder.precision == precision

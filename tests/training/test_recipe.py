@@ -5,7 +5,6 @@ from collections import defaultdict
 import pytest
 
 from build_sources import write_recipe
-from sciprism import Encoder
 from sciprism.encoders.tables import NamedTable
 from sciprism.errors import InputError
 from sciprism.training.learners.learner import LearnerContext, learners
@@ -63,16 +62,6 @@ def count_hard_negatives(recipe, changes, folder):
             _, _, (negatives, _) = loop.learners[source].select_texts(batch)
             found[stage.sources[source].name].add(len(negatives) / len(batch))
     return dict(found)
-
-
-def test_a_teacher_is_loaded_on_the_device_of_the_run(tmp_path, tiny_model, monkeypatch):
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)  # which the run does not use
-    path = write_recipe(tmp_path, tiny_model)
-    Encoder.load(tiny_model, pooling="mean", device="cpu").save(tmp_path / "teacher")
-    objective = f'stages.0.objective={{ name = "vectors", teacher = "{tmp_path / "teacher"}" }}'
-    recipe = read_recipe(path, [objective, "stages.0.sources.0.hard_negatives=0"])
-    (stage,) = plan_training(recipe, tmp_path / "run", device="cpu").stages
-    assert stage.load_model(str(tmp_path / "teacher")).device.type == "cpu"
 
 
 def test_hard_negatives_of_one_source(tmp_path, tiny_model):

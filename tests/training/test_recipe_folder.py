@@ -1,12 +1,8 @@
 """What a recipe extends: how tables and lists are merged, what is removed, and what is refused."""
 
-import json
-
 import pytest
 
-from build_sources import write_recipe
 from sciprism.errors import InputError
-from sciprism.training.plan import plan_training
 from sciprism.training.recipe_file import list_recipes, read_recipe, read_tables
 
 BASE = """
@@ -54,10 +50,6 @@ def extend(tmp_path):
     return read
 
 
-def test_a_variant_that_states_nothing_is_its_base(extend, tmp_path):
-    assert extend("") == read_tables(tmp_path / "base.toml")
-
-
 def test_tables_are_merged_key_by_key_and_other_values_replaced(extend):
     found = extend('name = "v"\n[model]\nmax_length = 9\n[defaults]\noptimizer = { lr = 2.0, betas = [0.1, 0.2] }\n')
     assert (found["name"], found["seed"]) == ("v", 3)
@@ -71,11 +63,6 @@ def test_another_objective_inherits_nothing_and_the_same_one_does(extend):
     assert same == {"name": "contrast", "temperature": 0.1, "hard_negatives": 1}
     other = extend('[defaults]\nobjective = { name = "triplet" }\n')["defaults"]["objective"]
     assert other == {"name": "triplet"}
-
-
-def test_steps_replace_epochs(extend):
-    defaults = extend("[defaults]\nsteps = 7\n")["defaults"]
-    assert defaults["steps"] == 7 and "epochs" not in defaults
 
 
 def test_stages_and_sources_are_merged_by_name_and_new_ones_come_last(extend):
@@ -101,15 +88,6 @@ def test_removes_leaves_out_keys_stages_and_sources_before_the_merge(extend):
     assert found["model"] == {"backbone": "b"} and [stage["name"] for stage in found["stages"]] == ["second"]
     assert [source["name"] for source in found["defaults"]["sources"]] == ["other"]
     assert found["defaults"]["objective"] == {"temperature": 0.1}
-
-
-def test_a_base_may_extend_another(extend, tmp_path):
-    (tmp_path / "middle.toml").write_text('extends = "base"\n[model]\nmax_length = 9\n')
-    assert extend("[model]\nmax_length = 7\n", "middle")["model"] == {
-        "backbone": "b",
-        "pooling": "cls",
-        "max_length": 7,
-    }
 
 
 @pytest.mark.parametrize("name", ["scimult-vanilla", "laptop/specter"])
@@ -154,14 +132,3 @@ def test_the_list_shows_what_a_variant_inherits(extend, tmp_path):
     base, variant = list_recipes([tmp_path])
     assert (base.name, base.reference, base.comment) == ("base", "", "")
     assert (variant.name, variant.reference, variant.comment) == ("base", "ours", "A variant.")
-
-
-def test_a_run_stores_the_whole_recipe(tmp_path, tiny_model):
-    base = write_recipe(tmp_path, tiny_model)
-    variant = tmp_path / "variant.toml"
-    variant.write_text('extends = "recipe"\nname = "variant"\n[[stages]]\nname = "contrast"\nsteps = 3\n')
-    plan = plan_training(read_recipe(variant), tmp_path / "run", device="cpu")
-    plan.folder.create()
-    stored = json.loads((tmp_path / "run" / "recipe.json").read_text())
-    whole = read_recipe(base, ["name=variant", "stages.contrast.steps=3"])
-    assert stored == whole.model_dump(mode="json") and plan.stages[0].steps == 3

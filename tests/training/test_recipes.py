@@ -8,7 +8,6 @@ import pytest
 
 from build_sources import write_recipe
 from sciprism.errors import InputError
-from sciprism.reproduce.papers import reproductions
 from sciprism.training.batches import mixings
 from sciprism.training.examples import from_row
 from sciprism.training.recipe_file import read_recipe
@@ -32,71 +31,6 @@ def test_a_laptop_recipe_has_the_stages_of_its_original(path):
         assert (one.name, one.method, one.options) == (other.name, other.method, other.options)
         assert one.objective["hard_negatives"] == other.objective["hard_negatives"]
         assert {s.format for s in one.sources} == {s.format for s in other.sources}
-
-
-POOLINGS = {"mean": "mean", "cls": "first token"}
-EPOCHS = {"random": "a sampled positive of each query", "all": "each positive pair"}
-SEPARATORS = {None: "space", " [SEP] ": "[SEP]"}
-
-
-def describe_settings(recipe):
-    """Return what a recipe says of the settings in which SciMult's laptop recipes depart from the paper."""
-    (stage,) = recipe.stages
-    objective = {"similarity": "dot product", "temperature": 1.0, "mask_known": False} | stage.objective
-    return {
-        "similarity": objective["similarity"],
-        "temperature": f"{objective['temperature']:g}",
-        "pooling": POOLINGS[recipe.model.pooling],
-        "known positives of a query among its negatives": "masked" if objective["mask_known"] else "not masked",
-        "separator of title and abstract": SEPARATORS[recipe.model.separator],
-        "warm-up": f"{stage.schedule.warmup:.0%}",
-        "peak learning rate": f"{stage.optimizer.lr:.0e}".replace("e-0", "e-"),
-        "an epoch": EPOCHS[stage.sources[0].positives],
-    }
-
-
-def test_tables_of_scimult_say_where_its_laptop_recipes_depart_from_the_paper():
-    """One laptop recipe, `vanilla-paper`, departs in backbone, size, rate and epoch alone."""
-    departures = dict(reproductions["scimult"].suites["open"].departures)
-    departures.pop("backbone")
-    paths = ("laptop/scimult-vanilla.toml", "scimult-vanilla.toml", "laptop/scimult-vanilla-paper.toml")
-    laptop, paper, as_paper = (read_recipe(RECIPES / path) for path in paths)
-    assert {key: ours.removesuffix(" of the steps") for key, (ours, _) in departures.items()} == describe_settings(
-        laptop
-    )
-    assert {key: published for key, (_, published) in departures.items()} == describe_settings(paper)
-    departs = {key: describe_settings(as_paper)[key] for key in ("peak learning rate", "an epoch")}
-    assert describe_settings(as_paper) == describe_settings(paper) | departs
-    of_size = {"backbone", "max_length", "training_length", "normalize"}
-    assert as_paper.model.normalize is False, "MiniLM's own folder would scale vectors to length 1"
-    assert as_paper.model.model_dump(exclude=of_size) == paper.model.model_dump(exclude=of_size)
-    (stage,), (published,), (twin,) = as_paper.stages, paper.stages, laptop.stages
-    assert (stage.objective, stage.schedule) == (published.objective, published.schedule)
-    assert stage.optimizer == published.optimizer.model_copy(update={"lr": stage.optimizer.lr})
-    assert (stage.sources, stage.batch_size, stage.epochs) == (twin.sources, twin.batch_size, twin.epochs)
-
-
-@pytest.mark.parametrize("folder", [RECIPES, RECIPES / "laptop"], ids=lambda folder: folder.name)
-def test_the_ablation_of_hard_negatives_keeps_those_of_links_and_searches(folder):
-    """SciMult's Table A4: classification alone has none; all else is as in Vanilla."""
-    paths = (folder / f"scimult-vanilla{suffix}.toml" for suffix in ("", "-no-hard-negatives"))
-    (vanilla,), (ablated,) = (read_recipe(path).stages for path in paths)
-    for source in ablated.sources:
-        wanted = 0 if source.format == "classification" else 1
-        assert ablated.objective_of(source) == vanilla.objective | {"hard_negatives": wanted}
-    restored = tuple(source.model_copy(update={"hard_negatives": None}) for source in ablated.sources)
-    assert ablated.model_copy(update={"sources": restored}) == vanilla
-
-
-@pytest.mark.parametrize("name", ["specter", "multi2spe"])
-def test_laptop_recipes_of_triplets_score_dev_at_the_end_alone_and_keep_lengths(name):
-    """The last model counts, as in their originals; MiniLM's own folder would scale vectors to length 1."""
-    original, laptop = read_recipe(RECIPES / f"{name}.toml"), read_recipe(RECIPES / "laptop" / f"{name}.toml")
-    assert laptop.model.normalize is False and laptop.model.distance == original.model.distance
-    for one, other in zip(original.stages, laptop.stages, strict=True):
-        assert one.evaluation.every == other.evaluation.every == 0 and other.sources[0].dev
-        begun = {"start": "kept"} if name == "multi2spe" else {}  # too few steps for the published start
-        assert (one.objective, {**one.options, **begun}) == (other.objective, other.options)
 
 
 def test_the_settings_of_the_paper():
@@ -146,31 +80,6 @@ def test_the_settings_of_multi2spe(name, objective, warmup, clip):
     assert stage.objective == objective
     assert (recipe.model.max_length, recipe.model.separator) == (512, " [SEP] ")
     assert recipe.model.backbone == "allenai/scibert_scivocab_uncased"
-
-
-VARIED = {
-    "facets-lambda-0": ("best_pair_weight", 0),
-    "facets-lambda-05": ("best_pair_weight", 0.5),
-    "facets-lambda-1": ("best_pair_weight", 1),
-    "facets-1": ("facets", 1),
-    "facets-5": ("facets", 5),
-    "facets-no-maps": ("after", []),
-    "facets-no-reparameterisation": ("reparameterise", False),
-}
-
-
-MODELS = reproductions["multi2spe"].models
-VARIANTS = [key for key, model in MODELS.items() if model.title.endswith("specter triplets, multi-domain")]
-
-
-@pytest.mark.parametrize("key", VARIANTS)
-def test_a_variant_differs_from_multi2spe_in_one_thing(key):
-    recipe = RECIPES / f"{MODELS[key].recipe}.toml"
-    base = read_recipe(recipe).stages[0]
-    stage = read_recipe(recipe, MODELS[key].changes).stages[0]
-    made = {**stage.objective, **stage.options}
-    different = {key: value for key, value in made.items() if value != {**base.objective, **base.options}.get(key)}
-    assert different == dict([VARIED[key]] if key in VARIED else [])
 
 
 FULL = {"epochs": 2, "lr": 5e-5, "name": "inverse-square-root", "start": 1e-4, "end": 0}
@@ -224,29 +133,6 @@ def test_the_settings_of_scirepeval(recipe, stages):
         }
     laptop = read_recipe(RECIPES / "laptop" / f"scirepeval-{recipe}.toml")
     assert [(s.name, s.method) for s in laptop.stages] == [(s.name, s.method) for s in found.stages]
-
-
-LAPTOP_HEADS = {
-    "mag-classes": {"name": "classification", "standardize": True},
-    "citation-count-numbers": {"name": "regression", "scale": 0.2, "standardize": True},
-    "conference-year-numbers": {"name": "regression", "scale": 0.2, "standardize": True},
-}
-
-
-def test_the_laptop_recipes_of_scirepeval_differ_in_the_method_alone():
-    """One rate where the whole network is trained, one where it is frozen; heads and all else are the same."""
-    recipes = {path.stem: read_recipe(path) for path in (RECIPES / "laptop").glob("scirepeval-*.toml")}
-    stages = {(name, stage.name): stage for name, recipe in recipes.items() for stage in recipe.stages}
-    assert len(recipes) == len(list(RECIPES.glob("scirepeval-*.toml"))) == 6
-    reference = stages["scirepeval-mtl-cls", "formats"]
-    assert {s.name: s.objective for s in reference.sources if s.name in LAPTOP_HEADS} == LAPTOP_HEADS
-    for (name, _), stage in stages.items():
-        frozen = stage.method in ("adapters", "adapter-fusion")
-        assert stage.optimizer == reference.optimizer.model_copy(update={"lr": 1e-3 if frozen else 2e-4})
-        lacking = {"vis-citations", "specter-triplets"} if name.endswith("no-citations") else set()
-        assert stage.sources == tuple(s for s in reference.sources if s.name not in lacking)
-        own = {"name", "method", "options", "optimizer", "sources"}
-        assert stage.model_dump(exclude=own) == reference.model_dump(exclude=own)
 
 
 INDUS = {
@@ -334,23 +220,6 @@ def test_the_settings_of_indus(name):
     assert {stage.pooling for stage in found.stages} == {None}
     assert found.model.pooling == ("cls" if name.endswith("small") else "mean")
     assert (found.model.max_length, found.model.dropout) == (512, 0.1)
-
-
-def test_indus_base_optimizes_as_roberta_and_small_auto_encodes_twice():
-    base = read_recipe(RECIPES / "indus" / "base.toml").stages[0].optimizer
-    assert (base.betas, base.eps, base.max_grad_norm) == ((0.9, 0.98), 1e-6, 0.0)
-    assert read_recipe(RECIPES / "indus" / "retriever-small.toml").stages[0].epochs == 2
-
-
-def test_the_laptop_has_all_stages_of_indus():
-    laptop = read_recipe(RECIPES / "laptop" / "indus.toml")
-    names = [stage.name for stage in laptop.stages]
-    assert names == ["masked-lm", "shrink", "auto-encoding", "contrast", "distil", "polish"]
-    assert {stage.pooling or laptop.model.pooling for stage in laptop.stages} == {"mean"}
-    student, whole = laptop.stages[1].architecture, laptop.stages[0].architecture
-    assert (student.copy_from, whole.copy_from) == ("masked-lm", "all-MiniLM-L6-v2")
-    assert laptop.stages[4].initialize_from == "auto-encoding", "the student is the shrunk one"
-    assert [stage.dropout for stage in laptop.stages] == [None, None, None, None, 0.0, 0.0], "it sees texts once"
 
 
 @pytest.mark.parametrize(
@@ -452,18 +321,6 @@ def test_models_that_lie_among_the_sources_are_taken_from_there(tmp_path):
     taught = [objective["teacher"] for objective in own if objective and objective["name"] == "vectors"]
     assert taught == [place] * 5 and None in own
     assert "teacher" not in formats.objective
-
-
-def test_the_larger_model_has_another_teacher_everywhere():
-    """Of twice its width; the formats and numbers are those of the small one, from the other's stages."""
-    small, base = (read_recipe(RECIPES / f"sciprism-{name}.toml") for name in ("small", "base"))
-    assert [stage.name for stage in base.stages] == ["distil", "papers", "formats", "numbers"]
-    assert all(stage.architecture is None for stage in base.stages)  # the backbone's six layers
-    objectives = [stage.objective_of(source) for stage in base.stages for source in stage.sources]
-    taught = [objective for objective in objectives if objective["name"] == "vectors"]
-    assert {(each["teacher"], each["cache_precision"]) for each in taught} == {("all-mpnet-base-v2", "float16")}
-    assert base.stages[3] == small.stages[5]
-    assert [source.name for source in base.stages[2].sources] == [source.name for source in small.stages[4].sources]
 
 
 def test_a_lexical_part_that_the_copied_stage_has_not_is_refused_before_that_stage_runs():

@@ -2,7 +2,6 @@
 
 import json
 import random
-import shutil
 
 import numpy as np
 import pytest
@@ -18,11 +17,9 @@ from sciprism.training.learners.learner import learners
 from sciprism.training.learners.masked_lm import HEAD_FILE
 from sciprism.training.loop import Hooks
 from sciprism.training.plan import plan_training
-from sciprism.training.processes import Processes
 from sciprism.training.recipe import SourceSpec
 from sciprism.training.recipe_file import read_recipe
 from sciprism.training.sources import TokenSource
-from sciprism.training.stage_models import build_encoder
 
 RECIPE = """
 name = "chain"
@@ -154,27 +151,6 @@ def test_a_teacher_reads_the_texts_of_all_coming_steps_before_the_first(folder):
     assert sum(kept[0].values()) > 2 * 8 * 16, "more than one batch of queries and their positives"
 
 
-def test_words_are_learnt(folder):
-    recipe = read_recipe(
-        folder / "recipe.toml",
-        ["stages.words.steps=40", "stages.words.optimizer.lr=5e-3", "stages.words.evaluation.every=0"],
-    )
-    recipe = recipe.model_copy(update={"stages": recipe.stages[:1]})
-    run_recipe(recipe, folder / "run", device="cpu")
-    losses = [row["loss"] for row in rows(folder / "run", "words") if "loss" in row]
-    assert np.mean(losses[-10:]) < np.mean(losses[:10]) - 0.5
-
-
-@pytest.mark.slow
-def test_half_precision_trains(folder):
-    recipe = read_recipe(folder / "recipe.toml", ["defaults.precision=bfloat16"])
-    run_recipe(recipe, folder / "run", device="cpu")
-    single = read_recipe(folder / "recipe.toml")
-    run_recipe(single.model_copy(update={"stages": single.stages[:1]}), folder / "whole", device="cpu")
-    half, whole = ([row["loss"] for row in rows(folder / run, "words") if "loss" in row] for run in ("run", "whole"))
-    assert np.abs(np.array(half) - np.array(whole)).max() < 0.05
-
-
 def test_shards_of_another_vocabulary_are_refused(folder):
     other = learn_vocabulary(sentences(50), vocab_size=300)
     write_shards(folder / "train", other, sentences(10))
@@ -270,20 +246,6 @@ def test_two_processes_equal_one_with_the_batch_of_both(folder):
     assert np.abs(np.array(two) - np.array(alone)).max() < 1e-4
 
 
-@pytest.mark.slow
-def test_a_process_without_a_block_of_a_source_takes_part(folder):
-    """Batches of two blocks, one of each source: a process has none of one of them."""
-    shutil.copytree(folder / "train", folder / "other")
-    recipe = (folder / "recipe.toml").read_text("utf-8")
-    head, *stages = recipe.split("[[stages]]")
-    (one,) = (each for each in stages if 'name = "words"' in each)
-    one = one.replace("objective", 'mixing = "equal"\nbatch_size = 2\nsteps = 3\nobjective', 1)
-    (folder / "both.toml").write_text(f'{head}[[stages]]{one}\n[[stages.sources]]\nfile = "other"\n', "utf-8")
-    two, alone = by_two_and_by_one(folder / "both.toml", ["model.dropout=0.0"], folder, "words")
-    assert len(two) == len(alone) == 3
-    assert np.abs(np.array(two) - np.array(alone)).max() < 1e-4
-
-
 @pytest.mark.parametrize("checked", [None, False, True])
 def test_blocks_that_may_hold_test_papers_are_refused(folder, checked):
     """Packed blocks do not name their papers; mixture.json says whether they were checked against tests."""
@@ -296,14 +258,3 @@ def test_blocks_that_may_hold_test_papers_are_refused(folder, checked):
     with pytest.raises(InputError, match=r"source train: .*train may hold papers of tests.*--data.*--allow"):
         plan_training(recipe, run, overlaps=lambda _examples: [], device="cpu")
     assert plan_training(recipe, run, device="cpu").stages
-
-
-def test_a_stage_has_a_dropout_of_its_own(folder):
-    recipe = read_recipe(folder / "recipe.toml", ["stages.words.dropout=0.3"])
-    assert recipe.model.dropout == 0.1
-    for stage, rate in (
-        (recipe.stages[0], 0.3),
-        (recipe.stages[0].model_copy(update={"dropout": None}), 0.1),
-    ):
-        blocks = build_encoder(recipe, stage, {}, Processes("cpu")).model.blocks
-        assert {(block.dropout.rate, block.attention.dropout) for block in blocks} == {(rate, rate)}
