@@ -7,7 +7,6 @@ import torch
 from build_methods import build_encoder, perturb_weights
 from build_models import draw, reference, write
 from sciprism import Encoder
-from sciprism.encoders import streaming
 from sciprism.encoders.attention import attend_packed
 from sciprism.encoders.checkpoints.backbone import read_backbone
 from sciprism.encoders.layers import seeded_dropout
@@ -104,27 +103,6 @@ def test_gradient_checkpointing_repeats_the_dropout(folder):
     assert (found[0][1] - found[1][1]).norm() < 0.01 * found[0][1].norm()
 
 
-def test_heads_of_a_width_that_the_kernel_does_not_take():
-    """As those of PALs: 204 numbers in 12 heads."""
-    query, key, value = torch.randn(3, 40, 12, 17, generator=torch.Generator().manual_seed(0))
-    exact = attend_packed(query, key, value, queries=(30, 10), keys=(30, 10))
-    halves = (each.to("cuda", torch.bfloat16) for each in (query, key, value))
-    found = attend_packed(*halves, queries=(30, 10), keys=(30, 10)).float().cpu()
-    assert (exact - found).abs().max() < 0.03 * exact.abs().max()
-
-
-def test_gradients_flow_after_inference_with_the_same_lengths(folder):
-    """What inference keeps for later layers must not spoil training."""
-    model = read_backbone(folder)[0].cuda().prepare(torch.bfloat16)
-    batch = pack(draw(LENGTHS), device="cuda")
-    with torch.inference_mode():
-        model(batch)
-    with torch.autocast("cuda", dtype=torch.bfloat16):
-        model(pack(draw(LENGTHS), device="cuda")).float().square().mean().backward()
-    gradient = model.blocks[0].attention.query.weight.grad
-    assert gradient is not None and torch.isfinite(gradient).all() and gradient.abs().max() > 0
-
-
 @pytest.mark.parametrize("precision, least", [("float32", 0.99999), ("bfloat16", 0.999)])
 @pytest.mark.parametrize("method", sorted(methods))
 def test_every_method(method, precision, least, tiny_model, tmp_path):
@@ -135,22 +113,3 @@ def test_every_method(method, precision, least, tiny_model, tmp_path):
     for format in exact.formats:
         a, b = (encoder.encode(texts, format=format) for encoder in (exact, found))
         assert ((a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)).min() > least
-
-
-def test_the_public_api(tiny_model):
-    texts = ["", "dark matter", "the gene and the brain " * 60, "a black hole in our galaxy"] * 5
-    exact = Encoder.load(tiny_model, pooling="mean", device="cpu").encode(texts)
-    for precision, least in (("float32", 0.99999), ("bfloat16", 0.999)):
-        found = Encoder.load(tiny_model, pooling="mean", device="cuda", precision=precision).encode(texts)
-        norms = np.linalg.norm(exact, axis=1) * np.linalg.norm(found, axis=1)
-        assert ((exact * found).sum(1) / norms).min() > least
-
-
-def test_windows_and_batches_are_seamless(tiny_model, monkeypatch):
-    """Texts are tokenized ahead and vectors written late, from a list and from a stream."""
-    monkeypatch.setattr(streaming, "CUDA_WINDOW", 16)
-    encoder = Encoder.load(tiny_model, pooling="mean", device="cuda")
-    texts = ["dark matter " * (number % 7 + 1) for number in range(100)]
-    whole = Encoder.load(tiny_model, pooling="mean", device="cpu").encode(texts)
-    for found in (encoder.encode(texts, batch_size=5), encoder.encode(text for text in texts)):
-        assert np.abs(found - whole).max() < 1e-4

@@ -150,47 +150,6 @@ def test_a_module_follows_changed_weights(change, two_models):
     assert max_difference(model[0].encoder.encode(TEXTS), other[0].encoder.encode(TEXTS)) == 0, "our encoder too"
 
 
-@pytest.mark.slow
-def test_the_best_checkpoint_of_their_trainer(tiny_model, tmp_path):
-    """At the end of a training whose first checkpoint is the best, the model is that checkpoint."""
-    from datasets import Dataset
-    from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
-    from sentence_transformers.sentence_transformer.evaluation import SentenceEvaluator
-    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
-
-    class Scores(SentenceEvaluator):
-        """Encodes, which packs the weights of each step, and prefers the first."""
-
-        primary_metric = "score"
-
-        def __call__(self, model, *_, **__):
-            model.encode(TEXTS[:2])
-            return {"score": next(scores)}
-
-    export(perturb_weights(build_encoder(tiny_model, "prism")), tmp_path / "out")
-    model, scores = open_folder(tmp_path / "out"), iter([0.9, 0.5, 0.1])
-
-    settings = {"max_steps": 3, "learning_rate": 0.05, "per_device_train_batch_size": 2, "eval_strategy": "steps"}
-    settings |= {"eval_steps": 1, "save_steps": 1, "load_best_model_at_end": True, "metric_for_best_model": "score"}
-    arguments = SentenceTransformerTrainingArguments(tmp_path / "run", use_cpu=True, report_to="none", **settings)
-    pairs = Dataset.from_dict({"anchor": ["dark matter", "gene"] * 3, "positive": ["galaxy", "brain"] * 3})
-    loss = MultipleNegativesRankingLoss(model)
-    SentenceTransformerTrainer(model, arguments, train_dataset=pairs, loss=loss, evaluator=Scores()).train()
-    best, last = (open_folder(tmp_path / "run" / f"checkpoint-{step}") for step in (1, 3))
-    assert max_difference(model.encode(TEXTS), best.encode(TEXTS)) < CLOSE
-    assert max_difference(model.encode(TEXTS), last.encode(TEXTS)) > 0.01
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
-def test_a_module_moves_between_devices(encoder, tmp_path):
-    export(encoder, tmp_path / "out")
-    model = open_folder(tmp_path / "out")
-    expected = model.encode(TEXTS)
-    for device in ("cuda", "cpu"):
-        assert max_difference(expected, model.to(device).encode(TEXTS)) < 1e-4
-
-
 def test_a_module_in_half_precision(tiny_model, tmp_path):
     export(build_encoder(tiny_model, "pals"), tmp_path / "out")
     model = open_folder(tmp_path / "out")

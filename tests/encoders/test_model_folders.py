@@ -76,7 +76,9 @@ def test_a_model_in_parts_of_packages(parts, tmp_path):
 
 def test_parts_of_packages_that_are_missing_or_damaged(parts):
     parts[2].write_bytes(b"")
-    with pytest.raises(InputError, match=r"zip\.001 and the parts after it are no zip file: .*; install them again"):
+    with pytest.raises(
+        InputError, match=r"zip\.001 and the parts after it are no zip file with .*; install them again"
+    ):
         resolve(MPNET)
     shutil.rmtree(parts[2].parents[1])
     importlib.invalidate_caches()
@@ -145,28 +147,19 @@ WRONG_CONFIGS = [
     ({"model_type": "gpt2"}, "model type 'gpt2' is not supported; known: bert, roberta"),
     ({"model_type": "mpnet", "pad_token_id": 0}, "pad_token_id is 0; MPNet's positions begin after 1"),
     ({"model_type": "mpnet", "pad_token_id": 1, "relative_attention_num_buckets": 16}, "relative_buckets is 16"),
-    ({"model_type": "removed"}, "model type None is not supported"),
     ({"position_embedding_type": "relative_key"}, "relative positions and decoders are not supported"),
     ({"is_decoder": True}, "relative positions and decoders are not supported"),
     ({"hidden_act": "silu"}, "activation 'silu' is not supported; known: gelu, gelu_new"),
-    ({"hidden_act": ["gelu"]}, "is not supported; known: gelu, gelu_new"),
     ({"hidden_size": "removed"}, "hidden_size is missing"),
-    ({"hidden_size": "32"}, "'32'"),
-    ({"hidden_size": None}, "None"),
     ({"hidden_size": 48}, "has the shape"),
     ({"num_attention_heads": 5}, "5 heads do not divide a width of 32"),
-    ({"num_attention_heads": 0}, "0"),
-    ({"num_hidden_layers": 1}, "weights of the encoder are unknown here, the first is encoder.layer.1"),
     ({"num_hidden_layers": 3}, "weights are missing, the first is encoder.layer.2"),
     ({"vocab_size": 10**13}, "SCIPRISM_LIMITS=tokens="),
     ({"max_position_embeddings": 256}, "has the shape (512, 32), config.json says (256, 32)"),
-    ({"type_vocab_size": 0}, "0"),
     ({"num_hidden_layers": 10**6}, "SCIPRISM_LIMITS=layers="),
-    ({"num_hidden_layers": 900}, "states 900 layers"),
     ({"hidden_size": 10**9, "num_attention_heads": 1}, "SCIPRISM_LIMITS=width="),
     ({"pad_token_id": 10**6}, "padding id 1000000"),
     ({"pad_token_id": "0"}, "config.json"),
-    ({"layer_norm_eps": "small"}, "config.json"),
     ({"hidden_dropout_prob": 7}, "dropout"),
 ]
 
@@ -203,13 +196,6 @@ def retokenized(folder, change):
     (folder / "tokenizer.json").write_text(json.dumps(row), encoding="utf-8")
 
 
-def test_more_tokens_than_embeddings(copy):
-    with (copy / "vocab.txt").open("a", encoding="utf-8") as file:
-        file.write("onemore\n")
-    with pytest.raises(InputError, match="the tokenizer knows 314 tokens, the weights 313"):
-        Encoder.load(copy, pooling="mean")
-
-
 def test_a_token_id_beyond_the_embeddings(copy):
     """As many tokens as rows, and yet one of them has none."""
     retokenized(copy, lambda row: row["model"]["vocab"].update(gene=50_000))
@@ -234,13 +220,6 @@ def test_a_pipe_or_a_folder_in_the_place_of_a_file(name, copy):
         make(copy / name)
         with pytest.raises(InputError, match=f"{name} is no regular file"):
             Encoder.load(copy, pooling="mean")
-
-
-@pytest.mark.parametrize("name", ["config.json", "vocab.txt"])
-def test_files_of_settings_have_a_limit(name, copy, monkeypatch):
-    monkeypatch.setenv("SCIPRISM_LIMITS", "settings=100")
-    with pytest.raises(InputError, match=f"{name} holds more than 100 bytes"):
-        (read_tokenizer if name == "vocab.txt" else read_config)(copy)
 
 
 @pytest.mark.parametrize("path", ["../other", "/other", [[]] * 1000, "x" * 5000])

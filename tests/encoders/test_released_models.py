@@ -1,18 +1,13 @@
 """The released models by name, from a hub's cache: SPECTER, SciNCL, SPECTER2, SciRepEval's adapters."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
-import threading
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hub_files import REPO, handler, hub_layout, hub_layout_with_folders
+from hub_files import hub_layout, hub_layout_with_folders
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.released_models import CLS_MODELS, CODES, RELEASED_MODELS, format_in_name
 from sciprism.errors import InputError
@@ -154,37 +149,6 @@ def test_adapters_that_name_their_base_as_it_was_called(hub, tmp_path):
     (folder / "adapter_config.json").write_text(json.dumps(about | {"model_name": "allenai/specter2"}))
     encoder = Encoder.load(folder, device="cpu")
     assert is_close(encoder.encode(TEXTS, format="regression"), "adapters", "regression")
-
-
-@pytest.mark.slow
-def test_an_adapter_is_fetched_once_and_its_head_is_not(tmp_path):
-    folder = shutil.copytree(FIXTURES / "adapters" / "[RGN]", tmp_path / "mine")
-    about = json.loads((folder / "adapter_config.json").read_text())
-    (folder / "adapter_config.json").write_text(json.dumps(about | {"model_name": str(FIXTURES / "base")}))
-    (folder / "pytorch_model_head.bin").write_bytes(b"a head")
-    asked = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler(folder, asked))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
-    environment["HF_ENDPOINT"] = f"http://127.0.0.1:{server.server_port}"
-    environment["HF_HOME"] = str(tmp_path / "home")
-    code = (
-        "from sciprism.encoders.checkpoints.names import adapter_from_hub\n"
-        f"print(sorted(path.name for path in adapter_from_hub('{REPO}').iterdir()))"
-    )
-
-    def fetch():
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=100
-        )
-        return done.stdout + done.stderr
-
-    try:
-        assert fetch().startswith("['adapter_config.json', 'pytorch_adapter.bin']")
-        fetched = list(asked)
-        assert fetch() and asked == fetched, "the second load must not ask the hub"
-    finally:
-        server.shutdown()
 
 
 def test_names_say_what_they_serve():

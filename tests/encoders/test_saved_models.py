@@ -75,13 +75,6 @@ def test_who_may_read_one_file_of_a_model_may_read_all(compact, tiny_encoder, tm
     assert len({path.stat().st_mode for path in (tmp_path / "m").rglob("*") if path.is_file()}) == 1
 
 
-def test_a_model_is_not_saved_over_a_file(make, tmp_path):
-    (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"notes.txt is a file; a model is written to a folder"):
-        make().save(tmp_path / "notes.txt")
-    assert (tmp_path / "notes.txt").read_text() == "mine"
-
-
 def test_the_fingerprint_changes_with_all_that_decides_the_vectors(make, tmp_path):
     first = make()
     prints = {first.fingerprint}
@@ -156,27 +149,18 @@ DAMAGED = {
     "weights": (swapped, "differs from selfcheck.json"),
     "vocabulary": (shuffled_vocabulary, "differs from selfcheck.json"),
     "pooling": (other_pooling, "differs from selfcheck.json"),
-    "text": (tampered(lambda row: row | {"text": "another"}), "differs from selfcheck.json"),
     "numbers": (search_is([0.5] * 32), "the search vector differs from selfcheck.json"),
-    "nothing but zeros": (search_is([0.0] * 32), "differs from selfcheck.json"),
     "not a number": (search_is([float("nan")] * 32), "differs from selfcheck.json"),
-    "too short": (search_is([0.5] * 31), "has 31 numbers, the model gives 32"),
-    "words": (search_is(["x"] * 32), "selfcheck.json"),
+    "too short": (search_is([0.5] * 31), "other formats or numbers than the model gives"),
     "one number": (search_is(3), "selfcheck.json"),
-    "no vectors": (tampered(lambda row: row | {"vectors": {}}), "selfcheck.json"),
     "a format missing": (
         tampered(lambda row: row | {"vectors": {"search": row["vectors"]["search"]}}),
         "selfcheck.json",
     ),
-    "no text": (tampered(lambda row: {"vectors": row["vectors"]}), "selfcheck.json"),
     "another text": (other_text(lambda row: row | {"text": "another"}), "differs from selfcheck.json"),
-    "another vector": (other_text(lambda row: row | {"vectors": {f: [0.5] * 32 for f in row["vectors"]}}), "differs"),
-    "half a text": (other_text(lambda row: {"text": row["text"]}), "selfcheck.json"),
     "no text at all": (other_text(lambda row: 3), "selfcheck.json"),
     "tokens": (tampered(lambda row: row | {"long_text_ids": row["long_text_ids"][:-1]}), "the tokens of a long text"),
     "length": (other_length, "from selfcheck.json"),
-    "a list": (tampered(lambda row: []), "selfcheck.json"),
-    "empty": (tampered(lambda row: {}), "selfcheck.json"),
 }
 
 

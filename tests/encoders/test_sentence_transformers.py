@@ -165,13 +165,6 @@ def test_prompts(about, expected, old_folder):
         assert_same(encoder.encode(texts, role=role), theirs.encode(texts, prompt_name=name))
 
 
-@pytest.mark.parametrize("name", ["cosine", "dot", "euclidean"])
-def test_similarity(name, old_folder):
-    folder = old_folder(**{ABOUT: {"similarity_fn_name": name}})
-    assert Encoder.load(folder, device="cpu").distance == name
-    assert SentenceTransformer(str(folder), device="cpu").similarity_fn_name == name
-
-
 def modules(*kinds):
     return [{"idx": n, "path": "1_Pooling" if n else "", "type": f"{KIND}.{k}"} for n, k in enumerate(kinds)]
 
@@ -186,30 +179,21 @@ REFUSED = {
         "Transformer + Pooling + Dense;",
     ),
     "no pooling": ({"modules": modules("Transformer")}, "modules Transformer; known"),
-    "word vectors": ({"modules": modules("WordEmbeddings", "Pooling")}, "modules WordEmbeddings + Pooling"),
     "no modules": ({"modules": []}, "names no modules"),
     "modules are an object": ({"modules": {}}, "holds a dict, expected a list"),
-    "modules are numbers": ({"modules": [1]}, "every module needs idx, type and path"),
     "module without type": ({"modules": [{"idx": 0}]}, "every module needs idx, type and path"),
     "max pooling": (pooling(pooling_mode_max_tokens=True), "pooling max is not supported"),
-    "weighted mean": (pooling(pooling_mode="weightedmean"), "pooling weightedmean is not supported"),
     "two poolings": (
         pooling(pooling_mode_mean_tokens=True, pooling_mode_cls_token=True),
         "pooling cls + mean is not supported",
     ),
-    "two new poolings": (pooling(pooling_mode=["mean", "max"]), "pooling mean + max is not supported"),
-    "none": (pooling(pooling_mode_mean_tokens=False), "pooling none is not supported"),
     "prompt excluded": (
         pooling(pooling_mode_mean_tokens=True, include_prompt=False),
         "pooling without the prompt's tokens is not supported",
     ),
-    "pooling is a list": ({"1_Pooling/config": []}, "holds a list, expected a dict"),
     "similarity": ({ABOUT: {"similarity_fn_name": "manhattan"}}, "similarity 'manhattan' is not supported"),
     "length is a word": ({"sentence_bert_config": {"max_seq_length": "x"}}, "length is 'x', not a number"),
-    "no room": ({"sentence_bert_config": {"max_seq_length": -1}}, "-1 tokens leaves no room"),
     "prompts are a list": ({ABOUT: {"prompts": ["q"]}}, "prompts are ['q'], not names and texts"),
-    "prompt is a number": ({ABOUT: {"prompts": {"query": 5}}}, "not names and texts"),
-    "about is a list": ({ABOUT: []}, "holds a list, expected a dict"),
 }
 
 
@@ -218,8 +202,3 @@ def test_refused(documents, message, old_folder):
     with pytest.raises(InputError) as caught:
         Encoder.load(old_folder(**documents), device="cpu")
     assert message in str(caught.value)
-
-
-def test_an_endless_length_is_the_models_own(old_folder):
-    folder = old_folder(sentence_bert_config={"max_seq_length": float("inf")})
-    assert Encoder.load(folder, device="cpu").settings.max_length == 512

@@ -91,17 +91,6 @@ def test_an_adapter_stands_after_the_feed_forward():
     assert block.adapter.batch is batch
 
 
-def test_facets_act_on_the_blocks_output():
-    block, batch = build_transformer().blocks[0], pack(SEQUENCES, ROUTES)
-    x = torch.randn(10, 16, generator=torch.Generator().manual_seed(1))
-    before = block(x, batch)
-    block.facets = Recorded(1.0, 0.0)
-    assert torch.equal(block(x, batch), before)
-    block.facets = Recorded(2.0, 1.0)
-    assert torch.equal(block(x, batch), 2.0 * before + 1.0)
-    assert torch.equal(block.facets.seen, before)
-
-
 def full_attention(attention, context, x):
     """Softmax attention over [context; x], written out; the rows of x alone are kept."""
     both = torch.cat([context, x])
@@ -142,21 +131,6 @@ def test_a_shared_context(prepared):
         ours = torch.autograd.grad((out * direction).sum(), (x, states))
         by_hand = torch.autograd.grad((expected * direction).sum(), (x, states))
         assert all(torch.allclose(a, b, atol=1e-4) for a, b in zip(ours, by_hand, strict=True))
-
-
-def test_each_layer_has_its_own_context_and_gradients_reach_it():
-    model, batch = build_transformer(), pack(SEQUENCES)
-    states = [torch.randn(2, 16, requires_grad=True) for _ in range(2)]
-    contexts = [shared_context(s, batch.lengths) for s in states]
-    out = model(batch, contexts)
-    x = model.embeddings(batch)
-    for block, context in zip(model.blocks, contexts, strict=True):
-        x = block(x, batch, context)
-    assert torch.equal(out, x)
-    out.square().sum().backward()
-    assert all(s.grad is not None and s.grad.abs().min() > 0 for s in states)
-    swapped = model(batch, contexts[::-1])
-    assert (swapped - out).abs().max() > 0.01
 
 
 @pytest.mark.parametrize(

@@ -233,13 +233,14 @@ def verify_selfcheck(folder: Path, encode_all: EncodeAll, tokenize: Tokenize, pr
     stored = read_json(path)
     try:
         rows = [stored, *stored.get("more", ())]
-        now = encode_all([row["text"] for row in rows])
-        expected = {format: np.array([row["vectors"][format] for row in rows], np.float32) for format in now}
-        same = all(expected[format].shape == vectors.shape for format, vectors in now.items())
-        if not same or any(row["vectors"].keys() != now.keys() for row in rows):
-            raise ValueError("other formats or numbers than the model gives")
+        texts = [str(row["text"]) for row in rows]
+        vectors_of = {format: [row["vectors"][format] for row in rows] for format in stored["vectors"]}
+        expected = {format: np.array(rows, np.float32) for format, rows in vectors_of.items()}
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path}: does not hold a text and one vector per format; damaged: {error}") from error
+        raise InputError(f"{path}: does not hold a text and one vector per format; damaged") from error
+    now = encode_all(texts)
+    if {format: vectors.shape for format, vectors in now.items()} != {f: v.shape for f, v in expected.items()}:
+        raise InputError(f"{path}: holds other formats or numbers than the model gives; damaged")
     for format, vectors in now.items():
         largest = np.abs(expected[format]).max(axis=1).clip(1e-12)
         off = float((np.abs(vectors - expected[format]).max(axis=1) / largest).max())
