@@ -306,7 +306,7 @@ def test_the_base_packages_alone_run_the_main_job(tmp_path, tiny_model):
 
 WRITERS = {
     # appended, each record with its checksum or flushed at once
-    "encoders.cached_encoder": 3,
+    "encoders.cached_encoder": 2,
     "training.run_folder": 1,
     "uses.screening.decisions": 1,
     "uses.tagging.suggestions": 1,
