@@ -141,7 +141,7 @@ def test_a_save_that_fails_leaves_what_was_there(tiny_encoder, tmp_path, monkeyp
         raise OSError("no space left")
 
     with monkeypatch.context() as patch, pytest.raises(OSError, match="no space left"):
-        patch.setattr(encoder_module, "write_selfcheck", fails)
+        patch.setattr(encoder_module.folders, "write_selfcheck", fails)
         tiny_encoder.save(tmp_path / "m", note="new")
     assert {p: p.read_bytes() for p in (tmp_path / "m").rglob("*") if p.is_file()} == before
     assert list(tmp_path.iterdir()) == [tmp_path / "m"]

@@ -74,14 +74,14 @@ def test_a_routed_norm_is_the_experts_own(tiny_model):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"every": 0}, "every is 0, not a whole number from 1 on"),
-        ({"every": True}, "every is True"),
-        ({"every": "2"}, "every is '2'"),
+        ({"every": 0}, "every: Input should be greater than or equal to 1, got 0"),
+        ({"every": True}, "every: Input should be a valid integer, got True"),
+        ({"every": "2"}, "every: Input should be a valid integer, got '2'"),
         ({"every": 3}, "experts in every 3 blocks: the model has only 2"),
-        ({"formats": []}, "name some of classification, regression"),
-        ({"formats": ["ranking"]}, r"formats are \['ranking'\]"),
-        ({"formats": "search"}, "formats are 'search'"),
-        ({"expert": 2}, "has no option 'expert'; it has every, formats"),
+        ({"formats": []}, "formats: .*at least 1 item"),
+        ({"formats": ["ranking"]}, r"formats\.0: Input should be 'classification', .*got 'ranking'"),
+        ({"formats": "search"}, "formats: Input should be a valid array, got 'search'"),
+        ({"expert": 2}, "expert: unknown key.*; known: formats, every"),
     ],
 )
 def test_wrong_options(options, message, method, tiny_model):

@@ -104,11 +104,11 @@ def test_tokens_stand_between_cls_and_the_text_and_count(tiny_model):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"facets": 0}, "facets is 0, not a whole number from 1 to 100"),
+        ({"facets": 0}, "facets: Input should be greater than or equal to 1, got 0"),
         ({"after": [3]}, "maps after block 3: the model has only 2"),
-        ({"after": [0]}, r"after is \[0\], not numbers of blocks"),
-        ({"start": "zero"}, "start is 'zero'; known: published, kept"),
-        ({"tanh": "False"}, "tanh is 'False'; it is true or false"),
+        ({"after": [0]}, r"after\.0: Input should be greater than or equal to 1, got 0"),
+        ({"start": "zero"}, "start: Input should be 'published' or 'kept', got 'zero'"),
+        ({"tanh": "False"}, "tanh: Input should be a valid boolean, got 'False'"),
     ],
 )
 def test_wrong_options(options, message, tiny_model):

@@ -182,8 +182,8 @@ def test_an_instruction_is_never_cut(method, tiny_model):
     [
         ("", "String should match pattern"),
         (" \n", "String should match pattern"),
-        (3, "is 3"),
-        ("\ud800", "half a char"),
+        (3, "valid string, got 3"),
+        ("\ud800", "hex escape"),
     ],
 )
 def test_wrong_instructions(instruction, message, encoder, tiny_model):

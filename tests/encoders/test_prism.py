@@ -34,7 +34,7 @@ def dense(encoder, ids, route, facets):
         return F.layer_norm(x, x.shape[-1:], state[f"{name}.weight"], state[f"{name}.bias"], 1e-12)
 
     first = encoder.model.beside.routes[route] * facets
-    rows, split = state["beside.rows.weight"][first : first + facets], encoder.method.split
+    rows, split = state["beside.rows.weight"][first : first + facets], encoder.method.options.split
     own = 0 if split else facets  # tokens in front of the text
     words = torch.cat([rows[:own], state["embeddings.word.weight"][ids]])
     places = torch.tensor([0] * own + list(range(len(ids))))
@@ -185,12 +185,11 @@ def test_lengths_of_directions_begin_as_one_and_are_not_trained(tiny_model):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"facets": 0}, "facets is 0"),
+        ({"facets": 0}, "facets: Input should be greater than or equal to 1, got 0"),
         ({"depth": 9}, "depth is 9; the model has 2 layers"),
-        ({"weights": "some"}, "known: whole, bottleneck, map, none"),
-        ({"text": "melted"}, "known: frozen, trained"),
-        ({"plus": "False"}, "plus is 'False'; it is true or false"),
-        ({"scaled": 1}, "scaled is 1; it is true or false"),
+        ({"weights": "some"}, "weights: Input should be 'whole', 'bottleneck', 'map' or 'none'"),
+        ({"text": "melted"}, "text: Input should be 'frozen' or 'trained'"),
+        ({"plus": "False"}, "plus: Input should be a valid boolean, got 'False'"),
         ({"weights": "bottleneck", "reduction": 99}, "only 32 wide"),
     ],
 )

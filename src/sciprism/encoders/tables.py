@@ -34,8 +34,8 @@ class SettingsTable(BaseModel):
         try:
             return cls.parse(table)
         except ValidationError as error:
-            wrong = "; ".join(f"{'.'.join(map(str, each['loc']))}: {cls.describe(each)}" for each in error.errors())
-            raise InputError(f"{what}: {wrong}; known: {', '.join(cls.model_fields) or 'none'}") from error
+            wrong = [": ".join(filter(None, (".".join(map(str, e["loc"])), cls.describe(e)))) for e in error.errors()]
+            raise InputError(f"{what}: {'; '.join(wrong)}; known: {', '.join(cls.model_fields) or 'none'}") from error
 
     @classmethod
     def describe(cls, error: Mapping[str, Any]) -> str:
