@@ -53,7 +53,7 @@ def test_a_model_in_tf32_is_not_damaged(model, monkeypatch):
     (model / "checksums.json").unlink()
     with pytest.raises(InputError, match=r"by 4\.0e-04, in float32 at most 1e-04: damaged"):
         Encoder.load(model, device="cpu")
-    monkeypatch.setattr(encoder_module, "effective_precision", lambda *_: "tf32")
+    monkeypatch.setattr(encoder_module.precisions, "effective_precision", lambda *_: "tf32")
     assert Encoder.load(model, device="cpu").describe()["precision"] == "tf32"
 
 
@@ -71,7 +71,7 @@ def test_auto_takes_what_the_processor_has(features, fastest, processor, model):
 def test_auto_takes_float32_where_vectors_would_not_agree(processor, model, monkeypatch):
     processor(NEW)
     exact = Encoder.load(model, device="cpu").encode(TEXTS)
-    monkeypatch.setattr("sciprism.encoders.encoder.MIN_COSINE", 1.1)
+    monkeypatch.setattr("sciprism.encoders.settings.MIN_COSINE", 1.1)
     encoder = Encoder.load(model, precision="auto", device="cpu")
     assert (encoder.precision, encoder.options) == ("float32", {})
     assert np.array_equal(encoder.encode(TEXTS), exact)
