@@ -1,8 +1,6 @@
 """The public API of every model: order, determinism, roles and formats, description."""
 
-import itertools
 import random
-import time
 
 import numpy as np
 import pandas as pd
@@ -105,25 +103,6 @@ def test_each_batch_runs_on_one_core():
     assert (rows % 200 == 0).all()
 
 
-@pytest.mark.usefixtures("two_threads")
-def test_an_error_in_a_thread_is_raised_and_the_threads_put_back():
-    numbers, done = itertools.count(1), []
-
-    def compute(batch):
-        number = next(numbers)
-        done.append(number)
-        time.sleep(0.01)
-        if number == 2:
-            raise KeyboardInterrupt
-        return torch.zeros(len(batch.lengths), 4)
-
-    rows = np.zeros((400, 4), dtype=np.float32)
-    with pytest.raises(KeyboardInterrupt):
-        encode_sequences(EncodingPass(compute, "all", (4,)), [[1] * 256] * 400, rows, device=torch.device("cpu"))
-    assert torch.get_num_threads() == 2
-    assert len(done) < 50, "what had not begun is not waited for"
-
-
 def test_nothing_to_encode(encoder):
     assert encoder.encode([]).shape == (0, 32)
     assert {f: v.shape for f, v in encoder.encode_all([]).items()} == dict.fromkeys(FORMATS, (0, 32))
@@ -144,14 +123,6 @@ def test_every_kind_of_item(tiny_encoder):
     vectors = tiny_encoder.encode(items)
     assert np.array_equal(vectors, tiny_encoder.encode(texts))
     assert np.array_equal(vectors[1], vectors[5]) and np.isfinite(vectors).all()
-
-
-def test_other_fields(tiny_encoder):
-    paper = Paper(id="1", title="dark matter", abstract="a star", venue="Annals", year=1905)
-    fields = ("title", "venue", "year")
-    assert tiny_encoder.texts([paper], fields=fields) == ["dark matter[SEP]Annals[SEP]1905"]
-    expected = tiny_encoder.encode(["dark matter[SEP]Annals[SEP]1905"])
-    assert np.array_equal(tiny_encoder.encode([paper], fields=fields), expected)
 
 
 def test_length_counts_in_tokens_special_ones_included(tiny_model):
@@ -226,12 +197,6 @@ def test_wrong_options(options, message, tiny_model):
     with pytest.raises(InputError) as caught:
         Encoder.load(tiny_model, **({"pooling": "mean", "device": "cpu"} | options))
     assert message in str(caught.value)
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device here")
-def test_a_device_that_is_not_there(tiny_model):
-    with pytest.raises(InputError, match="the device cuda cannot be used"):
-        Encoder.load(tiny_model, pooling="mean", device="cuda")
 
 
 def test_vectors_that_are_not_finite_are_no_vectors(tiny_model):

@@ -9,9 +9,7 @@ import torch
 
 from build_methods import build_encoder, perturb_weights
 from sciprism.encoders.methods.facets import FacetMaps
-from sciprism.encoders.methods.registry import build_method
 from sciprism.encoders.packing import pack
-from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import InputError
 
 TEXTS = ["dark matter in a galaxy", "", "the gene and the brain"]
@@ -57,15 +55,6 @@ def test_the_vector_is_the_sum_of_the_facets(tiny_model):
     unit = each.sum(axis=1) / np.linalg.norm(each.sum(axis=1), axis=1, keepdims=True)
     assert np.abs(encoder.encode(TEXTS) - unit).max() < 1e-5
     assert min(np.abs(each[:, a] - each[:, b]).max() for a, b in ((0, 1), (1, 2), (0, 2))) > 1e-3
-
-
-def test_maps_a_third_and_two_thirds_of_the_way():
-    """Of 12 blocks after 4 and 8, and behind the last one with a tanh (Multi2SPE, section 3)."""
-    config = TransformerConfig(vocabulary=9, hidden=8, layers=12, heads=2, intermediate=16, positions=16, padding_id=0)
-    model = Transformer(config)
-    build_method("facets", {}).fill(model)
-    found = {n: block.facets for n, block in enumerate(model.blocks, 1) if block.facets is not None}
-    assert {n: maps.tanh for n, maps in found.items()} == {4: False, 8: False, 12: True}
 
 
 def test_the_published_start_leaves_nothing_behind_the_inner_maps(tiny_model):

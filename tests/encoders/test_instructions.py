@@ -8,7 +8,6 @@ from torch.nn import functional as F
 from build_methods import build_encoder, pack_texts, perturb_weights
 from sciprism.encoders.methods.instruction import SCIMULT_INSTRUCTIONS
 from sciprism.errors import InputError
-from sciprism.text.template import Template
 
 TEXTS = ["dark matter", "", "the gene and the brain " * 9]
 OTHER = "Find a pair of scientific papers that are co-cited frequently."
@@ -76,23 +75,6 @@ def test_against_the_slow_computation(format, encoder):
     assert encoder.route(format) == encoder.space(format) == words
 
 
-def test_gradients_against_the_slow_computation(encoder):
-    """Through the instruction's states too: shared weights get both parts of their gradient."""
-    batch = pack_texts(encoder, TEXTS, ["proximity", "proximity", "search"])
-    ours = encoder.vectors(batch)
-    expected = torch.stack(
-        [slow(encoder, t, SCIMULT_INSTRUCTIONS[f]) for t, f in zip(TEXTS, ["proximity"] * 2 + ["search"], strict=True)]
-    )
-    direction = torch.randn(ours.shape, generator=torch.Generator().manual_seed(0))
-    trained = [(n, w) for n, w in encoder.model.named_parameters() if w.requires_grad]
-    found, known = (
-        torch.autograd.grad((vectors * direction).sum(), [w for _, w in trained]) for vectors in (ours, expected)
-    )
-    for (name, _), a, b in zip(trained, found, known, strict=True):
-        assert torch.allclose(a, b, atol=1e-4), name
-    assert all(name.startswith("context.") for name, _ in trained) == (encoder.settings.method == "prefix")
-
-
 class Counted:
     """Count the instructions that are encoded."""
 
@@ -157,15 +139,6 @@ def test_regression_follows_classification(method, tiny_model):
         "proximity": SCIMULT_INSTRUCTIONS["proximity"],
         "search": SCIMULT_INSTRUCTIONS["search"],
     }
-
-
-def test_the_template_folds_the_case_of_instructions_and_adds_no_prompt(method, tiny_model):
-    template = Template(lowercase=True, prompts={"paper": "gene ", "query": "brain "})
-    encoder = build_encoder(tiny_model, method, template=template)
-    tokens = encoder.model.context.tokens
-    for words in SCIMULT_INSTRUCTIONS.values():
-        assert tokens[words] == encoder.tokenizer.encode(words.lower()).ids
-    assert encoder.path("search", "query") == SCIMULT_INSTRUCTIONS["search"] + "|brain "
 
 
 def test_an_instruction_is_never_cut(method, tiny_model):

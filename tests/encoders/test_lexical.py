@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-import torch
 
 from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder
 from sciprism.encoders.new_models import add_lexical_features, copy_weights, create_encoder
-from sciprism.encoders.packing import pack
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS
 
@@ -78,19 +76,6 @@ def test_methods_grow_from_it(lexical_encoder, method, tmp_path):
     np.testing.assert_allclose(again, every["search"], atol=1e-5)
 
 
-def test_a_frozen_text_keeps_its_own_vector_in_prism(lexical_encoder, tmp_path):
-    lexical_encoder.save(tmp_path / "model")
-    prism = build_encoder(tmp_path / "model", "prism", pooling=None)
-    assert not any(weight.requires_grad for weight in prism.model.lexical.parameters())
-    batch = pack(prism.tokenize(OTHERS))
-    with torch.inference_mode():
-        assert torch.equal(prism.model(batch), lexical_encoder.model(batch))
-    for name, weight in lexical_encoder.model.lexical.state_dict().items():
-        assert torch.equal(prism.model.lexical.state_dict()[name], weight), name
-    with pytest.raises(InputError, match="no facets: it has lexical features"):
-        prism.encode(OTHERS, facets=True)
-
-
 def test_a_smaller_model_copies_it(lexical_encoder, plain, tmp_path):
     lexical_encoder.save(tmp_path / "model")
     config = lexical_encoder.model.config
@@ -107,16 +92,6 @@ def test_a_smaller_model_copies_it(lexical_encoder, plain, tmp_path):
         create_encoder(shape | {"lexical": 4}, tmp_path / "model", initializer=initializer, device="cpu")
     with pytest.raises(InputError, match="below 32"):
         create_encoder(shape | {"lexical": 32}, tmp_path / "model", device="cpu")
-
-
-def test_features_follow_the_word_embeddings(lexical_encoder):
-    before = lexical_encoder.encode(OTHERS)
-    with torch.no_grad():
-        lexical_encoder.model.embeddings.word.weight.neg_()
-    after = lexical_encoder.encode(OTHERS)
-    lexical_encoder.prepare()
-    assert not np.allclose(after, before, atol=0.1)
-    np.testing.assert_array_equal(lexical_encoder.encode(OTHERS), after)
 
 
 @pytest.mark.parametrize(

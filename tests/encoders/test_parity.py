@@ -7,7 +7,7 @@ import torch
 
 from build_models import draw, expected_states, reference, write
 from sciprism.encoders.checkpoints.backbone import published_names, read_backbone
-from sciprism.encoders.packing import PackedBatch, pack
+from sciprism.encoders.packing import pack
 
 RAGGED = (7, 1, 33, 2, 7, 7, 128, 3, 64, 1)
 CLOSE = 1e-5
@@ -104,18 +104,6 @@ def test_activations(activation, tmp_path):
     with torch.inference_mode():
         assert_close(ours(pack(sequences)), expected_states(theirs, sequences))
     assert_close(ours(pack(sequences)), expected_states(theirs, sequences))
-
-
-def test_segments(tmp_path):
-    theirs = reference()
-    ours = read_backbone(write(tmp_path, theirs))[0].prepare(torch.float32)
-    sequences = draw((6, 4))
-    types = [[0, 0, 0, 1, 1, 1], [1, 0, 0, 1]]
-    flat = torch.tensor([token for sequence in sequences for token in sequence])
-    batch = PackedBatch(flat, (6, 4), ("all", "all"), torch.tensor([*types[0], *types[1]]))
-    with torch.inference_mode():
-        assert_close(ours(batch), expected_states(theirs, sequences, types))
-        assert (ours(batch) - ours(pack(sequences))).abs().max() > 0.1
 
 
 def test_other_shapes(tmp_path):

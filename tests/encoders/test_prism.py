@@ -129,15 +129,6 @@ def test_the_frozen_text_keeps_its_vectors_through_training(tiny_model, tiny_enc
     assert np.abs(encoder.encode(TEXTS) - prism(tiny_model).encode(TEXTS)).max() > 1e-3
 
 
-def test_the_text_may_be_trained_too(tiny_model):
-    encoder = perturb_weights(prism(tiny_model, text="trained"))  # the last map no longer zero
-    encoder.model.train()
-    encoder.vectors(pack(encoder.tokenize(TEXTS), "search")).square().sum().backward()
-    assert encoder.model.blocks[0].attention.key.weight.grad.abs().max() > 0
-    assert encoder.model.beside.layers[0]["search"].query.weight.grad.abs().max() > 0
-    assert encoder.model.beside.layers[0]["regression"].query.weight.grad is None
-
-
 def test_short_texts_are_not_padded_to_long_ones():
     """Each is at least half as long as the longest of its group, minus 16 tokens."""
     lengths = (9, 512, 240, 30, 239, 10, 500)
@@ -173,13 +164,6 @@ def test_a_format_of_directions_of_its_own_lengths(tiny_model, tmp_path):
     assert np.allclose(scaled.encode(TEXTS, format="search", role="query"), expected, atol=1e-5)
     scaled.save(tmp_path / "model")
     assert np.allclose(Encoder.load(tmp_path / "model").encode(TEXTS), after["proximity"], atol=1e-6)
-
-
-def test_lengths_of_directions_begin_as_one_and_are_not_trained(tiny_model):
-    plain, scaled = prism(tiny_model), prism(tiny_model, scaled=True, text="trained")
-    assert np.abs(plain.encode(TEXTS) - scaled.encode(TEXTS)).max() < 1e-6
-    named = dict(scaled.model.named_parameters())
-    assert {name for name in named if not named[name].requires_grad} == {f"beside.scales.{f}" for f in FORMATS}
 
 
 @pytest.mark.parametrize(

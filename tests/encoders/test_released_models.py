@@ -124,13 +124,6 @@ def test_an_adapters_name_gives_its_format_without_the_others(name, route, famil
         encoder.encode(TEXTS, format="search")
 
 
-def test_a_cache_that_knows_only_the_former_name(hub, family):
-    family("allenai/specter2", "classification", "regression", "search")
-    hub_layout(FIXTURES / "adapters" / "[PRX]", hub, "allenai/specter2_proximity")
-    encoder = Encoder.load("allenai/specter2", device="cpu")
-    assert is_close(encoder.encode(TEXTS), "adapters", "proximity")
-
-
 def test_missing_adapters_are_named_with_what_to_do(family):
     family("allenai/specter2", "proximity", "regression")
     with pytest.raises(InputError) as caught:

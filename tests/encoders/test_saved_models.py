@@ -68,13 +68,6 @@ def test_without_our_file_the_folder_says_the_same(make, tmp_path):
     assert Encoder.load(tmp_path / "saved", device="cpu").settings == encoder.settings
 
 
-@pytest.mark.parametrize("compact", [False, True])
-def test_who_may_read_one_file_of_a_model_may_read_all(compact, tiny_encoder, tmp_path):
-    """safetensors 0.8.0 writes files that the owner alone may read; 0.7.0 did not."""
-    tiny_encoder.save(tmp_path / "m", compact=compact)
-    assert len({path.stat().st_mode for path in (tmp_path / "m").rglob("*") if path.is_file()}) == 1
-
-
 def test_the_fingerprint_changes_with_all_that_decides_the_vectors(make, tmp_path):
     first = make()
     prints = {first.fingerprint}

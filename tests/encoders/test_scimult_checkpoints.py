@@ -236,20 +236,6 @@ def test_configuration_nodes_are_data(inner, zipped, experts, backbone, saved, f
     assert close(encoder.encode(PAPERS), expected(experts["attn"][1], paper_texts(), backbone[1]))
 
 
-@pytest.mark.parametrize("parameters", ["without parameters", "without any", "without position_ids"])
-def test_what_a_file_leaves_out_is_as_scimult_has_it(parameters, experts, backbone, saved):
-    state = run_state(experts["fwd"], "fwd")
-    if parameters == "without position_ids":
-        for tower in ("question_model", "ctx_model"):
-            del state["model_dict"][f"{tower}.encoder.embeddings.position_ids"]
-    elif parameters == "without any":
-        del state["encoder_params"]
-    else:
-        state["encoder_params"] = {"sequence_length": 256}
-    encoder = Encoder.load(saved(state))
-    assert encoder.settings.method == "feedforward-experts" and encoder.settings.pooling == "cls"
-
-
 # ---- what is refused ----
 
 

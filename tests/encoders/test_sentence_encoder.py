@@ -15,7 +15,6 @@ from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder, Paper
 from sciprism.encoders import encoder as encoder_module
 from sciprism.encoders import streaming
-from sciprism.encoders.methods.registry import methods
 from sciprism.errors import EmptyTextWarning, InputError
 
 TEXTS = ["dark matter", "the gene and the brain", "a star"]
@@ -164,18 +163,6 @@ def test_names_of_a_loaded_model(both, tiny_model):
     with pytest.raises(TypeError, match="batchsize"):
         encoder.encode_query(TEXTS, batchsize=3)
     assert np.array_equal(encoder.encode(long), short.encode(long)), "a refused change leaves it as it was"
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
-@pytest.mark.parametrize("name", sorted(methods))
-def test_to_another_device_and_back(name, tiny_model):
-    encoder = perturb_weights(build_encoder(tiny_model, name)).to("cpu")
-    expected = encoder.encode(TEXTS)
-    for device in ("cuda", "cpu"):
-        assert encoder.to(device).device.type == device
-        assert np.abs(encoder.encode(TEXTS) - expected).max() < 1e-4
-        assert encoder.encode(TEXTS, convert_to_tensor=True).device.type == device
 
 
 def test_a_progress_bar_counts_texts(tiny_encoder, capsys):

@@ -13,13 +13,10 @@ from sciprism import Encoder
 from sciprism.errors import InputError
 from sciprism.text.token_shards import TokenShardWriter
 from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
-from sciprism.training.learners.learner import learners
 from sciprism.training.learners.masked_lm import HEAD_FILE
 from sciprism.training.loop import Hooks
 from sciprism.training.plan import plan_training
-from sciprism.training.recipe import SourceSpec
 from sciprism.training.recipe_file import read_recipe
-from sciprism.training.sources import TokenSource
 
 RECIPE = """
 name = "chain"
@@ -138,19 +135,6 @@ def test_the_chain_runs_and_goes_on_where_it_was_stopped(folder):
         assert torch.equal(weight, small.model.state_dict()[name]), name
 
 
-@pytest.mark.slow
-def test_a_teacher_reads_the_texts_of_all_coming_steps_before_the_first(folder):
-    kept = []
-
-    def look(step):
-        if step.stage == "distil":
-            kept.append({path: path.stat().st_size for path in (folder / "cache").rglob("keys")})
-
-    run_recipe(read_recipe(folder / "recipe.toml"), folder / "run", hooks=Hooks(on_step=look), device="cpu")
-    assert len(kept) == 6 and kept[0] == kept[-1]
-    assert sum(kept[0].values()) > 2 * 8 * 16, "more than one batch of queries and their positives"
-
-
 def test_shards_of_another_vocabulary_are_refused(folder):
     other = learn_vocabulary(sentences(50), vocab_size=300)
     write_shards(folder / "train", other, sentences(10))
@@ -212,21 +196,6 @@ def test_blocks_train_what_lies_in_the_texts_way(folder, tmp_path):
         recipe = read_recipe(folder / "recipe.toml", passed)
         recipe = recipe.model_copy(update={"stages": recipe.stages[:1]})
         assert run_recipe(recipe, tmp_path / str(number), device="cpu").is_dir()
-
-
-def test_blocks_and_dev_by_domain(folder):
-    spec = SourceSpec(file=folder / "train", dev=folder / "dev")
-    source = TokenSource(spec, learners["masked-lm"])
-    batch = source.batch([3, 0], seed=1, sample_key=(0,))
-    assert len(source) == 60
-    assert len(batch) == 2
-    assert batch.blocks[0].dtype == np.int64
-    held_out = source.dev(5)
-    assert {name: len(each) for name, each in held_out.items()} == {"train/cells": 5, "train/space": 5}
-    every = TokenSource(spec, learners["masked-lm"]).dev(1000)["train/cells"].blocks
-    shown = [block.tolist() for block in held_out["train/cells"].blocks]
-    assert shown == [block.tolist() for block in source.dev(5)["train/cells"].blocks]
-    assert shown != [block.tolist() for block in every[:5]], "sampled from all of them"
 
 
 @pytest.mark.slow
