@@ -144,7 +144,7 @@ DAMAGED = {
     "pooling": (other_pooling, "differs from selfcheck.json"),
     "numbers": (search_is([0.5] * 32), "the search vector differs from selfcheck.json"),
     "not a number": (search_is([float("nan")] * 32), "differs from selfcheck.json"),
-    "too short": (search_is([0.5] * 31), "other formats or numbers than the model gives"),
+    "too short": (search_is([0.5] * 31), "one vector per format"),
     "one number": (search_is(3), "selfcheck.json"),
     "a format missing": (
         tampered(lambda row: row | {"vectors": {"search": row["vectors"]["search"]}}),

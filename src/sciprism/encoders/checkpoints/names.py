@@ -28,7 +28,7 @@ from sciprism.encoders.checkpoints.released_models import (
     ModelFiles,
 )
 from sciprism.encoders.checkpoints.sentence_transformers import backbone_folder
-from sciprism.encoders.methods.registry import PLAIN, PerFormat
+from sciprism.encoders.methods.registry import PLAIN, FormatOptions, PerFormat
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, Format
 from sciprism.hub import check_reachable, client_errors, first_line
@@ -127,7 +127,7 @@ def find_model_files(name: str) -> ModelFiles:
 def _find_adapters(name: str) -> dict[Format, tuple[str, Path]]:
     """Return the name and folder of each adapter of a released model, by route: the first that a hub has."""
     published = RELEASED_MODELS[name].family.adapters
-    routes = PerFormat(formats=RELEASED_MODELS[name].formats).routes
+    routes = PerFormat(FormatOptions(formats=RELEASED_MODELS[name].formats)).routes
     adapters: dict[Format, tuple[str, Path]] = {}
     reasons: dict[Format, InputError] = {}
     for route in routes:
