@@ -9,9 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +32,8 @@ SHAPE |= {"type_vocab_size": "types", "layer_norm_eps": "norm_eps", "hidden_act"
 SHAPE |= {"pad_token_id": "padding_id", "sciprism_lexical": "lexical"}
 """Key of config.json -> what fingerprints call it."""
 MODELS = Path(__file__).parent.parent / "models"
-TOKENS = 512  # of a batch: its states fit in the processor's cache
-ROWS = 64  # of them in an activation at a time
+FEW = 64  # texts that numpy encodes sooner than torch is imported
+ROWS = 64  # of tokens in an activation at a time: they fit in the processor's cache
 HASHED = 1 << 18  # numbers that are hashed at a time
 MIN_LENGTH, TINY = 1.0, 1e-12  # of lexical parts, and of other vectors, that are scaled to length 1
 ERF = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)  # Abramowitz and Stegun, 7.1.26
@@ -103,48 +102,38 @@ class QueryEncoder:
         return SPACES[format]
 
     def encode(self, texts: Sequence[str], *, format: Format, role: Role) -> Floats:
-        """Return one vector per text, (n, dim)."""
+        """Return one vector per text, (n, dim); of many texts by `Encoder`, which is worth its import then."""
+        if len(texts) > FEW:
+            from sciprism.encoders.encoder import Encoder
+
+            return Encoder.load(self.name, device="cpu").encode(texts, format=format, role=role)
         route = format if role == "query" else SPACES[format]
-        sequences = tokenize_texts(self.tokenizer, [self._template.text(text, role) for text in texts])
-        vectors = np.empty((len(sequences), self._config["hidden_size"]), np.float32)
-        order = sorted(range(len(sequences)), key=lambda index: len(sequences[index]))
-        for batch in _split(order, sequences):
-            vectors[batch] = self._forward([sequences[index] for index in batch], route)
+        vectors = np.empty((len(texts), self._config["hidden_size"]), np.float32)
+        written = [self._template.text(text, role) for text in texts]
+        for row, ids in enumerate(tokenize_texts(self.tokenizer, written)):
+            vectors[row] = self._forward(np.array(ids), route)
         return vectors
 
-    def _forward(self, sequences: Sequence[Sequence[int]], route: Format) -> Floats:
-        """Return the vectors of token ids on a route: of the pooled text, changed by the state of the route's token."""
-        ids, lengths = np.concatenate(sequences), [len(sequence) for sequence in sequences]
-        bounds = np.cumsum([0, *lengths])
-        starts, texts = bounds[:-1], [slice(*pair) for pair in pairwise(bounds)]
+    def _forward(self, ids: Rows, route: Format) -> Floats:
+        """Return the vector of a text's token ids on a route: of the pooled text, changed by the state of its token."""
         words, tables = self._rows("embeddings.word.weight", ids), "embeddings."
-        x = words + np.concatenate([self._get(f"{tables}position.weight")[:length] for length in lengths])
-        x, token = self._norm(f"{tables}norm", x + self._get(f"{tables}segment.weight")[0]), words[:0]
+        x = words + self._get(f"{tables}position.weight")[: len(ids)] + self._get(f"{tables}segment.weight")[0]
+        x, token = self._norm(f"{tables}norm", x), words[:0]
         layers = self._config["num_hidden_layers"]
         first = layers - (self._settings["options"]["depth"] or layers)
         for layer in range(layers):
             block, own = f"blocks.{layer}.", f"beside.layers.{layer}.{route}."
-            query, key, value = self._project(block, x)
+            query, *seen = self._project(block, x)
             if layer == first:
-                token = x[starts] + self._get("beside.rows.weight")[self._routes.index(route)]
+                token = x[:1] + self._get("beside.rows.weight")[self._routes.index(route)]
             if layer >= first:  # the text does not attend to the token
-                seen = [(key[rows], value[rows]) for rows in texts]
-                token = self._change(own, f"{own}output", token, self._mix_token(block, own, token, seen))
-            mixed = np.concatenate([self._attend(query[rows], key[rows], value[rows]) for rows in texts])
-            x = self._change(block, f"{block}attention.output", x, mixed)
-        sums: Floats = np.add.reduceat(x, starts)
-        pooled: Floats = sums / np.array(lengths, np.float32)[:, None]
-        return self._finish(pooled + self._linear(f"beside.maps.{route}", token), words, ids, starts, route)
-
-    def _mix_token(self, block: str, own: str, token: Floats, seen: Sequence[tuple[Floats, Floats]]) -> Floats:
-        """Return the attention of each text's token, (B, width), to itself and to the keys and values of the text."""
-        asked, (_, *own_rows) = self._linear(f"{own}query", token), self._project(block, token)
-        mixed = []
-        for number, rows in enumerate(seen):
-            at = slice(number, number + 1)
-            key, value = (np.concatenate([text, mine[at]]) for text, mine in zip(rows, own_rows, strict=True))
-            mixed.append(self._attend(asked[at], key, value))
-        return np.concatenate(mixed)
+                _, *mine = self._project(block, token)
+                both = (np.concatenate(parts) for parts in zip(seen, mine, strict=True))
+                mixed = self._attend(self._linear(f"{own}query", token), *both)
+                token = self._change(own, f"{own}output", token, mixed)
+            x = self._change(block, f"{block}attention.output", x, self._attend(query, *seen))
+        pooled = x.mean(axis=0, keepdims=True) + self._linear(f"beside.maps.{route}", token)
+        return self._finish(pooled, words, ids, route)
 
     def _project(self, block: str, x: Floats) -> list[Floats]:
         return [self._linear(f"{block}attention.{part}", x) for part in ("query", "key", "value")]
@@ -166,13 +155,13 @@ class QueryEncoder:
             _gelu(wide[start : start + ROWS])
         return self._norm(f"{block}feed_forward_norm", y + self._linear(f"{block}feed_forward.contract", wide))
 
-    def _finish(self, vectors: Floats, words: Floats, ids: Rows, starts: Rows, route: str) -> Floats:
-        """Add lexical features, then scale and normalize vectors, as the model does."""
+    def _finish(self, vectors: Floats, words: Floats, ids: Rows, route: str) -> Floats:
+        """Add lexical features, then scale and normalize a text's vector, (1, dim), as the model does."""
         if "lexical.words.weight" in self._tensors:
             weighted = (words - self._get("lexical.centre")) * self._get("lexical.weight")[ids, None]
-            bags = np.add.reduceat(weighted, starts) @ self._get("lexical.words.weight").T
+            bag = weighted.sum(axis=0, keepdims=True) @ self._get("lexical.words.weight").T
             dense = _unit(vectors @ self._get("lexical.dense.weight").T)
-            vectors = np.concatenate([dense, self._get("lexical.share") * _unit(bags, MIN_LENGTH)], axis=1)
+            vectors = np.concatenate([dense, self._get("lexical.share") * _unit(bag, MIN_LENGTH)], axis=1)
         if (scales := f"beside.scales.{route}") in self._tensors:
             lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
             vectors = _unit(vectors * self._get(scales)) * lengths
@@ -201,18 +190,6 @@ class QueryEncoder:
         if (scale := self._tensors.get(f"{name}.scale")) is not None:
             values *= scale[rows, None]
         return values
-
-
-def _split(order: Sequence[int], sequences: Sequence[Sequence[int]]) -> Iterator[list[int]]:
-    """Yield the order in batches of at most `TOKENS` tokens, or of one text."""
-    batch: list[int] = []
-    for index in order:
-        if batch and sum(len(sequences[n]) for n in batch) + len(sequences[index]) > TOKENS:
-            yield batch
-            batch = []
-        batch.append(index)
-    if batch:
-        yield batch
 
 
 def _unit(vectors: Floats, least: float = TINY) -> Floats:
