@@ -14,7 +14,6 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from functools import partial
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -26,6 +25,7 @@ from starlette.staticfiles import StaticFiles
 
 from sciprism.errors import InputError
 from sciprism.files import FULL, lock_folder
+from sciprism.pages import STATIC
 from sciprism.service import (
     desks,
     embeddings,
@@ -73,7 +73,7 @@ def build_app(state: ServiceState) -> FastAPI:
     app.state.maps = maps.Maps(state.settings.workspace and state.settings.workspace / "maps")
     for part in (embeddings, papers, uploads, pages, desks, maps, matches, tag_reviews, library_pages):
         app.include_router(part.router)
-    app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
     state.background.kinds[matches.KIND] = matches.RESULT, partial(matches.solve, state)
     state.background.kinds[tag_reviews.KIND] = uploads.REPORT, partial(tag_reviews.suggest, state)
     _add_operations(app, state)

@@ -18,9 +18,10 @@ from starlette.responses import PlainTextResponse, Response
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
 from sciprism.index.lexical import split_words
+from sciprism.pages import environment
 from sciprism.papers.bibliography_entries import find_doi, find_url, format_bibtex, format_ris
 from sciprism.papers.records import Paper
-from sciprism.service.pages import environment, render
+from sciprism.service.pages import render
 from sciprism.service.papers import (
     MAX_K,
     SearchRequest,

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock, Thread
-from typing import Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
 from starlette.responses import FileResponse, Response
 
 from sciprism.errors import InputError
+from sciprism.pages import STATIC
 from sciprism.service.library_pages import Library
 from sciprism.service.pages import render
 from sciprism.store import StoredCollection
@@ -37,7 +36,8 @@ class Maps:
 
     def find(self, folder: Path, stored: StoredCollection, title: str, address: str) -> Path | str:
         """Return the page of a map, or how far its drawing is. Raises InputError where it cannot be drawn."""
-        page = folder / f"{hashlib.sha256((stored.folder / MANIFEST_NAME).read_bytes()).hexdigest()[:16]}.html"
+        parts = (stored.folder / MANIFEST_NAME, STATIC / "map.js", STATIC / "style.css")  # a former release had others
+        page = folder / f"{hashlib.sha256(b''.join(part.read_bytes() for part in parts)).hexdigest()[:16]}.html"
         if page.is_file():
             return page
         if page in self._failures:
@@ -86,9 +86,3 @@ def map_page(request: Request, library: Library, name: str) -> Response:
     if isinstance(found, Path):
         return FileResponse(found, media_type="text/html")
     return render(request, "map_wait.html", 202, **library, progress=found)
-
-
-@router.get("/static/map.{suffix}")
-async def map_part(suffix: Literal["css", "js"]) -> Response:
-    """Return the style or the script of maps."""
-    return FileResponse(str(files("sciprism.uses.mapping") / f"page.{suffix}"))

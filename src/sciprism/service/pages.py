@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import parse_qs, quote
 
 from fastapi import APIRouter, Depends, Request
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from sciprism.pages import fill_page
 from sciprism.service.limits import EVERYONE, Identity, find_address, session_cookie
 from sciprism.service.state import ServiceState
 from sciprism.service.uploads import KIND, SUFFIXES, find_uploads
 
-HERE = Path(__file__).parent
 router = APIRouter(include_in_schema=False)
-environment = Environment(
-    loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-)
-environment.filters["address"] = lambda text: quote(str(text), safe="")
 
 
 def render(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
@@ -38,7 +32,7 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
         "error": "",
         "status": status,
     }
-    return HTMLResponse(environment.get_template(template).render(shared | values), status)
+    return HTMLResponse(fill_page(template, **shared | values), status)
 
 
 async def read_form(request: Request) -> dict[str, str]:

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import base64
 import gzip
-import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
-from importlib.resources import files
 from pathlib import Path
-from string import Template
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import numpy as np
+from markupsafe import Markup
 
 from sciprism.arrays import Doubles, Rows
 from sciprism.errors import InputError
 from sciprism.files import write_atomically
+from sciprism.pages import fill_file, fill_page
 from sciprism.papers.bibliography_entries import find_url
 from sciprism.store import StoredCollection
 from sciprism.uses.mapping.paper_map import PaperMap, Topic
 
 PAGE_PAPERS = 200_000
 """Papers on a page at most, of more a random sample; `sciprism serve` shows all."""
-STATIC = "/static/map"  # of a service: what the names of its script and style begin with
 PAGE_BYTES = 60_000_000
 NEAR = 5  # nearest papers that a card names
 PART = 4096  # papers that are read at once
@@ -62,8 +59,9 @@ def write_page(
             break
     else:
         raise InputError(f"{path}: {len(shown):,} papers with their titles are more than 60 MB; map fewer papers")
-    data = {"title": escape(title), "counts": _describe(drawn, len(shown)), "numbers": numbers, "texts": texts}
-    page = _fill(data, address).encode("utf-8", "replace")
+    data = {"title": title, "counts": _describe(drawn, len(shown)), "address": address}
+    packed = {"numbers": Markup(numbers), "texts": Markup(texts)}
+    page = fill_page("map.html", **data, **packed) if address else fill_file("map.html", "map.js", **data, **packed)
     write_atomically(path, lambda file: file.write(page))
     return PageReport(len(shown), len(page))
 
@@ -73,27 +71,6 @@ def _describe(drawn: PaperMap, shown: int) -> str:
     papers = f"{count:,} papers" if shown == count else f"a random {shown:,} of {count:,} papers"
     counts = {"duplicate": drawn.counts["duplicates"], "topic": sum(map(len, drawn.levels))}
     return ", ".join([papers, *(f"{n:,} {what}{'s' * (n > 1)}" for what, n in counts.items() if n)])
-
-
-def _fill(data: Mapping[str, str], address: str) -> str:
-    """Return the page; its policy lets the browser load nothing and run this script alone."""
-    package = files(__package__)
-    parts = {name: (package / f"page.{name}").read_text(encoding="utf-8") for name in ("html", "css", "js")}
-    if address:
-        allowed = dict.fromkeys(("css", "js"), "self")
-        parts |= {"css": f'<link rel="stylesheet" href="{STATIC}.css">', "js": f'<script src="{STATIC}.js"></script>'}
-    else:
-        digests = {name: hashlib.sha256(parts[name].encode()).digest() for name in ("css", "js")}
-        allowed = {name: f"sha256-{base64.b64encode(digest).decode()}" for name, digest in digests.items()}
-        parts |= {"css": f"<style>{parts['css']}</style>", "js": f"<script>{parts['js']}</script>"}
-    policy = (
-        f"default-src 'none'; script-src '{allowed['js']}'; style-src '{allowed['css']}'; "
-        "img-src data: blob:; base-uri 'none'; form-action 'none'"
-    )
-    links = f'<a class="brand" href="/">sciprism</a> <a href="{address}">Search and papers</a>'
-    nav = f'<nav aria-label="Pages">{links}</nav>\n' if address else ""
-    shared = {"style": parts["css"], "script": parts["js"], "policy": policy, "nav": nav}
-    return Template(parts["html"]).substitute(data, **shared)
 
 
 class _Row(NamedTuple):

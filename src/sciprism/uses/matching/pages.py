@@ -10,15 +10,12 @@ from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
-
 from sciprism.errors import InputError
 from sciprism.files import write_atomically
+from sciprism.pages import fill_file
 from sciprism.uses.matching.explanation import FinishedAssignment
 from sciprism.uses.matching.result import describe_unchecked, list_companions
 
-HERE = Path(__file__).parent
 MAX_NAME = 80  # bytes of a file's name
 
 
@@ -33,14 +30,10 @@ def write_pages(finished: FinishedAssignment, folder: Path) -> None:
     files = {"submissions": _name_files(finished.submissions), "reviewers": _name_files(finished.reviewers)}
     for name in files:
         (folder / name).mkdir(parents=True, exist_ok=True)
-    loader = FileSystemLoader(HERE)
-    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    style, script = (Markup((HERE / f"pages.{end}").read_text(encoding="utf-8")) for end in ("css", "js"))
-    template = environment.get_template("pages.html", globals={"style": style, "finished": finished, "files": files})
 
     def write(path: Path, kind: str, **values: Any) -> None:
-        page = template.render(kind=kind, **values).strip() + "\n"
-        write_atomically(path, methodcaller("write", page.encode("utf-8", "replace")))
+        page = fill_file("assignment.html", "tables.js", kind=kind, finished=finished, files=files, **values)
+        write_atomically(path, methodcaller("write", page))
 
     means = []
     for row, name in enumerate(files["submissions"]):
@@ -54,7 +47,7 @@ def write_pages(finished: FinishedAssignment, folder: Path) -> None:
     with suppress(OSError, ValueError):  # the audit may be filed elsewhere
         audit = json.loads(list_companions(finished.path)[2].read_text(encoding="utf-8"))
     said = {"unchecked": describe_unchecked(audit), "conflicts": audit.get("conflicts", {})}
-    write(folder / "index.html", "index", means=means, script=script, **said)
+    write(folder / "index.html", "index", means=means, **said)
 
 
 def _name_files(ids: Sequence[str]) -> list[str]:

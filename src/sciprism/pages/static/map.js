@@ -58,13 +58,13 @@ function lists() { // what a paper can be coloured by: its name, codes, the name
 }
 function recolour() {
   const style = getComputedStyle(document.documentElement);
-  for (const name of ["ink", "soft", "line", "ground", "link"]) ink[name] = style.getPropertyValue("--" + name).trim();
+  for (const name of ["ink", "soft", "line", "ground", "accent"]) ink[name] = style.getPropertyValue("--" + name).trim();
   ink.none = dark.matches ? [92, 92, 92] : [186, 186, 186];
   const by = lists()[filter.by];
   for (let i = 0; i < data.papers; i++) {
     let rgb = ink.none;
     if (filter.by === "year") { if (data.year[i] > -9999) rgb = ramp((data.year[i] - ends[0]) / Math.max(1, ends[1] - ends[0])); }
-    else if (!by) rgb = hex(ink.link);
+    else if (!by) rgb = hex(ink.accent);
     else if (by.codes[i] < 65535) rgb = by.cache?.[by.codes[i]] ?? ((by.cache ??= [])[by.codes[i]] = hue(by.codes[i]));
     colours.set(rgb, i * 4);
     colours[i * 4 + 3] = 255;
@@ -261,18 +261,18 @@ function marks() { // the selected area, rings around the paper under the pointe
     pen.beginPath();
     for (const [x, y] of filter.area) pen.lineTo(across(x), down(y));
     pen.closePath();
-    Object.assign(pen, { strokeStyle: ink.link, fillStyle: ink.link, lineWidth: 1.5, globalAlpha: .08 }).fill();
+    Object.assign(pen, { strokeStyle: ink.accent, fillStyle: ink.accent, lineWidth: 1.5, globalAlpha: .08 }).fill();
     pen.globalAlpha = 1;
     pen.stroke();
   }
   if (chosen >= 0) {
-    pen.strokeStyle = ink.link;
+    pen.strokeStyle = ink.accent;
     pen.lineWidth = 1.2;
     pen.beginPath();
     for (const other of near(chosen)) { pen.moveTo(across(data.x[chosen]), down(data.y[chosen])); pen.lineTo(across(data.x[other]), down(data.y[other])); }
     pen.stroke();
   }
-  for (const [i, colour] of [[hovered, ink.ink], [chosen, ink.link]]) {
+  for (const [i, colour] of [[hovered, ink.ink], [chosen, ink.accent]]) {
     if (i < 0) continue;
     pen.beginPath();
     pen.arc(across(data.x[i]), down(data.y[i]), radius() + 4, 0, 7);
@@ -518,7 +518,7 @@ function histogram() {
   const most = Math.max(...heights, 1), step = wide / count;
   heights.forEach((value, n) => {
     const year = ends[0] + n * (ends[1] - ends[0] + 1) / count;
-    box.fillStyle = year >= Math.floor(filter.from) && year <= filter.to ? ink.link : ink.line;
+    box.fillStyle = year >= Math.floor(filter.from) && year <= filter.to ? ink.accent : ink.line;
     box.fillRect(n * step, 36 - 34 * value / most, Math.max(1, step - 1), 34 * value / most);
   });
 }
