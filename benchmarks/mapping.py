@@ -23,8 +23,7 @@ from sciprism.index.exact import topk
 from sciprism.store import StoredCollection
 from sciprism.store.shard_files import Matrix
 from sciprism.uses.mapping import draw_map, paper_map, write_page, write_parquet
-from sciprism.uses.mapping.layout import NEIGHBOURS, find_nearest, place
-from sciprism.uses.mapping.paper_map import find_topics
+from sciprism.uses.mapping.paper_map import NEIGHBOURS, find_nearest, find_topics, place
 from sciprism.uses.search import choose_paper_space
 
 SAMPLED = 5000  # papers of which the neighbours on the map are compared with those in the vectors

@@ -42,10 +42,8 @@ from sciprism.encoders.cached_encoder import CachedEncoder
 from sciprism.evaluation.intervals import bootstrap_interval, estimate, paired_difference
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.seeding import random_bits, random_fraction
-from sciprism.uses.recommending.candidates import RETAINED
 from sciprism.uses.recommending.interests import find_interests
-from sciprism.uses.recommending.profile import LibraryProfile, choose_papers
-from sciprism.uses.recommending.run import COMMON
+from sciprism.uses.recommending.run import COMMON, RETAINED, LibraryProfile, choose_papers
 from sciprism.uses.recommending.settings import RecommendSettings
 
 FIRST_NEW = 2016

@@ -28,12 +28,9 @@ import tagging_systems as systems
 from measurement import build_parser, provenance, write_result
 from sciprism.arrays import Doubles, Floats, Rows
 from sciprism.encoders.encoder import Encoder
-from sciprism.uses.tagging.call import TagVectors
-from sciprism.uses.tagging.evidence import LabelSide
+from sciprism.uses.tagging.evidence import LabelSide, TaggedPapers
 from sciprism.uses.tagging.suggestions import score_ranking
-from sciprism.uses.tagging.tagged_papers import TaggedPapers
-from sciprism.uses.tagging.tagger import build_zero_shot
-from sciprism.uses.tagging.training import TrainingSettings, train
+from sciprism.uses.tagging.tagger import TagVectors, TrainingSettings, build_zero_shot, train
 from tagging_data import TaggingData, read_arxiv, read_biomimicry, read_mesh, read_uat
 
 METRICS = ("P@1", "P@5", "nDCG@5", "F1@5")

@@ -21,12 +21,18 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.files import write_lines
 from sciprism.papers.records import Paper
 from sciprism.uses.calibration import Calibration
-from sciprism.uses.tagging.call import TagVectors
-from sciprism.uses.tagging.evidence import FEATURES, NAME_FEATURES, NEAR_FEATURES, EvidenceCollector, LabelSide
-from sciprism.uses.tagging.ranker import Ranker, Weighing
-from sciprism.uses.tagging.tagged_papers import NearestPapers, TagMatrix
-from sciprism.uses.tagging.tagger import PAPER_BLOCK, RANKER_FILE
-from sciprism.uses.tagging.training import choose_threshold
+from sciprism.uses.tagging.evidence import (
+    FEATURES,
+    NAME_FEATURES,
+    NEAR_FEATURES,
+    EvidenceCollector,
+    LabelSide,
+    NearestPapers,
+    Ranker,
+    TagMatrix,
+    Weighing,
+)
+from sciprism.uses.tagging.tagger import RANKED_BLOCK, RANKER_FILE, TagVectors, choose_threshold
 from sciprism.uses.tagging.vocabulary import Vocabulary
 from tagging_data import read_mesh
 
@@ -65,8 +71,8 @@ def collect(papers: Sequence[Paper], vectors: Floats, parts: Parts, near: bool) 
         collector = EvidenceCollector(vocabulary, LabelSide.build(vocabulary.labels, label_vectors))
         others = np.setdiff1d(np.arange(len(papers)), rows)[:NEAR_PAPERS]
         tagged = NearestPapers(vectors[others], tags.take(others)) if near else None
-        for start in range(0, len(rows), PAPER_BLOCK):
-            part = rows[start : start + PAPER_BLOCK]
+        for start in range(0, len(rows), RANKED_BLOCK):
+            part = rows[start : start + RANKED_BLOCK]
             found = collector.collect([papers[i] for i in part], vectors[part], near=tagged, located=vectors[part])
             features.append(found.features)
             right.append(tags.has(part[found.papers], found.labels).astype(np.float32))

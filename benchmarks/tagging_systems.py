@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
 from sciprism.papers.records import Paper
-from sciprism.uses.tagging.evidence import LabelSide
-from sciprism.uses.tagging.paper_space import learn_terms, list_texts
-from sciprism.uses.tagging.tagged_papers import NearestPapers, TaggedPapers
-from sciprism.uses.tagging.tagger import PAPER_BLOCK, Tagger
+from sciprism.uses.tagging.evidence import LabelSide, NearestPapers, TaggedPapers, learn_terms, list_texts
+from sciprism.uses.tagging.tagger import RANKED_BLOCK, Tagger
 from sciprism.uses.tagging.vocabulary import Vocabulary, stems_of
 
 DEPTH = 200
@@ -58,8 +56,8 @@ def ours(tagger: Tagger) -> System:
 
     def rank(papers: Sequence[Paper], vectors: Floats, allowed: Mask) -> list[Rows]:
         found = []
-        for start in range(0, len(papers), PAPER_BLOCK):
-            block = slice(start, start + PAPER_BLOCK)
+        for start in range(0, len(papers), RANKED_BLOCK):
+            block = slice(start, start + RANKED_BLOCK)
             evidence = tagger.collect(papers[block], vectors[block], allowed)
             scores = tagger.weighing.ranker.score(evidence.features)
             for number in range(len(papers[block])):
@@ -112,8 +110,8 @@ def nearest_labels(side: LabelSide, centre: Floats) -> System:
 
     def rank(papers: Sequence[Paper], vectors: Floats, allowed: Mask) -> list[Rows]:
         found: list[Rows] = []
-        for start in range(0, len(vectors), PAPER_BLOCK):
-            cosines = side.compare(vectors[start : start + PAPER_BLOCK] - centre).numpy()
+        for start in range(0, len(vectors), RANKED_BLOCK):
+            cosines = side.compare(vectors[start : start + RANKED_BLOCK] - centre).numpy()
             found += top_rows(cosines + 2, allowed)
         return found
 
@@ -126,8 +124,8 @@ def nearest_papers(data: TaggedPapers) -> System:
 
     def rank(papers: Sequence[Paper], vectors: Floats, allowed: Mask) -> list[Rows]:
         found: list[Rows] = []
-        for start in range(0, len(vectors), PAPER_BLOCK):
-            found += top_rows(near.vote(vectors[start : start + PAPER_BLOCK]).shares, allowed)
+        for start in range(0, len(vectors), RANKED_BLOCK):
+            found += top_rows(near.vote(vectors[start : start + RANKED_BLOCK]).shares, allowed)
         return found
 
     return rank

@@ -60,7 +60,7 @@ from sciprism.errors import InputError  # noqa: E402
 from sciprism.papers import ReadReport, read_papers  # noqa: E402
 from sciprism.papers.readers.registry import paper_readers  # noqa: E402
 from sciprism.service import app  # noqa: E402, F401 - before the forks, which inherit it
-from sciprism.uses.screening.decisions import read_decisions  # noqa: E402
+from sciprism.uses.screening.session import read_decisions  # noqa: E402
 
 HUNG = 60.0  # seconds of the processor, for a command that takes a few
 PATIENCE = 10  # times as long it may wait for the disk and for other work

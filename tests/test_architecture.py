@@ -310,7 +310,7 @@ WRITERS = {
     # appended, each record with its checksum or flushed at once
     "encoders.cached_encoder": 2,
     "training.run_folder": 1,
-    "uses.screening.decisions": 1,
+    "uses.screening.session": 1,
     "uses.tagging.suggestions": 1,
     # a file in a draft, which `place_folder` or `replace_folder` flushes and renames
     "encoders.checkpoints.converters.scirepeval": 1,

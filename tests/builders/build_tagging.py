@@ -8,7 +8,7 @@ import numpy as np
 
 from sciprism.arrays import Floats
 from sciprism.papers.records import Label, Paper
-from sciprism.uses.tagging.tagged_papers import TaggedPapers, TagMatrix
+from sciprism.uses.tagging.evidence import TaggedPapers, TagMatrix
 from sciprism.uses.tagging.vocabulary import Vocabulary, stems_of
 
 DIM = 64

@@ -9,7 +9,7 @@ import pytest
 from sciprism.papers.duplicates import find_duplicates
 from sciprism.papers.identity import identify, is_same_paper, list_ids
 from sciprism.papers.records import Paper, Place
-from sciprism.uses.recommending.candidates import OwnedPapers, is_near_copy
+from sciprism.uses.recommending.run import OwnedPapers, is_near_copy
 
 Fields = dict[str, Any]
 TITLE = "Sand ripples in shallow invented seas after storms"

@@ -21,8 +21,16 @@ from fake_encoder import FakeEncoder
 from sciprism import InputError, Paper
 from sciprism.store import StoredCollection, delete, embed
 from sciprism.uses.mapping import draw_map, paper_map, read_layout, write_neighbours, write_page, write_parquet
-from sciprism.uses.mapping.layout import Nearest, center, fill, find_nearest, place, vote
-from sciprism.uses.mapping.paper_map import describe_topics, name_topics
+from sciprism.uses.mapping.paper_map import (
+    Nearest,
+    center,
+    describe_topics,
+    fill,
+    find_nearest,
+    name_topics,
+    place,
+    vote,
+)
 
 SUBJECTS = ("Sediment of rivers", "Massage of knees", "Orbits of comets")
 HOSTILE = "</script><img src=x onerror=alert(1)> & Sediment of rivers"

@@ -16,7 +16,6 @@ import pytest
 from build_commands import run
 from sciprism import InputError, Paper, read_papers
 from sciprism.uses.screening.asreview import WordsAndVectors
-from sciprism.uses.screening.decisions import Decision, append_decision, read_decisions
 from sciprism.uses.screening.ranking import (
     RecordRanker,
     find_stop,
@@ -25,7 +24,7 @@ from sciprism.uses.screening.ranking import (
     recall_p_value,
     simulate,
 )
-from sciprism.uses.screening.session import Screening
+from sciprism.uses.screening.session import Decision, Screening, append_decision, read_decisions
 
 TOPICS = {1: "Massage of the {0} for chronic pain in {1}", 0: "Sediment of the {0} in rivers near {1}"}
 NOUNS = ("knee", "shoulder", "neck", "hip", "wrist", "ankle", "back", "elbow", "jaw", "foot")

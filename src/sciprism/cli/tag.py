@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from sciprism.papers import Paper
     from sciprism.uses.tagging.suggestions import PaperTags, TagChoice, TagReportCard
     from sciprism.uses.tagging.tag_files import TagReport
-    from sciprism.uses.tagging.tagger import Tagger
-    from sciprism.uses.tagging.training import FeedbackReport
+    from sciprism.uses.tagging.tagger import FeedbackReport, Tagger
     from sciprism.uses.tagging.vocabulary import Vocabulary
 
 INDENT = " " * 8  # before a reason in the terminal
@@ -113,9 +112,8 @@ def train(
 
     Example: sciprism tag train tagged.jsonl --vocabulary mesh.xml -o tagger
     """
-    from sciprism.uses.tagging.tagger import check_output, save_tagger
-    from sciprism.uses.tagging.training import TrainingSettings
-    from sciprism.uses.tagging.training import train as fit
+    from sciprism.uses.tagging.tagger import TrainingSettings, check_output, save_tagger
+    from sciprism.uses.tagging.tagger import train as fit
 
     check_output(output)
     if not vocabulary.vocabulary:
@@ -154,8 +152,13 @@ def feedback(
     """
     from sciprism.drop_report import DropReport
     from sciprism.uses.tagging.tag_files import read_judgements
-    from sciprism.uses.tagging.tagger import check_output, load_tagger, save_tagger
-    from sciprism.uses.tagging.training import TrainingSettings, learn_from_feedback
+    from sciprism.uses.tagging.tagger import (
+        TrainingSettings,
+        check_output,
+        learn_from_feedback,
+        load_tagger,
+        save_tagger,
+    )
 
     target = output or tagger
     check_output(target)

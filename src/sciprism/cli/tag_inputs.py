@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     from sciprism.arrays import Floats
     from sciprism.papers import Paper
     from sciprism.store import StoredCollection
-    from sciprism.uses.tagging.call import TagVectors
+    from sciprism.uses.tagging.evidence import TaggedPapers
     from sciprism.uses.tagging.suggestions import TagChoice
     from sciprism.uses.tagging.tag_files import Judgement, TagReport
-    from sciprism.uses.tagging.tagged_papers import TaggedPapers
-    from sciprism.uses.tagging.tagger import Tagger
+    from sciprism.uses.tagging.tagger import Tagger, TagVectors
     from sciprism.uses.tagging.vocabulary import Vocabulary
 
 MAX_NOTES = 5  # notes on a vocabulary that are printed; the others are counted
@@ -110,7 +109,7 @@ class LabelChoice:
 
 def open_vectors(model: str, tagger: Path | None, inputs: Sequence[str]) -> TagVectors:
     """Load the model of the vectors: as named, that of the tagger or of an input collection, or the default."""
-    from sciprism.uses.tagging.call import load_vectors
+    from sciprism.uses.tagging.tagger import load_vectors
 
     return load_vectors(model, tagger, [stored for name in inputs if (stored := _open_collection(name)) is not None])
 
@@ -170,7 +169,7 @@ def stream_papers(name: str, reading: Reading, vectors: TagVectors) -> PaperBloc
 def _encode_blocks(papers: Iterator[Paper], vectors: TagVectors) -> Iterator[tuple[list[Paper], Floats]]:
     from sciprism.encoders.languages import warn_of_other_languages
     from sciprism.papers.languages import count_other_languages
-    from sciprism.uses.tagging.call import PAPER_BLOCK
+    from sciprism.uses.tagging.tagger import PAPER_BLOCK
 
     others, total = Counter[str](), 0
     while block := list(islice(papers, PAPER_BLOCK)):
@@ -203,9 +202,8 @@ class TagPlaces:
     ) -> tuple[TaggedPapers, TagReport]:
         """Read the papers of a file, folder or collection; those without a known tag are left out and counted."""
         from sciprism.drop_report import DropReport
-        from sciprism.uses.tagging.annif import is_annif_folder, read_annif_folder
-        from sciprism.uses.tagging.tag_files import read_tag_table, resolve_tags
-        from sciprism.uses.tagging.tagged_papers import TaggedPapers, TagMatrix
+        from sciprism.uses.tagging.evidence import TaggedPapers, TagMatrix
+        from sciprism.uses.tagging.tag_files import is_annif_folder, read_annif_folder, read_tag_table, resolve_tags
 
         path, dropped, table = Path(name), DropReport(), dict[str, list[str]]()
         where = f"--tags {self.tags}" if self.tags else f"the field {self.tags_in} (--tags-in)"
@@ -241,7 +239,7 @@ def read_judged_papers(
     import numpy as np
 
     from sciprism.papers import ReadReport
-    from sciprism.uses.tagging.training import list_unknown_papers
+    from sciprism.uses.tagging.tagger import list_unknown_papers
 
     needed = list_unknown_papers(tagger, judgements)
     if not needed or not name:

@@ -27,9 +27,8 @@ from sciprism.store import StoredCollection
 from sciprism.store.paper_lookup import iterate_papers
 from sciprism.uses.matching.settings import NoProgress
 from sciprism.uses.matching.vectors import encode_papers, open_vectors
-from sciprism.uses.screening.decisions import EXCLUDE, INCLUDE, UNDO, UNSURE, Decision, read_decisions
 from sciprism.uses.screening.ranking import RISK, TARGET
-from sciprism.uses.screening.session import Screening
+from sciprism.uses.screening.session import EXCLUDE, INCLUDE, UNDO, UNSURE, Decision, Screening, read_decisions
 
 router = APIRouter(prefix="/library/{name}/screening", include_in_schema=False)
 KIND, DECISIONS = "screening", "decisions.csv"

@@ -26,9 +26,8 @@ from sciprism.store.paper_lookup import check_filter, describe_unknown
 from sciprism.uses.rankings import Ranking
 from sciprism.uses.recommending import RecommendSettings, recommend
 from sciprism.uses.search import check_queries, search, similar, similar_to_papers
-from sciprism.uses.tagging.call import TagVectors
 from sciprism.uses.tagging.suggestions import Parents, TagChoice
-from sciprism.uses.tagging.tagger import Tagger, build_zero_shot, load_tagger
+from sciprism.uses.tagging.tagger import Tagger, TagVectors, build_zero_shot, load_tagger
 from sciprism.uses.tagging.vocabulary import Vocabulary
 
 router = APIRouter(tags=["papers"], route_class=JsonRoute)

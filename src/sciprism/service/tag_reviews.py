@@ -32,10 +32,9 @@ from sciprism.service.uploads import MAX_REASONS, REPORT, REVIEW, describe_items
 from sciprism.service.workspace import ItemProgress, WorkspaceItem, read_document
 from sciprism.store import StoredCollection
 from sciprism.store.paper_lookup import check_filter, iterate_papers
-from sciprism.uses.tagging.call import TagVectors
 from sciprism.uses.tagging.suggestions import PaperTags, TagChoice, TagReview
 from sciprism.uses.tagging.tag_files import choose_format, format_tags, write_tags
-from sciprism.uses.tagging.tagger import build_zero_shot
+from sciprism.uses.tagging.tagger import TagVectors, build_zero_shot
 from sciprism.uses.tagging.vocabulary import Vocabulary
 
 router = APIRouter(include_in_schema=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sciprism.papers.records import Paper
-from sciprism.uses.recommending.candidates import OwnedPapers, is_near_copy
+from sciprism.uses.recommending.run import OwnedPapers, is_near_copy
 
 ABSTRACT = (
     "We measure the rotation of forty nearby spiral galaxies with radio telescopes and find that the outer gas moves "

@@ -8,7 +8,7 @@ import pytest
 from sciprism.arrays import normalize_rows
 from sciprism.errors import InputError
 from sciprism.uses.recommending import profile as module
-from sciprism.uses.recommending.profile import LibraryProfile, choose_papers
+from sciprism.uses.recommending.run import LibraryProfile, choose_papers
 from sciprism.uses.recommending.settings import RecommendSettings
 
 NONE = np.empty((0, 3), np.float32)

@@ -11,7 +11,7 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers import ReadReport, read_papers
 from sciprism.papers.readers.registry import paper_readers
-from sciprism.uses.tagging.annif import is_annif_folder, read_annif_folder
+from sciprism.uses.tagging.tag_files import is_annif_folder, read_annif_folder
 
 X = "http://example.org/x/"
 TSV = f"Waves of storms\t<{X}1> <{X}2>\n\nCalm days\t{X}2\nUntagged\t\n"

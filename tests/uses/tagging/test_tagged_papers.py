@@ -9,10 +9,21 @@ import torch
 
 from build_tagging import build_papers, build_vocabulary, label_vectors
 from sciprism.uses.calibration import Calibration
-from sciprism.uses.tagging.evidence import FEATURES, EvidenceCollector, LabelSide
-from sciprism.uses.tagging.paper_space import PaperSpace, find_directions, learn_terms
-from sciprism.uses.tagging.ranker import Ranker, Weighing
-from sciprism.uses.tagging.tagged_papers import COMPATIBILITY_RIDGE, RIDGE, NearestPapers, Sources, TagMatrix
+from sciprism.uses.tagging.evidence import (
+    COMPATIBILITY_RIDGE,
+    FEATURES,
+    RIDGE,
+    EvidenceCollector,
+    LabelSide,
+    NearestPapers,
+    PaperSpace,
+    Ranker,
+    Sources,
+    TagMatrix,
+    Weighing,
+    find_directions,
+    learn_terms,
+)
 
 TEXTS = ("a b b c", "b c", "c c c d", "a d", "zz", "")
 

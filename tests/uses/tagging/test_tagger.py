@@ -13,12 +13,14 @@ from sciprism.errors import DamagedFileError, InputError
 from sciprism.papers.records import Paper
 from sciprism.uses.tagging.suggestions import PaperTags, Tag, TagChoice, compare_tags, score_ranking
 from sciprism.uses.tagging.tag_files import Judgement
-from sciprism.uses.tagging.tagger import build_zero_shot, load_tagger, save_tagger
-from sciprism.uses.tagging.training import (
+from sciprism.uses.tagging.tagger import (
     TrainingSettings,
+    build_zero_shot,
     choose_threshold,
     learn_from_feedback,
     list_unknown_papers,
+    load_tagger,
+    save_tagger,
     train,
 )
 

@@ -1,19 +1,34 @@
-"""Recommend new papers to someone by the papers that they have."""
+"""Recommend new papers to someone by the papers that they have: relevant, diverse, of all interests, none twice."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from heapq import nlargest
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sciprism.arrays import Floats, normalize_rows
+from sciprism.arrays import Doubles, Floats, Rows, normalize_rows
 from sciprism.errors import InputError
-from sciprism.papers.duplicates import find_versions
+from sciprism.papers.bibliography_entries import find_doi
+from sciprism.papers.duplicates import SHINGLE_WORDS, find_versions
+from sciprism.papers.identity import (
+    GENERIC_TITLES,
+    MIN_TEXT_WORDS,
+    PaperIdentity,
+    identify,
+    is_same_paper,
+    is_same_title,
+    list_ids,
+    may_share_source,
+    normalize_words,
+)
 from sciprism.papers.records import Paper
+from sciprism.store import StoredCollection
 from sciprism.uses.rankings import describe_paper
-from sciprism.uses.recommending.candidates import CandidatePool, list_years
 from sciprism.uses.recommending.interests import Interest, describe_interests, find_interests
 from sciprism.uses.recommending.paper_sources import (
     CollectionSource,
@@ -24,10 +39,12 @@ from sciprism.uses.recommending.paper_sources import (
     SharedSpace,
     open_sources,
 )
-from sciprism.uses.recommending.profile import LibraryProfile, choose_papers
 from sciprism.uses.recommending.results import (
+    NEAR_COPY,
+    REPEATED,
     SEEN,
     UNWANTED,
+    LeftOut,
     NearPaper,
     Recommendation,
     Recommendations,
@@ -37,6 +54,380 @@ from sciprism.uses.recommending.settings import RecommendSettings
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
+
+
+EXPONENT = 1.5
+"""Above 1, near own papers count more than far ones; chosen on users' libraries (results/user_libraries.json)."""
+CELLS = 1 << 22  # similarities in memory at once
+NO_YEAR = 0.5  # what age counts for a paper without a year: as one of one half-life
+TINY = np.finfo(np.float32).tiny
+BEHIND = 0.5  # papers by which an interest must be behind its share before its next one is taken
+
+
+@dataclass(frozen=True, slots=True)
+class Relevance:
+    """The scores of some papers (b,), best if high.
+
+    overall: by all own papers. inside: by those of the nearest interest, whose number (from 0) is `interest`.
+    fits: whether it is as near to the interest as the least near of the interest's own papers, and nearer to an own
+    paper than to any unwanted one. nearest: similarity to the nearest own paper, whose row is `own`.
+    """
+
+    overall: Doubles
+    inside: Doubles
+    fits: NDArray[np.bool_]
+    interest: Rows
+    nearest: Doubles
+    own: Rows
+
+
+class LibraryProfile:
+    """Vectors of a library (n, d), its papers' interests (n,) and vectors of unwanted papers (u, d), of length 1.
+
+    A paper's relevance is `mean_similarity` to all own papers, minus the weighted similarity to the nearest unwanted
+    paper, times 2 ** (-age / half-life). A relevance of 0 or less stays: age would raise it. centre: a part of the mean
+    vector (d,) of new papers, taken off before papers are compared, so that what all of them share counts less.
+    """
+
+    def __init__(
+        self,
+        vectors: Floats,
+        interests: Rows,
+        unwanted: Floats,
+        settings: RecommendSettings,
+        centre: Floats | None = None,
+    ) -> None:
+        self.vectors, self.interests, self.unwanted = vectors, interests, unwanted
+        self.centre = np.zeros(vectors.shape[1], np.float32) if centre is None else centre
+        self.sizes = np.bincount(interests)
+        self.members = [np.flatnonzero(interests == number) for number in range(len(self.sizes))]
+        self._settings = settings
+        self._own, self._disliked = self._without_centre(vectors), self._without_centre(unwanted)
+        self.floors = self._find_floors()
+
+    def score(self, vectors: NDArray[Any], years: NDArray[np.float64]) -> Relevance:
+        """Score papers by their vectors (b, d) of length 1 and years (b,), NaN for none; float64 is exact.
+
+        Blocks bound the similarities in memory.
+        """
+        step = max(1, CELLS // max(1, len(self.vectors) + len(self.unwanted)))
+        parts = [
+            self._score_block(vectors[start : start + step], years[start : start + step])
+            for start in range(0, max(1, len(vectors)), step)
+        ]
+        return Relevance(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Relevance)))
+
+    def measure_unwanted(self, vectors: NDArray[Any]) -> Doubles:
+        """Return the cosine of each paper (b, d) with the nearest unwanted one, -1 where none is."""
+        if not len(self.unwanted):
+            return np.full(len(vectors), -1.0)
+        return np.asarray((vectors @ self.unwanted.T.astype(vectors.dtype)).max(axis=1), np.float64)
+
+    def _score_block(self, vectors: NDArray[Any], years: NDArray[np.float64]) -> Relevance:
+        near: NDArray[Any] = vectors @ self.vectors.T.astype(vectors.dtype)
+        own = near.argmax(axis=1)
+        rows = np.arange(len(vectors))
+        nearest = np.asarray(near[rows, own], np.float64)
+        fits = self.measure_unwanted(vectors) < nearest
+        centred = self._without_centre(vectors)
+        similarities = raise_cosines(centred @ self._own.T.astype(vectors.dtype))
+        inside = np.stack([mean_similarity(similarities[:, members]) for members in self.members], axis=1)
+        interest = inside.argmax(axis=1)
+        penalty = np.zeros(len(vectors))
+        if len(self.unwanted):
+            penalty = self._settings.unwanted_weight * (centred @ self._disliked.T.astype(vectors.dtype)).max(axis=1)
+        recency = self._weigh_age(years)
+
+        def adjust(similarity: Doubles) -> Doubles:
+            scores = np.asarray(similarity, np.float64) - penalty
+            return np.where(scores > 0, scores * recency, scores)
+
+        return Relevance(
+            overall=adjust(mean_similarity(similarities)),
+            inside=adjust(inside[rows, interest]),
+            fits=fits & (inside[rows, interest] >= self.floors[interest]),
+            interest=interest,
+            nearest=nearest,
+            own=own,
+        )
+
+    def _without_centre(self, vectors: NDArray[Any]) -> NDArray[Any]:
+        shifted = vectors - self.centre.astype(vectors.dtype) if len(vectors) else vectors
+        unit: NDArray[Any] = shifted / np.maximum(np.linalg.norm(shifted, axis=1, keepdims=True), TINY)
+        return unit
+
+    def _weigh_age(self, years: NDArray[np.float64]) -> Doubles:
+        half_life = self._settings.half_life
+        if half_life is None:
+            return np.ones(len(years))
+        ages = np.maximum(self._settings.year - years, 0.0)
+        return np.where(np.isnan(ages), NO_YEAR, 2.0 ** (-np.nan_to_num(ages) / half_life))
+
+    def _find_floors(self) -> Doubles:
+        """Return of each interest the least similarity of one of its papers to the others; of one paper, of any."""
+        floors = np.full(len(self.members), np.nan)
+        for number, rows in enumerate(self.members):
+            if len(rows) < 2:
+                continue
+            step = max(1, CELLS // len(rows))
+            for start in range(0, len(rows), step):
+                part = rows[start : start + step]
+                near = raise_cosines(self._own[part] @ self._own[rows].T)
+                near[np.arange(len(part)), np.arange(start, start + len(part))] = 0.0  # itself
+                best = mean_similarity(near) * (len(rows) / (len(rows) - 1)) ** (1 / EXPONENT)
+                floors[number] = np.fmin(floors[number], best.min())
+        measured = floors[~np.isnan(floors)]
+        return np.where(np.isnan(floors), measured.min() if len(measured) else -np.inf, floors)
+
+
+def raise_cosines(cosines: NDArray[Any]) -> NDArray[Any]:
+    """Return cosines to the power of `EXPONENT`, negative ones as 0."""
+    raised: NDArray[Any] = np.maximum(cosines, 0.0) ** EXPONENT
+    return raised
+
+
+def mean_similarity(raised: NDArray[Any]) -> Doubles:
+    """Return the power mean of each row of raised cosines. (n, p) -> (n,).
+
+    >>> mean_similarity(raise_cosines(np.array([[0.25, -1.0], [1.0, 1.0]]))).round(4)
+    array([0.1575, 1.    ])
+    """
+    mean: Doubles = raised.mean(axis=1, dtype=np.float64) ** (1 / EXPONENT)
+    return mean
+
+
+def choose_papers(
+    profile: LibraryProfile, vectors: Doubles, years: Doubles, settings: RecommendSettings
+) -> tuple[list[int], Relevance]:
+    """Return the rows of the papers to recommend, in the order of the list, and the relevance of all.
+
+    vectors: (c, d) of length 1, in double precision, so that the order is the same on every machine. years: (c,).
+    """
+    relevance = profile.score(vectors, years)
+    roots = np.sqrt(profile.sizes.astype(np.float64))
+    shares = settings.balance * roots / roots.sum()  # of the list, for each interest
+    return _ListSelection(vectors, relevance, shares, settings.diversity).choose(settings.k), relevance
+
+
+class _ListSelection:
+    """Chooses papers one by one from candidates (c,) with vectors (c, d) of length 1.
+
+    The next paper has the highest (1 - diversity) * relevance - diversity * cosine to the nearest paper chosen before
+    (maximal marginal relevance, Carbonell and Goldstein 1998). Where an interest has fewer papers than its share of
+    the list so far, the next one is its best, by the similarity to its own papers alone; an interest without a paper
+    that fits loses its share.
+    """
+
+    def __init__(self, vectors: Doubles, relevance: Relevance, shares: Doubles, diversity: float) -> None:
+        self._vectors, self._relevance, self._shares, self._diversity = vectors, relevance, shares, diversity
+        self._left = np.ones(len(vectors), bool)
+        self._nearest = np.zeros(len(vectors))
+        self._given = np.zeros(len(shares))
+        self.chosen: list[int] = []
+
+    def choose(self, count: int) -> list[int]:
+        """Return the numbers of up to `count` candidates, in the order of the list."""
+        while len(self.chosen) < count and self._left.any():
+            candidate = self._find_next()
+            similarities = self._vectors @ self._vectors[candidate]
+            self._nearest = similarities if not self.chosen else np.maximum(self._nearest, similarities)
+            self._left[candidate] = False
+            self._given[self._relevance.interest[candidate]] += 1
+            self.chosen.append(candidate)
+        return self.chosen
+
+    def _find_next(self) -> int:
+        behind = self._shares * (len(self.chosen) + 1) - self._given
+        for interest in np.argsort(-behind, kind="stable"):
+            if behind[interest] < BEHIND:
+                break
+            allowed = self._left & self._relevance.fits & (self._relevance.interest == interest)
+            if allowed.any():
+                return self._find_best(self._relevance.inside, allowed)
+        return self._find_best(self._relevance.overall, self._left)
+
+    def _find_best(self, scores: Doubles, allowed: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> int:
+        """Return the best of the allowed candidates, of equal ones the first."""
+        values = (1 - self._diversity) * scores - self._diversity * self._nearest
+        return int(np.where(allowed, values, -np.inf).argmax())
+
+
+RETAINED = 300  # papers retained overall and of each interest, at least
+PER_RESULT = 4  # papers retained for each one of the list
+NEAR_COSINE = 0.85
+"""Similarity from which two papers' texts are compared: vectors alone do not tell a copy from a sequel."""
+MIN_SHARED_TEXT = 0.5
+"""Jaccard similarity of the word 3-grams of two texts of one paper: its preprint, or a corrected abstract."""
+FUNCTION_WORDS = {"a", "an", "and", "at", "by", "for", "from", "in", "into", "of", "on", "or", "the", "to", "with"}
+"""In which titles of one paper may differ, where an abstract is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A new paper that may be recommended: its number in the order read, and its vector (d,) of length 1.
+
+    stored, row: where the fields are that a block of a collection lacks.
+    """
+
+    number: int
+    paper: Paper
+    vector: Floats
+    stored: StoredCollection | None
+    row: int
+
+    def complete(self) -> Paper:
+        """Return the paper with all its fields."""
+        return self.paper if self.stored is None else self.stored.papers([self.row])[0]
+
+
+Scored = tuple[float, int, Candidate]
+"""A score, and minus the candidate's number: of equal scores those read first are better."""
+
+
+class CandidatePool:
+    """The best new papers so far: memory depends on the length of the list, not on how many are read.
+
+    own: the papers of the library, in the rows of the profile; versions: further records of them. hidden: those that
+    are not to be shown, by the reason. counts: of new papers, which are counted here. left_out: those that are not
+    recommended because they are known.
+    """
+
+    def __init__(
+        self,
+        profile: LibraryProfile,
+        own: Sequence[Paper],
+        hidden: Mapping[str, Sequence[Paper]],
+        k: int,
+        counts: RecommendCounts,
+        versions: Sequence[Paper] = (),
+    ) -> None:
+        self.profile, self.own, self.counts = profile, own, counts
+        self._owned = OwnedPapers([*own, *versions])
+        self._hidden = {reason: OwnedPapers(papers) for reason, papers in hidden.items()}
+        self._size = max(RETAINED, PER_RESULT * k)
+        self.left_out: list[LeftOut] = []
+        self._best: list[list[Scored]] = [[] for _ in range(1 + len(profile.members))]
+
+    def add(self, block: PaperBlock) -> None:
+        """Score the papers of a block, and retain those among the best; count those that are known."""
+        first = self.counts.new
+        self.counts.new += len(block.papers)
+        self.counts.new_without_abstract += block.without_abstract
+        new = [i for i, paper in enumerate(block.papers) if not self._is_known(paper)]
+        papers = [block.papers[i] for i in new]
+        vectors = normalize_rows(block.vectors[new])
+        relevance = self.profile.score(vectors, list_years(papers))
+        floors = np.array([best[-1][0] if len(best) == self._size else -np.inf for best in self._best])
+        inside = 1 + relevance.interest
+        good = (relevance.overall > floors[0]) | (relevance.inside > floors[inside])
+        for place in np.flatnonzero(good).tolist():
+            row = block.rows[new[place]] if block.stored is not None else -1
+            vector = vectors[place].copy()  # a view would hold its whole block in memory
+            candidate = Candidate(first + new[place], papers[place], vector, block.stored, row)
+            nearest = self.own[relevance.own[place]]
+            if relevance.nearest[place] >= NEAR_COSINE and is_near_copy(candidate.complete(), nearest):
+                self._leave_out_owned(candidate.paper, NEAR_COPY, nearest)
+                continue
+            self._best[0].append((float(relevance.overall[place]), -candidate.number, candidate))
+            if relevance.fits[place]:
+                self._best[inside[place]].append((float(relevance.inside[place]), -candidate.number, candidate))
+        self._best = [nlargest(self._size, best) for best in self._best]
+
+    def list_best(self) -> list[Candidate]:
+        """Return the retained papers, each once, in the order read; count the others, and order the counts."""
+        self.counts.owned = dict(sorted(self.counts.owned.items()))
+        by_number = {candidate.number: candidate for best in self._best for _, _, candidate in best}
+        seen, distinct = OwnedPapers(), []
+        for _, candidate in sorted(by_number.items()):
+            if copy := seen.find_copy(candidate.paper):
+                self.counts.repeated += 1
+                self._leave_out(candidate.paper, REPEATED, copy[1])
+            else:
+                seen.add(candidate.paper)
+                distinct.append(candidate)
+        return distinct
+
+    def _is_known(self, paper: Paper) -> bool:
+        if copy := self._owned.find_copy(paper):
+            self._leave_out_owned(paper, *copy)
+            return True
+        for reason, papers in self._hidden.items():
+            if copy := papers.find_copy(paper):
+                setattr(self.counts, reason, getattr(self.counts, reason) + 1)
+                self._leave_out(paper, reason, copy[1])
+                return True
+        return False
+
+    def _leave_out_owned(self, paper: Paper, reason: str, own: Paper) -> None:
+        self.counts.owned[reason] = self.counts.owned.get(reason, 0) + 1
+        self._leave_out(paper, reason, own)
+
+    def _leave_out(self, paper: Paper, reason: str, copy: Paper) -> None:
+        self.left_out.append(LeftOut(paper.id, paper.title, paper.year, find_doi(paper), reason, copy.id, copy.title))
+
+
+def list_years(papers: Sequence[Paper]) -> Doubles:
+    """Return the years of papers, NaN for none."""
+    return np.array([np.nan if paper.year is None else paper.year for paper in papers], np.float64)
+
+
+class OwnedPapers:
+    """Papers by id, ids of other systems and title."""
+
+    def __init__(self, papers: Iterable[Paper] = ()) -> None:
+        self._by_key: dict[tuple[str, str], list[tuple[PaperIdentity, Paper]]] = {}
+        for paper in papers:
+            self.add(paper)
+
+    def add(self, paper: Paper) -> None:
+        """Add one paper."""
+        identity = identify(paper)
+        for key in _list_keys(paper):
+            self._by_key.setdefault(key, []).append((identity, paper))
+
+    def find_copy(self, paper: Paper) -> tuple[str, Paper] | None:
+        """Return by what a paper is owned, `id`, a system such as `doi`, or `title`, and the own paper; else None.
+
+        An id counts where nothing tells the two papers apart, a title as in `find_duplicates`.
+        """
+        identity: PaperIdentity | None = None
+        for kind, key in _list_keys(paper):
+            for other, own in self._by_key.get((kind, key), ()):
+                identity = identity or identify(paper)
+                is_copy = {"id": is_same_paper, "title": is_same_title}.get(kind)  # ids of other systems are enough
+                if is_copy is None or is_copy(identity, other):
+                    return kind, own
+        return None
+
+
+def is_near_copy(paper: Paper, other: Paper) -> bool:
+    """Return whether two papers have nearly the same text, or title where an abstract is missing.
+
+    Neither has anything that tells them apart: an identifier, a number in the title, the word "Correction".
+    """
+    one, two = identify(paper), identify(other)
+    if one.apart(two):
+        return False
+    texts = [normalize_words(text.abstract) for text in (paper, other)]
+    if min(map(len, texts)) >= MIN_TEXT_WORDS:
+        one_text, other_text = (
+            set(zip(*(words[start:] for start in range(SHINGLE_WORDS)), strict=False)) for words in texts
+        )
+        return len(one_text & other_text) / len(one_text | other_text) >= MIN_SHARED_TEXT
+    titles = [  # without what a catalogue may change: articles, prepositions, plurals
+        {word.rstrip("s") for word in normalize_words(text.title)} - FUNCTION_WORDS for text in (paper, other)
+    ]
+    return one.long and two.long and titles[0] == titles[1] and may_share_source(one, two)
+
+
+def _list_keys(paper: Paper) -> list[tuple[str, str]]:
+    """Return the names by which a paper can be found again: ids of other systems, its id, its title's letters."""
+    keys = [*list_ids(paper).items(), ("id", paper.id)]
+    title = "".join(normalize_words(paper.title))
+    if title and title not in GENERIC_TITLES:
+        keys.append(("title", title))
+    return keys
+
 
 CENTRED = 1000  # new papers whose mean vector is what all have in common, where there are so many
 COMMON = 0.75

@@ -28,7 +28,7 @@ class RecordRanker:
     def __init__(self, texts: Sequence[str], vectors: Floats | None = None, share: float = VECTOR_SHARE) -> None:
         from scipy.sparse import csr_array, hstack
 
-        from sciprism.uses.tagging.paper_space import learn_terms
+        from sciprism.uses.tagging.evidence import learn_terms
 
         words = learn_terms(texts, split_words, max_share=1.0).transform(texts)
         self.features = csr_array(words)

@@ -1,35 +1,58 @@
-"""A tagger: a vocabulary, what was learned of it, and the call that suggests tags, each with a reason."""
+"""A tagger: a vocabulary and what was learned of it; the call that suggests tags; its training and its folder."""
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
+from itertools import chain, islice
 from pathlib import Path
 from textwrap import shorten
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sciprism.arrays import Doubles, Floats
+from sciprism.arrays import Doubles, Floats, Rows
 from sciprism.checksums import check_folder, write_checksums
+from sciprism.encoders.cached_encoder import CachedEncoder, TextProgress
 from sciprism.errors import InputError
 from sciprism.files import explain_write_errors, open_draft, recover_folder, replace_folder, write_json, write_lines
+from sciprism.formats import Format
+from sciprism.papers import read_labels, read_papers
 from sciprism.papers.records import Label, Paper
-from sciprism.uses.tagging.evidence import FEATURES, Evidence, EvidenceCollector, LabelSide
-from sciprism.uses.tagging.paper_space import PaperSpace
-from sciprism.uses.tagging.ranker import Weighing
+from sciprism.store import StoredCollection
+from sciprism.uses.calibration import Calibration
+from sciprism.uses.collection import load_encoder
+from sciprism.uses.tagging.evidence import (
+    DIRECTIONS,
+    FEATURES,
+    Evidence,
+    EvidenceCollector,
+    LabelSide,
+    NearestPapers,
+    PaperSpace,
+    Ranker,
+    Sources,
+    TaggedPapers,
+    TagMatrix,
+    Weighing,
+)
 from sciprism.uses.tagging.suggestions import ABOVE, PaperTags, Tag, TagChoice
-from sciprism.uses.tagging.tagged_papers import NearestPapers, Sources, TaggedPapers, TagMatrix
+from sciprism.uses.tagging.tag_files import Judgement, TagReport, resolve_tags
 from sciprism.uses.tagging.vocabulary import Match, Vocabulary
+
+if TYPE_CHECKING:
+    from sciprism.encoders.encoder import Encoder
+
 
 RANKER_FILE = "default_ranker.json"
 """The rankers that ship, trained by benchmarks/tagging_default.py on MeSH terms of PubMed papers."""
-PAPER_BLOCK = 256
+RANKED_BLOCK = 256
 MAX_SCORES = 1 << 23
 """Scores of one source in memory, papers by labels: 32 MB; a larger vocabulary takes fewer papers at once."""
 MAX_REASONS = 2
@@ -52,7 +75,7 @@ def build_zero_shot(vocabulary: Vocabulary, label_vectors: Floats, *, tagged: Ta
 
 def block_size(labels: int) -> int:
     """Return how many papers' candidates are collected together."""
-    return max(1, min(PAPER_BLOCK, MAX_SCORES // labels))
+    return max(1, min(RANKED_BLOCK, MAX_SCORES // labels))
 
 
 @dataclass(slots=True, eq=False)
@@ -252,3 +275,351 @@ def _read_lines(path: Path) -> Iterable[dict[str, Any]]:
     with path.open(encoding="utf-8") as file:
         for line in file:
             yield json.loads(line)
+
+
+FOLDS = 5
+HIDDEN_SHARE = 0.1
+"""Labels that are hidden from the sources in each fold, so that the ranker learns what to do for unseen ones."""
+MAX_RANKED = 10_000  # papers that the ranker is trained on: more change little and cost memory
+CALIBRATION_SHARE = 0.15  # papers that the ranker does not see, for calibration and threshold
+MIN_PAPERS = 20  # fewer tagged papers teach less than the names alone
+Progress = Callable[[int, int], None]
+Ranked = tuple[Rows, Floats, Floats]
+"""Of candidates their papers (c,), features (c, f), float16, and whether they are right (c,)."""
+Prepared = tuple[PaperSpace, Floats, list[dict[int, Match]]]
+"""A space, the rows of the training papers in it, and the names found in each paper."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingSettings:
+    """How a tagger is trained. directions: of the papers' words; folds: for candidates by sources of other papers."""
+
+    directions: int = DIRECTIONS
+    folds: int = FOLDS
+    hidden_share: float = HIDDEN_SHARE
+    seed: int = 0
+
+
+def train(
+    vocabulary: Vocabulary,
+    label_vectors: Floats,
+    data: TaggedPapers,
+    *,
+    settings: TrainingSettings | None = None,
+    progress: Progress | None = None,
+) -> Tagger:
+    """Train sources, ranker, calibration and threshold. label_vectors: (labels, e). progress: of papers ranked.
+
+    Raises InputError for too few tagged papers.
+    """
+    settings = settings or TrainingSettings()
+    if (tagged := int((data.tags.sizes() > 0).sum())) < MIN_PAPERS:
+        raise InputError(
+            f"{tagged} papers have tags of the vocabulary; training needs {MIN_PAPERS}; tag with --vocabulary, and "
+            "correct the suggestions until there are enough"
+        )
+    data = TaggedPapers(data.papers, _round(data.vectors), data.tags, data.judged)
+    label_vectors = _round(label_vectors)
+    side = LabelSide.build(vocabulary.labels, label_vectors)
+    collector = EvidenceCollector(vocabulary, side)
+    matches = collector.find_names(data.papers)
+    space = PaperSpace.learn(data.papers, data.vectors, directions=settings.directions)
+    space = replace(space, directions=_round(space.directions))
+    located = space.locate(data.papers, data.vectors)
+    ranked = rank_out_of_fold(collector, data, (space, located, matches), settings, progress)
+    weighing = fit_weighing(ranked, data, seed=settings.seed)
+    sources = Sources.fit(located, data.tags, side.vectors, matches)
+    sources = replace(sources, linear=_round(sources.linear), compatibility=_round(sources.compatibility))
+    facts = {
+        "papers": len(data.papers),
+        "tagged papers": tagged,
+        "labels with papers": len(sources.seen),
+        "judged papers": len(data.judged),
+        "threshold": round(weighing.threshold, 4),
+    }
+    return Tagger(vocabulary, label_vectors, weighing, sources.near, space, sources, facts=facts, training=data)
+
+
+def rank_out_of_fold(
+    collector: EvidenceCollector,
+    data: TaggedPapers,
+    prepared: Prepared,
+    settings: TrainingSettings,
+    progress: Progress | None = None,
+) -> Ranked:
+    """Return candidates of each paper, or of a sample, by sources fitted on the other folds' papers."""
+    space, located, matches = prepared
+    rng = np.random.default_rng(settings.seed)
+    folds = rng.permutation(np.arange(len(data.papers)) % settings.folds)
+    ranked = rng.permutation(len(data.papers))[:MAX_RANKED]
+    parts: list[Ranked] = []
+    done = 0
+    for fold in range(settings.folds):
+        inside, outside = np.flatnonzero(folds != fold), np.sort(ranked[folds[ranked] == fold])
+        hidden = np.flatnonzero(rng.random(data.tags.labels) < settings.hidden_share)
+        tags = data.tags.take(inside).without(hidden)
+        sources = Sources.fit(located[inside], tags, collector.side.vectors, [matches[i] for i in inside])
+        for rows in np.array_split(outside, -(-len(outside) // block_size(data.tags.labels))):
+            evidence = collector.collect(
+                [data.papers[i] for i in rows],
+                data.vectors[rows] - space.centre,
+                near=sources.near,
+                sources=sources,
+                located=located[rows],
+                matches=[matches[i] for i in rows],
+            )
+            owners, labels = rows[evidence.papers], evidence.labels
+            judged = _is_judged(data, owners, labels)
+            right = data.tags.has(owners, labels).astype(np.float32)
+            parts.append((owners[judged], evidence.features[judged].astype(np.float16), right[judged]))
+            done += len(rows)
+            if progress is not None:
+                progress(done, len(ranked))
+    papers, features, right = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return papers, features, right
+
+
+def fit_weighing(ranked: Ranked, data: TaggedPapers, *, seed: int = 0) -> Weighing:
+    """Train the ranker; calibrate it, and choose the threshold of best F1, on papers that it does not see."""
+    rng = np.random.default_rng(seed + 1)
+    papers, features, right = ranked
+    held = (rng.random(len(data.papers)) < CALIBRATION_SHARE)[papers]
+    if not right[~held].any() or not right[held].any():
+        held = np.zeros(len(held), bool)  # too few papers to hold some out
+    ranker = Ranker.fit(features[~held].astype(np.float32), right[~held], range(len(FEATURES)), seed=seed)
+    shown = held if held.any() else ~held
+    scores, outcomes = ranker.score(features[shown].astype(np.float32)), right[shown].astype(np.float64)
+    calibration = Calibration.fit(scores, outcomes)
+    totals = data.tags.sizes()[np.unique(papers[shown])].sum()
+    return Weighing(ranker, calibration, choose_threshold(calibration.apply(scores), outcomes, totals))
+
+
+def choose_threshold(probabilities: Doubles, right: Doubles, relevant: int) -> float:
+    """Return the probability from which on suggestions have the best F1. relevant: right labels, found or not."""
+    order = np.argsort(-probabilities, kind="stable")
+    hits = np.cumsum(right[order])
+    f1 = 2 * hits / (np.arange(1, len(order) + 1) + max(1, relevant))
+    return float(probabilities[order[int(f1.argmax())]]) if len(order) else 1.0
+
+
+def _is_judged(data: TaggedPapers, papers: Rows, labels: Rows) -> Rows:
+    if not data.judged:
+        return np.ones(len(papers), bool)
+    pairs = zip(papers.tolist(), labels.tolist(), strict=True)
+    return np.array([paper not in data.judged or label in data.judged[paper] for paper, label in pairs], bool)
+
+
+def _round(values: Floats) -> Floats:
+    """Return values as they are stored, in half precision: a loaded tagger gives the same probabilities."""
+    return values.astype(np.float16).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackReport:
+    """Counts of verdicts learned from.
+
+    unknown: tags that the vocabulary lacks. ambiguous: tags that are a name of several labels -> the ids of these.
+    missing: ids of papers without text.
+    """
+
+    papers: int
+    accepted: int
+    rejected: int
+    unknown: tuple[str, ...]
+    ambiguous: Mapping[str, Sequence[str]]
+    missing: tuple[str, ...]
+
+
+def learn_from_feedback(
+    tagger: Tagger,
+    judgements: Sequence[Judgement],
+    papers: Sequence[Paper],
+    vectors: Floats,
+    *,
+    settings: TrainingSettings | None = None,
+    progress: Progress | None = None,
+) -> tuple[Tagger, FeedbackReport]:
+    """Train again with judged tags added to the papers of the tagger.
+
+    papers, vectors: of the judged papers that the tagger does not have. A paper that it has keeps its other tags. Of
+    a new paper only the judged labels count, as right or wrong: nobody said that it has no others.
+    """
+    data = tagger.training
+    if data is None:
+        raise InputError("this tagger was not trained; train one first with `sciprism tag train`")
+    verdicts, report = _resolve(tagger, judgements)
+    stored = {paper.id for paper in data.papers}
+    given = {paper.id: row for row, paper in enumerate(papers)}
+    missing = tuple(id for id in verdicts if id not in stored and id not in given)
+    usable = {id: labels for id, labels in verdicts.items() if id in stored or id in given}
+    if not usable:
+        raise InputError("none of the judged papers is in the tagger or among --papers; name the file that has them")
+    rows = [given[id] for id in usable if id not in stored]
+    merged = _add_verdicts(data, usable, [papers[row] for row in rows], vectors[np.array(rows, np.int64)])
+    learned = train(tagger.vocabulary, tagger.label_vectors, merged, settings=settings, progress=progress)
+    learned.encoder = tagger.encoder
+    accepted = sum(sum(labels.values()) for labels in usable.values())
+    rejected = sum(map(len, usable.values())) - accepted
+    unknown = tuple(report.unknown)
+    return learned, FeedbackReport(len(usable), accepted, rejected, unknown, report.homonyms, missing)
+
+
+def _add_verdicts(
+    data: TaggedPapers, verdicts: Mapping[str, Mapping[int, bool]], papers: Sequence[Paper], vectors: Floats
+) -> TaggedPapers:
+    """Append the papers of a review to the tagged papers; add the tags it accepted, remove those it rejected."""
+    all_papers = [*data.papers, *papers]
+    numbers = {paper.id: number for number, paper in enumerate(all_papers)}
+    tags = [set(data.tags[number].tolist()) for number in range(len(data.papers))] + [set[int]() for _ in papers]
+    judged = data.judged | {number: frozenset() for number in range(len(data.papers), len(all_papers))}
+    for id, labels in verdicts.items():
+        number = numbers[id]
+        for label, right in labels.items():
+            (tags[number].add if right else tags[number].discard)(label)
+        if number in judged:
+            judged[number] |= labels.keys()
+    matrix = TagMatrix.build(tags, data.tags.labels)
+    return TaggedPapers(all_papers, np.concatenate([data.vectors, vectors]), matrix, judged)
+
+
+def list_unknown_papers(tagger: Tagger, judgements: Sequence[Judgement]) -> set[str]:
+    """Return the ids of judged papers whose text the tagger does not have."""
+    stored = {paper.id for paper in tagger.training.papers} if tagger.training is not None else set()
+    return {judgement.paper for judgement in judgements} - stored
+
+
+def _resolve(tagger: Tagger, judgements: Sequence[Judgement]) -> tuple[dict[str, dict[int, bool]], TagReport]:
+    """Return paper -> label -> whether it is right, and the tags that no label or several labels have.
+
+    Raises InputError for a tag of a paper that was both accepted and rejected.
+    """
+    verdicts: defaultdict[str, dict[int, bool]] = defaultdict(dict)
+    resolved, report = resolve_tags(([judgement.tag] for judgement in judgements), tagger.vocabulary)
+    for judgement, rows in zip(judgements, resolved, strict=True):
+        for row in rows:
+            if verdicts[judgement.paper].setdefault(row, judgement.accepted) != judgement.accepted:
+                where = f"paper {judgement.paper}: the tag {judgement.tag}"
+                raise InputError(f"{where} is accepted in one row, rejected in another")
+    return verdicts, report
+
+
+PAPER_BLOCK = 4096  # papers that are in memory together, where they are only tagged
+FORMATS: tuple[Format, ...] = ("proximity", "search", "classification")
+"""Formats in whose space papers and labels may both be, the better one first."""
+
+
+def tag(
+    papers: str | Path | Iterable[Paper],
+    *,
+    vocabulary: str | Path | Sequence[str | Path] | Sequence[Label] = (),
+    tagger: str | Path | None = None,
+    choice: TagChoice | None = None,
+    model: str | Encoder = "",
+) -> Iterator[PaperTags]:
+    """Yield the labels suggested for each paper, best first, with probabilities and reasons.
+
+    papers: a file, a folder, or papers; they are read in blocks. vocabulary: files of labels, or labels; or else
+    tagger: a folder that `sciprism tag train` made. choice: how many and which labels. model: that encodes papers and
+    labels; by default the tagger's, or the model that ships. Raises InputError where neither or both are given.
+
+    >>> from sciprism import Label, Paper, tag
+    >>> subjects = [Label(id="sky", name="galaxies"), Label(id="life", name="cell division")]
+    >>> (paper,) = tag([Paper(id="1", title="A survey of nearby galaxies")], vocabulary=subjects)
+    >>> paper.tags[0].uri, paper.tags[0].why
+    ('sky', "found in title: 'galaxies'; its meaning is near (cosine 0.53)")
+    """
+    if (tagger is None) == (not vocabulary):
+        raise InputError("name a vocabulary or a tagger, one of them")
+    folder = None if tagger is None else Path(tagger)
+    vectors = load_vectors(model, folder)
+    if folder is not None:
+        opened = load_tagger(folder)
+    else:
+        labels = Vocabulary(_read_vocabulary(vocabulary))
+        opened = build_zero_shot(labels, vectors.encode_labels(labels.labels))
+    records = read_papers(papers) if isinstance(papers, str | Path) else iter(papers)
+    blocks = iter(lambda: list(islice(records, PAPER_BLOCK)), [])
+    parts = (part for block in blocks for part in opened.suggest(block, vectors.encode_papers(block), choice))
+    return chain.from_iterable(parts)
+
+
+def load_vectors(model: str | Encoder, tagger: Path | None, collections: Sequence[StoredCollection] = ()) -> TagVectors:
+    """Load the model of the vectors: as named, that of the tagger or of a collection, or the default."""
+    from sciprism.encoders.encoder import Encoder
+
+    trained = read_facts(tagger)["encoder"] if tagger is not None else None
+    if isinstance(model, Encoder):
+        encoder = model
+    elif trained is None and collections:
+        encoder = load_encoder(collections[0], model)
+    else:
+        encoder = Encoder.load(model or (trained["name"] if trained is not None else None))
+    vectors = TagVectors(encoder)
+    if trained is not None and any(trained.get(name) != vectors.facts[name] for name in ("fingerprint", "space")):
+        raise InputError(
+            f"the tagger was trained on vectors of {trained.get('name')}, which differ from those of {encoder.name}; "
+            "name the folder of its model with --model"
+        )
+    return vectors
+
+
+def _read_vocabulary(vocabulary: str | Path | Sequence[str | Path] | Sequence[Label]) -> Iterable[Label]:
+    if isinstance(vocabulary, str | Path):
+        return read_labels(vocabulary)
+    labels = [item for item in vocabulary if isinstance(item, Label)]
+    return labels or read_labels([item for item in vocabulary if not isinstance(item, Label)])
+
+
+class TagVectors:
+    """An encoder in the format in which papers and labels compare. cache: the folder of vectors."""
+
+    def __init__(self, encoder: Encoder, cache: Path | None = None) -> None:
+        self.encoder = encoder
+        self._cached = CachedEncoder(encoder, cache)
+        shared = [
+            format
+            for format in FORMATS
+            if format in encoder.formats and encoder.space(format, "paper") == encoder.space(format, "label")
+        ]
+        if not shared:
+            raise InputError(f"{encoder.name} has no format in which papers and labels compare; use another model")
+        self.format = shared[0]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Return what vectors must agree in: name, fingerprint, format and space."""
+        facts = {"name": self.encoder.name, "fingerprint": self.encoder.fingerprint, "format": self.format}
+        return facts | {"space": self._space, "options": dict(self.encoder.options)}
+
+    @property
+    def _space(self) -> str:
+        return self.encoder.space(self.format, "paper")
+
+    def encode_labels(self, labels: Sequence[Label], progress: TextProgress | None = None) -> Floats:
+        """Return the vectors of labels' names and definitions, (labels, e)."""
+        self._cached.watch(progress)
+        return self._cached.encode(list(labels), format=self.format, role="label")
+
+    def encode_papers(self, papers: Sequence[Paper], progress: TextProgress | None = None) -> Floats:
+        """Return the vectors of papers, (n, e)."""
+        self._cached.watch(progress)
+        return self._cached.encode(list(papers), format=self.format, role="paper")
+
+    def iterate_collection(
+        self, stored: StoredCollection, chosen: Rows | None = None
+    ) -> Iterator[tuple[list[Paper], Floats]]:
+        """Yield the papers of a collection, all or those of some rows, and their stored vectors in blocks.
+
+        Raises InputError as `read_collection` does.
+        """
+        stored.check_encoder(self.encoder)
+        chosen = stored.live if chosen is None else chosen
+        for start in range(0, len(chosen), PAPER_BLOCK):
+            rows = chosen[start : start + PAPER_BLOCK]
+            yield stored.papers(rows), stored.read_rows(self._space, rows).block(0, len(rows))
+
+    def read_collection(self, stored: StoredCollection) -> tuple[list[Paper], Floats]:
+        """Return the papers of a collection and their stored vectors; InputError where another model made them."""
+        parts = list(self.iterate_collection(stored))
+        empty = np.empty((0, self.encoder.dim), np.float32)
+        return [paper for papers, _ in parts for paper in papers], np.concatenate([empty, *(v for _, v in parts)])
