@@ -28,9 +28,9 @@ import tagging_systems as systems
 from measurement import build_parser, provenance, write_result
 from sciprism.arrays import Doubles, Floats, Rows
 from sciprism.encoders.encoder import Encoder
-from sciprism.uses.tagging.evidence import LabelSide, TaggedPapers
+from sciprism.uses.tagging.evidence import EvidenceCollector, TaggedPapers
 from sciprism.uses.tagging.suggestions import score_ranking
-from sciprism.uses.tagging.tagger import TagVectors, TrainingSettings, build_zero_shot, train
+from sciprism.uses.tagging.tagger import TagVectors, build_zero_shot, train
 from tagging_data import TaggingData, read_arxiv, read_biomimicry, read_mesh, read_uat
 
 METRICS = ("P@1", "P@5", "nDCG@5", "F1@5")
@@ -104,13 +104,13 @@ def run(
     if hidden is not None:
         tags = tags.without(hidden)
     papers = [data.papers[i] for i in rows]
-    vectors, label_vectors = encode.encode_papers(papers), encode.encode_labels(data.vocabulary.labels)
+    vectors, label_vectors = encode.encode(papers), encode.encode(data.vocabulary.labels, "label")
     kept = np.flatnonzero(tags.sizes() > 0)
     training = TaggedPapers([papers[i] for i in kept], vectors[kept], tags.take(kept))
     start = time.perf_counter()
-    tagger = train(data.vocabulary, label_vectors, training, settings=TrainingSettings(seed=args.seed))
+    tagger = train(data.vocabulary, label_vectors, training, seed=args.seed)
     trained = time.perf_counter() - start
-    side = LabelSide.build(data.vocabulary.labels, label_vectors)
+    side = EvidenceCollector(data.vocabulary, label_vectors)
     ways: dict[str, systems.System] = {
         OURS: systems.ours(tagger),
         "ours, no training": systems.ours(build_zero_shot(data.vocabulary, label_vectors)),
@@ -125,7 +125,7 @@ def run(
     if args.omikuji:
         ways["omikuji"] = systems.omikuji(args.omikuji, training, len(data.vocabulary))
     test_papers = [data.papers[i] for i in test]
-    test_vectors = encode.encode_papers(test_papers)
+    test_vectors = encode.encode(test_papers)
     gold = [set(data.tags[i].tolist()) for i in test]
     facts = {
         "train papers": len(training.papers),
@@ -245,7 +245,7 @@ def measure(name: str, data: Path, encode: TagVectors, args: argparse.Namespace)
         part = more.feedback(read_mesh(data), encode) if name == "feedback" else more.alternative_labels(data, encode)
         ways, papers, gold = part
         labels = len(read_mesh(data).vocabulary) if name == "feedback" else len(read_uat(data))
-        return compare_ways(ways, papers, encode.encode_papers(papers), gold, labels)
+        return compare_ways(ways, papers, encode.encode(papers), gold, labels)
     if name.startswith("mesh"):
         read = read_mesh(data)
         return run(read, encode, args, hidden=choose_hidden(read) if name == "mesh unseen" else None)

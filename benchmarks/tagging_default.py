@@ -26,7 +26,6 @@ from sciprism.uses.tagging.evidence import (
     NAME_FEATURES,
     NEAR_FEATURES,
     EvidenceCollector,
-    LabelSide,
     NearestPapers,
     Ranker,
     TagMatrix,
@@ -68,7 +67,7 @@ def collect(papers: Sequence[Paper], vectors: Floats, parts: Parts, near: bool) 
     """Return features, whether each candidate is right, a number for its paper, and how many right labels there are."""
     features, right, owners, relevant, number = [], [], [], 0, 0
     for vocabulary, label_vectors, tags, rows in parts:
-        collector = EvidenceCollector(vocabulary, LabelSide.build(vocabulary.labels, label_vectors))
+        collector = EvidenceCollector(vocabulary, label_vectors)
         others = np.setdiff1d(np.arange(len(papers)), rows)[:NEAR_PAPERS]
         tagged = NearestPapers(vectors[others], tags.take(others)) if near else None
         for start in range(0, len(rows), RANKED_BLOCK):
@@ -109,7 +108,7 @@ def main() -> None:
     rows = data.rows("train")
     papers, tags = [data.papers[i] for i in rows], data.tags.take(rows)
     encode = TagVectors(Encoder.load())
-    vectors, label_vectors = encode.encode_papers(papers), encode.encode_labels(data.vocabulary.labels)
+    vectors, label_vectors = encode.encode(papers), encode.encode(data.vocabulary.labels, "label")
     found = {}
     for name, near in (("names", False), ("names and papers", True)):
         columns = [

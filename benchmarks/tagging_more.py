@@ -12,7 +12,7 @@ import numpy as np
 
 import tagging_systems as systems
 from sciprism.papers.records import Paper
-from sciprism.uses.tagging.evidence import LabelSide, TaggedPapers
+from sciprism.uses.tagging.evidence import EvidenceCollector, TaggedPapers
 from sciprism.uses.tagging.suggestions import TagChoice
 from sciprism.uses.tagging.tag_files import Judgement
 from sciprism.uses.tagging.tagger import TagVectors, build_zero_shot, learn_from_feedback, train
@@ -48,9 +48,9 @@ def alternative_labels(data: Path, encode: TagVectors) -> tuple[dict[str, system
     """Return the systems for the thesaurus without its alternative labels, the papers and the labels to find."""
     papers, gold = find_alternative(data)
     without, whole = read_uat(data, alternative=False), read_uat(data)
-    vectors = encode.encode_labels(without.labels)
-    side = LabelSide.build(without.labels, vectors)
-    centre = encode.encode_papers(papers).mean(axis=0)
+    vectors = encode.encode(without.labels, "label")
+    side = EvidenceCollector(without, vectors)
+    centre = encode.encode(papers).mean(axis=0)
     ways = {
         "ours, no training": systems.ours(build_zero_shot(without, vectors)),
         "name matching": systems.name_matching(side),
@@ -65,11 +65,11 @@ def feedback(data: TaggingData, encode: TagVectors) -> tuple[dict[str, systems.S
     """Return taggers before and after feedback on their first suggestions, and with all tags of the same papers."""
     order = np.random.default_rng(0).permutation(data.rows("train"))
     first, second = order[:FEEDBACK_PAPERS], order[FEEDBACK_PAPERS : 2 * FEEDBACK_PAPERS]
-    label_vectors = encode.encode_labels(data.vocabulary.labels)
+    label_vectors = encode.encode(data.vocabulary.labels, "label")
 
     def build(rows: Any) -> TaggedPapers:
         papers = [data.papers[i] for i in rows]
-        return TaggedPapers(papers, encode.encode_papers(papers), data.tags.take(rows))
+        return TaggedPapers(papers, encode.encode(papers), data.tags.take(rows))
 
     before = train(data.vocabulary, label_vectors, build(first))
     new = build(second)
@@ -105,8 +105,8 @@ def speed(data: TaggingData, encoder: Any) -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as folder:
         encode = TagVectors(encoder, Path(folder))
-        label_vectors = timed("encode labels", lambda: encode.encode_labels(data.vocabulary.labels))
-        vectors = timed("encode papers", lambda: encode.encode_papers(papers))
+        label_vectors = timed("encode labels", lambda: encode.encode(data.vocabulary.labels, "label"))
+        vectors = timed("encode papers", lambda: encode.encode(papers))
     zero = timed("open the vocabulary", lambda: build_zero_shot(Vocabulary(data.vocabulary.labels), label_vectors))
     tags = timed("tag without training", lambda: [paper for block in zero.suggest(papers, vectors) for paper in block])
     found["tags without training"] = sum(len(paper.tags) for paper in tags)

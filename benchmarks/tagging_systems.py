@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
 from sciprism.papers.records import Paper
-from sciprism.uses.tagging.evidence import LabelSide, NearestPapers, TaggedPapers, learn_terms, list_texts
+from sciprism.uses.tagging.evidence import EvidenceCollector, NearestPapers, TaggedPapers, learn_terms, list_texts
 from sciprism.uses.tagging.tagger import RANKED_BLOCK, Tagger
 from sciprism.uses.tagging.vocabulary import Vocabulary, stems_of
 
@@ -68,7 +68,7 @@ def ours(tagger: Tagger) -> System:
     return rank
 
 
-def name_matching(side: LabelSide) -> System:
+def name_matching(side: EvidenceCollector) -> System:
     """Rank labels whose names are found: in the title first, then by how often, longer names first."""
 
     def rank(papers: Sequence[Paper], vectors: Floats, allowed: Mask) -> list[Rows]:
@@ -105,7 +105,7 @@ def bm25_labels(vocabulary: Vocabulary) -> System:
     return rank
 
 
-def nearest_labels(side: LabelSide, centre: Floats) -> System:
+def nearest_labels(side: EvidenceCollector, centre: Floats) -> System:
     """Rank labels by the cosine of their vectors; those of papers and of labels are each around their mean."""
 
     def rank(papers: Sequence[Paper], vectors: Floats, allowed: Mask) -> list[Rows]:
@@ -125,7 +125,7 @@ def nearest_papers(data: TaggedPapers) -> System:
     def rank(papers: Sequence[Paper], vectors: Floats, allowed: Mask) -> list[Rows]:
         found: list[Rows] = []
         for start in range(0, len(vectors), RANKED_BLOCK):
-            found += top_rows(near.vote(vectors[start : start + RANKED_BLOCK]).shares, allowed)
+            found += top_rows(near.vote(vectors[start : start + RANKED_BLOCK])[0], allowed)
         return found
 
     return rank

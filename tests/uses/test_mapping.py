@@ -72,7 +72,7 @@ def plain(monkeypatch):
         return (corners[np.arange(len(vectors)) % 3] + np.arange(len(vectors))[:, None] / 100).astype(np.float32)
 
     levels = [lambda n: n % 3, lambda n: np.where(n % 6 < 5, n % 6, -1)]
-    monkeypatch.setattr(paper_map, "check_packages", lambda: None)
+    monkeypatch.setattr(paper_map, "has_packages", lambda: True)
     monkeypatch.setattr(paper_map, "lay_out", lay_out)
     monkeypatch.setattr(
         paper_map, "find_topics", lambda points: [level(np.arange(len(points))).astype(np.int32) for level in levels]

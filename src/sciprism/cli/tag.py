@@ -112,7 +112,7 @@ def train(
 
     Example: sciprism tag train tagged.jsonl --vocabulary mesh.xml -o tagger
     """
-    from sciprism.uses.tagging.tagger import TrainingSettings, check_output, save_tagger
+    from sciprism.uses.tagging.tagger import check_output, save_tagger
     from sciprism.uses.tagging.tagger import train as fit
 
     check_output(output)
@@ -122,12 +122,12 @@ def train(
     vectors = open_vectors(model, None, [papers])
     data, report = tags.read(papers, reading, labels, vectors)
     with ProgressDisplay("training", "papers", len(data.papers)) as display:
-        label_vectors = vectors.encode_labels(labels.labels)
+        label_vectors = vectors.encode(labels.labels, "label")
         learned = fit(
             labels,
             label_vectors,
             data,
-            settings=TrainingSettings(seed=seed),
+            seed=seed,
             progress=lambda done, _: display.update(done),
         )
     learned.encoder = vectors.facts
@@ -153,7 +153,6 @@ def feedback(
     from sciprism.drop_report import DropReport
     from sciprism.uses.tagging.tag_files import read_judgements
     from sciprism.uses.tagging.tagger import (
-        TrainingSettings,
         check_output,
         learn_from_feedback,
         load_tagger,
@@ -173,7 +172,7 @@ def feedback(
             judgements,
             texts,
             vectors,
-            settings=TrainingSettings(seed=seed),
+            seed=seed,
             progress=lambda done, _: display.update(done),
         )
     save_tagger(learned, target)

@@ -81,7 +81,7 @@ class TaggerChoice(VocabularyFiles):
         labels, _ = self.read()
         data, report = read_tagged(labels, vectors) if read_tagged is not None else (None, None)
         with ProgressDisplay("encoding", "labels", len(labels)) as display:
-            label_vectors = vectors.encode_labels(labels.labels, lambda done, _: display.update(done))
+            label_vectors = vectors.encode(labels.labels, "label", lambda done, _: display.update(done))
         return build_zero_shot(labels, label_vectors, tagged=data), report
 
 
@@ -175,7 +175,7 @@ def _encode_blocks(papers: Iterator[Paper], vectors: TagVectors) -> Iterator[tup
     while block := list(islice(papers, PAPER_BLOCK)):
         others += count_other_languages(f"{paper.title} {paper.abstract}" for paper in block)
         total += len(block)
-        yield block, vectors.encode_papers(block)
+        yield block, vectors.encode(block)
     if others:
         warn_of_other_languages(vectors.encoder, others, total, "papers")
 
@@ -183,7 +183,7 @@ def _encode_blocks(papers: Iterator[Paper], vectors: TagVectors) -> Iterator[tup
 def encode_papers(papers: Sequence[Paper], vectors: TagVectors) -> Floats:
     """Encode papers with a display of progress."""
     with ProgressDisplay("encoding", "papers", len(papers)) as display:
-        return vectors.encode_papers(papers, lambda done, _: display.update(done))
+        return vectors.encode(papers, progress=lambda done, _: display.update(done))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -268,7 +268,7 @@ class ServedTagger:
                 raise InputError(f"{path} is of the model {self.tagger.encoder.get('name')}; serve it with --model")
         else:
             vocabulary = Vocabulary(read_labels(path))
-            self.tagger = build_zero_shot(vocabulary, vectors.encode_labels(vocabulary.labels))
+            self.tagger = build_zero_shot(vocabulary, vectors.encode(vocabulary.labels, "label"))
 
     def suggest(self, papers: Sequence[Paper], encoder: Encoder, choice: TagChoice) -> dict[str, Any]:
         """Return the document of the papers' tags."""

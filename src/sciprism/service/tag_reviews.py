@@ -82,7 +82,7 @@ def suggest(state: ServiceState, item: WorkspaceItem) -> None:
         sent, report = read_apart(read_labels, files, partial(state.background.check, item), skip_bad=True)
         vocabulary = Vocabulary(sent)
         progress.begin("encoding", "labels", len(vocabulary))
-        labels = vectors.encode_labels(vocabulary.labels, lambda done, _: progress.update(done))
+        labels = vectors.encode(vocabulary.labels, "label", lambda done, _: progress.update(done))
         tagger, notes = build_zero_shot(vocabulary, labels), vocabulary.notes
     else:
         tagger, notes = state.find_tagger(body.tagger).tagger, []

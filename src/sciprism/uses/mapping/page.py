@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -52,9 +52,11 @@ def write_page(
     """
     title = title or stored.folder.resolve().name
     shown = np.random.default_rng(drawn.origin.seed).permutation(len(drawn.rows))[:PAGE_PAPERS]  # order of drawing
-    numbers = _pack_numbers(drawn, shown, rows := list(_read_rows(stored, drawn.rows[shown], address)))
+    *texts_of, years, venues, fields = zip(*_read_rows(stored, drawn.rows[shown], address), strict=True)
+    numbers = _pack_numbers(drawn, shown, np.array(years), venues, fields)
     for length in ABSTRACTS:
-        texts = _pack_texts(rows, length)
+        texts_of[-1] = [_cut(text, length) for text in texts_of[-1]]
+        texts = _compress("\0".join(map("\n".join, texts_of)).encode("utf-8", "replace"))  # columns of lines
         if len(numbers) + len(texts) < PAGE_BYTES - 1_000_000:
             break
     else:
@@ -73,24 +75,13 @@ def _describe(drawn: PaperMap, shown: int) -> str:
     return ", ".join([papers, *(f"{n:,} {what}{'s' * (n > 1)}" for what, n in counts.items() if n)])
 
 
-class _Row(NamedTuple):
-    """What the page says of a paper."""
-
-    title: str
-    authors: str
-    link: str
-    abstract: str
-    year: int
-    venue: str
-    field: str
-
-
-def _read_rows(stored: StoredCollection, rows: Rows, address: str) -> Iterator[_Row]:
+def _read_rows(stored: StoredCollection, rows: Rows, address: str) -> Iterator[tuple[Any, ...]]:
+    """Yield title, authors, link, abstract, year, venue and field of each paper."""
     for start in range(0, len(rows), PART):
         for paper in stored.papers(rows[start : start + PART]):
             more = f" and {len(paper.authors) - MAX_AUTHORS} more" if len(paper.authors) > MAX_AUTHORS else ""
             url = f"{address}/papers/{quote(paper.id, safe='')}" if address else find_url(paper)
-            yield _Row(
+            yield (
                 _cut(paper.title, MAX_TITLE),
                 _cut(", ".join(paper.authors[:MAX_AUTHORS]) + more, MAX_TITLE),
                 "".join(url.split()),
@@ -101,7 +92,7 @@ def _read_rows(stored: StoredCollection, rows: Rows, address: str) -> Iterator[_
             )
 
 
-def _pack_numbers(drawn: PaperMap, shown: Rows, rows: Sequence[_Row]) -> str:
+def _pack_numbers(drawn: PaperMap, shown: Rows, years: Rows, venues: Sequence[str], fields: Sequence[str]) -> str:
     """Pack positions, years, codes and neighbours: a head in JSON, then arrays, each at a multiple of four bytes."""
     low, high = drawn.positions.min(axis=0), drawn.positions.max(axis=0)
     scale = GRID / max(float((high - low).max()), 1e-9)
@@ -114,9 +105,8 @@ def _pack_numbers(drawn: PaperMap, shown: Rows, rows: Sequence[_Row]) -> str:
     number_of = np.full(len(drawn.rows) + 1, -1, np.int32)  # the last one: no neighbour
     number_of[shown] = np.arange(len(shown))
     near = number_of[drawn.nearest.numbers[shown][:, :NEAR]]
-    (venues, venue), (fields, field) = (_number([getattr(row, name) for row in rows]) for name in ("venue", "field"))
+    (venues, venue), (fields, field) = _number(venues), _number(fields)
     x, y = find_place(drawn.positions[shown]).T
-    years = np.array([row.year for row in rows])
     arrays = {"x": x, "y": y, "venue": venue, "field": field}
     arrays |= {f"topic{level}": np.where(codes < 0, NO_CODE, codes)[shown] for level, codes in enumerate(drawn.codes)}
     contents = [(name, "u2", 1, np.asarray(values).astype("<u2")) for name, values in arrays.items()]
@@ -146,12 +136,6 @@ def _number(values: Sequence[str]) -> tuple[list[str], Rows]:
     names = [name for name, _ in Counter(filter(None, values)).most_common(NO_CODE)]
     numbers = {name: number for number, name in enumerate(names)}
     return names, np.array([numbers.get(value, NO_CODE) for value in values], np.int64)
-
-
-def _pack_texts(rows: Sequence[_Row], length: int) -> str:
-    """Pack the texts: columns with a line for each paper."""
-    columns = zip(*((row.title, row.authors, row.link, _cut(row.abstract, length)) for row in rows), strict=True)
-    return _compress("\0".join(map("\n".join, columns)).encode("utf-8", "replace"))
 
 
 def _cut(text: str, length: int) -> str:

@@ -57,14 +57,8 @@ def has_packages() -> bool:
     return bool(find_spec("umap") and find_spec("fast_hdbscan"))
 
 
-def check_packages() -> None:
-    """Raise MissingExtraError where a package that maps need is not there, before any work is done."""
-    if not has_packages():
-        raise MissingExtraError("map", "a map")
-
-
 def find_nearest(
-    stored: StoredCollection, space: str, rows: Rows, among: Rows, progress: Progress | None = None
+    stored: StoredCollection, space: str, rows: Rows, among: Rows, progress: Progress = lambda *_: None
 ) -> Nearest:
     """Find the nearest other papers of each row, exactly. rows, among: rows of the collection; among are numbered.
 
@@ -86,8 +80,7 @@ def find_nearest(
         scores = np.take_along_axis(scores, order, axis=1)
         apart = -scores if distance == "euclidean" else 1 - scores
         distances[start : start + len(part)] = np.maximum(apart, 0)
-        if progress:
-            progress("nearest papers", "papers", start + len(part), len(rows))
+        progress("nearest papers", "papers", start + len(part), len(rows))
     return Nearest(numbers, distances)
 
 
@@ -314,7 +307,7 @@ def draw_map(
     former: FormerLayout | None = None,
     seed: int = 0,
     sample: int = LAID_OUT,
-    progress: Progress | None = None,
+    progress: Progress = lambda *_: None,
 ) -> PaperMap:
     """Draw the papers of a collection: near papers lie together, dense groups are topics with names.
 
@@ -329,8 +322,8 @@ def draw_map(
     stored = collection if isinstance(collection, StoredCollection) else collection.stored
     space = choose_paper_space(stored)
     fingerprint = stored.manifest.encoder.fingerprint
-    if former is None:
-        check_packages()
+    if former is None and not has_packages():  # before any work is done
+        raise MissingExtraError("map", "a map")
     rows, ids, texts = _list_papers(stored, progress)
     if len(rows) < MIN_PAPERS:
         what = count_noun(len(rows), "paper")
@@ -351,7 +344,7 @@ class _Papers:
     texts: list[Paper]
     origin: MapOrigin
 
-    def find_nearest(self, numbers: Rows, among: Rows, progress: Progress | None) -> Nearest:
+    def find_nearest(self, numbers: Rows, among: Rows, progress: Progress) -> Nearest:
         """Find the nearest papers of some; all are numbered among all papers."""
         near = find_nearest(self.stored, self.origin.space, self.rows[numbers], self.rows[among], progress)
         return Nearest(np.where(near.numbers >= 0, among[near.numbers], -1), near.distances)
@@ -362,7 +355,7 @@ class _Papers:
         return PaperMap(ids=self.ids, rows=self.rows, origin=origin, counts=counts, **arrays)
 
 
-def _list_papers(stored: StoredCollection, progress: Progress | None) -> tuple[Rows, list[str], list[Paper]]:
+def _list_papers(stored: StoredCollection, progress: Progress) -> tuple[Rows, list[str], list[Paper]]:
     """Return rows, ids and what names are made of, of duplicates those of the first."""
     finder, ids, texts = DuplicateFinder(near_duplicates=None), list[str](), list[Paper]()
     few = len(stored.live) <= NAMED_BY_ABSTRACTS
@@ -371,20 +364,18 @@ def _list_papers(stored: StoredCollection, progress: Progress | None) -> tuple[R
             finder.add(paper)
             ids.append(paper.id)
             texts.append(Paper(id="", title=paper.title, abstract=paper.abstract if few else ""))
-        if progress:
-            progress("reading", "papers", len(ids), len(stored))
+        progress("reading", "papers", len(ids), len(stored))
     surplus = set(chain.from_iterable(group.positions[1:] for group in finder.find().groups))
     single = [number for number in range(len(ids)) if number not in surplus]
     return stored.live[single], [ids[number] for number in single], [texts[number] for number in single]
 
 
-def _draw_anew(papers: _Papers, sample: int, progress: Progress | None) -> PaperMap:
+def _draw_anew(papers: _Papers, sample: int, progress: Progress) -> PaperMap:
     """Lay out the papers, or a sample, and find topics."""
     rows, origin = papers.rows, papers.origin
     chosen = np.array(choose(range(len(rows)), sample, "map", origin.seed), np.int64)
     nearest = papers.find_nearest(np.arange(len(rows)), chosen, progress)
-    if progress:
-        progress("laying out", "", 0, None)
+    progress("laying out", "", 0, None)
     number = np.full(len(rows) + 1, -1, np.int64)
     number[chosen] = np.arange(len(chosen))
     inside = Nearest(number[nearest.numbers[chosen]], nearest.distances[chosen])
@@ -396,8 +387,7 @@ def _draw_anew(papers: _Papers, sample: int, progress: Progress | None) -> Paper
     positions[others] = place(apart, positions)
     counts = {"laid out": len(chosen), "placed": len(others)}
     drawn = papers.build(origin, counts, nearest=nearest, laid_out=laid_out, positions=positions)
-    if progress:
-        progress("finding and naming topics", "", 0, None)
+    progress("finding and naming topics", "", 0, None)
     for found in find_topics(laid):
         codes = np.full(len(rows), -1, np.int32)
         codes[chosen] = fill(inside, found)
@@ -407,7 +397,7 @@ def _draw_anew(papers: _Papers, sample: int, progress: Progress | None) -> Paper
     return drawn
 
 
-def _draw_again(papers: _Papers, former: FormerLayout, sample: int, progress: Progress | None) -> PaperMap:
+def _draw_again(papers: _Papers, former: FormerLayout, sample: int, progress: Progress) -> PaperMap:
     """Retain the positions and topics of a former layout, and place new papers among its papers."""
     if replace(former.origin, seed=papers.origin.seed) != papers.origin:
         raise InputError("the layout was made of vectors of another model or space; --new-layout draws a new one")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -153,8 +155,18 @@ def find_typical_terms(papers: Sequence[Paper], groups: Sequence[Rows]) -> list[
             usable &= here * len(papers) > everywhere * len(rows)
         weights = np.where(usable, here / len(rows) * rarity, 0)
         best = np.argsort(-weights, kind="stable")[: usable.sum()]
-        typical.append(_choose_phrases(phrases[best].tolist()))
+        text = " ".join(f". {paper.title}. {paper.abstract}" for paper in papers[end - len(rows) : end])
+        chosen = _choose_phrases(phrases[best].tolist())
+        typical.append(tuple(_restore_capitals(phrase, " ".join(text.split())) for phrase in chosen))
     return typical
+
+
+def _restore_capitals(phrase: str, text: str) -> str:
+    """Return a phrase in its most frequent spelling; a capital at the beginning of a sentence says nothing."""
+    inside = re.findall(rf"(?i)(?<![.?!:] )\b{re.escape(phrase)}\b", text)
+    first = re.findall(rf"(?i)\b{re.escape(phrase)}\b", text)  # at the beginning alone: DNA has its capitals everywhere
+    spelled = Counter(inside or [each if each[1].isupper() else each[0].lower() + each[1:] for each in first])
+    return max(spelled, key=lambda each: (spelled[each], each.islower()), default=phrase)
 
 
 def _says_something(word: str) -> bool:

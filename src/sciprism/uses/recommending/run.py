@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from heapq import nlargest
@@ -201,55 +202,31 @@ def choose_papers(
 ) -> tuple[list[int], Relevance]:
     """Return the rows of the papers to recommend, in the order of the list, and the relevance of all.
 
-    vectors: (c, d) of length 1, in double precision, so that the order is the same on every machine. years: (c,).
-    """
-    relevance = profile.score(vectors, years)
-    roots = np.sqrt(profile.sizes.astype(np.float64))
-    shares = settings.balance * roots / roots.sum()  # of the list, for each interest
-    return _ListSelection(vectors, relevance, shares, settings.diversity).choose(settings.k), relevance
-
-
-class _ListSelection:
-    """Chooses papers one by one from candidates (c,) with vectors (c, d) of length 1.
-
     The next paper has the highest (1 - diversity) * relevance - diversity * cosine to the nearest paper chosen before
     (maximal marginal relevance, Carbonell and Goldstein 1998). Where an interest has fewer papers than its share of
     the list so far, the next one is its best, by the similarity to its own papers alone; an interest without a paper
-    that fits loses its share.
+    that fits loses its share. vectors: (c, d) of length 1, in double precision, so that the order is the same on every
+    machine. years: (c,).
     """
-
-    def __init__(self, vectors: Doubles, relevance: Relevance, shares: Doubles, diversity: float) -> None:
-        self._vectors, self._relevance, self._shares, self._diversity = vectors, relevance, shares, diversity
-        self._left = np.ones(len(vectors), bool)
-        self._nearest = np.zeros(len(vectors))
-        self._given = np.zeros(len(shares))
-        self.chosen: list[int] = []
-
-    def choose(self, count: int) -> list[int]:
-        """Return the numbers of up to `count` candidates, in the order of the list."""
-        while len(self.chosen) < count and self._left.any():
-            candidate = self._find_next()
-            similarities = self._vectors @ self._vectors[candidate]
-            self._nearest = similarities if not self.chosen else np.maximum(self._nearest, similarities)
-            self._left[candidate] = False
-            self._given[self._relevance.interest[candidate]] += 1
-            self.chosen.append(candidate)
-        return self.chosen
-
-    def _find_next(self) -> int:
-        behind = self._shares * (len(self.chosen) + 1) - self._given
-        for interest in np.argsort(-behind, kind="stable"):
-            if behind[interest] < BEHIND:
-                break
-            allowed = self._left & self._relevance.fits & (self._relevance.interest == interest)
-            if allowed.any():
-                return self._find_best(self._relevance.inside, allowed)
-        return self._find_best(self._relevance.overall, self._left)
-
-    def _find_best(self, scores: Doubles, allowed: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> int:
-        """Return the best of the allowed candidates, of equal ones the first."""
-        values = (1 - self._diversity) * scores - self._diversity * self._nearest
-        return int(np.where(allowed, values, -np.inf).argmax())
+    relevance, diversity = profile.score(vectors, years), settings.diversity
+    roots = np.sqrt(profile.sizes.astype(np.float64))
+    shares = settings.balance * roots / roots.sum()  # of the list, for each interest
+    left, nearest, given = np.ones(len(vectors), bool), np.zeros(len(vectors)), np.zeros(len(shares))
+    chosen: list[int] = []
+    while len(chosen) < settings.k and left.any():
+        behind = shares * (len(chosen) + 1) - given
+        late = [interest for interest in np.argsort(-behind, kind="stable") if behind[interest] >= BEHIND]
+        fitting = (left & relevance.fits & (relevance.interest == interest) for interest in late)
+        inside = next(filter(np.any, fitting), None)
+        scores = relevance.overall if inside is None else relevance.inside
+        values = (1 - diversity) * scores - diversity * nearest
+        best = int(np.where(left if inside is None else inside, values, -np.inf).argmax())  # of equal ones the first
+        similarities = vectors @ vectors[best]
+        nearest = np.maximum(nearest, similarities) if chosen else similarities
+        left[best] = False
+        given[relevance.interest[best]] += 1
+        chosen.append(best)
+    return chosen, relevance
 
 
 RETAINED = 300  # papers retained overall and of each interest, at least
@@ -302,8 +279,8 @@ class CandidatePool:
         versions: Sequence[Paper] = (),
     ) -> None:
         self.profile, self.own, self.counts = profile, own, counts
-        self._owned = OwnedPapers([*own, *versions])
-        self._hidden = {reason: OwnedPapers(papers) for reason, papers in hidden.items()}
+        known = {"": [*own, *versions], **hidden}
+        self._known = {reason: OwnedPapers(papers) for reason, papers in known.items()}
         self._size = max(RETAINED, PER_RESULT * k)
         self.left_out: list[LeftOut] = []
         self._best: list[list[Scored]] = [[] for _ in range(1 + len(profile.members))]
@@ -326,7 +303,7 @@ class CandidatePool:
             candidate = Candidate(first + new[place], papers[place], vector, block.stored, row)
             nearest = self.own[relevance.own[place]]
             if relevance.nearest[place] >= NEAR_COSINE and is_near_copy(candidate.complete(), nearest):
-                self._leave_out_owned(candidate.paper, NEAR_COPY, nearest)
+                self._leave_out(candidate.paper, NEAR_COPY, nearest)
                 continue
             self._best[0].append((float(relevance.overall[place]), -candidate.number, candidate))
             if relevance.fits[place]:
@@ -334,33 +311,27 @@ class CandidatePool:
         self._best = [nlargest(self._size, best) for best in self._best]
 
     def list_best(self) -> list[Candidate]:
-        """Return the retained papers, each once, in the order read; count the others, and order the counts."""
-        self.counts.owned = dict(sorted(self.counts.owned.items()))
+        """Return the retained papers, each once, in the order read; count all that are left out."""
         by_number = {candidate.number: candidate for best in self._best for _, _, candidate in best}
         seen, distinct = OwnedPapers(), []
         for _, candidate in sorted(by_number.items()):
             if copy := seen.find_copy(candidate.paper):
-                self.counts.repeated += 1
                 self._leave_out(candidate.paper, REPEATED, copy[1])
             else:
                 seen.add(candidate.paper)
                 distinct.append(candidate)
+        reasons = Counter(paper.reason for paper in self.left_out)
+        counts = self.counts
+        counts.unwanted, counts.seen, counts.repeated = (reasons.pop(each, 0) for each in (UNWANTED, SEEN, REPEATED))
+        counts.owned = dict(sorted(reasons.items()))
         return distinct
 
     def _is_known(self, paper: Paper) -> bool:
-        if copy := self._owned.find_copy(paper):
-            self._leave_out_owned(paper, *copy)
-            return True
-        for reason, papers in self._hidden.items():
+        for reason, papers in self._known.items():
             if copy := papers.find_copy(paper):
-                setattr(self.counts, reason, getattr(self.counts, reason) + 1)
-                self._leave_out(paper, reason, copy[1])
+                self._leave_out(paper, reason or copy[0], copy[1])
                 return True
         return False
-
-    def _leave_out_owned(self, paper: Paper, reason: str, own: Paper) -> None:
-        self.counts.owned[reason] = self.counts.owned.get(reason, 0) + 1
-        self._leave_out(paper, reason, own)
 
     def _leave_out(self, paper: Paper, reason: str, copy: Paper) -> None:
         self.left_out.append(LeftOut(paper.id, paper.title, paper.year, find_doi(paper), reason, copy.id, copy.title))
@@ -368,7 +339,7 @@ class CandidatePool:
 
 def list_years(papers: Sequence[Paper]) -> Doubles:
     """Return the years of papers, NaN for none."""
-    return np.array([np.nan if paper.year is None else paper.year for paper in papers], np.float64)
+    return np.array([paper.year for paper in papers], np.float64)
 
 
 class OwnedPapers:
@@ -556,7 +527,7 @@ def _choose_hits(
     vectors = np.stack([candidate.vector for candidate in best]).astype(np.float64)
     years = list_years([candidate.paper for candidate in best])
     chosen, relevance = choose_papers(profile, vectors, years, settings)
-    unwanted = profile.measure_unwanted(vectors) if len(profile.unwanted) else None
+    unwanted = profile.measure_unwanted(vectors)
     return [
         Recommendation(
             rank=rank,
@@ -564,7 +535,7 @@ def _choose_hits(
             **describe_paper(best[place].complete()),
             interest=interests[relevance.interest[place]].name,
             because=_find_reasons(pool, vectors[place]),
-            unwanted=None if unwanted is None else float(unwanted[place]),
+            unwanted=float(unwanted[place]) if len(profile.unwanted) else None,
         )
         for rank, place in enumerate(chosen, 1)
     ]

@@ -18,7 +18,7 @@ from torch import nn
 
 from sciprism.arrays import Doubles, Floats, Rows, normalize_rows
 from sciprism.index.exact import topk
-from sciprism.papers.records import Label, Paper
+from sciprism.papers.records import Paper
 from sciprism.store import Matrix
 from sciprism.uses.calibration import Calibration
 from sciprism.uses.tagging.vocabulary import (
@@ -177,26 +177,22 @@ class TaggedPapers:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Votes:
-    """What the nearest papers say: of all labels the share of their votes and how many of the first have it.
-
-    shares, first: (b, labels). neighbours: how many of the first there are.
-    """
-
-    shares: Floats
-    first: Floats
-    neighbours: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class NearestPapers:
     """Papers with tags, found by their rows (n, d)."""
 
     rows: Floats
     tags: TagMatrix
 
-    def vote(self, queries: Floats) -> Votes:
-        """Return the votes of the papers nearest to each query (b, d)."""
+    @property
+    def shown(self) -> int:
+        """Return how many of the nearest papers a reason counts."""
+        return min(SHOWN_NEIGHBOURS, len(self.rows))
+
+    def vote(self, queries: Floats) -> tuple[Floats, Floats]:
+        """Return what the papers nearest to each query (b, d) say of all labels, (b, labels) each.
+
+        The share of their votes, and how many of the `shown` first have the label.
+        """
         count = min(NEIGHBOURS, len(self.rows))
         cosines, near = topk(queries, [Matrix(self.rows)], count)
         weights = np.maximum(cosines, 0) ** SHARPNESS
@@ -208,7 +204,7 @@ class NearestPapers:
             @ self.tags.ones
             for values in (weights, first)
         )
-        return Votes(shares.toarray(), counts.toarray(), min(SHOWN_NEIGHBOURS, len(self.rows)))
+        return shares.toarray(), counts.toarray()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -251,9 +247,9 @@ class Sources:
         scores[:, torch.from_numpy(self.seen)] = torch.from_numpy(papers) @ torch.from_numpy(self.linear)
         return scores
 
-    def score_compatibility(self, papers: Floats, label_vectors: torch.Tensor) -> torch.Tensor:
+    def score_compatibility(self, papers: Floats, label_vectors: Floats) -> torch.Tensor:
         """Return the scores of all labels by their vectors, (b, labels): also of labels that no paper has."""
-        return (torch.from_numpy(papers) @ torch.from_numpy(self.compatibility)) @ label_vectors.T
+        return (torch.from_numpy(papers) @ torch.from_numpy(self.compatibility)) @ torch.from_numpy(label_vectors).T
 
 
 def _solve(gram: torch.Tensor, right: torch.Tensor, penalty: float) -> torch.Tensor:
@@ -289,48 +285,6 @@ FEATURES = (*NAME_FEATURES, *NEAR_FEATURES, *TRAINED_FEATURES)  # all columns of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LabelSide:
-    """What labels alone give: known from the vocabulary, without any tagged paper.
-
-    vectors: (labels, e), of length 1, around their mean. matcher: finds names in texts. words: finds their words.
-    names: a row for each name, its words weighted by rarity, which sum to 1. owners: first row of each label's.
-    rarity: (labels,), the mean rarity of the words of each label's own name.
-    """
-
-    vectors: Floats
-    centre: Floats
-    matcher: NameMatcher
-    words: CountVectorizer
-    names: csr_array
-    owners: Rows
-    rarity: Floats
-
-    @classmethod
-    def build(cls, labels: Sequence[Label], vectors: Floats) -> LabelSide:
-        """Prepare labels and their vectors (labels, e)."""
-        named = [[name for _, name in list_names(label)] for label in labels]
-        owners = np.cumsum([0, *map(len, named)])
-        words = CountVectorizer(analyzer=stems_of, binary=True, dtype=np.float32)
-        found = csr_array(words.fit_transform(["name", *chain(*named)])[1:])  # names of signs alone have no word
-        of_labels = csr_array((np.ones(owners[-1]), np.arange(owners[-1]), owners)) @ found
-        rarity = np.log((1 + len(labels)) / np.maximum(1, (of_labels > 0).sum(axis=0)))
-        weights = csr_array(found * rarity.astype(np.float32))
-        mean = (weights.sum(axis=1) / np.maximum(1, found.sum(axis=1)))[owners[:-1]]
-        centre = vectors.mean(axis=0)
-        unit, names = normalize_rows(vectors - centre), normalize(weights, "l1")
-        return cls(unit, centre, NameMatcher(labels), words, names, owners[:-1], mean.astype(np.float32))
-
-    def cover(self, papers: Sequence[Paper]) -> torch.Tensor:
-        """Return the largest share of the words of one of each label's names in each paper, (b, labels)."""
-        shares = (self.names @ self.words.transform(list_texts(papers)).T).toarray()
-        return torch.from_numpy(np.maximum.reduceat(shares, self.owners, axis=0).T.copy())
-
-    def compare(self, vectors: Floats) -> torch.Tensor:
-        """Return the cosines of papers' vectors (b, e), around the papers' own mean, with all labels, (b, labels)."""
-        return torch.from_numpy(normalize_rows(vectors)) @ torch.from_numpy(self.vectors).T
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
     """Candidates of some papers. papers, labels: (c,), of each candidate; features: (c, f)."""
 
@@ -342,12 +296,34 @@ class Evidence:
 
 
 class EvidenceCollector:
-    """Collect candidates and what speaks for them: from the labels alone, from near papers, from fitted sources."""
+    """Collect candidates and what speaks for them: from the labels alone, from near papers, from fitted sources.
 
-    def __init__(self, vocabulary: Vocabulary, side: LabelSide) -> None:
-        self.side = side
-        self._label_vectors = torch.from_numpy(side.vectors)
+    vectors: of the labels (labels, e), of length 1, around their mean. matcher: finds names in texts.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, vectors: Floats) -> None:
+        labels = vocabulary.labels
+        named = [[name for _, name in list_names(label)] for label in labels]
+        owners = np.cumsum([0, *map(len, named)])  # the first row of each label's names
+        self._words = CountVectorizer(analyzer=stems_of, binary=True, dtype=np.float32)
+        found = csr_array(self._words.fit_transform(["name", *chain(*named)])[1:])  # names of signs alone have no word
+        of_labels = csr_array((np.ones(owners[-1]), np.arange(owners[-1]), owners)) @ found
+        rarity = np.log((1 + len(labels)) / np.maximum(1, (of_labels > 0).sum(axis=0)))
+        weights = csr_array(found * rarity.astype(np.float32))
+        mean = weights.sum(axis=1) / np.maximum(1, found.sum(axis=1))
+        self._owners, self._rarity = owners[:-1], mean[owners[:-1]].astype(np.float32)  # of each label's own name
+        self._names = normalize(weights, "l1")
+        self.matcher, self.vectors = NameMatcher(labels), normalize_rows(vectors - vectors.mean(axis=0))
         self._up, self._down = _pad(vocabulary.parents), _pad(vocabulary.children)
+
+    def cover(self, papers: Sequence[Paper]) -> torch.Tensor:
+        """Return the largest share of the words of one of each label's names in each paper, (b, labels)."""
+        shares = (self._names @ self._words.transform(list_texts(papers)).T).toarray()
+        return torch.from_numpy(np.maximum.reduceat(shares, self._owners, axis=0).T.copy())
+
+    def compare(self, vectors: Floats) -> torch.Tensor:
+        """Return the cosines of papers' vectors (b, e), around the papers' own mean, with all labels, (b, labels)."""
+        return torch.from_numpy(normalize_rows(vectors)) @ torch.from_numpy(self.vectors).T
 
     def collect(
         self,
@@ -367,36 +343,38 @@ class EvidenceCollector:
         """
         if matches is None:
             matches = self.find_names(papers)
-        votes = near.vote(located) if near is not None and located is not None else None
-        scores = {"coverage": self.side.cover(papers), "cosine": self.side.compare(vectors)}  # (b, labels) each
-        if votes is not None:
-            scores["votes"] = torch.from_numpy(votes.shares)
+        scores = {"coverage": self.cover(papers), "cosine": self.compare(vectors)}  # (b, labels) each
+        if near is not None and located is not None:
+            shares, first = near.vote(located)
+            scores["votes"] = torch.from_numpy(shares)
         if sources is not None and located is not None:
             scores["linear"] = sources.score_linear(located)
-            scores["compatibility"] = sources.score_compatibility(located, self._label_vectors)
+            scores["compatibility"] = sources.score_compatibility(located, self.vectors)
         ranks = {name: _rank(values) for name, values in scores.items()}
         chosen: NDArray[np.bool_] = np.logical_or.reduce([rank < CANDIDATES for rank in ranks.values()])
         for owner, named in enumerate(matches):
             chosen[owner, list(named)] = True
         if allowed is not None and not allowed.all():
-            chosen = (chosen | _choose_allowed(scores, allowed)) & allowed
+            barred = torch.from_numpy(~allowed)  # the first of each source among the allowed ones are candidates too
+            inside = [_rank(values.masked_fill(barred, -torch.inf)) < CANDIDATES for values in scores.values()]
+            chosen = np.logical_or.reduce([chosen, *inside]) & allowed
         owners, labels = np.nonzero(chosen)
         columns = self._compare_names(owners, labels, matches, scores["cosine"])
         columns |= {name: values.numpy()[owners, labels] for name, values in scores.items()}
         columns |= {f"{name} rank": np.log1p(values[owners, labels]) for name, values in ranks.items()}
-        if votes is not None:
-            share = votes.first[owners, labels] / np.float32(max(1, votes.neighbours))
+        if near is not None and located is not None:
+            share = first[owners, labels] / np.float32(max(1, near.shown))
             columns |= {"near papers": share, "near": np.ones(len(owners), np.float32)}
         if sources is not None:
             columns |= self._weigh_sources(owners, labels, sources, scores, columns)
         features = np.zeros((len(owners), len(FEATURES)), np.float32)
         for number, name in enumerate(FEATURES):
             features[:, number] = columns.get(name, 0)
-        return Evidence(owners, labels, features, matches, votes.neighbours if votes is not None else 0)
+        return Evidence(owners, labels, features, matches, near.shown if near is not None else 0)
 
     def find_names(self, papers: Sequence[Paper]) -> list[dict[int, Match]]:
         """Return what is found of the labels' names in each paper."""
-        return [self.side.matcher.find(paper.title, paper.abstract) for paper in papers]
+        return [self.matcher.find(paper.title, paper.abstract) for paper in papers]
 
     def _compare_names(
         self, owners: Rows, labels: Rows, matches: list[dict[int, Match]], cosines: torch.Tensor
@@ -410,7 +388,7 @@ class EvidenceCollector:
         for owner, names in enumerate(matches):
             named[owner, list(names)] = 1
         return dict(zip(FEATURES[:9], described.T, strict=True)) | {
-            "rarity": self.side.rarity[labels],
+            "rarity": self._rarity[labels],
             "cosine above mean": _standardize(cosines, owners, labels),
             "parent named": named[owners[:, None], self._up[labels]].max(axis=1),
             "child named": named[owners[:, None], self._down[labels]].max(axis=1),
@@ -456,13 +434,6 @@ def _rank(scores: torch.Tensor) -> Floats:
     places = torch.arange(count, dtype=torch.float32).expand(len(scores), -1)
     ranks.scatter_(1, best.indices, torch.where(best.values > 0, places, 2.0 * CANDIDATES))
     return np.asarray(ranks)
-
-
-def _choose_allowed(scores: dict[str, torch.Tensor], allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Mark the first of each source among the allowed labels (b, labels)."""
-    barred = torch.from_numpy(~allowed)
-    inside = [_rank(values.masked_fill(barred, -torch.inf)) < CANDIDATES for values in scores.values()]
-    return np.asarray(np.logical_or.reduce(inside))
 
 
 def _pad(links: Sequence[Sequence[int]]) -> Rows:

@@ -22,7 +22,7 @@ from sciprism.checksums import check_folder, write_checksums
 from sciprism.encoders.cached_encoder import CachedEncoder, TextProgress
 from sciprism.errors import InputError
 from sciprism.files import explain_write_errors, open_draft, recover_folder, replace_folder, write_json, write_lines
-from sciprism.formats import Format
+from sciprism.formats import Format, Role
 from sciprism.papers import read_labels, read_papers
 from sciprism.papers.records import Label, Paper
 from sciprism.store import StoredCollection
@@ -33,7 +33,6 @@ from sciprism.uses.tagging.evidence import (
     FEATURES,
     Evidence,
     EvidenceCollector,
-    LabelSide,
     NearestPapers,
     PaperSpace,
     Ranker,
@@ -99,8 +98,7 @@ class Tagger:
     collector: EvidenceCollector = field(init=False)
 
     def __post_init__(self) -> None:
-        side = LabelSide.build(self.vocabulary.labels, self.label_vectors)
-        self.collector = EvidenceCollector(self.vocabulary, side)
+        self.collector = EvidenceCollector(self.vocabulary, self.label_vectors)
 
     def collect(self, papers: Sequence[Paper], vectors: Floats, allowed: NDArray[np.bool_] | None = None) -> Evidence:
         """Return the candidates of a block of papers with vectors (b, e), all or of the allowed labels (labels,)."""
@@ -286,18 +284,6 @@ MIN_PAPERS = 20  # fewer tagged papers teach less than the names alone
 Progress = Callable[[int, int], None]
 Ranked = tuple[Rows, Floats, Floats]
 """Of candidates their papers (c,), features (c, f), float16, and whether they are right (c,)."""
-Prepared = tuple[PaperSpace, Floats, list[dict[int, Match]]]
-"""A space, the rows of the training papers in it, and the names found in each paper."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingSettings:
-    """How a tagger is trained. directions: of the papers' words; folds: for candidates by sources of other papers."""
-
-    directions: int = DIRECTIONS
-    folds: int = FOLDS
-    hidden_share: float = HIDDEN_SHARE
-    seed: int = 0
 
 
 def train(
@@ -305,14 +291,16 @@ def train(
     label_vectors: Floats,
     data: TaggedPapers,
     *,
-    settings: TrainingSettings | None = None,
+    seed: int = 0,
+    directions: int = DIRECTIONS,
     progress: Progress | None = None,
 ) -> Tagger:
-    """Train sources, ranker, calibration and threshold. label_vectors: (labels, e). progress: of papers ranked.
+    """Train sources, ranker, calibration and threshold.
+
+    label_vectors: (labels, e). directions: of the papers' words. progress: of papers ranked.
 
     Raises InputError for too few tagged papers.
     """
-    settings = settings or TrainingSettings()
     if (tagged := int((data.tags.sizes() > 0).sum())) < MIN_PAPERS:
         raise InputError(
             f"{tagged} papers have tags of the vocabulary; training needs {MIN_PAPERS}; tag with --vocabulary, and "
@@ -320,15 +308,14 @@ def train(
         )
     data = TaggedPapers(data.papers, _round(data.vectors), data.tags, data.judged)
     label_vectors = _round(label_vectors)
-    side = LabelSide.build(vocabulary.labels, label_vectors)
-    collector = EvidenceCollector(vocabulary, side)
+    collector = EvidenceCollector(vocabulary, label_vectors)
     matches = collector.find_names(data.papers)
-    space = PaperSpace.learn(data.papers, data.vectors, directions=settings.directions)
+    space = PaperSpace.learn(data.papers, data.vectors, directions=directions)
     space = replace(space, directions=_round(space.directions))
     located = space.locate(data.papers, data.vectors)
-    ranked = rank_out_of_fold(collector, data, (space, located, matches), settings, progress)
-    weighing = fit_weighing(ranked, data, seed=settings.seed)
-    sources = Sources.fit(located, data.tags, side.vectors, matches)
+    ranked = rank_out_of_fold(collector, data, space, located, matches, seed, progress)
+    weighing = fit_weighing(ranked, data, seed=seed)
+    sources = Sources.fit(located, data.tags, collector.vectors, matches)
     sources = replace(sources, linear=_round(sources.linear), compatibility=_round(sources.compatibility))
     facts = {
         "papers": len(data.papers),
@@ -343,22 +330,23 @@ def train(
 def rank_out_of_fold(
     collector: EvidenceCollector,
     data: TaggedPapers,
-    prepared: Prepared,
-    settings: TrainingSettings,
+    space: PaperSpace,
+    located: Floats,
+    matches: list[dict[int, Match]],
+    seed: int,
     progress: Progress | None = None,
 ) -> Ranked:
     """Return candidates of each paper, or of a sample, by sources fitted on the other folds' papers."""
-    space, located, matches = prepared
-    rng = np.random.default_rng(settings.seed)
-    folds = rng.permutation(np.arange(len(data.papers)) % settings.folds)
+    rng = np.random.default_rng(seed)
+    folds = rng.permutation(np.arange(len(data.papers)) % FOLDS)
     ranked = rng.permutation(len(data.papers))[:MAX_RANKED]
     parts: list[Ranked] = []
     done = 0
-    for fold in range(settings.folds):
+    for fold in range(FOLDS):
         inside, outside = np.flatnonzero(folds != fold), np.sort(ranked[folds[ranked] == fold])
-        hidden = np.flatnonzero(rng.random(data.tags.labels) < settings.hidden_share)
+        hidden = np.flatnonzero(rng.random(data.tags.labels) < HIDDEN_SHARE)
         tags = data.tags.take(inside).without(hidden)
-        sources = Sources.fit(located[inside], tags, collector.side.vectors, [matches[i] for i in inside])
+        sources = Sources.fit(located[inside], tags, collector.vectors, [matches[i] for i in inside])
         for rows in np.array_split(outside, -(-len(outside) // block_size(data.tags.labels))):
             evidence = collector.collect(
                 [data.papers[i] for i in rows],
@@ -436,7 +424,8 @@ def learn_from_feedback(
     papers: Sequence[Paper],
     vectors: Floats,
     *,
-    settings: TrainingSettings | None = None,
+    seed: int = 0,
+    directions: int = DIRECTIONS,
     progress: Progress | None = None,
 ) -> tuple[Tagger, FeedbackReport]:
     """Train again with judged tags added to the papers of the tagger.
@@ -456,7 +445,9 @@ def learn_from_feedback(
         raise InputError("none of the judged papers is in the tagger or among --papers; name the file that has them")
     rows = [given[id] for id in usable if id not in stored]
     merged = _add_verdicts(data, usable, [papers[row] for row in rows], vectors[np.array(rows, np.int64)])
-    learned = train(tagger.vocabulary, tagger.label_vectors, merged, settings=settings, progress=progress)
+    learned = train(
+        tagger.vocabulary, tagger.label_vectors, merged, seed=seed, directions=directions, progress=progress
+    )
     learned.encoder = tagger.encoder
     accepted = sum(sum(labels.values()) for labels in usable.values())
     rejected = sum(map(len, usable.values())) - accepted
@@ -535,11 +526,13 @@ def tag(
     if folder is not None:
         opened = load_tagger(folder)
     else:
-        labels = Vocabulary(_read_vocabulary(vocabulary))
-        opened = build_zero_shot(labels, vectors.encode_labels(labels.labels))
+        given = [vocabulary] if isinstance(vocabulary, str | Path) else vocabulary
+        labels = [item for item in given if isinstance(item, Label)]
+        read = Vocabulary(labels or read_labels([item for item in given if not isinstance(item, Label)]))
+        opened = build_zero_shot(read, vectors.encode(read.labels, "label"))
     records = read_papers(papers) if isinstance(papers, str | Path) else iter(papers)
     blocks = iter(lambda: list(islice(records, PAPER_BLOCK)), [])
-    parts = (part for block in blocks for part in opened.suggest(block, vectors.encode_papers(block), choice))
+    parts = (part for block in blocks for part in opened.suggest(block, vectors.encode(block), choice))
     return chain.from_iterable(parts)
 
 
@@ -561,13 +554,6 @@ def load_vectors(model: str | Encoder, tagger: Path | None, collections: Sequenc
             "name the folder of its model with --model"
         )
     return vectors
-
-
-def _read_vocabulary(vocabulary: str | Path | Sequence[str | Path] | Sequence[Label]) -> Iterable[Label]:
-    if isinstance(vocabulary, str | Path):
-        return read_labels(vocabulary)
-    labels = [item for item in vocabulary if isinstance(item, Label)]
-    return labels or read_labels([item for item in vocabulary if not isinstance(item, Label)])
 
 
 class TagVectors:
@@ -595,15 +581,12 @@ class TagVectors:
     def _space(self) -> str:
         return self.encoder.space(self.format, "paper")
 
-    def encode_labels(self, labels: Sequence[Label], progress: TextProgress | None = None) -> Floats:
-        """Return the vectors of labels' names and definitions, (labels, e)."""
+    def encode(
+        self, records: Sequence[Label] | Sequence[Paper], role: Role = "paper", progress: TextProgress | None = None
+    ) -> Floats:
+        """Return the vectors of papers, or as role "label" those of labels' names and definitions, (n, e)."""
         self._cached.watch(progress)
-        return self._cached.encode(list(labels), format=self.format, role="label")
-
-    def encode_papers(self, papers: Sequence[Paper], progress: TextProgress | None = None) -> Floats:
-        """Return the vectors of papers, (n, e)."""
-        self._cached.watch(progress)
-        return self._cached.encode(list(papers), format=self.format, role="paper")
+        return self._cached.encode(list(records), format=self.format, role=role)
 
     def iterate_collection(
         self, stored: StoredCollection, chosen: Rows | None = None

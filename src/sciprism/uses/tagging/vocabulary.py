@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from graphlib import CycleError, TopologicalSorter
@@ -56,16 +56,8 @@ class Vocabulary:
         name = bare_uri(written)
         if (row := self.rows.get(written, self.rows.get(name))) is not None:
             return [row]
-        exact = _exact(name)
-        for rows_by_name, key in (
-            (self._codes, name),
-            (self._preferred, exact),
-            (self._alternative, exact),
-            (self._folded, _fold(name)),
-        ):
-            if rows := rows_by_name.get(key):
-                return sorted(rows)
-        return []
+        found = (rows.get(key(name)) for key, rows in self._names)
+        return sorted(next(filter(None, found), ()))
 
     def describe(self, row: int) -> str:
         """Return the name of a label, with its id where other labels have this name too."""
@@ -96,21 +88,26 @@ class Vocabulary:
         return _reach(row, self.children)
 
     @cached_property
-    def _codes(self) -> dict[str, set[int]]:
-        return _group((code, row) for row, label in enumerate(self.labels) for code in label.codes)
+    def _names(self) -> list[tuple[Callable[[str], str], dict[str, set[int]]]]:
+        """Return notations, preferred names, other names, and all of them by stems: how each is written -> its rows."""
+        kinds: list[tuple[Callable[[str], str], Callable[[Label], Sequence[str]]]] = [
+            (str, lambda label: label.codes),
+            (_exact, lambda label: (label.name,)),
+            (_exact, lambda label: label.synonyms),
+            (_fold, lambda label: (label.name, *label.synonyms)),
+        ]
+        tables = []
+        for key, names in kinds:
+            rows: defaultdict[str, set[int]] = defaultdict(set)
+            for row, label in enumerate(self.labels):
+                for name in names(label):
+                    rows[key(name)].add(row)
+            tables.append((key, dict(rows)))
+        return tables
 
-    @cached_property
+    @property
     def _preferred(self) -> dict[str, set[int]]:
-        return _group((_exact(label.name), row) for row, label in enumerate(self.labels))
-
-    @cached_property
-    def _alternative(self) -> dict[str, set[int]]:
-        return _group((_exact(name), row) for row, label in enumerate(self.labels) for name in label.synonyms)
-
-    @cached_property
-    def _folded(self) -> dict[str, set[int]]:
-        names = ((name, row) for row, label in enumerate(self.labels) for name in (label.name, *label.synonyms))
-        return _group((_fold(name), row) for name, row in names)
+        return self._names[1][1]
 
     def _link(self, labels: Sequence[Label]) -> list[list[int]]:
         """Return the parents of each label; links that lead nowhere or in a circle are noted and left out."""
@@ -161,13 +158,6 @@ def _reach(row: int, links: Sequence[Sequence[int]]) -> set[int]:
             reached.add(next_row)
             waiting += links[next_row]
     return reached
-
-
-def _group(pairs: Iterator[tuple[str, int]]) -> dict[str, set[int]]:
-    groups: defaultdict[str, set[int]] = defaultdict(set)
-    for key, row in pairs:
-        groups[key].add(row)
-    return dict(groups)
 
 
 def _exact(name: str) -> str:

@@ -1,0 +1,491 @@
+"""Tagging: names found in texts, vocabularies, evidence, taggers trained and not, feedback, reports, files of tags."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from build_tagging import DIM, TOPICS, UNSEEN, build_papers, build_vocabulary, embed, label_vectors
+from sciprism.drop_report import DropReport
+from sciprism.errors import DamagedFileError, InputError
+from sciprism.papers import ReadReport, read_papers
+from sciprism.papers.readers.registry import paper_readers
+from sciprism.papers.records import Label, Paper
+from sciprism.uses.calibration import Calibration
+from sciprism.uses.tagging import tag_files
+from sciprism.uses.tagging.evidence import FEATURES, EvidenceCollector, PaperSpace, Ranker, Sources
+from sciprism.uses.tagging.suggestions import PaperTags, Tag, TagChoice, compare_tags, score_ranking
+from sciprism.uses.tagging.tag_files import Judgement, read_judgements, read_tag_table, resolve_tags
+from sciprism.uses.tagging.tagger import (
+    build_zero_shot,
+    choose_threshold,
+    learn_from_feedback,
+    list_unknown_papers,
+    load_tagger,
+    save_tagger,
+    train,
+)
+from sciprism.uses.tagging.vocabulary import NameMatcher, Vocabulary, stems_of
+
+X = "http://example.org/x/"
+ALL = TagChoice(threshold=0)
+
+
+def labels(*names: str) -> list[Label]:
+    return [Label(id=name, name=name) for name in names]
+
+
+def test_words_are_compared_in_one_form():
+    found = stems_of("Galaxies, galaxy's; Stars in gas: Nucleus analysis ÅNGSTRÖM 暗物质")
+    assert found == ["galaxy", "galaxy", "s", "star", "in", "gas", "nucleus", "analysis", "angstrom", "暗", "物", "质"]
+
+
+def test_names_are_found_in_texts():
+    named = [*labels("Dark matter halo", "Spiral galaxies", "Matter", "X", "Mercury (planet)")]
+    named.append(Label(id="a", name="Diabetes Mellitus, Type 2", synonyms=("NIDDM",)))
+    matcher = NameMatcher(named)
+    found = matcher.find("Dark-matter halos", "The dark matter halo of a spiral galaxy. A dark matter halo.")
+    assert found.keys() == {0, 1, 2} and [found[row].inside for row in range(3)] == [False, False, True]
+    assert (found[0].title, found[0].abstract, found[0].text, found[0].where) == (1, 2, "Dark-matter halos", "title")
+    assert (found[0].words, found[0].place, found[1].place) == (3, 0, 8 / 14)
+    assert found[0].exact and not found[1].exact, "the abstract has the name of the first as it is"
+    assert found[1].text == "spiral galaxy" and found[1].where == "abstract"
+    assert not matcher.find("Dark matter halo and matter", "")[2].inside, "it is also found alone"
+    kinds = {text: matcher.find(text, "") for text in ("Type 2 diabetes mellitus", "NIDDM", "Mercury", "x-ray")}
+    assert [*map(len, kinds.values())] == [1, 1, 1, 0], "a single letter is no name to look for"
+    assert (kinds["Type 2 diabetes mellitus"][5].kind, kinds["NIDDM"][5].kind, kinds["Mercury"][4].kind) == (2, 1, 2)
+
+
+def test_labels_are_found_by_id_notation_and_name():
+    vocabulary = Vocabulary(
+        [
+            Label(id="u1", name="Insulin", codes=("D06",)),
+            Label(id="u2", name="Insulins", synonyms=("Insulin drugs",)),
+            Label(id="u3", name="Red giant"),
+        ]
+    )
+    found = {"u2": [1], "D06": [0], "insulin": [0], "INSULINS": [1], "insulin drug": [1], "Red giants": [2]}
+    found["insulin'"] = [0, 1]  # one form of two labels
+    assert {name: vocabulary.find_all(name) for name in found} == found
+    with pytest.raises(InputError, match=r"the branch 'Red gaint' is no id, notation or name .* 'Red giant'"):
+        vocabulary.find_named("Red gaint", "the branch")
+    twice = Vocabulary([Label(id="p", name="Mercury"), Label(id="e", name="mercury ")])
+    assert twice.notes == ["1 name is of several labels: Mercury [p] and mercury  [e]"]
+    with pytest.raises(InputError, match="it 'MERCURY' is a name of 2 labels; name one by its id: p, e"):
+        twice.find_named("MERCURY", "it")
+
+
+def test_hierarchies():
+    rows = [("a", ()), ("b", ("a",)), ("c", ("b", "gone", "NA"))]
+    linked = Vocabulary([Label(id=id, name=id, broader=above) for id, above in rows])
+    assert linked.above(2) == {0, 1} and linked.below(0) == {1, 2} and linked.children[0] == [1]
+    assert linked.notes == ["1 broader labels are not in the vocabulary; they are ignored"]
+    numbers = [("d1", ("C04",)), ("d2", ("C04.588", "A01.100")), ("d3", ("C04.588.322",))]
+    assert Vocabulary([Label(id=id, name=id, codes=codes) for id, codes in numbers]).parents == [[], [0], [1]], "MeSH"
+    circles = [("a", "b"), ("b", "c"), ("c", "a"), ("d", "d")]
+    cut = Vocabulary([Label(id=id, name=id.upper(), broader=(above,)) for id, above in circles])
+    assert len(cut.notes) == 2 and all("has a circle" in note and "is ignored" in note for note in cut.notes)
+    assert sum(map(len, cut.parents)) == 2 and all(row not in cut.above(row) for row in range(4))
+
+
+def test_two_labels_of_one_id_are_refused_and_one_in_two_files_is_joined():
+    with pytest.raises(InputError, match="two labels have the id x: 'Red' and 'Blue'"):
+        Vocabulary([Label(id="x", name="Red"), Label(id="x", name="Blue")])
+    joined = Vocabulary([Label(id="x", name="Red"), Label(id="x", name="Red", synonyms=("Rouge",), definition="d")])
+    assert joined.labels == (Label(id="x", name="Red", synonyms=("Rouge",), definition="d"),)
+    with pytest.raises(InputError, match="no labels"):
+        Vocabulary([])
+
+
+ASKED = [
+    Paper(
+        id="a", title="Galaxies of dark matters", abstract="A Galaxy turns. Haloes of dark matter fault slip rupture."
+    ),
+    Paper(id="b", title="Earthquake", abstract="Vaccines, enzymes and spiral galaxy. Antigen dose immunity substrate"),
+    Paper(id="c", title="None of it", abstract="ice flow melt, superconductor biology"),
+]
+TRAINED = """
+0.121 0.263 0.259 0.363 0.300 0.399 0.478 0.651 0.043 0.204 0.261 0.439 0.261 0.439 0.087 0.282 0.043 0.204 0.451 0.479
+2.762 1.967 2.182 0.235 0.042 0.217 0.168 0.920 2.631 1.940 0.087 0.282 0.087 0.282 1.000 0.000 0.261 0.232 1.861 1.547
+0.261 0.351 0.783 0.412 2.077 1.101 0.256 0.311 1.984 1.645 0.162 0.921 2.802 1.940 0.452 0.202 0.168 0.248 0.000 0.000
+0.073 0.204"""
+NAMES_ALONE = """
+0.139 0.277 0.318 0.405 0.365 0.416 0.600 0.663 0.000 0.000 0.200 0.400 0.400 0.490 0.000 0.000 0.100 0.300 0.637 0.434
+1.910 1.828 2.233 0.106 0.210 0.092 0.958 0.381 0.866 0.528 0.100 0.300 0.100 0.300"""
+
+
+@pytest.mark.parametrize(
+    ("is_trained", "sizes", "expected"), [(True, [8, 7, 8], TRAINED), (False, [3, 4, 3], NAMES_ALONE)]
+)
+def test_evidence_is_what_it_was(is_trained, sizes, expected):
+    """Mean and deviation of each feature over all candidates, computed once; without training every second label."""
+    changes = {0: {"synonyms": ("Spiral galaxies",)}, 2: {"name": "Enzymes (proteins)"}, 5: {"synonyms": ("Ice",)}}
+    changes |= {7: {"synonyms": ("Dark",)}, 8: {"name": "Biology of matter"}}
+    changed = [replace(label, **changes.get(row, {})) for row, label in enumerate(build_vocabulary().labels)]
+    vocabulary, data = Vocabulary(changed), build_papers(40)
+    collector = EvidenceCollector(vocabulary, label_vectors(vocabulary))
+    vectors = embed([f"{paper.title} {paper.abstract}" for paper in ASKED])
+    allowed = np.arange(len(vocabulary)) % 2 == 0
+    if is_trained:
+        papers = [replace(paper, title=f"On {[*TOPICS][n % 4]}") for n, paper in enumerate(data.papers)]
+        space = PaperSpace.learn(papers, data.vectors, directions=8)
+        located = space.locate(papers, data.vectors)
+        sources = Sources.fit(located, data.tags, collector.vectors, collector.find_names(papers))
+        learned = {"near": sources.near, "sources": sources, "located": space.locate(ASKED, vectors)}
+        found = collector.collect(ASKED, vectors - space.centre, **learned)
+    else:
+        found = collector.collect(ASKED, vectors, allowed=allowed)
+        assert allowed[found.labels].all() and not found.features[:, 17:].any()
+    assert np.bincount(found.papers).tolist() == sizes and found.neighbours == 5 * is_trained
+    numbers = np.array(expected.split(), float).reshape(-1, 2).T
+    count = numbers.shape[1]
+    for name, *of in zip(FEATURES, found.features.mean(axis=0), found.features.std(axis=0), *numbers, strict=False):
+        assert of[:2] == pytest.approx(of[2:], abs=3e-3), name
+    assert count == (len(FEATURES) if is_trained else 17)
+
+
+def test_the_ranker_learns_what_is_not_linear_and_nothing_of_a_constant():
+    rng = np.random.default_rng(0)
+    features, test = (rng.normal(size=(count, 5)).astype(np.float32) for count in (1000, 500))
+    features[:, 4] = 2.302585
+    right = (features[:, 1] * features[:, 3] > 0).astype(np.float32)
+    ranker = Ranker.fit(features, right, [1, 3, 4])
+    scores = ranker.score(test)
+    assert ((scores > 0) == (test[:, 1] * test[:, 3] > 0)).mean() > 0.9
+    assert Ranker.fit(features, right, [1, 3, 4]).score(test).tolist() == scores.tolist(), "seeded"
+    test[:, 4] = 1.0
+    np.testing.assert_allclose(ranker.score(test), scores, atol=1e-5)
+
+
+def test_isotonic_calibration_by_hand():
+    scores = np.array([1.0, 2, 3, 4, 5, 6])
+    found = Calibration.fit(scores, np.array([0.0, 1, 0, 0, 1, 1])).apply(scores)
+    # 2, 3 and 4 are pooled at 3 with 1/3, 5 and 6 at 5.5 with 1; the others are between the steps
+    np.testing.assert_allclose(found, [0, 1 / 6, 1 / 3, 1 / 3 + 2 / 3 / 2.5, 1 / 3 + 2 / 3 * 2 / 2.5, 1])
+    assert (np.diff(Calibration.fit(scores, scores % 2).apply(np.linspace(0, 9, 50))) >= 0).all()
+
+
+@pytest.fixture(scope="module")
+def trained():
+    vocabulary = build_vocabulary()
+    return train(vocabulary, label_vectors(vocabulary), build_papers(200), directions=16)
+
+
+def suggest(tagger, papers, choice=None):
+    vectors = embed([f"{paper.title} {paper.abstract}" for paper in papers])
+    return [each for block in tagger.suggest(papers, vectors, choice) for each in block]
+
+
+def names(paper):
+    return [tag.label for tag in paper.tags]
+
+
+def test_a_trained_tagger_finds_topics_by_name_and_by_words(trained, monkeypatch):
+    data = build_papers(60, seed=1)
+    found = suggest(trained, data.papers)
+    card = compare_tags(trained.vocabulary, found, [data.tags[number].tolist() for number in range(60)])
+    assert card.scores.ndcg_5 > 0.95 and card.scores.f1 > 0.9 and 0 < trained.weighing.threshold < 1
+    asked = Paper(id="x", title="On Galaxies", abstract="fault rupture seismic slip magnitude")
+    both, unseen = suggest(trained, [asked, Paper(id="y", title=f"New {UNSEEN.lower()}")], ALL)
+    why = {tag.label: tag.why for tag in both.tags}
+    assert {*names(both)[:2]} == {"Galaxies", "Earthquakes"} and UNSEEN in names(unseen)[:3]
+    assert why["Galaxies"].startswith("found in title: 'Galaxies'") and "nearest papers" in why["Earthquakes"]
+    monkeypatch.setattr("sciprism.uses.tagging.tagger.MAX_SCORES", 4 * len(trained.vocabulary))
+    assert [*map(names, suggest(trained, data.papers))] == [*map(names, found)], "blocks change nothing"
+
+
+def test_probabilities_are_calibrated(trained):
+    data = build_papers(100, seed=2)
+    found = suggest(trained, data.papers, ALL)
+    right = [
+        (tag.probability, trained.vocabulary.rows[tag.uri] in data.tags[number])
+        for number, paper in enumerate(found)
+        for tag in paper.tags
+    ]
+    probabilities, outcomes = np.array(right, float).T
+    assert 0 <= probabilities.min() <= probabilities.max() <= 1 and abs(probabilities.mean() - outcomes.mean()) < 0.05
+    # of 3 relevant labels; F1 after each: 2/4, 4/5, 4/6, 4/7
+    assert choose_threshold(np.array([0.9, 0.2, 0.8, 0.7]), np.array([1.0, 0, 1, 0]), 3) == 0.8
+
+
+def test_choices(trained):
+    papers = build_papers(5, seed=3).papers
+    assert all(len(paper.tags) == 2 for paper in suggest(trained, papers, TagChoice(threshold=0, limit=2)))
+    branch = suggest(trained, papers, TagChoice(threshold=0, branch=["Astronomy"]))
+    assert {name for paper in branch for name in names(paper)} <= {"Galaxies", "Dark matter", "Astronomy"}
+    without = suggest(trained, papers, TagChoice(threshold=0, excluded=["Galaxies", "N1"]))
+    assert not {"Galaxies", "Dark matter"} & {name for paper in without for name in names(paper)}
+    with pytest.raises(InputError, match="every label of the branch is excluded"):
+        suggest(trained, papers, TagChoice(branch=["Galaxies"], excluded=["Galaxies"]))
+    wrong = [({"limit": 0}, "limit is 0"), ({"threshold": 2}, "threshold is 2"), ({"parents": "x"}, "'x'")]
+    for values, message in wrong:
+        with pytest.raises(InputError, match=message):
+            TagChoice(**values)
+
+
+@pytest.mark.parametrize(
+    ("parents", "expected"),
+    [
+        ("keep", ["Astronomy", "Galaxies", "Vaccines"]),
+        ("drop", ["Galaxies", "Vaccines"]),
+        ("add", ["Astronomy", "Galaxies", "Vaccines", "Biology"]),
+    ],
+)
+def test_parents_are_dropped_or_added(parents, expected):
+    vocabulary = build_vocabulary()
+    rows = np.array([vocabulary.find_named(name, "it") for name in ("Astronomy", "Galaxies", "Vaccines")])
+    picked = TagChoice(parents=parents).pick(rows, np.array([0.9, 0.8, 0.7]), 0.5, vocabulary)
+    assert [vocabulary.labels[row].name for row, _, _ in picked] == expected
+    assert parents != "add" or picked[-1][1:] == (0.7, vocabulary.rows["t3"])
+
+
+def test_without_training_names_and_near_papers_speak():
+    vocabulary = build_vocabulary()
+    paper = Paper(id="x", title="On Galaxies", abstract="fault rupture seismic slip magnitude fault rupture")
+    [found] = suggest(build_zero_shot(vocabulary, label_vectors(vocabulary)), [paper], ALL)
+    assert names(found)[0] == "Galaxies" and found.tags[0].why.startswith("found in title")
+    near = build_zero_shot(vocabulary, label_vectors(vocabulary), tagged=build_papers(60))
+    [found] = suggest(near, [paper], ALL)
+    why = {tag.label: tag.why for tag in found.tags}
+    assert "of 5 nearest papers" in why["Earthquakes"] and "Earthquakes" in names(found)[:2]
+
+
+def test_a_stored_tagger_gives_the_same_and_damage_is_found(trained, tmp_path: Path):
+    papers = build_papers(30, seed=4).papers
+    save_tagger(trained, tmp_path / "t")
+    assert suggest(load_tagger(tmp_path / "t"), papers, ALL) == suggest(trained, papers, ALL)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="exists and is no tagger"):
+        save_tagger(trained, tmp_path / "full")
+    with pytest.raises(InputError, match=r"no tagger: it has no tagger\.json"):
+        load_tagger(tmp_path / "full")
+    assert (tmp_path / "full" / "notes.txt").read_text() == "mine"
+    path = tmp_path / "t" / "vocabulary.jsonl"
+    path.write_text(path.read_text().replace("Galaxies", "Galaxies!"))
+    with pytest.raises(DamagedFileError, match="checksum differs"):
+        load_tagger(tmp_path / "t")
+
+
+def test_too_few_papers_are_refused():
+    vocabulary = build_vocabulary()
+    with pytest.raises(InputError, match="5 papers have tags of the vocabulary; training needs 20"):
+        train(vocabulary, label_vectors(vocabulary), build_papers(5))
+    small = train(vocabulary, label_vectors(vocabulary), build_papers(20), directions=16)
+    assert names(suggest(small, [Paper(id="x", title="On Galaxies")], ALL)[0])
+
+
+def test_feedback_teaches_what_was_wrong(trained):
+    # "Glaciers" is named in these papers and is never right: a name of a place, say
+    papers = [Paper(id=f"f{n}", title="Glaciers Inc", abstract=f"dose immunity trial {n}") for n in range(60)]
+    vectors = embed([f"{paper.title} {paper.abstract}" for paper in papers])
+    judgements = [
+        Judgement(paper.id, tag, right) for paper in papers for tag, right in (("Glaciers", False), ("t3", True))
+    ]
+    assert list_unknown_papers(trained, judgements) == {paper.id for paper in papers}
+    learned, report = learn_from_feedback(trained, judgements, papers, vectors, directions=16)
+    assert (report.papers, report.accepted, report.rejected, report.unknown, report.missing) == (60, 60, 60, (), ())
+    asked = [Paper(id="new", title="Glaciers Inc", abstract="dose immunity trial")]
+    before, after = (
+        {tag.label: tag.probability for tag in suggest(tagger, asked, ALL)[0].tags} for tagger in (trained, learned)
+    )
+    assert before["Glaciers"] > 0.5 and after["Glaciers"] < 0.5 * before["Glaciers"] and after["Vaccines"] > 0.8
+    assert len(learned.training.papers) == 260 and len(learned.training.judged) == 60
+
+
+def test_feedback_on_papers_of_the_tagger_changes_their_tags(trained):
+    first, has, none = trained.training.papers[0].id, trained.training.tags[0].tolist(), np.empty((0, DIM), np.float32)
+    other = next(row for row in range(6) if row not in has)
+    said = [
+        (first, f"t{has[0]}", False),
+        (first, f"t{other}", True),
+        ("gone", "t0", True),
+        (first, "no such tag", True),
+    ]
+    learned, report = learn_from_feedback(trained, [Judgement(*each) for each in said], [], none, directions=16)
+    assert sorted(learned.training.tags[0].tolist()) == sorted({has[1], other})
+    assert report.missing == ("gone",) and report.unknown == ("no such tag",) and report.papers == 1
+    for said, message in (
+        ([(first, "t0", True), (first, "N0", False)], "accepted in one row, rejected in another"),
+        ([("gone", "t0", True)], "none of the judged papers"),
+    ):
+        with pytest.raises(InputError, match=message):
+            learn_from_feedback(trained, [Judgement(*each) for each in said], [], none)
+
+
+def test_a_report_scores_and_counts_what_was_wrong_and_missed():
+    p1, p5, ndcg, f1_5, f1 = score_ranking([7, 1, 2, 3, 4, 9], {7, 2, 9})
+    assert (p1, p5, f1_5, f1) == (1, 2 / 5, 2 * 2 / (5 + 3), 2 * 3 / (6 + 3))
+    assert ndcg == pytest.approx((1 + 0.5) / (1 + 1 / np.log2(3) + 0.5)) and score_ranking([], {1}) == (0,) * 5
+    vocabulary = build_vocabulary()
+    suggested = [
+        PaperTags(
+            "p", "", tuple(Tag(rank=1, uri=f"t{row}", notation="", label="", probability=1.0, why="") for row in rows)
+        )
+        for rows in ((0, 1), (0,), (5,))
+    ]
+    card = compare_tags(vocabulary, suggested, [[0, 2], [1], []])
+    counts = {each.label: (each.right, each.wrong, each.missed) for each in card.labels}
+    assert counts == {"Galaxies": (1, 1, 0), "Dark matter": (0, 1, 1), "Enzymes": (0, 0, 1)}
+    assert card.scores.papers == 2, "a paper without a right tag says nothing"
+    assert [each["label"] for each in card.to_json(1)["most_missed"]] == ["Dark matter"]
+
+
+PAPERS = [Paper(id="a", title='Of "quotes", commas', abstract="Two\nlines."), Paper(id="b", title="None")]
+TAG = Tag(rank=1, uri="http://x/1", notation="N1", label="Dark, matter", probability=0.91234, why="found in title: 'x'")
+
+
+def write(folder: Path, name: str) -> str:
+    tagged = [PaperTags("a", PAPERS[0].title, (TAG,)), PaperTags("b", "None", ())]
+    chosen = tag_files.choose_format(folder / name, "")
+    assert tag_files.write_tags(folder / name, chosen, zip(PAPERS, tagged, strict=True)) == [1, 0]
+    return (folder / name).read_text(encoding="utf-8")
+
+
+def test_suggestions_in_every_format(tmp_path: Path):
+    [row] = csv.DictReader(write(tmp_path, "tags.csv").splitlines())
+    assert row["probability"] == "0.9123" and row["label"] == TAG.label and row["title"] == PAPERS[0].title
+    first, second = map(json.loads, write(tmp_path, "tags.jsonl").splitlines())
+    assert first["id"] == "a" and first["tags"][0]["why"] == TAG.why and second["tags"] == []
+    expected = {"uri": "http://x/1", "label": "Dark, matter", "notation": "N1", "score": 0.91234}
+    results = [{"document_id": "a", "results": [expected]}, {"document_id": "b", "results": []}]
+    assert json.loads(write(tmp_path, "tags.json")) == results
+    assert write(tmp_path, "tags.tsv") == 'Of "quotes", commas Two lines.\t<http://x/1>\nNone\t\n'
+    assert [paper.keywords for paper in read_papers(tmp_path / "tags.tsv")] == [("http://x/1",), ()]
+    assert tag_files.choose_format(tmp_path / "tags.txt", "csv") == "csv"
+    for name, format, message in (
+        ("t.xlsx", "", r"no format is known for \.xlsx"),
+        ("t.csv", "xml", "'xml' is not one of"),
+    ):
+        with pytest.raises(InputError, match=message):
+            tag_files.choose_format(tmp_path / name, format)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("paper,title\na,x\n", "no column 'uri'"),
+        ("uri,verdict\nx,yes\n", "no column 'paper'"),
+        ("paper,uri,verdict\na,x,perhaps\n", "line 2: the verdict 'perhaps' is neither yes nor no"),
+        ("paper,uri\na,x\n", "no column 'verdict'"),
+        ("paper,uri,verdict\na,x,\n", "no verdict; write yes or no"),
+    ],
+)
+def test_tables_that_cannot_be_used(tmp_path: Path, text: str, message: str):
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_judgements(tmp_path / "t.csv")
+
+
+def test_tables_of_tags_and_verdicts(tmp_path: Path):
+    path, dropped = tmp_path / "t.csv", DropReport()
+    path.write_text("paper,uri,verdict\n12.0,<x>,yes\n,y,yes\na,,no\n12.0,NA,NA\nb,x,No\n")
+    assert read_judgements(path, dropped) == [Judgement("12", "x", True), Judgement("b", "x", False)]
+    assert str(dropped) == "row without a paper or a tag 2, row without a verdict 1"
+    dropped = DropReport()
+    assert read_tag_table(path, dropped) == {"12": ["x", "NA"]}, "a label may be called NA"
+    assert str(dropped) == "row without a paper or a tag 2, row that a person rejected 1"
+
+
+def test_tags_are_resolved_and_those_without_one_label_counted():
+    named = [Label(id="p", name="Mercury"), Label(id="e", name="mercury "), Label(id="h", name="God", synonyms=("x",))]
+    rows, report = resolve_tags([["Mercury", "<p>", "X", "nothing"], ["MERCURY"], ["nothing"]], Vocabulary(named))
+    assert rows == [[0, 2], [], []] and report.untagged == 2 and report.homonyms["Mercury"] == ["p", "e"]
+    facts = report.to_json()
+    assert (facts["tags"], facts["unknown"], facts["ambiguous"]) == (2, {"nothing": 2}, {"Mercury": 1, "MERCURY": 1})
+
+
+TSV = f"Waves of storms\t<{X}1> <{X}2>\n\nCalm days\t{X}2\nUntagged\t\n"
+OBJECTS = [
+    {"text": "Waves of storms", "subjects": [{"uri": f"{X}1"}, {"label": "wind", "uri": f"{X}2"}]},
+    {"text": "Calm days", "subjects": [{"uri": f"<{X}2>"}]},
+    {"text": "Untagged", "metadata": {"year": "1999"}},
+]
+JSON_LINES = "".join(json.dumps(row) + "\n" for row in OBJECTS)
+CORPORA = {
+    "reversed.tsv": "Untagged\t\n" + TSV.replace("Untagged\t\n", ""),
+    "tabs.txt": TSV.replace("> <", ">\t<"),
+    "mark.tsv": "\ufeff" + TSV.replace("\n", "\r\n"),
+    "c.csv": f'text,subject_uris,document_id,title\nWaves of storms,<{X}1> {X}2,,\n"Calm days",{X}2,,\nUntagged,,,\n',
+    "c.jsonl": JSON_LINES,
+}
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_corpora_of_annif_in_every_form(tmp_path: Path, name: str):
+    (tmp_path / name).write_text(CORPORA[name], encoding="utf-8", newline="")
+    report = ReadReport()
+    papers = list(read_papers(tmp_path / name, report=report))
+    found = {paper.title: paper.keywords for paper in papers}
+    assert found == {"Waves of storms": (f"{X}1", f"{X}2"), "Calm days": (f"{X}2",), "Untagged": ()}
+    assert len({paper.id for paper in papers}) == 3
+    assert (report.files[0].format, report.files[0].note) == ("annif", "1 untagged document (sha1:32ff1c7defcf)")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "title\tabstract\nA\tB\n",
+        "title\turl\nA\thttp://x/1\n",
+        "<a>x</a>\t<b>\n",
+        '{"title": "x"}\n',
+        '{"text": "x", "title": "y", "subjects": ["a"]}\n',
+        "@article{x,\n\turl = {http://x/1}}\n",
+    ],
+)
+def test_other_files_are_no_corpora(tmp_path: Path, text: str):
+    (tmp_path / "file.json").write_text(text)
+    assert not paper_readers["annif"].recognizes(text) and not tag_files.is_annif_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reasons"),
+    [
+        (
+            "c.tsv",
+            TSV + f"no tab\n\t<{X}1>\n",
+            ["no tab between the text and its subjects", "no title and no abstract"],
+        ),
+        ("c.jsonl", JSON_LINES + '{"text": "x", "metadata": ["y"]}\n{"text"\n{"text": " "}\n', ["", "", ""]),
+    ],
+)
+def test_lines_that_cannot_be_used_stop_or_are_counted(tmp_path: Path, name, text, reasons):
+    (tmp_path / name).write_text(text)
+    report = ReadReport()
+    with pytest.raises(InputError, match=r"record 4 .*; fix it or pass --skip-bad"):
+        list(read_papers(tmp_path / name))
+    assert len(list(read_papers(tmp_path / name, report=report, skip_bad=True))) == 3
+    assert all(reason in skipped.reason for reason, skipped in zip(reasons, report.skipped, strict=True))
+
+
+def test_folders_of_full_texts(tmp_path: Path):
+    files = {
+        "a.txt": "Waves of storms\n\nThey are high.\nVery.",
+        "a.tsv": f"<{X}1>\twaves\n{X}2\twind\n\n",
+        "a.key": "calm\n",
+        "b.txt": "\ufeffCalm days",
+        "b.key": "calm\r\nno wind\r\n",
+        "d.json": json.dumps(
+            {"document_id": "D", "text": "Long text.", "metadata": {"title": "Short"}, "subjects": []}
+        ),
+        "e.key": "alone\n",
+        "f.json": "[]",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8", newline="")
+    dropped = DropReport()
+    assert tag_files.is_annif_folder(tmp_path)
+    with pytest.raises(InputError, match=r"f\.json: not a document in Annif's JSON"):
+        tag_files.read_annif_folder(tmp_path)
+    papers = tag_files.read_annif_folder(tmp_path, dropped=dropped, skip_bad=True)
+    assert [(paper.id, paper.title, paper.abstract, paper.keywords) for paper in papers] == [
+        ("a", "Waves of storms", "They are high. Very.", (f"{X}1", f"{X}2")),
+        ("b", "Calm days", "", ("calm", "no wind")),
+        ("D", "Short", "Long text.", ()),
+    ]
+    assert [dropped.count(reason) for reason in dropped.ids] == [1, 1]
