@@ -49,75 +49,64 @@ class PaperBlock:
 
 
 @dataclass(slots=True)
-class CollectionSource:
-    """The papers of a collection; their vectors are mapped, not computed."""
+class PaperSource:
+    """Some papers of an input: of a collection, whose vectors are mapped, or those that `read` yields, to be encoded.
 
-    stored: StoredCollection
-    skipped: ReadReport = field(default_factory=ReadReport)
-    piped: bool = False
-
-    def count(self) -> int | None:
-        """Return the number of papers."""
-        return len(self.stored)
-
-    def sample_vectors(self, count: int) -> Iterator[Floats]:
-        """Yield vectors of up to `count` papers, evenly from the whole collection, (1, d) each."""
-        step = max(1, -(-len(self.stored) // count))
-        for matrix in self.stored.vectors(choose_paper_space(self.stored)):
-            yield from (matrix.block(row, row + 1) for row in range(step // 2, len(matrix), step))
-
-    def blocks(self, encode: PaperVectors) -> Iterator[PaperBlock]:  # noqa: ARG002 (they have vectors)
-        """Yield all papers in blocks, without abstract, fields, keywords and references."""
-        stored, first = self.stored, 0
-        mask = stored.mask()
-        matrices = stored.vectors(choose_paper_space(stored))
-        for matrix, columns in zip(matrices, stored.columns(*COLUMNS), strict=True):
-            for start in range(0, len(matrix), READ):
-                stop = min(start + READ, len(matrix))
-                lines = zip(*(column[start:stop] for column in columns), strict=True)
-                live = [row for row in range(start, stop) if mask is None or mask[first + row]]
-                read = [line for row, line in enumerate(lines, first + start) if mask is None or mask[row]]
-                papers = [
-                    Paper(
-                        id=id,
-                        title=title or "",
-                        authors=tuple(names or ()),
-                        venue=venue or "",
-                        year=year,
-                        ids=dict(ids or ()),
-                    )
-                    for id, title, names, venue, year, ids, _ in read
-                ]
-                vectors = matrix.block(start, stop)[[row - start for row in live]]
-                without_abstract = sum(line[-1] for line in read)
-                yield PaperBlock(papers, vectors, without_abstract, stored, [first + row for row in live])
-            first += len(matrix)
-
-
-@dataclass(slots=True)
-class EncodedSource:
-    """Papers of files or of a program, which are encoded. read: yields them, and counts in a report what is skipped.
-
-    repeatable: whether they can be read twice. piped: whether standard input is among the files.
+    read: counts in a report what it skips. repeatable: whether they can be read twice. piped: whether standard input is
+    among the files.
     """
 
-    read: Callable[[ReadReport], Iterator[Paper]]
-    repeatable: bool
+    stored: StoredCollection | None = None
+    read: Callable[[ReadReport], Iterator[Paper]] = lambda _: iter(())
+    repeatable: bool = True
     piped: bool = False
     skipped: ReadReport = field(default_factory=ReadReport)
 
     def count(self) -> int | None:
         """Return the number of papers, None where they can be read only once. InputError for a bad record."""
+        if self.stored is not None:
+            return len(self.stored)
         return sum(1 for _ in self.read(ReadReport())) if self.repeatable else None
 
     def blocks(self, encode: PaperVectors) -> Iterator[PaperBlock]:
-        """Yield all papers in blocks."""
+        """Yield all papers in blocks; those of a collection without abstract, fields, keywords and references."""
+        if self.stored is not None:
+            yield from _read_blocks(self.stored)
+            return
         papers = self.read(self.skipped)
         while block := list(islice(papers, ENCODED)):
             yield PaperBlock(block, encode(block), sum(map(has_no_abstract, block)))
 
 
-PaperSource = CollectionSource | EncodedSource  # some of the papers of an input
+def sample_vectors(stored: StoredCollection, count: int) -> Iterator[Floats]:
+    """Yield vectors of up to `count` papers, evenly from the whole collection, (1, d) each."""
+    step = max(1, -(-len(stored) // count))
+    for matrix in stored.vectors(choose_paper_space(stored)):
+        yield from (matrix.block(row, row + 1) for row in range(step // 2, len(matrix), step))
+
+
+def _read_blocks(stored: StoredCollection) -> Iterator[PaperBlock]:
+    mask, first = stored.mask(), 0
+    for matrix, columns in zip(stored.vectors(choose_paper_space(stored)), stored.columns(*COLUMNS), strict=True):
+        for start in range(0, len(matrix), READ):
+            stop = min(start + READ, len(matrix))
+            live = [row for row in range(start, stop) if mask is None or mask[first + row]]
+            read = [[column[row] for column in columns] for row in live]
+            papers = [
+                Paper(
+                    id=id,
+                    title=title or "",
+                    authors=tuple(names or ()),
+                    venue=venue or "",
+                    year=year,
+                    ids=dict(ids or ()),
+                )
+                for id, title, names, venue, year, ids, _ in read
+            ]
+            vectors = matrix.block(start, stop)[[row - start for row in live]]
+            without_abstract = sum(line[-1] for line in read)
+            yield PaperBlock(papers, vectors, without_abstract, stored, [first + row for row in live])
+        first += len(matrix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,23 +126,23 @@ def open_sources(papers: PaperInput, reading: FileReading, name: str = "input") 
     if isinstance(papers, Collection):
         papers = papers.stored
     if isinstance(papers, StoredCollection):
-        return [CollectionSource(papers)]
+        return [PaperSource(papers)]
     if isinstance(papers, str | Path):
         papers = [papers]
     elif not isinstance(papers, Sequence) or not papers or isinstance(papers[0], Paper):
         given = cast("Iterable[Paper]", papers)  # no path is among them
-        return [EncodedSource(lambda _: _check_papers(given, name), repeatable=isinstance(papers, Sequence))]
+        return [PaperSource(read=lambda _: _check_papers(given, name), repeatable=isinstance(papers, Sequence))]
     paths = list(map(str, papers))
     stored = [path for path in paths if is_collection(path)]
     files = [path for path in paths if path not in stored]
-    sources: list[PaperSource] = [CollectionSource(StoredCollection.open(path)) for path in stored]
+    sources = [PaperSource(StoredCollection.open(path)) for path in stored]
     if files:
         read = partial(read_papers, files, reader=reading.reader, options=reading.options)
         read()  # opens nothing, and names a missing file
         piped = "-" in files
         sources.append(
-            EncodedSource(
-                lambda report: read(skip_bad=reading.skip_bad, report=report),
+            PaperSource(
+                read=lambda report: read(skip_bad=reading.skip_bad, report=report),
                 repeatable=not piped and not any(Path(path).is_fifo() for path in files),
                 piped=piped,
             )

@@ -32,13 +32,13 @@ from sciprism.store import StoredCollection
 from sciprism.uses.rankings import describe_paper
 from sciprism.uses.recommending.interests import Interest, describe_interests, find_interests
 from sciprism.uses.recommending.paper_sources import (
-    CollectionSource,
     FileReading,
     PaperBlock,
     PaperInput,
     PaperSource,
     SharedSpace,
     open_sources,
+    sample_vectors,
 )
 from sciprism.uses.recommending.results import (
     NEAR_COPY,
@@ -435,7 +435,7 @@ def recommend(
     if len(piped) > 1:
         raise InputError(f"{' and '.join(piped)} are both standard input, which can be read once; name a file")
     sources = [source for part in inputs.values() for source in part]
-    space = SharedSpace([source.stored for source in sources if isinstance(source, CollectionSource)], model)
+    space = SharedSpace([source.stored for source in sources if source.stored is not None], model)
     own, versions, vectors, counts = _read_library(inputs["library"], space, progress)
     disliked, disliked_vectors, _ = _read_all(inputs["unwanted"], space, "reading unwanted papers", progress)
     counts.unwanted_given = len(disliked)
@@ -496,17 +496,17 @@ def _find_centre(sources: Sequence[PaperSource], space: SharedSpace) -> tuple[Fl
 
     Of collections, papers are taken evenly; of files, the first ones, which are encoded once.
     """
-    stored = [source for source in sources if isinstance(source, CollectionSource)]
-    files = [source for source in sources if not isinstance(source, CollectionSource)]
+    stored = [source.stored for source in sources if source.stored is not None]
+    mapped, files = ([source for source in sources if (source.stored is None) == encoded] for encoded in (False, True))
     encoded = chain.from_iterable(source.blocks(space.encode) for source in files)
     head = list[PaperBlock]()
     while sum(len(block.papers) for block in head) < CENTRED and (block := next(encoded, None)):
         head.append(block)
-    parts = [vector for source in stored for vector in source.sample_vectors(CENTRED)]
+    parts = [vector for one in stored for vector in sample_vectors(one, CENTRED)]
     parts += [block.vectors for block in head]
     vectors = normalize_rows(np.concatenate(parts)) if parts else np.zeros((0, 1), np.float32)
     centre = COMMON / (len(vectors) + DOUBTED) * vectors.sum(axis=0)
-    blocks = chain.from_iterable(source.blocks(space.encode) for source in stored)
+    blocks = chain.from_iterable(source.blocks(space.encode) for source in mapped)
     return centre.astype(np.float32), chain(blocks, head, encoded)
 
 
