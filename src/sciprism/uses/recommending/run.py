@@ -137,7 +137,10 @@ class LibraryProfile:
         penalty = np.zeros(len(vectors))
         if len(self.unwanted):
             penalty = self._settings.unwanted_weight * (centred @ self._disliked.T.astype(vectors.dtype)).max(axis=1)
-        recency = self._weigh_age(years)
+        recency: Doubles = np.ones(len(years))
+        if half_life := self._settings.half_life:
+            ages = np.maximum(self._settings.year - years, 0.0)
+            recency = np.where(np.isnan(ages), NO_YEAR, 2.0 ** (-np.nan_to_num(ages) / half_life))
 
         def adjust(similarity: Doubles) -> Doubles:
             scores = np.asarray(similarity, np.float64) - penalty
@@ -156,13 +159,6 @@ class LibraryProfile:
         shifted = vectors - self.centre.astype(vectors.dtype) if len(vectors) else vectors
         unit: NDArray[Any] = shifted / np.maximum(np.linalg.norm(shifted, axis=1, keepdims=True), TINY)
         return unit
-
-    def _weigh_age(self, years: NDArray[np.float64]) -> Doubles:
-        half_life = self._settings.half_life
-        if half_life is None:
-            return np.ones(len(years))
-        ages = np.maximum(self._settings.year - years, 0.0)
-        return np.where(np.isnan(ages), NO_YEAR, 2.0 ** (-np.nan_to_num(ages) / half_life))
 
     def _find_floors(self) -> Doubles:
         """Return of each interest the least similarity of one of its papers to the others; of one paper, of any."""
@@ -528,20 +524,18 @@ def _choose_hits(
     years = list_years([candidate.paper for candidate in best])
     chosen, relevance = choose_papers(profile, vectors, years, settings)
     unwanted = profile.measure_unwanted(vectors)
-    return [
-        Recommendation(
+    hits = []
+    for rank, place in enumerate(chosen, 1):
+        similarities = profile.vectors.astype(np.float64) @ vectors[place]
+        rows = np.argsort(-similarities, kind="stable")[:REASONS].tolist()
+        near = (NearPaper(pool.own[row].id, pool.own[row].title, float(similarities[row])) for row in rows)
+        hit = Recommendation(
             rank=rank,
             score=float(relevance.overall[place]),
             **describe_paper(best[place].complete()),
             interest=interests[relevance.interest[place]].name,
-            because=_find_reasons(pool, vectors[place]),
+            because=tuple(near),
             unwanted=float(unwanted[place]) if len(profile.unwanted) else None,
         )
-        for rank, place in enumerate(chosen, 1)
-    ]
-
-
-def _find_reasons(pool: CandidatePool, vector: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[NearPaper, ...]:
-    similarities = pool.profile.vectors.astype(np.float64) @ vector
-    rows = np.argsort(-similarities, kind="stable")[:REASONS]
-    return tuple(NearPaper(pool.own[row].id, pool.own[row].title, float(similarities[row])) for row in rows.tolist())
+        hits.append(hit)
+    return hits

@@ -50,13 +50,6 @@ def learn_terms(
         return TfidfVectorizer(analyzer=split, vocabulary=[""], **WEIGHTS).fit(texts)
 
 
-def find_directions(matrix: Any, dim: int, *, seed: int = 0, rounds: int = 1) -> Floats:
-    """Return the `dim` leading right singular vectors (width, dim) of a sparse matrix (Halko et al., 2011)."""
-    options = {"power_iteration_normalizer": "QR", "random_state": seed}
-    _, _, found = randomized_svd(matrix, min(dim, *matrix.shape), n_oversamples=OVERSAMPLE, n_iter=rounds, **options)
-    return np.ascontiguousarray(found.T)
-
-
 def list_texts(papers: Iterable[Paper]) -> list[str]:
     """Return the text of each paper whose words count."""
     return [f"{paper.title} {paper.abstract}" for paper in papers]
@@ -79,10 +72,13 @@ class PaperSpace:
 
     @classmethod
     def learn(cls, papers: Sequence[Paper], vectors: Floats, *, directions: int = DIRECTIONS) -> PaperSpace:
-        """Learn terms and directions from papers, without their tags."""
+        """Learn terms, and the leading right singular vectors of the texts in them, from papers without their tags."""
         texts = list_texts(papers)
         terms = learn_terms(texts, stems_of)
-        return cls(terms, find_directions(terms.transform(texts), directions), vectors.mean(axis=0))
+        matrix = terms.transform(texts)
+        options = {"n_oversamples": OVERSAMPLE, "n_iter": 1, "power_iteration_normalizer": "QR", "random_state": 0}
+        _, _, found = randomized_svd(matrix, min(directions, *matrix.shape), **options)  # Halko et al., 2011
+        return cls(terms, np.ascontiguousarray(found.T), vectors.mean(axis=0))
 
     @classmethod
     def restore(cls, terms: Sequence[str], idf: Floats, directions: Floats, centre: Floats) -> PaperSpace:
@@ -238,35 +234,19 @@ class Sources:
         first, second = COMPATIBILITY_RIDGE
         left = _solve(gram, pulled, first)
         compatibility = _solve(seen_vectors.T @ seen_vectors, left.T.contiguous(), second).T.contiguous()
-        rate = _name_rates(matches, tags)
+        owners = np.repeat(np.arange(len(matches)), [len(names) for names in matches])
+        found = np.array([row for names in matches for row in names], np.int64)
+        named = np.bincount(found, minlength=tags.labels)
+        correct = np.bincount(found, tags.has(owners, found), tags.labels)
+        mean = correct.sum() / max(1, named.sum())  # towards which the rates of few papers are drawn
+        rate = np.asarray((correct + PRIOR_MATCHES * mean) / (named + PRIOR_MATCHES))
         return cls(seen, counts, linear.numpy(), compatibility.numpy(), NearestPapers(papers, tags), rate)
-
-    def score_linear(self, papers: Floats) -> torch.Tensor:
-        """Return the linear scores of all labels (b, labels), 0 of those that no paper has."""
-        scores = torch.zeros(len(papers), len(self.counts))
-        scores[:, torch.from_numpy(self.seen)] = torch.from_numpy(papers) @ torch.from_numpy(self.linear)
-        return scores
-
-    def score_compatibility(self, papers: Floats, label_vectors: Floats) -> torch.Tensor:
-        """Return the scores of all labels by their vectors, (b, labels): also of labels that no paper has."""
-        return (torch.from_numpy(papers) @ torch.from_numpy(self.compatibility)) @ torch.from_numpy(label_vectors).T
 
 
 def _solve(gram: torch.Tensor, right: torch.Tensor, penalty: float) -> torch.Tensor:
     """Return (gram + penalty I)^-1 right."""
     factor = torch.linalg.cholesky(gram + penalty * torch.eye(len(gram)))
     return torch.cholesky_solve(right, factor)
-
-
-def _name_rates(matches: list[dict[int, Match]], tags: TagMatrix) -> Doubles:
-    """Return of each label how often a paper in which its name is found has it, drawn towards the mean of all."""
-    owners = np.repeat(np.arange(len(matches)), [len(names) for names in matches])
-    rows = np.array([row for names in matches for row in names], np.int64)
-    right = tags.has(owners, rows)
-    named = np.bincount(rows, minlength=tags.labels)
-    correct = np.bincount(rows, right, tags.labels)
-    mean = correct.sum() / max(1, named.sum())
-    return np.asarray((correct + PRIOR_MATCHES * mean) / (named + PRIOR_MATCHES))
 
 
 CANDIDATES = 50  # labels of each source that are considered for a paper
@@ -316,11 +296,6 @@ class EvidenceCollector:
         self.matcher, self.vectors = NameMatcher(labels), normalize_rows(vectors - vectors.mean(axis=0))
         self._up, self._down = _pad(vocabulary.parents), _pad(vocabulary.children)
 
-    def cover(self, papers: Sequence[Paper]) -> torch.Tensor:
-        """Return the largest share of the words of one of each label's names in each paper, (b, labels)."""
-        shares = (self._names @ self._words.transform(list_texts(papers)).T).toarray()
-        return torch.from_numpy(np.maximum.reduceat(shares, self._owners, axis=0).T.copy())
-
     def compare(self, vectors: Floats) -> torch.Tensor:
         """Return the cosines of papers' vectors (b, e), around the papers' own mean, with all labels, (b, labels)."""
         return torch.from_numpy(normalize_rows(vectors)) @ torch.from_numpy(self.vectors).T
@@ -343,13 +318,17 @@ class EvidenceCollector:
         """
         if matches is None:
             matches = self.find_names(papers)
-        scores = {"coverage": self.cover(papers), "cosine": self.compare(vectors)}  # (b, labels) each
+        shares = (self._names @ self._words.transform(list_texts(papers)).T).toarray()  # of the words of each name
+        cover = torch.from_numpy(np.maximum.reduceat(shares, self._owners, axis=0).T.copy())
+        scores = {"coverage": cover, "cosine": self.compare(vectors)}  # (b, labels) each
         if near is not None and located is not None:
             shares, first = near.vote(located)
             scores["votes"] = torch.from_numpy(shares)
         if sources is not None and located is not None:
-            scores["linear"] = sources.score_linear(located)
-            scores["compatibility"] = sources.score_compatibility(located, self.vectors)
+            rows = torch.from_numpy(located)
+            scores["linear"] = torch.zeros(len(rows), len(sources.counts))  # 0 of labels that no paper has
+            scores["linear"][:, torch.from_numpy(sources.seen)] = rows @ torch.from_numpy(sources.linear)
+            scores["compatibility"] = rows @ torch.from_numpy(sources.compatibility) @ torch.from_numpy(self.vectors).T
         ranks = {name: _rank(values) for name, values in scores.items()}
         chosen: NDArray[np.bool_] = np.logical_or.reduce([rank < CANDIDATES for rank in ranks.values()])
         for owner, named in enumerate(matches):
@@ -383,7 +362,9 @@ class EvidenceCollector:
         described = np.zeros((len(owners), 9), np.float32)
         for place, (owner, label) in enumerate(zip(owners.tolist(), labels.tolist(), strict=True)):
             if (match := matches[owner].get(label)) is not None:
-                described[place] = _describe(match)
+                counts = np.log1p(match.title), np.log1p(match.abstract)
+                kinds = (match.kind == kind for kind in (PREFERRED, ALTERNATIVE, DERIVED))
+                described[place] = (*counts, 1 - match.place, match.words, match.inside, match.exact, *kinds)
         named = np.zeros((len(matches), cosines.shape[1] + 1), np.float32)
         for owner, names in enumerate(matches):
             named[owner, list(names)] = 1
@@ -417,13 +398,6 @@ def _standardize(scores: torch.Tensor, owners: Rows, labels: Rows) -> Floats:
     """Return the scores of candidates (c,), of all scores (b, labels), around the mean of each paper."""
     means, deviations = scores.mean(dim=1).numpy(), scores.std(dim=1).numpy()
     return np.asarray((scores.numpy()[owners, labels] - means[owners]) / np.maximum(deviations[owners], 1e-6))
-
-
-def _describe(match: Match) -> tuple[float, ...]:
-    """Return the columns of a name that was found, the first of `FEATURES`."""
-    counts = np.log1p(match.title), np.log1p(match.abstract)
-    kinds = (match.kind == kind for kind in (PREFERRED, ALTERNATIVE, DERIVED))
-    return *counts, 1 - match.place, match.words, match.inside, match.exact, *kinds
 
 
 def _rank(scores: torch.Tensor) -> Floats:

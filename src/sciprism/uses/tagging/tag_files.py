@@ -185,15 +185,6 @@ def write_tags(output: Path, format: str, tagged: Iterable[tuple[Paper, PaperTag
     return counts
 
 
-def to_annif_results(paper: PaperTags) -> dict[str, Any]:
-    """Return tags in the shape of Annif's REST method `suggest-batch`."""
-    results = [
-        {"uri": tag.uri, "label": tag.label, "notation": tag.notation or None, "score": tag.probability}
-        for tag in paper.tags
-    ]
-    return {"document_id": paper.id, "results": results}
-
-
 def format_tags(
     format: str, tagged: Iterable[tuple[Paper, PaperTags]], verdicts: Mapping[tuple[str, str], str] = NO_VERDICTS
 ) -> Iterator[str]:
@@ -207,11 +198,15 @@ def format_tags(
     elif format == "jsonl":
         for _, suggested in tagged:
             yield json.dumps(suggested.to_json(), ensure_ascii=False)
-    elif format == "annif-json":
+    elif format == "annif-json":  # as Annif's REST method `suggest-batch`
         yield "["
         separator = ""
         for _, suggested in tagged:
-            yield separator + json.dumps(to_annif_results(suggested), ensure_ascii=False)
+            results = [
+                {"uri": tag.uri, "label": tag.label, "notation": tag.notation or None, "score": tag.probability}
+                for tag in suggested.tags
+            ]
+            yield separator + json.dumps({"document_id": suggested.id, "results": results}, ensure_ascii=False)
             separator = ","
         yield "]"
     else:  # Annif's short-text corpus: the text, a tab, the subjects

@@ -357,7 +357,8 @@ def rank_out_of_fold(
                 matches=[matches[i] for i in rows],
             )
             owners, labels = rows[evidence.papers], evidence.labels
-            judged = _is_judged(data, owners, labels)
+            pairs = zip(owners.tolist(), labels.tolist(), strict=True)
+            judged = [paper not in data.judged or label in data.judged[paper] for paper, label in pairs]
             right = data.tags.has(owners, labels).astype(np.float32)
             parts.append((owners[judged], evidence.features[judged].astype(np.float16), right[judged]))
             done += len(rows)
@@ -388,13 +389,6 @@ def choose_threshold(probabilities: Doubles, right: Doubles, relevant: int) -> f
     hits = np.cumsum(right[order])
     f1 = 2 * hits / (np.arange(1, len(order) + 1) + max(1, relevant))
     return float(probabilities[order[int(f1.argmax())]]) if len(order) else 1.0
-
-
-def _is_judged(data: TaggedPapers, papers: Rows, labels: Rows) -> Rows:
-    if not data.judged:
-        return np.ones(len(papers), bool)
-    pairs = zip(papers.tolist(), labels.tolist(), strict=True)
-    return np.array([paper not in data.judged or label in data.judged[paper] for paper, label in pairs], bool)
 
 
 def _round(values: Floats) -> Floats:

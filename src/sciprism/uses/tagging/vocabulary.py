@@ -296,16 +296,12 @@ def list_names(label: Label) -> Iterator[tuple[int, str]]:
     for name in label.synonyms:
         yield ALTERNATIVE, name
     for name in (label.name, *label.synonyms):
-        yield from ((DERIVED, other) for other in _derive_names(name))
-
-
-def _derive_names(name: str) -> Iterator[str]:
-    plain = _QUALIFIER.sub("", name)
-    if plain and plain != name:
-        yield plain
-    parts = [part.strip() for part in plain.split(", ")]
-    if len(parts) > 1 and all(parts):
-        yield " ".join(reversed(parts))
+        plain = _QUALIFIER.sub("", name)
+        if plain and plain != name:
+            yield DERIVED, plain
+        parts = [part.strip() for part in plain.split(", ")]
+        if len(parts) > 1 and all(parts):
+            yield DERIVED, " ".join(reversed(parts))
 
 
 def _describe(places: list[_Found], title_words: int, total: int) -> Match:
