@@ -107,8 +107,7 @@ def test_new_papers_are_placed_in_the_larger_part_of_their_neighbours():
 
 def test_names_differ_inside_a_level():
     titles = [f"{subject} and more" for subject in SUBJECTS[:2] for _ in range(8)] + [""] * 8
-    codes = np.repeat(np.arange(6), 4).astype(np.int32)
-    names = name_topics([Paper(id="", title=title) for title in titles], codes)
+    names = name_topics([Paper(id="", title=title) for title in titles], np.repeat(np.arange(6), 4).astype(np.int32))
     assert names == ["rivers, sediment", "rivers", "knees, massage", "knees", "topic 2", "topic 3"]
     (topic,) = describe_topics(["a"], np.array([0, 0, 0, -1]), np.array([[0, 0], [2, 0], [4, 0], [9, 9]], np.float32))
     assert (topic.x, topic.y, topic.radius, topic.papers) == (2, 0, 2, 3)

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import math
-import os
 import re
 from pathlib import Path
 
@@ -57,18 +56,13 @@ def test_the_likeliest_come_first_and_decisions_are_on_the_disk(tmp_path):
     assert {by_criteria.paper(row).id[:3] for row in by_criteria.rank()[:6]} == {"yes"}
 
 
-def test_criteria_that_nobody_gave_are_no_record_without_a_text():
+def test_criteria_are_one_more_record_to_encode_where_somebody_gave_them():
     encoded = []
-
-    def encode(papers):
-        encoded.append([paper.title for paper in papers])
-        return np.eye(len(papers), dtype=np.float32)
-
     for criteria in ("", CRITERIA):
-        session = Screening(build_papers(), criteria=criteria, encode=encode)
+        session = Screening(build_papers(), criteria=criteria, encode=lambda ps: encoded.append(ps) or np.eye(len(ps)))
         session.decide("yes14", "include")
         assert {session.paper(row).id[:3] for row in session.rank()[:5]} == {"yes"}
-    without, given = encoded
+    without, given = ([paper.title for paper in papers] for papers in encoded)
     assert len(without) == 20 and "" not in without and given == [*without, CRITERIA]
 
 
@@ -149,34 +143,30 @@ def test_duplicates_are_decided_once_and_ids_of_several_papers_are_numbered():
     assert counts["records screened"] == 2 and session.verdict(0) == ""
 
 
-@pytest.mark.parametrize("kind", ["csv", "rayyan", "asreview"])
-def test_labels_of_the_file_are_known_before(tmp_path, kind):
-    path = tmp_path / ("refs.csv" if kind == "csv" else "refs.ris")
-    words = {"rayyan": 'RAYYAN-INCLUSION: {{"Anna"=>"{}"}}', "asreview": "ASReview_{}"}
-    labels = {"csv": ("1", "0", "", "1.0"), "rayyan": ("Included", "Excluded", "Maybe", "Included")}
-    labels["asreview"] = ("relevant", "irrelevant", "not_seen", "relevant")
-    papers = build_papers(2, 2)
-    if kind == "csv":
-        rows = [f"{p.id},{p.title},{label}" for p, label in zip(papers, labels["csv"], strict=True)]
-        path.write_text("\n".join(["id,title,label_included", *rows]) + "\n")
-    else:
-        notes = map(words[kind].format, labels[kind])
-        path.write_text(
-            "".join(
-                f"TY  - JOUR\nID  - {p.id}\nTI  - {p.title}\nN1  - {note}\nER  - \n"
-                for p, note in zip(papers, notes, strict=True)
-            )
-        )
+@pytest.mark.parametrize(
+    ("name", "note", "words"),
+    [
+        ("refs.csv", "", ("1", "0", "", "1.0")),
+        ("refs.ris", 'RAYYAN-INCLUSION: {{"Anna"=>"{}"}}', ("Included", "Excluded", "Maybe", "Included")),
+        ("refs.ris", "ASReview_{}", ("relevant", "irrelevant", "not_seen", "relevant")),
+    ],
+)
+def test_labels_of_the_file_are_known_before(tmp_path, name, note, words):
+    path, pairs = tmp_path / name, [*zip(build_papers(2, 2), words, strict=True)]
+    ris = "TY  - JOUR\nID  - {}\nTI  - {}\nN1  - {}\nER  - \n"
+    table = [f"{paper.id},{paper.title},{word}\n" for paper, word in pairs]
+    notes = [ris.format(paper.id, paper.title, note.format(word)) for paper, word in pairs]
+    path.write_text("".join(notes if note else ["id,title,label_included\n", *table]))
     session = Screening(list(read_papers(path)))
-    unsure = "unsure" if kind == "rayyan" else ""
+    unsure = "unsure" if "Maybe" in words else ""
     assert [session.verdict(row) for row in range(4)] == ["include", "exclude", unsure, "include"]
-    if kind == "csv":
+    if not note:
         path.write_text("id,title,label_included\na,A title of a paper,2\n")
         with pytest.raises(InputError, match=r"line 2, column 'label_included' .*: '2' is no decision"):
             Screening(list(read_papers(path)))
 
 
-@pytest.mark.parametrize("order", [(0, 1, 2, 3), (1, 0, 3, 2), (3, 2, 1, 0)])
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0)])
 def test_of_duplicates_included_outweighs_excluded(tmp_path, order):
     title = "A trial of massage of the painful knee of nurses at night"
     rows = [
@@ -356,29 +346,13 @@ def test_what_cannot_be_screened_so(command, words, message):
     assert status == 2 and re.search(message, err)
 
 
-@pytest.mark.slow  # matplotlib is imported
-def test_simulate_draws(command):
-    pytest.importorskip("matplotlib")
-    assert command("simulate", "labelled.csv", "--seeds", "2", "--model", "words", "-o", "recall.svg")[0] == 0
-    assert Path("recall.svg").read_text().startswith("<?xml")
-
-
 def test_simulate_prints(command):
     status, out, err = command("simulate", "labelled.csv", "--seeds", "2")
     assert status == 0 and "included              6" in out and "mean" in out, err
     status, out, _ = command("simulate", "labelled.csv", "--seeds", "2", "--model", "words", "--json")
     assert status == 0 and json.loads(out)["mean"]["wss"] > 0.5
+    pytest.importorskip("matplotlib")
+    assert command("simulate", "labelled.csv", "--seeds", "2", "--model", "words", "-o", "recall.svg")[0] == 0
+    assert Path("recall.svg").read_text().startswith("<?xml")
     status, _, err = command("simulate", "refs.csv", "--model", "words")
     assert status == 2 and "0 of 0 labelled records are included" in err
-
-
-@pytest.mark.data
-def test_a_real_review_is_found_early():
-    import gzip
-
-    path = Path(os.environ["SCIPRISM_DATA"]) / "cls_systematic_review_screening" / "records.jsonl.gz"
-    with gzip.open(path, "rt") as lines:
-        rows = [row for row in map(json.loads, lines) if row["topic"] == "Cohen2006_NSAIDS"]
-    texts = [f"{row['title']} {row['abstract']}" for row in rows]
-    replays = simulate(texts, [row["label"] == 1 for row in rows], seeds=2)
-    assert np.mean([measure_work(found)["wss"] for found in replays]) > 0.6

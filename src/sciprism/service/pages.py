@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated, Any
 from urllib.parse import parse_qs, quote
 
@@ -73,13 +72,7 @@ def delete_item(request: Request, form: Form, id: str) -> Response:
 def docs_page(request: Request) -> Response:
     """List the addresses for programs."""
     document = request.app.openapi()
-    schemas = document["components"]["schemas"]
-    operations = [
-        (f"{method.upper()} {path}", operation.get("description", ""), [*_list_fields(operation, schemas)])
-        for path, methods in document["paths"].items()
-        for method, operation in methods.items()
-    ]
-    return render(request, "docs.html", operations=operations)
+    return render(request, "docs.html", paths=document["paths"], schemas=document["components"]["schemas"])
 
 
 @router.get("/sign-in")
@@ -109,27 +102,3 @@ def sign_out(request: Request) -> Response:
 def _own_path(target: str) -> str:
     """Return a path of this service, also where a link names another place."""
     return target if target.startswith("/") and not target.startswith(("//", "/\\")) else "/"
-
-
-def _list_fields(operation: dict[str, Any], schemas: dict[str, Any]) -> Iterator[tuple[str, bool, str]]:
-    """Yield the parameters of an address and the fields of its body: name, whether it is required, its kind."""
-    for parameter in operation.get("parameters", ()):
-        yield parameter["name"], parameter.get("required", False), _describe_kind(parameter["schema"])
-    content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
-    body = schemas.get(content.get("schema", {}).get("$ref", "").rpartition("/")[2], {})
-    for name, schema in body.get("properties", {}).items():
-        yield name, name in body.get("required", ()), _describe_kind(schema)
-
-
-def _describe_kind(schema: dict[str, Any]) -> str:
-    """Return the type of a value, its choices and its default."""
-    if "anyOf" in schema:
-        kind = " or ".join(_describe_kind(item) for item in schema["anyOf"])
-    elif "enum" in schema:
-        kind = ", ".join(map(str, schema["enum"]))
-    elif "$ref" in schema:
-        kind = schema["$ref"].rpartition("/")[2]
-    else:
-        kind = schema.get("type", "anything")
-        kind = f"list of {_describe_kind(schema['items'])}" if "items" in schema else kind
-    return f"{kind}; default {schema['default']!r}" if schema.get("default") not in (None, "") else kind
