@@ -51,16 +51,16 @@ GROUND = {
 }
 FILE, FUNCTION = 800, 80  # lines
 CODE_LINES = {
-    "uses": 7_944,
+    "uses": 7_740,
     "papers": 6_588,
-    "evaluation": 5_692,
+    "evaluation": 5_658,
     "prepare": 5_094,
     "encoders": 4_876,
     "cli": 4_003,
     "datasets": 4_334,
     "training": 3_236,
     "store": 2_035,
-    "service": 2_688,
+    "service": 2_652,
     "index": 1_369,
     "databases": 500,
     "text": 1_230,
@@ -69,7 +69,7 @@ CODE_LINES = {
     "top modules": 754,
     "metrics": 357,
     "objectives": 186,
-    "pages": 30,
+    "pages": 25,
 }
 """Package -> how many code lines it may have. The numbers only fall: whoever removes lines lowers them."""
 NO_CODE = {

@@ -230,7 +230,7 @@ def test_a_near_copy_has_nearly_the_same_text(paper: Paper, expected: bool) -> N
 
 ENCODER = FakeEncoder(dim=256)
 HALOS = [
-    Paper(id=f"h{n}", title=f"Dark matter halos {word}", abstract=f"Halos of dark matter are {word}.", year=2000 + n)
+    replace(OWN, id=f"h{n}", title=f"Dark matter halos {word}", abstract=f"Halos of dark matter are {word}.", ids={})
     for n, word in enumerate(("dense", "round", "old", "small", "heavy", "near"))
 ]
 GENES = [

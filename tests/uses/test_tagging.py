@@ -52,7 +52,7 @@ def test_names_are_found_in_texts():
     found = matcher.find("Dark-matter halos", "The dark matter halo of a spiral galaxy. A dark matter halo.")
     assert found.keys() == {0, 1, 2} and [found[row].inside for row in range(3)] == [False, False, True]
     assert (found[0].title, found[0].abstract, found[0].text, found[0].where) == (1, 2, "Dark-matter halos", "title")
-    assert (found[0].words, found[0].place, found[1].place) == (3, 0, 8 / 14)
+    assert (found[0].words, found[0].place, found[1].place) == (3, 0, 9 / 15)
     assert found[0].exact and not found[1].exact, "the abstract has the name of the first as it is"
     assert found[1].text == "spiral galaxy" and found[1].where == "abstract"
     assert not matcher.find("Dark matter halo and matter", "")[2].inside, "it is also found alone"
