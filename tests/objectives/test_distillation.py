@@ -88,9 +88,6 @@ def test_similarities():
     student = torch.tensor([[6.0, 5, 1], [4, 7, 2], [1, 6, 5]], requires_grad=True)
     found = similarity_distillation(teacher, student, temperature=4)
     assert found.item() == pytest.approx(0.9134970, abs=1e-6)
-    turned = similarity_distillation(teacher.T, student.T, temperature=4)
-    both = similarity_distillation(teacher, student, temperature=4, symmetric=True)
-    assert both.item() == pytest.approx((found + turned).item() / 2, abs=1e-6)
     found.backward()
     assert student.grad.sum().item() == pytest.approx(0, abs=1e-6)
 

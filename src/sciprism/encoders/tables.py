@@ -46,7 +46,7 @@ class SettingsTable(BaseModel):
             hints = [f"; did you mean {name!r}{meaning}?" for name, meaning in meanings.items()]
             return f"unknown key{''.join(hints)}"
         value = "" if isinstance(error["input"], dict) else f", got {error['input']!r:.60}"
-        return error["msg"].removeprefix("Value error, ") + value
+        return str(error["msg"]).removeprefix("Value error, ") + value
 
 
 class NamedTable(SettingsTable):

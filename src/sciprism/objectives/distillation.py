@@ -15,16 +15,12 @@ def vector_distillation(teacher: Tensor, student: Tensor) -> Tensor:
     return 1 - F.cosine_similarity(teacher.detach().float(), student.float(), dim=1).mean()
 
 
-def similarity_distillation(teacher: Tensor, student: Tensor, *, temperature: float, symmetric: bool = False) -> Tensor:
+def similarity_distillation(teacher: Tensor, student: Tensor, *, temperature: float) -> Tensor:
     """Return the mean over rows of the cross-entropy of the student's distribution under the teacher's.
 
     teacher, student: scores (B, C) of the same queries and passages, each over its model's own temperature.
-    temperature: of both distributions, tau_KD. symmetric: the mean with the passages' distributions over the
-    queries, for square scores.
+    temperature: of both distributions, tau_KD.
     """
-    if symmetric:
-        both = ((teacher, student), (teacher.T, student.T))
-        return torch.stack([similarity_distillation(t, s, temperature=temperature) for t, s in both]).mean()
     target = (teacher.detach().float() / temperature).softmax(dim=1)
     return F.cross_entropy(student.float() / temperature, target)
 

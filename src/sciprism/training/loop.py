@@ -100,19 +100,29 @@ class DevExamples:
 
     def score(self) -> dict[str, float]:
         """Return the scores of the encoder in training, by source."""
-        length = min(self._length, self.encoder.settings.max_length)
-        with self.encoder.at_length(length), _at_precision(self.encoder, self._precision):
+        with self._read(self.encoder, self.encoder.settings.max_length):
             return {name: learner.score(batch) for learner, name, batch in self.examples}
 
     def score_encoder(self, encoder: Encoder) -> dict[str, float]:
         """Return the scores of any encoder, by source; without those that need a head or a format that it lacks."""
-        length = min(self._length, encoder.model.config.max_length)
-        with encoder.at_length(length), _at_precision(encoder, self._precision):
+        with self._read(encoder, encoder.model.config.max_length):
             return {
                 name: learner.score_encoder(encoder, batch)
                 for learner, name, batch in self.examples
                 if learner.by_vectors and batch.format in encoder.formats
             }
+
+    @contextmanager
+    def _read(self, encoder: Encoder, most: int) -> Iterator[None]:
+        """Let an encoder read whole texts, at most so many tokens, in the training's precision."""
+        before, encoder.precision = encoder.precision, self._precision
+        encoder.prepare()
+        try:
+            with encoder.at_length(min(self._length, most)):
+                yield
+        finally:
+            encoder.precision = before
+            encoder.prepare()
 
     def compare(self, dev: float, step: int, state: LoopState) -> float | None:
         """Count an evaluation below the untouched model; return its mean, None where a source has no such score."""
@@ -126,18 +136,6 @@ class DevExamples:
     def mean(self, scores: dict[str, float]) -> float | None:
         """Return the mean of scores of all sources, None where some are missing."""
         return sum(scores.values()) / len(scores) if scores and len(scores) == len(self.examples) else None
-
-
-@contextmanager
-def _at_precision(encoder: Encoder, precision: str) -> Iterator[None]:
-    """Compute vectors in another precision, with the present weights packed for it."""
-    before, encoder.precision = encoder.precision, precision
-    encoder.prepare()
-    try:
-        yield
-    finally:
-        encoder.precision = before
-        encoder.prepare()
 
 
 WINDOW = 20  # losses of one source that are compared with its first ones
@@ -194,22 +192,6 @@ class Hooks:
     on_message: Callable[[str], None] = lambda _line: None
 
 
-PreparedBatches = tuple[list[tuple[int, Batch]], Any]
-"""The batches of a part of a step, and what the step has prepared of them."""
-
-
-def prepare_batches(loop: TrainingLoop) -> Iterator[PreparedBatches]:
-    """Return all batches from the present step on; on a GPU a thread prepares the ones that follow."""
-
-    def prepare(number: int) -> PreparedBatches:
-        batches = loop.batches(number)
-        return batches, loop.batch_step.prepare(batches)
-
-    accumulated = loop.stage.gradient_accumulation
-    numbers = range(loop.step * accumulated, loop.steps * accumulated)
-    return map_ahead(prepare, numbers, 1) if loop.processes.device.type == "cuda" else map(prepare, numbers)
-
-
 class TrainingLoop:
     """One stage in progress.
 
@@ -248,7 +230,7 @@ class TrainingLoop:
         scored = zip(self.learners, plan.sources, strict=True) if processes.first else ()
         self.dev = DevExamples(encoder, scored, stage.evaluation, build_untouched, stage.precision)
         self.state, self.divergence, self.step = LoopState(), DivergenceCheck(), 0
-        self._coming: Iterator[PreparedBatches] | None = None
+        self._coming: Iterator[tuple[list[tuple[int, Batch]], Any]] | None = None
         self._resume()
 
     def run(self) -> LoopState:
@@ -296,7 +278,10 @@ class TrainingLoop:
         accumulated = self.stage.gradient_accumulation
         scaled = self.scaler.is_enabled()
         scale = float(self.scaler.scale(torch.ones((), device=self.processes.device))) if scaled else 1.0
-        self._coming = self._coming or prepare_batches(self)
+        if self._coming is None:
+            numbers = range(self.step * accumulated, self.steps * accumulated)
+            on_gpu = self.processes.device.type == "cuda"  # where a thread prepares the batches that follow
+            self._coming = map_ahead(self._prepare, numbers, 1) if on_gpu else map(self._prepare, numbers)
         for batches, prepared in islice(self._coming, accumulated):
             used += [batch for _, batch in batches]
             batch_losses = self.batch_step(batches, scale / accumulated, prepared)
@@ -316,6 +301,11 @@ class TrainingLoop:
             "gradient": norm if math.isfinite(norm) else None,
             "examples": examples,
         }
+
+    def _prepare(self, number: int) -> tuple[list[tuple[int, Batch]], Any]:
+        """Return the batches of a part of a step, and what the step has prepared of them."""
+        batches = self.batches(number)
+        return batches, self.batch_step.prepare(batches)
 
     def _update_weights(self, used: Sequence[Batch]) -> float:
         """Take the optimizer's step; return the norm of the gradient before clipping."""

@@ -115,9 +115,11 @@ def build_optimizer(
     groups: dict[tuple[bool, float, float], list[nn.Parameter]] = defaultdict(list)
     for name, parameter in named:
         if parameter.requires_grad:
-            muon = settings.name == "muon" and parameter.ndim == 2 and bool(_BLOCK.search(name))
+            block = _BLOCK.search(name)
+            muon = settings.name == "muon" and parameter.ndim == 2 and block is not None
             decay = settings.weight_decay if parameter.ndim > 1 else 0.0
-            share = _share(name, settings.layer_decay, layers)
+            depth = int(block[1]) + 1 if block else 0 if "embeddings." in name else layers + 2
+            share = float(settings.layer_decay ** (layers + 2 - depth))
             if settings.method_lr and method and method.owns_parameter(name):
                 share = settings.method_lr / settings.lr
             groups[muon, share, decay].append(parameter)
@@ -135,14 +137,3 @@ def build_optimizer(
     if not param_groups(True):
         raise InputError("optimizer muon: no matrix of a block is trained; use adamw")
     return MuonAndAdamW(torch.optim.Muon(param_groups(True), adjust_lr_fn="match_rms_adamw"), adamw)
-
-
-def _share(name: str, decay: float, layers: int) -> float:
-    block = _BLOCK.search(name)
-    if block:
-        depth = int(block[1]) + 1
-    elif "embeddings." in name:
-        depth = 0
-    else:
-        return 1.0
-    return float(decay ** (layers + 2 - depth)) if decay < 1 else 1.0

@@ -23,7 +23,7 @@ from sciprism.errors import InputError, MissingExtraError
 from sciprism.files import sha256
 from sciprism.seeding import derive_seed
 from sciprism.training.batches import BatchPlan, mixings, repeats_by_size
-from sciprism.training.learners.learner import Learner, ModelLoader, learners
+from sciprism.training.learners.learner import ModelLoader, learners
 from sciprism.training.learners.learner import load_model as load_packaged
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import Recipe, SourceSpec, Stage
@@ -62,20 +62,6 @@ def open_source(spec: SourceSpec, stage: Stage, processes: Processes, opened: It
     """
     where = f"stage {stage.name}, source {spec.name}"
     learner = learners[str(stage.objective_of(spec)["name"])]
-    _check_method(spec, learner, stage, where)
-    for source in opened:
-        if (source.spec, source.learner) == (spec, learner):
-            return source
-    source = (TokenSource if learner.reads == "blocks" else ExampleSource)(spec, learner)
-    if len(source) < processes.count:
-        raise InputError(f"{where}: {processes.count} processes cannot share {len(source)} examples")
-    if processes.first:
-        source.check_files(stage.evaluation.examples)
-    return source
-
-
-def _check_method(spec: SourceSpec, learner: type[Learner], stage: Stage, where: str) -> None:
-    """Refuse a source or an objective that does not fit the stage's method."""
     method = build_method(stage.method, stage.options)
     if learner.reads == "blocks":
         if method.reserved_positions:
@@ -89,6 +75,15 @@ def _check_method(spec: SourceSpec, learner: type[Learner], stage: Stage, where:
         )
     elif learner.by_facet and not method.facets:
         raise InputError(f"{where}: its objective needs facets, which the method {stage.method} lacks")
+    for source in opened:
+        if (source.spec, source.learner) == (spec, learner):
+            return source
+    source = (TokenSource if learner.reads == "blocks" else ExampleSource)(spec, learner)
+    if len(source) < processes.count:
+        raise InputError(f"{where}: {processes.count} processes cannot share {len(source)} examples")
+    if processes.first:
+        source.check_files(stage.evaluation.examples)
+    return source
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,7 +235,22 @@ class Recipe(SettingsTable):
         names = [stage.name for stage in self.stages]
         check_unique("stages", names)
         for position, stage in enumerate(self.stages):
-            self._check_copies(stage, names, position)
+            wanted = stage.architecture
+            if wanted is None or wanted.copy_from not in names:
+                continue
+            if wanted.copy_from not in names[:position]:
+                raise ValueError(f"stage {stage.name}: copy_from = {wanted.copy_from} is not an earlier stage")
+            copied, layers = self.stages[names.index(wanted.copy_from)].architecture, wanted.copied_layers
+            if copied is not None and not (
+                (copied.hidden, copied.heads) == (wanted.hidden, wanted.heads)
+                and len(layers) == wanted.layers
+                and all(1 <= number <= copied.layers for number in layers)
+                and wanted.lexical in (0, copied.lexical)
+                and wanted.intermediate <= copied.intermediate
+            ):
+                raise ValueError(
+                    f"stage {stage.name}: its architecture cannot be built from layers of {wanted.copy_from}"
+                )
         first = self.stages[0]
         if not self.model.backbone and first.architecture is None and first.finished_model is None:
             raise ValueError("model.backbone is missing, and the first stage states no architecture")
@@ -249,20 +264,3 @@ class Recipe(SettingsTable):
     def has_untouched(self) -> bool:
         """Return whether some model would do without the training: the backbone, if it is what is trained."""
         return bool(self.model.backbone) and not any(stage.architecture for stage in self.stages)
-
-    def _check_copies(self, stage: Stage, names: Sequence[str], position: int) -> None:
-        """Refuse layers copied from a later stage, or layers that the copied stage lacks."""
-        wanted = stage.architecture
-        if wanted is None or wanted.copy_from not in names:
-            return
-        if wanted.copy_from not in names[:position]:
-            raise ValueError(f"stage {stage.name}: copy_from = {wanted.copy_from} is not an earlier stage")
-        copied, layers = self.stages[names.index(wanted.copy_from)].architecture, wanted.copied_layers
-        if copied is not None and not (
-            (copied.hidden, copied.heads) == (wanted.hidden, wanted.heads)
-            and len(layers) == wanted.layers
-            and all(1 <= number <= copied.layers for number in layers)
-            and wanted.lexical in (0, copied.lexical)
-            and wanted.intermediate <= copied.intermediate
-        ):
-            raise ValueError(f"stage {stage.name}: its architecture cannot be built from layers of {wanted.copy_from}")

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from tokenizers import Tokenizer
 from sciprism.arrays import Floats
 from sciprism.checksums import CHECKSUMS_NAME, check_folder, write_checksums
 from sciprism.encoders.checkpoints import backbone, sentence_transformers
-from sciprism.encoders.checkpoints.released_models import ADDED_SETTINGS, RELEASED_SETTINGS
+from sciprism.encoders.checkpoints.released_models import released_settings
 from sciprism.encoders.methods.registry import PLAIN, build_method, methods
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer
@@ -61,14 +62,9 @@ class ModelFolder:
         inner = sentence_transformers.transformer_folder(folder) if (folder / "modules.json").exists() else folder
         self.tokenizer, self.special = read_tokenizer(inner)
         config = backbone.read_config(inner)
-        if name in RELEASED_SETTINGS:
-            stored = RELEASED_SETTINGS[name](config.max_length, self.special)
-        else:
-            method_pooling = methods[changes.get("method") or PLAIN].pooling
-            pooling = "cls" if method_pooling else changes.get("pooling")
-            stored = _stored_settings(folder, config.max_length, self.special, pooling)
-            if name in ADDED_SETTINGS:
-                stored = ADDED_SETTINGS[name](name, stored, self.tokenizer)
+        pooling = "cls" if methods[changes.get("method") or PLAIN].pooling else changes.get("pooling")
+        read = partial(_stored_settings, folder, config.max_length, self.special, pooling)
+        stored = released_settings(name, read, config.max_length, self.special, self.tokenizer)
         self.settings = _apply_changes(folder, stored, changes)
         if self.settings.max_length > config.max_length:
             raise InputError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -142,26 +142,22 @@ def specter_settings(max_length: int, special: Mapping[str, str]) -> EncoderSett
     )
 
 
-def _indus_settings(max_length: int, special: Mapping[str, str]) -> EncoderSettings:  # noqa: ARG001 - as SPECTER's
-    return EncoderSettings(pooling="mean", max_length=min(MAX_TOKENS, max_length), template=Template(lowercase=True))
+def released_settings(
+    name: str, stored: Callable[[], EncoderSettings], max_length: int, special: Mapping[str, str], tokenizer: Tokenizer
+) -> EncoderSettings:
+    """Return the settings of a model: those of its folder, replaced or completed where its makers state others.
 
-
-RELEASED_SETTINGS = dict.fromkeys(CLS_MODELS, specter_settings) | dict.fromkeys(INDUS_MODELS, _indus_settings)
-"""Name -> function of the model's positions and special tokens that builds the settings; they replace the folder's."""
-
-
-def _add_query_prompt(name: str, settings: EncoderSettings, tokenizer: Tokenizer) -> EncoderSettings:  # noqa: ARG001
+    stored: reads the folder's.
+    """
+    if name in CLS_MODELS:
+        return specter_settings(max_length, special)
+    if name in INDUS_MODELS:
+        template = Template(lowercase=True)
+        return EncoderSettings(pooling="mean", max_length=min(MAX_TOKENS, max_length), template=template)
+    settings = stored()
     template = settings.template
-    if template.prompts:
-        return settings
-    return replace(settings, template=replace(template, prompts={"query": QUERY_PROMPTS[name]}))
-
-
-def _add_lowercase(name: str, settings: EncoderSettings, tokenizer: Tokenizer) -> EncoderSettings:  # noqa: ARG001
-    if tokenizer.encode("A").ids == tokenizer.encode("a").ids:
-        return settings
-    return replace(settings, template=replace(settings.template, lowercase=True))
-
-
-ADDED_SETTINGS = dict.fromkeys(QUERY_PROMPTS, _add_query_prompt) | dict.fromkeys(INDUS_RETRIEVERS, _add_lowercase)
-"""Name -> function that adds what the folder's settings lack."""
+    if name in QUERY_PROMPTS and not template.prompts:
+        template = replace(template, prompts={"query": QUERY_PROMPTS[name]})
+    if name in INDUS_RETRIEVERS and tokenizer.encode("A").ids != tokenizer.encode("a").ids:
+        template = replace(template, lowercase=True)
+    return replace(settings, template=template)

@@ -11,12 +11,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor, nn
 
 from sciprism.encoders.cached_encoder import CachedEncoder, TextProgress
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.packing import PackedBatch, copy_tensor
+from sciprism.encoders.packing import copy_tensor
 from sciprism.encoders.tables import NamedTable, Precision
 from sciprism.errors import InputError
 from sciprism.formats import Format, Role
@@ -128,13 +128,6 @@ class SimilaritySettings(DistillationSettings):
     teacher_temperature: float = Field(0.02, gt=0, description="Divides the teacher's similarities.")
     distillation_temperature: float = Field(4.0, gt=0, description="Divides both once more, the paper's tau_KD.")
     similarity: Literal["dot", "cosine"] = Field("cosine", description="Similarity of two vectors.")
-    symmetric: bool = Field(False, description="Passages over queries too; `hard_negatives` is 0 then.")
-
-    @model_validator(mode="after")
-    def _check_square(self) -> SimilaritySettings:
-        if self.symmetric and self.hard_negatives:
-            raise ValueError("symmetric needs hard_negatives = 0: hard negatives have no query of their own")
-        return self
 
 
 @learners.register("similarity")
@@ -150,16 +143,11 @@ class SimilarityLearner(DistillationLearner):
         student = self._scores(vectors) / settings.temperature
         with torch.no_grad():
             teacher = self._scores(self.teacher_vectors(batch)) / settings.teacher_temperature
-        return similarity_distillation(
-            teacher, student, temperature=settings.distillation_temperature, symmetric=settings.symmetric
-        )
+        return similarity_distillation(teacher, student, temperature=settings.distillation_temperature)
 
     def _scores(self, vectors: Sequence[Tensor]) -> Tensor:
         queries, positives, negatives = self.gather(vectors)
         return queries @ torch.cat([positives, negatives]).T
-
-
-RelationType = Literal["query", "key", "value"]
 
 
 class RelationSettings(NamedTable):
@@ -169,7 +157,6 @@ class RelationSettings(NamedTable):
     relation_heads: int = Field(48, ge=1, description="Heads into which the widths of both models are split.")
     teacher_layer: int = Field(0, ge=0, description="Layer of the teacher, from 1. 0: the last.")
     student_layer: int = Field(0, ge=0, description="Layer of the student, from 1. 0: the last.")
-    relation_types: tuple[RelationType, ...] = Field(("query", "key", "value"), description="States that are compared.")
 
 
 @learners.register("relations")
@@ -202,14 +189,10 @@ class RelationLearner(BlockLearner):
         batch = self.pack_blocks(blocks)
         teacher_layer, student_layer = self.layers
         with torch.no_grad():
-            teacher = self._states(self.teacher, batch, teacher_layer)
-        student = self._states(self.context.encoder, batch, student_layer)
+            teacher = self.teacher.model.projections(batch, teacher_layer)
+        student = self.context.encoder.model.projections(batch, student_layer)
         mean = relation_distillation(teacher, student, batch.bounds, heads=self.objective.relation_heads)
         return (mean * len(blocks)).reshape(1)
-
-    def _states(self, encoder: Encoder, batch: PackedBatch, layer: int) -> list[Tensor]:
-        states = dict(zip(("query", "key", "value"), encoder.model.projections(batch, layer), strict=True))
-        return [states[kind] for kind in self.objective.relation_types]
 
 
 def _layer(encoder: Encoder, number: int) -> int:

@@ -241,24 +241,20 @@ def _write(draft: Path, source: AdapterSet) -> None:
         "backbone": source.base[0],
         "adapters": origins(source.adapters, adapters),
         "ignored": [*base.ignored, *(name for module in modules for name in module.ignored)],
+        **({"fusions": origins(source.fusions, fusions)} if fusions else {}),
     }
-    if fusions:
-        provenance["fusions"] = origins(source.fusions, fusions)
     write_folder(draft, base.model, base.tokenizer, settings, provenance)
 
 
 def _load_modules(where: str, model: Transformer, modules: Mapping[str, Mapping[Format, AdapterHubModule]]) -> None:
     """Load the modules' weights into the model; a missing, unknown or misshapen one is an InputError."""
     wanted = {name for name in model.state_dict() if ".adapter." in name}
-    for slot, by_route in modules.items():
-        for route, module in by_route.items():
-            prefix = f"adapter.{slot}.{route}"
-            tensors = {f"blocks.{n}.{prefix}.{part}": tensor for (n, part), tensor in module.weights.items()}
-            if unknown := tensors.keys() - wanted:
-                name = min(unknown)
-                raise InputError(f"{module.path}: the model has no weight {name}; is its base another one?")
-            wanted -= tensors.keys()
-            load_tensors(module.path, model, tensors, {name: name for name in tensors})
+    for slot, route, module in ((slot, *pair) for slot, by_route in modules.items() for pair in by_route.items()):
+        tensors = {f"blocks.{n}.adapter.{slot}.{route}.{part}": tensor for (n, part), tensor in module.weights.items()}
+        if unknown := tensors.keys() - wanted:
+            raise InputError(f"{module.path}: the model has no weight {min(unknown)}; is its base another one?")
+        wanted -= tensors.keys()
+        load_tensors(module.path, model, tensors, {name: name for name in tensors})
     if wanted:
         raise InputError(f"{where}: {len(wanted)} adapter weights are missing, the first is {min(wanted)}")
 

@@ -45,6 +45,23 @@ EXTRA = ("pooler.", "embeddings.position_ids")  # in a tower, but not used for i
 UNUSED = ("linear.weight", "linear.bias")  # outside the towers, not used for vectors
 
 
+SUPPORTED: tuple[tuple[str, tuple[Any, ...], str], ...] = (
+    ("projection_dim", (0,), "projections of the vectors are not supported"),
+    ("factor_rep", (False,), "factored vectors are not supported"),
+    (
+        "q_rep_method",
+        ("cls", "start_end_sum", "start_end_concat"),
+        "known: cls, and start_end_sum and start_end_concat at the positions [0, 0]",
+    ),
+    ("q_rep_token_pos", ([0, 0], (0, 0)), "only [0, 0], the vector at [CLS], is supported"),
+)
+EXPERTS_SUPPORTED: tuple[tuple[str, tuple[Any, ...], str], ...] = (
+    ("use_infer_expert", (False,), "experts that a gate chooses are not supported"),
+    ("num_expert", (len(EXPERTS),), f"known: {len(EXPERTS)}, for {', '.join(EXPERTS)}"),
+    ("shared_encoder", (True,), "with experts the published code builds two different encoders from it"),
+)
+"""The encoder's parameters, their supported values if they are stated, and why others are refused."""
+
 METHODS = {"attn": "attention-experts", "fwd": "feedforward-experts"}
 EXPERT_MODULES = {
     "attn": {
@@ -113,24 +130,9 @@ def _read_parameters(path: Path, node: Any) -> dict[str, Any]:
         for key, node in entries.items()
     }
 
-    def refuse(key: str, why: str) -> None:
-        raise InputError(f"{path}: {key} is {parameters[key]!r}; {why}")
-
-    if parameters.get("projection_dim") not in (None, 0):
-        refuse("projection_dim", "projections of the vectors are not supported")
-    if parameters.get("factor_rep"):
-        refuse("factor_rep", "factored vectors are not supported")
-    if parameters.get("q_rep_method") not in (None, "cls", "start_end_sum", "start_end_concat"):
-        refuse("q_rep_method", "known: cls, and start_end_sum and start_end_concat at the positions [0, 0]")
-    if parameters.get("q_rep_token_pos") not in (None, [0, 0], (0, 0)):
-        refuse("q_rep_token_pos", "only [0, 0], the vector at [CLS], is supported")
-    if parameters.get("use_moe"):
-        if parameters.get("use_infer_expert"):
-            refuse("use_infer_expert", "experts that a gate chooses are not supported")
-        if parameters.get("num_expert") not in (None, len(EXPERTS)):
-            refuse("num_expert", f"known: {len(EXPERTS)}, for {', '.join(EXPERTS)}")
-        if not parameters.get("shared_encoder", True):
-            refuse("shared_encoder", "with experts the published code builds two different encoders from it")
+    for key, supported, why in SUPPORTED + EXPERTS_SUPPORTED * bool(parameters.get("use_moe")):
+        if (value := parameters.get(key)) is not None and value not in supported:
+            raise InputError(f"{path}: {key} is {value!r}; {why}")
     return parameters
 
 
