@@ -55,10 +55,10 @@ CODE_LINES = {
     "papers": 6_588,
     "evaluation": 5_658,
     "prepare": 5_094,
-    "encoders": 4_876,
+    "encoders": 4_864,
     "cli": 4_003,
     "datasets": 4_334,
-    "training": 3_236,
+    "training": 3_203,
     "store": 2_035,
     "service": 2_652,
     "index": 1_369,
@@ -68,7 +68,7 @@ CODE_LINES = {
     "probes": 858,
     "top modules": 754,
     "metrics": 357,
-    "objectives": 186,
+    "objectives": 183,
     "pages": 25,
 }
 """Package -> how many code lines it may have. The numbers only fall: whoever removes lines lowers them."""

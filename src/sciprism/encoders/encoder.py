@@ -423,7 +423,8 @@ class Encoder:
         self.prepare()
         try:
             quick = self.encode_all(list(folders.SELFCHECK_TEXTS))
-            agree = all(smallest_cosine(quick[format], exact[format]) >= precisions.MIN_COSINE for format in exact)
+            pairs = [(torch.from_numpy(rows), torch.from_numpy(quick[format])) for format, rows in exact.items()]
+            agree = all(bool((F.cosine_similarity(*each) >= precisions.MIN_COSINE).all()) for each in pairs)
         except InputError:  # numbers that are not finite
             agree = False
         if not agree:
@@ -681,13 +682,6 @@ class Encoder:
     def embed_query(self, text: str) -> list[float]:
         """Return the vector of `encode_query` as a list, as LangChain's vector stores want it."""
         return self.encode(text, format=self.search_format, role="query").tolist()  # type: ignore[no-any-return]
-
-
-def smallest_cosine(one: Floats, other: Floats) -> float:
-    """Return the smallest cosine of corresponding rows of (n, d) and (n, d); NaN where a row is zero."""
-    lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
-    with np.errstate(invalid="ignore"):
-        return float(((one * other).sum(axis=1) / lengths).min())
 
 
 Vectors = Floats | Tensor | Sequence[Floats] | Sequence[Tensor]  # (n, dim), (dim,), or a list of n vectors

@@ -67,8 +67,15 @@ def estimate_stage(plan: Plan, stage: StagePlan) -> StageEstimate:
     amounts = [round(used[number] * batches / min(batches, BATCHES)) for number in range(len(stage.sources))]
     pairs = zip(stage.sources, amounts, strict=True)
     sources = [SourceEstimate(source.name, len(source), source.dropped, amount) for source, amount in pairs]
-    encoder, reason = _find_encoder(plan, stage)
+    for model in stage.stage.named_models():
+        if model in stage.models and not stage.models[model].exists():
+            reason = f"it needs the model of the stage {model}, which is not trained yet"
+            return StageEstimate(name, stage.steps, sources, reason=reason)
+    encoder = plan.encoders.pop(name, None)
     if encoder is None:
+        encoder, _ = build_early(plan.recipe, stage.stage, stage.models, plan.processes)
+    if encoder is None:
+        reason = "it starts from a stage that is not trained yet"
         return StageEstimate(name, stage.steps, sources, reason=reason)
     with TemporaryDirectory() as folder:
         context = LearnerContext(encoder=encoder, processes=plan.processes, load_model=stage.load_model)
@@ -82,17 +89,6 @@ def estimate_stage(plan: Plan, stage: StagePlan) -> StageEstimate:
     tokens = sum(amount * length for amount, length in zip(amounts, lengths, strict=True))
     sources = [replace(source, tokens=length) for source, length in zip(sources, lengths, strict=True)]
     return StageEstimate(name, stage.steps, sources, tokens, seconds * tokens / timed, _peak_memory(encoder.device))
-
-
-def _find_encoder(plan: Plan, stage: StagePlan) -> tuple[Encoder | None, str]:
-    """Return an encoder that steps can be taken with, or None and the reason."""
-    for name in stage.stage.named_models():
-        if name in stage.models and not stage.models[name].exists():
-            return None, f"it needs the model of the stage {name}, which is not trained yet"
-    encoder = plan.encoders.pop(stage.stage.name, None)
-    if encoder is None:
-        encoder, _ = build_early(plan.recipe, stage.stage, stage.models, plan.processes)
-    return encoder, "" if encoder else "it starts from a stage that is not trained yet"
 
 
 def _count_tokens(encoder: Encoder, learner: Learner, batch: Batch) -> int:

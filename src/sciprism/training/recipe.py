@@ -16,13 +16,7 @@ from sciprism.training.batches import mixings
 from sciprism.training.learners.learner import check_objective, learners
 from sciprism.training.optimizers import OptimizerSettings, Schedule
 
-
-def _check_pooling(value: str) -> str:
-    poolings[value]
-    return value
-
-
-PoolingName = Annotated[str, AfterValidator(_check_pooling)]
+PoolingName = Annotated[str, AfterValidator(lambda name: (poolings[name], name)[1])]
 
 
 class ModelSettings(SettingsTable):

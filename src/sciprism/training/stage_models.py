@@ -9,9 +9,9 @@ only a part of the way.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -154,8 +154,12 @@ def whiten(encoder: Encoder, sources: Sequence[StageSource], shares: Mapping[For
     """
     scales = encoder.method.scales(encoder.model)
     for formats in _formats_by_space(encoder, shares):
-        measured = (source for source in sources if isinstance(source, ExampleSource) and source.spec.format in formats)
-        papers = list(chain.from_iterable(map(sample_papers, measured)))
+        papers: list[Item] = []
+        for source in sources:
+            if isinstance(source, ExampleSource) and source.spec.format in formats:
+                for example in source.examples(sample(range(len(source)), MAX_EXAMPLES, "whitening", source.name)):
+                    papers += [example.query] * (source.spec.query == "paper")
+                    papers += example.positives[: source.spec.candidate == "paper"]
         vectors = encoder.encode(papers, format=formats[0])
         if encoder.distance == "cosine":
             vectors = normalize_rows(vectors)
@@ -171,16 +175,6 @@ def _formats_by_space(encoder: Encoder, shares: Mapping[Format, float]) -> list[
     for format in encoder.formats:
         by_space[encoder.space(format)].append(format)
     return [formats for formats in by_space.values() if not set(shares).isdisjoint(formats)]
-
-
-def sample_papers(source: ExampleSource) -> Iterator[Item]:
-    """Yield the papers of some of a source's examples."""
-    rows = sample(range(len(source)), MAX_EXAMPLES, "whitening", source.name)
-    for example in source.examples(rows):
-        if source.spec.query == "paper":
-            yield example.query
-        if source.spec.candidate == "paper":
-            yield from example.positives[:1]
 
 
 def whitening_scale(vectors: NDArray[np.floating], share: float, *, unscaled: int = 0) -> NDArray[np.float32]:

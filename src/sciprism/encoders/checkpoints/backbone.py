@@ -222,12 +222,6 @@ def published_names(config: TransformerConfig) -> dict[str, str]:
     return names
 
 
-def backbone_state(model: Transformer) -> dict[str, Tensor]:
-    """Return the transformer's weights under their published names."""
-    state = model.state_dict()
-    return {theirs: state[ours].contiguous() for ours, theirs in published_names(model.config).items()}
-
-
 def backbone_config(config: TransformerConfig) -> dict[str, Any]:
     """Return the `config.json` of this architecture."""
     family = MPNET if config.relative_buckets else "roberta" if config.first_position else "bert"

@@ -192,7 +192,8 @@ def write_folder(
     `Transformer.state_dict()`. compact: int8 weights, which only sciprism reads.
     """
     plain = settings.method == PLAIN and not model.config.lexical
-    state = backbone.backbone_state(model) if plain else {k: v.contiguous() for k, v in model.state_dict().items()}
+    names = backbone.published_names(model.config) if plain else {}
+    state = {names.get(ours, ours): tensor.contiguous() for ours, tensor in model.state_dict().items()}
     if compact:
         backbone.write_compact(state, folder)
     else:

@@ -116,7 +116,12 @@ def find_model_files(name: str) -> ModelFiles:
         return ModelFiles(str(path), path.resolve().name, path)
     in_repository = name.count("/") == 2 and not _looks_like_path(name)
     if name.endswith(CHECKPOINT) and (path is not None or in_repository):
-        return ModelFiles(name, name, path or file_from_hub(name))
+        if path is None:
+            from huggingface_hub import hf_hub_download
+
+            fetch = partial(hf_hub_download, *name.rsplit("/", 1))
+            path = _download(f"{name} is no file", fetch, [{}], Path.exists)
+        return ModelFiles(name, name, path)
     if name in RELEASED_MODELS:
         adapters = _find_adapters(name)
         return ModelFiles(name, name, locate(RELEASED_MODELS[name].family.base)[1], adapters)
@@ -250,14 +255,6 @@ def adapter_from_hub(name: str) -> Path:
     if not _has_adapter(folder):
         raise InputError(f"{name}: {folder} holds no {ADAPTER_CONFIG} with weights; not an adapter")
     return folder
-
-
-def file_from_hub(name: str) -> Path:
-    """Return a file of a hub's repository; name: `owner/repository/file`."""
-    from huggingface_hub import hf_hub_download
-
-    repository, file = name.rsplit("/", 1)
-    return _download(f"{name} is no file", partial(hf_hub_download, repository, file), [{}], Path.exists)
 
 
 def _snapshot(name: str, enough: Callable[[Path], bool], patterns: list[list[str]]) -> Path:

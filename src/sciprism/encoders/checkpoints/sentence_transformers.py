@@ -102,14 +102,10 @@ def _read_modules(folder: Path) -> list[tuple[str, str]]:
         raise InputError(f"{folder}/modules.json: every module needs idx, type and path") from error
     if not modules:
         raise InputError(f"{folder}/modules.json: names no modules")
-    if outside := [path for _, path in modules if not _is_inside(path)]:
+    paths = [Path(path) for _, path in modules]
+    if outside := [str(p) for p in paths if p.is_absolute() or ".." in p.parts or len(str(p).encode()) >= MAX_PATH]:
         raise InputError(f"{folder}/modules.json: names {outside[0][:80]!r}, which is not in the folder")
     return modules
-
-
-def _is_inside(path: str) -> bool:
-    """Return whether a path stays in its folder, and is no longer than the name of a file may be."""
-    return not Path(path).is_absolute() and ".." not in Path(path).parts and len(path.encode()) < MAX_PATH
 
 
 def _read_pooling(folder: Path) -> str:
