@@ -27,7 +27,7 @@ from sciprism.drop_report import DropReport
 from sciprism.papers import Paper, read_papers
 from sciprism.prepare.samplers.sampling import references
 from sciprism.prepare.samplers.triplets import default_steps, embed_graph
-from sciprism.prepare.sources.citation_graph import CitationGraph, Rows
+from sciprism.prepare.sources.citation_corpus import CitationGraph, Rows
 from synthetic_graph import build_synthetic_graph
 
 Scores = NDArray[np.float64]

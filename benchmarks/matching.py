@@ -29,7 +29,7 @@ from measurement import build_parser, peak_memory_mb, provenance, write_result
 from sciprism import Encoder, Paper, read_papers
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import MatchInput
-from sciprism.datasets.layouts.open.people import RatedReviewers
+from sciprism.datasets.layouts.open_data import RatedReviewers
 from sciprism.evaluation.intervals import bootstrap_interval, estimate, paired_difference
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.systems import EncodingInput

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.split import SplitEntry, read_entries
+from sciprism.datasets.open_data import SplitEntry, read_entries
 from sciprism.seeding import random_fraction
 from study import run_command
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sciprism.prepare.sources.citation_graph import CitationGraph, Rows
+from sciprism.prepare.sources.citation_corpus import CitationGraph, Rows
 
 COPIED, OWN_TOPIC, OWN_FIELD = 0.45, 0.35, 0.12  # of the references; the rest leads anywhere
 SPARE = 1.3  # references sampled for each in the graph: some are sampled twice

@@ -18,7 +18,7 @@ from evidence.measurements import add_findings, compare_token_counts
 from measurement import build_parser, provenance
 from sciprism.cli.tokenizer import read_texts
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.split import SplitTable, list_paper_keys
+from sciprism.datasets.open_data import SplitTable, list_paper_keys
 from sciprism.encoders.checkpoints.names import load_tokenizer
 from sciprism.papers.read import read_papers
 

@@ -53,11 +53,11 @@ FILE, FUNCTION = 800, 80  # lines
 CODE_LINES = {
     "uses": 7_740,
     "papers": 6_588,
-    "evaluation": 5_658,
-    "prepare": 5_094,
+    "evaluation": 5_655,
+    "prepare": 4_882,
     "encoders": 4_864,
-    "cli": 4_003,
-    "datasets": 4_334,
+    "cli": 4_002,
+    "datasets": 4_188,
     "training": 3_203,
     "store": 2_035,
     "service": 2_652,
@@ -323,7 +323,7 @@ WRITERS = {
     # read and removed in the same run
     "papers.input_file": 1,
     "prepare.patients": 1,
-    "prepare.scimult.pretraining": 1,
+    "prepare.scimult.maple": 1,
     "prepare.text": 1,
 }
 """Module -> how often it opens a file for writing itself."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import threading
@@ -211,3 +212,51 @@ def serve_buckets() -> Iterator[Any]:
             yield boto3.client("s3", endpoint_url=address)
     finally:
         server.stop()
+
+
+def serve_hub(branches, asked):
+    """Serve data sets of the hub: repo -> branch -> path -> bytes; `asked` receives what is listed and read."""
+    commit = "c0ffee" + "0" * 33
+
+    def oid(body):
+        return hashlib.sha1(b"blob %d\0" % len(body) + body).hexdigest()
+
+    class Hub(BaseHTTPRequestHandler):
+        def do_GET(self):
+            path = unquote(urlsplit(self.path).path)
+            for repo, found in branches.items():
+                for branch, files in found.items():
+                    sha = f"{commit}{len(branch) % 10}"
+                    rows = [{"type": "file", "path": n, "size": len(b), "oid": oid(b)} for n, b in files.items()]
+                    for name in (branch, sha):
+                        if path == f"/api/datasets/{repo}/tree/{name}":
+                            asked.append(f"list {branch}")
+                            return self.reply(json.dumps(rows).encode(), sha)
+                        if path == f"/api/datasets/{repo}/revision/{name}":
+                            siblings = [{"rfilename": name} for name in files]
+                            return self.reply(json.dumps({"id": repo, "sha": sha, "siblings": siblings}).encode(), sha)
+                        file = path.removeprefix(f"/datasets/{repo}/resolve/{name}/")
+                        if file != path and file in files:
+                            if self.command == "GET":
+                                asked.append(file)
+                            return self.reply(files[file], sha, ETag=f'"{oid(files[file])}"')
+                if path.startswith(f"/api/datasets/{repo}"):
+                    return self.reply(b"", "", status=404, **{"X-Error-Code": "RevisionNotFound"})
+            return self.reply(b"", "", status=200 if path == "/" else 404, **{"X-Error-Code": "RepoNotFound"})
+
+        do_HEAD = do_GET  # noqa: N815
+
+        def reply(self, body, sha, status=200, **headers):
+            self.send_response(status)
+            for key, value in {"X-Repo-Commit": sha, "Content-Length": len(body), **headers}.items():
+                self.send_header(key, str(value))
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server

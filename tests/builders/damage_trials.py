@@ -26,7 +26,7 @@ from damaged_runs import build_interrupted_run, resume
 from fake_encoder import FakeEncoder, some_papers
 from sciprism.checksums import BLOCK
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.split import SplitTable, _load_table
+from sciprism.datasets.open_data import SplitTable, _load_table
 from sciprism.encoders.cached_encoder import VectorCache
 from sciprism.encoders.checkpoints.backbone import read_weights
 from sciprism.encoders.checkpoints.folder import convert_once

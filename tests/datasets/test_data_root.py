@@ -6,18 +6,14 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import tracemalloc
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 import pytest
 from huggingface_hub import get_session
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pyarrow import parquet
 
+from build_servers import serve_hub
 from sciprism import hub
 from sciprism.datasets.data_root import DataRoot, select_files
 from sciprism.datasets.rows import CHUNK, as_id
@@ -106,14 +102,6 @@ def test_a_broken_object_is_told_where(tmp_path, text, message):
     (tmp_path / "m.json").write_text(text)
     with pytest.raises(InputError, match=message):
         list(DataRoot(tmp_path).members(tmp_path / "m.json"))
-
-
-@settings(max_examples=25)
-@given(st.dictionaries(st.text(max_size=9), st.integers() | st.text() | st.none() | st.lists(st.floats(0, 1))))
-def test_members_are_those_of_json(tmp_path_factory, members):
-    path = tmp_path_factory.getbasetemp() / "members.json"
-    path.write_text(json.dumps(members))
-    assert dict(DataRoot().members(path)) == members
 
 
 def test_memory_stays_flat_whatever_the_file(tmp_path):
@@ -218,54 +206,6 @@ def test_a_file_may_have_an_older_name(tmp_path):
     assert DataRoot(tmp_path).file("group/name", "PPR/corpus.jsonl", names=("PPR_corpus.jsonl",)) == path
 
 
-COMMIT = "c0ffee" + "0" * 34
-
-
-def oid(body):
-    return hashlib.sha1(b"blob %d\0" % len(body) + body).hexdigest()
-
-
-def handler(branches, asked):
-    """Serve data sets: repo -> branch -> path -> bytes."""
-
-    class Hub(BaseHTTPRequestHandler):
-        def do_GET(self):
-            path = unquote(urlparse(self.path).path)
-            for repo, found in branches.items():
-                for branch, files in found.items():
-                    sha = COMMIT[:-1] + str(len(branch) % 10)
-                    names = {branch, sha}
-                    if any(path == f"/api/datasets/{repo}/tree/{name}" for name in names):
-                        rows = [{"type": "file", "path": n, "size": len(b), "oid": oid(b)} for n, b in files.items()]
-                        asked.append(f"list {branch}")
-                        return self.reply(json.dumps(rows).encode(), sha)
-                    for name in names:
-                        start = f"/datasets/{repo}/resolve/{name}/"
-                        if path.startswith(start) and path.removeprefix(start) in files:
-                            body = files[path.removeprefix(start)]
-                            if self.command == "GET":
-                                asked.append(path.removeprefix(start))
-                            return self.reply(body, sha, ETag=f'"{oid(body)}"')
-                if path.startswith(f"/api/datasets/{repo}"):
-                    return self.reply(b"", "", status=404, **{"X-Error-Code": "RevisionNotFound"})
-            return self.reply(b"", "", status=404, **{"X-Error-Code": "RepoNotFound"})
-
-        do_HEAD = do_GET  # noqa: N815
-
-        def reply(self, body, sha, status=200, **headers):
-            self.send_response(status)
-            for key, value in {"X-Repo-Commit": sha, "Content-Length": len(body), **headers}.items():
-                self.send_header(key, str(value))
-            self.end_headers()
-            if self.command == "GET":
-                self.wfile.write(body)
-
-        def log_message(self, *_):
-            pass
-
-    return Hub
-
-
 def packed(rows):
     sink = pa.BufferOutputStream()
     parquet.write_table(pa.Table.from_pylist(rows), sink)
@@ -319,8 +259,7 @@ ids("group/other", "c")
 def served(tmp_path_factory):
     """What a process prints that asks the hub, what one prints that may not, and what the hub was asked."""
     asked = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler(BRANCHES, asked))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    server = serve_hub(BRANCHES, asked)
     cache = str(tmp_path_factory.mktemp("cache"))
     endpoint = {"HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HOME": cache}
     environment = {key: value for key, value in os.environ.items() if not key.startswith("HF_")} | endpoint

@@ -10,22 +10,17 @@ import os
 import subprocess
 import sys
 import tarfile
-import threading
-import tomllib
 import zipfile
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import unquote, urlparse
 
 import numpy as np
 import pytest
 
 from build_commands import run
-from build_servers import serve_files, use_environment
+from build_servers import serve_files, serve_hub, use_environment
 from sciprism.datasets.converters import CONVERTERS
-from sciprism.datasets.data_root import DataRoot, list_needed_data
+from sciprism.datasets.data_root import MANIFEST, DataRoot, list_needed_data, read_manifest, select_data
 from sciprism.datasets.fetching import fetch_data, read_archive
 from sciprism.datasets.open_data import OPEN_DATA_SETS
-from sciprism.datasets.published import MANIFEST, read_manifest, select_data
 from sciprism.errors import InputError, InterruptedRunError
 from sciprism.evaluation.suites import suites
 
@@ -93,7 +88,7 @@ def manifest(server, tmp_path, monkeypatch):
         url = f"{server.address}{url}"
         entry = ENTRY.format(name=name, url=url, checksum=checksum, size=size, converter=converter)
         path.write_text(entry + more + MANIFEST_END)
-        monkeypatch.setattr("sciprism.datasets.published.MANIFEST", path)
+        monkeypatch.setattr("sciprism.datasets.data_root.MANIFEST", path)
         return select_data([name])
 
     return write
@@ -298,7 +293,7 @@ def test_a_suite_runs_on_the_part_that_was_fetched_and_says_which(server, manife
     server.restart({"/npl.tar.gz": pack_tar(NPL)})
     manifest()
     assert command("data", "fetch", "ir_npl", "-o", "data")[0] == 0
-    monkeypatch.setattr("sciprism.datasets.published.MANIFEST", MANIFEST)
+    monkeypatch.setattr("sciprism.datasets.data_root.MANIFEST", MANIFEST)
     words = ["evaluate", "bm25", "--suite", "open", "--task", "npl", "--task", "cacm", "--data", "data", "-o", "out"]
     status, printed, error = command(*words)
     assert status == 0 and "npl" in printed
@@ -313,51 +308,11 @@ def test_a_message_about_missing_data_names_the_command(tmp_path):
         DataRoot(tmp_path).local("arxiv_multidomain")
 
 
-def serve_hub(files):
-    """Return a server of one data set of the hub, `group/set`."""
-    commit = "c0ffee" + "0" * 34
-
-    class Hub(BaseHTTPRequestHandler):
-        def do_GET(self):
-            path = unquote(urlparse(self.path).path)
-            name = path.partition(f"/resolve/{commit}/")[2]
-            if path.startswith("/api/datasets/group/set/revision/"):
-                siblings = [{"rfilename": name} for name in files]
-                self.reply(json.dumps({"id": "group/set", "sha": commit, "siblings": siblings}).encode())
-            elif path.startswith("/api/datasets/group/set/tree/"):
-                rows = [{"type": "file", "path": n, "size": len(b), "oid": blob(b)} for n, b in files.items()]
-                self.reply(json.dumps(rows).encode())
-            else:
-                self.reply(files.get(name, b""), 200 if name in files or path == "/" else 404)
-
-        do_HEAD = do_GET  # noqa: N815
-
-        def reply(self, body, status=200):
-            self.send_response(status)
-            headers = {"X-Repo-Commit": commit, "Content-Length": len(body), "ETag": f'"{blob(body)}"'}
-            for key, value in headers.items():
-                self.send_header(key, str(value))
-            self.end_headers()
-            if self.command == "GET":
-                self.wfile.write(body)
-
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server
-
-
-def blob(body):
-    return hashlib.sha1(b"blob %d\0" % len(body) + body).hexdigest()
-
-
 SCRIPT = """
 import sys
 from pathlib import Path
 from sciprism.datasets.fetching import fetch_data
-from sciprism.datasets.published import PublishedData
+from sciprism.datasets.data_root import PublishedData
 
 data = PublishedData(name="group/set", what="", owner="", home="", licence="", suites=(), hub=True)
 for _ in range(2):
@@ -367,7 +322,7 @@ for _ in range(2):
 
 
 def test_data_sets_of_the_hub_are_fetched_by_its_client_without_scripts(tmp_path):
-    server = serve_hub({"data/test.jsonl": b'{"a": 1}\n', "load.py": b"raise SystemExit"})
+    server = serve_hub({"group/set": {"main": {"data/test.jsonl": b'{"a": 1}\n', "load.py": b"raise SystemExit"}}}, [])
     hub = {"HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HOME": str(tmp_path / "cache")}
     environment = {key: value for key, value in os.environ.items() if not key.startswith("HF_")} | hub
     words = [sys.executable, "-c", SCRIPT, str(tmp_path / "data")]
@@ -395,11 +350,3 @@ def test_the_manifest_covers_what_the_suites_read():
                 if suite.name != "blurb":  # its data sets have many names, and one origin
                     assert suite.name in known[found].suites, f"{suite.name}/{task.name}: {found}"
     assert {source.data for source in OPEN_DATA_SETS} <= {data.name for data in select_data(["open"])}
-
-
-def test_every_download_of_the_manifest_states_what_is_known_of_it():
-    tables = tomllib.loads(MANIFEST.read_text(encoding="utf-8"))
-    for name, table in tables.items():
-        for file in table.get("files", ()):
-            assert {"url", "checksum", "size"} <= file.keys(), name
-            assert file["checksum"] == "unknown" or ":" in file["checksum"]

@@ -10,8 +10,17 @@ from hypothesis import strategies as st
 
 from open_data import paper, write
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.open_data import OPEN_DATA_BY_NAME, OPEN_DATA_SETS, PARTS, PaperOrigin, hash_rule, year_rule
-from sciprism.datasets.split import SplitTable, list_paper_keys, read_entries
+from sciprism.datasets.open_data import (
+    OPEN_DATA_BY_NAME,
+    OPEN_DATA_SETS,
+    PARTS,
+    PaperOrigin,
+    SplitTable,
+    hash_rule,
+    list_paper_keys,
+    read_entries,
+    year_rule,
+)
 from sciprism.papers import Paper
 
 

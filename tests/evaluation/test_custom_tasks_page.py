@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sciprism.cli.main import main
-from sciprism.datasets.layouts.labelled import TEST_SHARE
+from sciprism.datasets.layouts.custom import TEST_SHARE
 from sciprism.evaluation.task_files import CUSTOM_LAYOUTS, REQUIRED
 
 PAGE = (Path(__file__).parents[2] / "docs" / "custom-tasks.md").read_text(encoding="utf-8")

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.custom import CustomCorpus
-from sciprism.datasets.layouts.labelled import LabelledTable
+from sciprism.datasets.layouts.custom import CustomCorpus, LabelledTable
 from sciprism.datasets.layouts.scidocs import SciDocsPools
 from sciprism.errors import InputError
 from sciprism.evaluation.protocols.match import MatchProtocol

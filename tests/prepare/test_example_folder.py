@@ -6,8 +6,7 @@ from hashlib import sha256
 import pytest
 
 from sciprism.errors import InputError
-from sciprism.prepare.example_folder import ExampleFolder, TrainingSource
-from sciprism.prepare.preparation import check_folders
+from sciprism.prepare.preparation import ExampleFolder, TrainingSource, check_folders
 from sciprism.prepare.samplers.sampling import NONE, QuerySample, Sampling
 from sciprism.training.examples import Example
 

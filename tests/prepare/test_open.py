@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 from open_sources import SHARED, write_open_data
 from sciprism.cli.main import app
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.open_data import UNNAMED
-from sciprism.datasets.split import SplitTable, list_paper_keys, read_entries
+from sciprism.datasets.open_data import UNNAMED, SplitTable, list_paper_keys, read_entries
 from sciprism.errors import InputError
 from sciprism.evaluation.suites import suites
 from sciprism.papers import Paper

@@ -127,15 +127,6 @@ def test_the_same_seed_gives_the_same_anywhere(tmp_path):
     assert len(texts) <= 30
 
 
-def test_a_pool_of_all_is_that_of_a_large_number(tmp_path):
-    raw = write_release(tmp_path / "raw")
-    for pool in (0, 1000):
-        done = prepare_patients(raw, tmp_path / f"{pool}", PatientSettings(pool=pool))
-        assert done.record["pool"] == 36
-    for split in ("train", "dev"):
-        assert examples(tmp_path / "0", split) == examples(tmp_path / "1000", split)
-
-
 @pytest.mark.parametrize("kind", sorted(negative_samplers))
 def test_kinds_of_negatives(kind):
     """None is known, none is there twice, and a pool without another paper gives none."""
@@ -185,8 +176,3 @@ def test_a_split_without_an_example_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"no dev patient gives an example: .*document without a record"):
         prepare_patients(raw, tmp_path / "out", PatientSettings())
     assert not (tmp_path / "out/dev/patients-ppr.jsonl").exists()
-
-
-def test_wrong_settings_are_refused():
-    with pytest.raises(InputError, match="search = 'pap': Input should be 'par' or 'ppr'; pool = -1"):
-        PatientSettings(search="pap", pool=-1)

@@ -51,19 +51,3 @@ def test_from_the_release_to_the_score(search, tmp_path, tiny_model):
     assert tuple(after) == METRICS
     assert after["mrr@10000"] > 0.8 > 0.5 > before["mrr@10000"]
     assert after["recall@1000"] == 1
-
-
-def test_a_model_with_experts_goes_on_with_them(tmp_path, tiny_model):
-    """SciMult's best fine-tunes its MHAExpert; one of the experts, for links, is what patients use."""
-    write_release(tmp_path / REPO)
-    prepare_patients(tmp_path, tmp_path / "sources", PatientSettings())
-    start = tmp_path / "start"
-    Encoder.start(tiny_model, method="attention-experts", pooling="cls", device="cpu").save(start)
-    changes = [f"model.backbone={start}", *SMALL, "stages.patients.method=attention-experts"]
-    changes.append("stages.patients.steps=2")
-    recipe = read_recipe(RECIPES / "patients-ppr.toml", changes, sources=tmp_path / "sources")
-    model = Encoder.load(run_recipe(recipe, tmp_path / "run", device="cpu"), device="cpu")
-    before, after = (each.model.state_dict() for each in (Encoder.load(start, device="cpu"), model))
-    moved = {name for name in after if ".experts." in name and not after[name].equal(before[name])}
-    assert moved and all(".experts.proximity." in name for name in moved)
-    assert (model.settings.method, model.settings.distance) == ("attention-experts", "dot")

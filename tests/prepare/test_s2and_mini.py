@@ -5,8 +5,6 @@ from typer.testing import CliRunner
 
 from build_data import text
 from sciprism.cli.main import app
-from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.mentions import S2andFolders
 from sciprism.errors import InputError
 from sciprism.prepare import s2and_mini
 from sciprism.prepare.s2and_mini import choose_blocks, prepare_s2and_mini
@@ -64,13 +62,6 @@ def test_what_stays_of_a_source(folder, tmp_path):
     assert sorted(papers) == ["10", "11", "18"]  # 18 is referred to, by a paper that goes
     division = json.loads((out / "blocks/block_sigs_kisti.json").read_text())
     assert division == {"train": {"a lee": ["kisti_0"]}, "dev": {"b lee": ["kisti_1"]}, "test": {}}
-
-
-def test_the_layout_reads_the_small_version(folder, tmp_path):
-    prepare_s2and_mini(folder, tmp_path / "mini")
-    data = S2andFolders(path="mini", sources=("kisti",)).read(DataRoot(tmp_path))
-    assert [mention.id for mention in data.signatures] == ["kisti_0", "kisti_1"]
-    assert (data.train, data.dev) == ({"kisti: a lee"}, {"kisti: b lee"})
 
 
 def test_the_command_prints_the_counts(folder, tmp_path):

@@ -14,8 +14,8 @@ from sciprism.cli.output import ProgressDisplay, join_counts, print_entries, pri
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
+    from sciprism.datasets.data_root import PublishedData
     from sciprism.datasets.fetching import FetchOutcome
-    from sciprism.datasets.published import PublishedData
 
 data = typer.Typer(no_args_is_help=True, help="Get the data sets of the suites; list them.")
 MEGABYTE = 1e6
@@ -36,8 +36,8 @@ def fetch(
 
     Example: sciprism data fetch open -o data
     """
+    from sciprism.datasets.data_root import select_data
     from sciprism.datasets.fetching import MISSING, fetch_data
-    from sciprism.datasets.published import select_data
 
     chosen = select_data(names)
     if dry_run:
@@ -88,8 +88,8 @@ def list_data(
 
     Example: sciprism data list open --data data
     """
+    from sciprism.datasets.data_root import read_manifest, select_data
     from sciprism.datasets.fetching import describe_here
-    from sciprism.datasets.published import read_manifest, select_data
 
     folder = folder_or_none(data)
     chosen = select_data([suite]) if suite else list(read_manifest().values())

@@ -97,8 +97,7 @@ def citations(
 
     Example: sciprism prepare citations works.jsonl -o triplets --sampling-exponent 0.7 --seed 1783
     """
-    from sciprism.prepare.citations import CitationSettings, prepare_citations
-    from sciprism.prepare.samplers.fields import FieldBalance
+    from sciprism.prepare.citations import CitationSettings, FieldBalance, prepare_citations
     from sciprism.prepare.sources.citation_corpus import CitationSources
 
     check_output_folder(out, [*files, edges, link_strengths, triplets])
@@ -287,7 +286,7 @@ def scirepeval(
     Example: sciprism prepare scirepeval tasks_config.json -o sources --data scirepeval/
     """
     from sciprism.prepare.scirepeval.training_sources import SourceSettings, prepare_scirepeval
-    from sciprism.prepare.sources.user_corpus import UserPapers
+    from sciprism.prepare.scirepeval.user_sources import UserPapers
 
     if tables and not papers:
         raise InputError(f"--tables {tables} describes papers; name these with --papers")

@@ -19,8 +19,7 @@ from typing import Any, BinaryIO, Literal
 
 from sciprism.checksums import read_sealed, write_sealed_json
 from sciprism.datasets.converters import CONVERTERS
-from sciprism.datasets.data_root import PARQUET_REVISION
-from sciprism.datasets.published import PublishedData, PublishedFile
+from sciprism.datasets.data_root import PARQUET_REVISION, PublishedData, PublishedFile
 from sciprism.errors import DamagedFileError, InputError, InterruptedRunError
 from sciprism.files import (
     PARTIAL_SUFFIX,

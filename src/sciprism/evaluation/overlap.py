@@ -10,7 +10,7 @@ from typing import Any
 
 from sciprism.datasets import inputs
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.split import list_paper_keys
+from sciprism.datasets.open_data import list_paper_keys
 from sciprism.errors import InputError
 from sciprism.evaluation.task import Task
 from sciprism.papers.duplicates import DuplicateFinder

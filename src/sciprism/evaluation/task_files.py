@@ -34,17 +34,14 @@ from sciprism.text.template import FIELDS, PAPER_FIELDS
 
 _LAYOUTS = {
     "beir": "BeirSet BeirFiles",
-    "language.questions": "SquadFiles DocumentQuestions",
-    "language.texts": "DrugPairs HallmarkAbstracts LabelledTexts",
-    "language.words": "MarkedDocuments WordTags",
-    "mentions": "S2andFolders",
-    "open.classes": "PaperClasses PaperNumbers Headings ClassNames",
-    "open.corpora": "LinkedCorpus IrTestCollection SummaryToPaper TitleToAbstract CitingSentences",
-    "open.people": "RatedReviewers SplitMentions",
-    "open.pools": "LinkedPools GradedPools",
+    "mentions": "S2andFolders SplitMentions",
+    "open_data": "PaperClasses PaperNumbers Headings ClassNames LinkedPools GradedPools LinkedCorpus IrTestCollection "
+    "SummaryToPaper TitleToAbstract CitingSentences RatedReviewers",
     "scidocs": "SciDocsClasses SciDocsPools SciDocsClicks",
     "scimult": "MapleLabels LinkedPapers PatientLinks GradedPapers SearchPools SearchCorpus PatientSearch",
     "scirepeval": "PaperLabels RankedPapers ReviewerPapers",
+    "texts": "SquadFiles DocumentQuestions DrugPairs HallmarkAbstracts LabelledTexts",
+    "words": "MarkedDocuments WordTags",
 }
 """Module -> its layouts, which task files name "beir-set", "scidocs-classes" ..."""
 LAYOUTS: Mapping[str, str] = {
@@ -54,7 +51,7 @@ LAYOUTS: Mapping[str, str] = {
 }
 """Name of a layout in task files -> its module and class."""
 CUSTOM_LAYOUTS: Mapping[str, str] = {
-    "probe": "labelled:LabelledTable",
+    "probe": "custom:LabelledTable",
     "rerank": "custom:CustomPools",
     "retrieve": "custom:CustomCorpus",
     "label": "custom:CustomLabels",

@@ -8,8 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.open_data import UNNAMED
-from sciprism.datasets.split import SplitTable, list_paper_keys
+from sciprism.datasets.open_data import UNNAMED, SplitTable, list_paper_keys
 from sciprism.errors import InputError
 from sciprism.evaluation.overlap import SHORT_ID
 from sciprism.papers.languages import guess_language

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import heappush, heapreplace
 from pathlib import Path
 from typing import Literal
@@ -23,12 +22,7 @@ PARAGRAPH = ("paragraph", "context", "passage", "text")
 QUESTIONS = ("questions", "question", "query", "queries")
 
 
-@dataclass(frozen=True, slots=True)
-class AnnotatedParagraph:
-    """A paragraph and the questions that only it answers."""
-
-    paragraph: str
-    questions: tuple[str, ...]
+Annotated = dict[str, tuple[str, ...]]  # paragraph -> the questions that only it answers
 
 
 def normalize_text(text: str) -> str:
@@ -36,7 +30,7 @@ def normalize_text(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def read_annotated_paragraphs(path: Path, dropped: DropReport) -> list[AnnotatedParagraph]:
+def read_annotated_paragraphs(path: Path, dropped: DropReport) -> Annotated:
     """Return each paragraph once with its questions, in the order of the file.
 
     Rows have a paragraph and a question, or a list `questions`; or the file is SQuAD's, version 1 or 2, whose
@@ -56,7 +50,7 @@ def read_annotated_paragraphs(path: Path, dropped: DropReport) -> list[Annotated
             dropped.add("duplicate question of a paragraph", question)
         questions_of[key].setdefault(question_key, question)
         holders.setdefault(question_key, set()).add(key)
-    annotated = []
+    annotated: Annotated = {}
     for key, questions in questions_of.items():
         unique = []
         for question_key, question in questions.items():
@@ -65,7 +59,7 @@ def read_annotated_paragraphs(path: Path, dropped: DropReport) -> list[Annotated
             else:
                 unique.append(question)
         if unique:
-            annotated.append(AnnotatedParagraph(paragraphs[key], tuple(unique)))
+            annotated[paragraphs[key]] = tuple(unique)
         else:
             dropped.add("paragraph without a unique question", paragraphs[key][:80])
     if not annotated:
@@ -218,8 +212,8 @@ def prepare_ir(questions: Path, papers: Sequence[Path], out: Path, settings: Ret
         return read_papers(papers, skip_bad=True, report=reports[-1])
 
     annotated = read_annotated_paragraphs(questions, dropped)
-    parts, texts = split_judgements(annotated, settings), (pair.paragraph for pair in annotated)
-    distractors = DistractorSampler(read_anew, texts, settings.distractors, seed=settings.seed)
+    parts = split_judgements(annotated, settings)
+    distractors = DistractorSampler(read_anew, annotated, settings.distractors, seed=settings.seed)
     files = _write_files(out, annotated, distractors, parts)
     name = re.sub(r"[^A-Za-z0-9._=+-]", "-", f"{questions.name.partition('.')[0]}-ir").lstrip("._=+-")
     counts = {"paragraphs": len(annotated), "others": distractors.count, "by": settings.split_by}
@@ -246,19 +240,19 @@ def prepare_ir(questions: Path, papers: Sequence[Path], out: Path, settings: Ret
 
 
 def _write_files(
-    out: Path, annotated: Sequence[AnnotatedParagraph], distractors: Iterable[Paper], parts: Mapping[str, Sequence[str]]
+    out: Path, annotated: Annotated, distractors: Iterable[Paper], parts: Mapping[str, Sequence[str]]
 ) -> dict[str, int]:
     """Write the files in BEIR's layout; return the number of documents, questions and judgements of each."""
 
     def documents() -> Iterator[str]:
-        for pair in annotated:
-            yield _line(document_id(pair.paragraph), pair.paragraph)
+        for paragraph in annotated:
+            yield _line(hash_id("document", paragraph), paragraph)
         for paper in distractors:
-            yield _line(document_id(paper.abstract), paper.abstract, {"paper": paper.id})
+            yield _line(hash_id("document", paper.abstract), paper.abstract, {"paper": paper.id})
 
     files = {"corpus.jsonl": write_lines(out / "corpus.jsonl", documents(), errors="replace")}
-    queries = {question: query_id(question) for pair in annotated for question in pair.questions}
-    lines = (_line(name, question) for question, name in queries.items())
+    queries = dict.fromkeys(question for questions in annotated.values() for question in questions)
+    lines = (_line(hash_id("query", question), question) for question in queries)
     files["queries.jsonl"] = write_lines(out / "queries.jsonl", lines, errors="replace")
     for part, rows in parts.items():
         write_lines(out / "qrels" / f"{part}.tsv", ("query-id\tcorpus-id\tscore", *rows))
@@ -266,17 +260,17 @@ def _write_files(
     return files
 
 
-def split_judgements(annotated: Sequence[AnnotatedParagraph], settings: RetrievalSettings) -> dict[str, list[str]]:
+def split_judgements(annotated: Annotated, settings: RetrievalSettings) -> dict[str, list[str]]:
     """Return dev (unless its share is 0) and test -> their rows of judgements.
 
     The share of paragraphs, or of questions, with the lowest hashes is dev; at least one if there are two.
     Raises InputError if the test would be empty.
     """
     units: dict[str, list[str]] = {}
-    for pair in annotated:
-        for question in pair.questions:
-            unit = pair.paragraph if settings.split_by == "paragraph" else question
-            row = f"{query_id(question)}\t{document_id(pair.paragraph)}\t1"
+    for paragraph, questions in annotated.items():
+        for question in questions:
+            unit = paragraph if settings.split_by == "paragraph" else question
+            row = f"{hash_id('query', question)}\t{hash_id('document', paragraph)}\t1"
             units.setdefault(normalize_text(unit), []).append(row)
     order = sorted(units, key=lambda unit: random_fraction(settings.seed, "dev", unit))
     count = min(len(order) - 1, max(1, round(settings.dev * len(order)))) if settings.dev else 0
@@ -290,14 +284,9 @@ def split_judgements(annotated: Sequence[AnnotatedParagraph], settings: Retrieva
     return {part: rows for part, rows in parts.items() if rows}
 
 
-def document_id(text: str) -> str:
-    """Return a document's id: d and 16 digits, a hash of its text."""
-    return f"d{random_bits('document', normalize_text(text)):016x}"
-
-
-def query_id(text: str) -> str:
-    """Return a question's id: q and 16 digits, a hash of its text."""
-    return f"q{random_bits('query', normalize_text(text)):016x}"
+def hash_id(kind: Literal["document", "query"], text: str) -> str:
+    """Return the id of a document or query: d or q and 16 digits, a hash of its text."""
+    return f"{kind[0]}{random_bits(kind, normalize_text(text)):016x}"
 
 
 def _line(name: str, text: str, metadata: Mapping[str, str] | None = None) -> str:

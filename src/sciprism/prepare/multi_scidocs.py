@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
+from io import StringIO
 from itertools import chain
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +25,15 @@ from sciprism.errors import InputError
 from sciprism.files import write_json, write_lines
 from sciprism.papers.records import Paper
 from sciprism.prepare.preparation import Count, CountTable, Positive, Preparation, Settings, Share
-from sciprism.prepare.samplers.fields import MAG_CLASSES
 from sciprism.prepare.samplers.sampling import BEYOND_LIMIT, seeded_random
-from sciprism.prepare.sources.citation_corpus import MULTI_SCIDOCS, CitationCorpus, CitationSources, build_corpus
-from sciprism.prepare.sources.citation_graph import CitationGraph
+from sciprism.prepare.scimult.maple import MAG_CLASSES
+from sciprism.prepare.sources.citation_corpus import (
+    MULTI_SCIDOCS,
+    CitationCorpus,
+    CitationGraph,
+    CitationSources,
+    build_corpus,
+)
 from sciprism.registry import Registry
 
 Part = Literal["val", "test", "train"]
@@ -156,9 +161,6 @@ constructions["corrected"] = Construction(
     group=group_by_rarest_field, max_queries=500, queries_cite=False, choose={"cite": _cite, "cocite": _cocite}
 )
 
-SEED, POSITIVES, NEGATIVES, SHARE = 321, 5, 500, 0.4
-"""As published."""
-
 NO_RELATION: Mapping[Relation, str] = {
     "cite": "query that cites no paper",
     "cocite": "query that is co-cited with no paper",
@@ -169,17 +171,17 @@ SEVERAL_FIELDS = "paper of several fields"
 
 class BenchmarkSettings(Settings):
     """How the benchmark is built. val, test: shares of each field's papers. positives, negatives: of a query,
-    at most. within_fields: negatives have a field in common with their query. max_queries: of a field in a
+    at most; within_fields: these have a field in common with their query. max_queries: of a field in a
     part and relation, and papers of a class in a part; 0 for all, None for the construction's default.
     """
 
     construction: str = "corrected"
-    seed: Count = SEED
-    positives: Positive = POSITIVES
-    negatives: Positive = NEGATIVES
+    seed: Count = 321
+    positives: Positive = 5
+    negatives: Positive = 500
     within_fields: bool = False
-    val: Share = SHARE
-    test: Share = SHARE
+    val: Share = 0.4
+    test: Share = 0.4
     max_queries: Count | None = None
 
     @model_validator(mode="after")
@@ -205,7 +207,12 @@ class QueryCounts:
     positives: int = 0
     negatives: int = 0
     short: int = 0
-    fewest: int | None = None
+    fewest: int = 0
+
+    def add(self, row: int, fields: Iterable[str]) -> None:
+        """Count a query."""
+        self.rows.append(row)
+        self.fields.update(fields)
 
     def to_json(self) -> dict[str, Any]:
         """Return the counts as JSON values, fields in alphabetical order."""
@@ -215,12 +222,7 @@ class QueryCounts:
         return {"unique": len(self.rows), **by_field, **pairs, **short}
 
 
-class QueryPool(NamedTuple):
-    """The rows of a query and of its pool."""
-
-    row: int
-    positives: list[int]
-    negatives: list[int]
+QueryPool = tuple[int, list[int], list[int]]  # the rows of a query, of its positives and of its negatives
 
 
 class PoolSampler:
@@ -250,17 +252,16 @@ class PoolSampler:
     def pools(self, relation: Relation, part: Part, counts: QueryCounts) -> Iterator[QueryPool]:
         """Yield the queries of a part, ascending, with their pools, and count them."""
         for row in self._queries(relation, part):
-            pool = self._sample_pool(relation, row)
-            if not pool.negatives:
+            positives, negatives = self._sample_pool(relation, row)
+            if not negatives:
                 self.dropped.add(f"{relation}/{part}: {NO_NEGATIVE}", self.corpus.names[row])
                 continue
-            size = len(pool.negatives)
-            self._count(row, counts)
-            counts.positives += len(pool.positives)
-            counts.negatives += size
-            counts.short += size < self.settings.negatives
-            counts.fewest = size if counts.fewest is None else min(size, counts.fewest)
-            yield pool
+            counts.add(row, self.corpus.fields[row])
+            counts.positives += len(positives)
+            counts.negatives += len(negatives)
+            counts.short += len(negatives) < self.settings.negatives
+            counts.fewest = min(len(negatives), counts.fewest or len(negatives))
+            yield row, positives, negatives
 
     def classes(self, part: Part, counts: QueryCounts) -> Iterator[tuple[int, str]]:
         """Yield the papers of a part with a single field, ascending, with that field, and count them."""
@@ -274,7 +275,7 @@ class PoolSampler:
         for row in sorted(several):
             self.dropped.add(f"mag/{part}: {SEVERAL_FIELDS}", self.corpus.names[row])
         for row in sorted(selected):
-            self._count(row, counts)
+            counts.add(row, self.corpus.fields[row])
             yield row, self.corpus.fields[row][0]
 
     def _split(self, rows: list[int], name: str) -> FieldSplits:
@@ -290,8 +291,8 @@ class PoolSampler:
             selected.update(self._first([row for row in rows if can_query[row]], f"{relation}/{part}"))
         return sorted(selected)
 
-    def _sample_pool(self, relation: Relation, row: int) -> QueryPool:
-        """Sample a pool; sampling as many more rows as cannot be negatives always leaves enough."""
+    def _sample_pool(self, relation: Relation, row: int) -> tuple[list[int], list[int]]:
+        """Sample positives and negatives; sampling as many more rows as cannot be negatives always leaves enough."""
         random = seeded_random(self.settings.seed, relation, self.corpus.names[row])
         choose, limit = self._construction.choose[relation], self.settings.negatives
         positives, no_negatives = choose(self.corpus.graph, row, self.settings.positives, random)
@@ -300,7 +301,7 @@ class PoolSampler:
             groups = [self._rows_of_field[name] for name in self.corpus.fields[row]]
             candidates = groups[0] if len(groups) == 1 else sorted({*chain.from_iterable(groups)})
         sampled = random.sample(candidates, min(len(candidates), limit + len(no_negatives)))
-        return QueryPool(row, positives, [other for other in sampled if other not in no_negatives][:limit])
+        return positives, [other for other in sampled if other not in no_negatives][:limit]
 
     @cached_property
     def _rows_of_field(self) -> Groups:
@@ -310,10 +311,6 @@ class PoolSampler:
         for row in rows[self._limit :] if self._limit else ():
             self.dropped.add(f"{where}: {BEYOND_LIMIT}", self.corpus.names[row])
         return rows[: self._limit]
-
-    def _count(self, row: int, counts: QueryCounts) -> None:
-        counts.rows.append(row)
-        counts.fields.update(self.corpus.fields[row])
 
 
 def read_corpus(sources: CitationSources, texts: Path) -> CitationCorpus:
@@ -382,9 +379,9 @@ class BenchmarkWriter:
         for part in SCORED_PARTS:
             counts = self.counts[f"{relation}/{part}"] = QueryCounts()
             lines = (
-                f"{names[pool.row]} 0 {names[other]} {grade}"
-                for pool in self._sampler.pools(relation, part, counts)
-                for rows, grade in ((pool.positives, 1), (pool.negatives, 0))
+                f"{names[row]} 0 {names[other]} {grade}"
+                for row, positives, negatives in self._sampler.pools(relation, part, counts)
+                for rows, grade in ((positives, 1), (negatives, 0))
                 for other in rows
             )
             self._write(f"{MULTI_SCIDOCS}/{relation}/{part}.qrel", lines)
@@ -414,7 +411,9 @@ class BenchmarkWriter:
         numbers = self.class_numbers = _number_classes(names)
         for part in PARTS:
             rows = ((self._corpus.names[row], numbers[name]) for row, name in classes[part])
-            self._write(f"{MULTI_SCIDOCS}/mag/{part}.csv", _table(rows) if names else ())
+            table = StringIO()
+            csv.writer(table, lineterminator="\n").writerows([("pid", "class_label"), *rows])
+            self._write(f"{MULTI_SCIDOCS}/mag/{part}.csv", table.getvalue().splitlines() if names else ())
         labelled = {row for rows_of_part in classes.values() for row, _ in rows_of_part}
         self._write(f"{MULTI_SCIDOCS}/paper_metadata_mag_mesh.json", self._records(labelled))
 
@@ -461,13 +460,6 @@ def _number_classes(names: Collection[str]) -> dict[str, int]:
     return {name: order.index(name.casefold() if as_scidocs else name) for name in sorted(names)}
 
 
-def _table(rows: Iterable[tuple[Any, ...]]) -> Iterator[str]:
-    for row in chain([("pid", "class_label")], rows):
-        line = io.StringIO()
-        csv.writer(line, lineterminator="").writerow(row)
-        yield line.getvalue()
-
-
 REPORT = "multi-scidocs.json"
 HEADS = ("cite: val", "test", "co-cite: val", "test", "class: val", "test", "train")
 
@@ -481,8 +473,8 @@ def prepare_multi_scidocs(out: Path, sources: CitationSources, settings: Benchma
     with TemporaryDirectory() as folder:
         texts = Path(folder) / "papers.jsonl"
         corpus = read_corpus(sources, texts)
-        rows = [row for row, name in enumerate(corpus.names) if sources.is_query(name)]
-        sampler = PoolSampler(corpus, rows, settings)
+        queries = [row for row, name in enumerate(corpus.names) if sources.is_query(name)]
+        sampler = PoolSampler(corpus, queries, settings)
         write_json(out / REPORT, {"finished": False})
         writer = BenchmarkWriter(sampler, texts, out)
         for relation in RELATIONS:
@@ -490,31 +482,9 @@ def prepare_multi_scidocs(out: Path, sources: CitationSources, settings: Benchma
         writer.write_queries()
         writer.write_classes()
         writer.write_papers()
-    record = _record(sampler, writer, sources)
-    write_json(out / REPORT, record)
-    if not any(counts.rows for counts in writer.counts.values()):
-        raise InputError(f"no query and no class is left; {out / REPORT} says what was dropped and why")
-    return Preparation(
-        files=writer.files,
-        record=record,
-        dropped={"papers and citations": sources.reader.dropped, "queries and classes": sampler.dropped},
-        not_made=writer.not_written,
-        tables=[_count_by_field(writer.counts.values())],
-        notes=[f"{record['papers']:,} papers, {record['citations']:,} citations among them"],
-        warnings=[
-            f"{name}: {counts.short:,} queries with fewer than {settings.negatives:,} negatives; "
-            f"the least is {counts.fewest:,}"
-            for name, counts in writer.counts.items()
-            if counts.short
-        ],
-    )
-
-
-def _record(sampler: PoolSampler, writer: BenchmarkWriter, sources: CitationSources) -> dict[str, Any]:
-    corpus = sampler.corpus
-    return {
+    record = {
         "version": version("sciprism"),
-        "settings": sampler.settings.model_dump(),
+        "settings": settings.model_dump(),
         "fields": list(sources.fields) or "all",
         "read": sources.reader.to_json(),
         "edges": sources.data_root.provenance(),
@@ -526,11 +496,25 @@ def _record(sampler: PoolSampler, writer: BenchmarkWriter, sources: CitationSour
         "not_written": writer.not_written,
         "dropped": {"papers and citations": sources.reader.dropped.to_json(), "queries": sampler.dropped.to_json()},
     }
-
-
-def _count_by_field(counts: Collection[QueryCounts]) -> CountTable:
-    """Return a row for each field, one for their sum, and one of distinct papers."""
+    write_json(out / REPORT, record)
+    if not any(counts.rows for counts in writer.counts.values()):
+        raise InputError(f"no query and no class is left; {out / REPORT} says what was dropped and why")
+    counts = writer.counts.values()
     fields = sorted({name for counted in counts for name in counted.fields})
     rows: list[list[str | int]] = [[name, *(counted.fields[name] for counted in counts)] for name in fields]
     rows.append(["sum over fields", *(counted.fields.total() for counted in counts)])
-    return CountTable(("field",), HEADS, [*rows, ["unique", *(len(counted.rows) for counted in counts)]])
+    rows.append(["unique", *(len(counted.rows) for counted in counts)])
+    return Preparation(
+        files=writer.files,
+        record=record,
+        dropped={"papers and citations": sources.reader.dropped, "queries and classes": sampler.dropped},
+        not_made=writer.not_written,
+        tables=[CountTable(("field",), HEADS, rows)],
+        notes=[f"{record['papers']:,} papers, {record['citations']:,} citations among them"],
+        warnings=[
+            f"{name}: {counts.short:,} queries with fewer than {settings.negatives:,} negatives; "
+            f"the least is {counts.fewest:,}"
+            for name, counts in writer.counts.items()
+            if counts.short
+        ],
+    )

@@ -1,6 +1,6 @@
 """Write the training sets of the open data, with a record of retained and dropped examples.
 
-Papers that are dev or test in any open data set (`datasets/split.py`) are neither queries nor candidates of a
+Papers that are dev or test in any open data set (`datasets/open_data.py`) are neither queries nor candidates of a
 train file. Kinds of data that the open suite keeps out of train (`in_train` of its tasks) are not written.
 """
 
@@ -14,26 +14,25 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.open.classes import OUTSIDE, VOCABULARIES, PaperNumbers, Scale
-from sciprism.datasets.layouts.open.sampling import ELSEWHERE
-from sciprism.datasets.open_data import UNNAMED, Part, read_paper
-from sciprism.datasets.split import SplitEntry, SplitTable, list_paper_keys, read_entries
+from sciprism.datasets.layouts.open_data import ELSEWHERE, OUTSIDE, VOCABULARIES, PaperNumbers, Scale
+from sciprism.datasets.open_data import UNNAMED, Part, SplitEntry, SplitTable, list_paper_keys, read_entries, read_paper
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.suites import suites
 from sciprism.formats import Format, Role
 from sciprism.papers.records import Label, Paper
-from sciprism.prepare.example_folder import MIN_DEV_EXAMPLES, PARTS, ExampleFolder, TrainingSource
-from sciprism.prepare.preparation import CountTable, Preparation
-from sciprism.prepare.samplers.answers import most_frequent
-from sciprism.prepare.samplers.links import (
+from sciprism.prepare.preparation import MIN_DEV_EXAMPLES, PARTS, CountTable, ExampleFolder, Preparation, TrainingSource
+from sciprism.prepare.samplers.examples import (
     MAX_PER_LABEL,
+    ScoredList,
+    most_frequent,
+    pair_texts,
     sample_citation_triplets,
+    sample_clicks,
     sample_label_pairs,
     sample_same_author,
 )
 from sciprism.prepare.samplers.sampling import QuerySample, Sampling
-from sciprism.prepare.samplers.scored_lists import ScoredList, pair_texts, pair_titles, sample_clicks
 from sciprism.seeding import random_fraction
 from sciprism.training.examples import Example
 
@@ -199,7 +198,8 @@ def build_same_author(source: OpenPart) -> Iterator[Example]:
 
 def build_titles(source: OpenPart) -> Iterator[Example]:
     """Yield titles with their abstracts, which have no title."""
-    return pair_titles((entry.paper for entry in source.entries()), source.sampling)
+    papers = (entry.paper for entry in source.entries())
+    return pair_texts(((p.title, Paper(id=p.id, abstract=p.abstract)) for p in papers), source.sampling)
 
 
 def build_summaries(source: OpenPart) -> Iterator[Example]:

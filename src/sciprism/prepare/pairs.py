@@ -22,9 +22,8 @@ from sciprism.formats import Role
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.json_rows import NOT_READ
 from sciprism.papers.records import Paper
-from sciprism.prepare.example_folder import PARTS, ExampleFolder
 from sciprism.prepare.filters import Filters
-from sciprism.prepare.preparation import CountTable, DevShare, Preparation, Settings
+from sciprism.prepare.preparation import PARTS, CountTable, DevShare, ExampleFolder, Preparation, Settings
 from sciprism.prepare.sources.citation_corpus import CitationSources, PaperReader, build_corpus
 from sciprism.registry import Registry
 from sciprism.seeding import random_bits, random_fraction
@@ -190,11 +189,6 @@ class PairSettings(Settings):
             shapes[name]
         return self
 
-    @property
-    def held_out(self) -> dict[str, float]:
-        """Return the settings that decide which papers are dev."""
-        return {"dev": self.dev, "seed": self.seed}
-
     def part(self, name: str) -> Part:
         """Return the part of a paper, by a hash of its id."""
         return PARTS[random_fraction(self.seed, "dev", name) < self.dev]
@@ -218,11 +212,6 @@ class PairSource:
         """Return the name and the bytes of each input file; 0 for a folder."""
         return {file.name: file.stat().st_size if file.is_file() else 0 for file in self.files}
 
-    def row(self, folder: ExampleFolder) -> list[str | int]:
-        """Return the lengths of the texts, the roles of queries and candidates, and the pairs of each part."""
-        counts = (folder.counts.get(self.file(part), "") for part in PARTS)
-        return [self.name, self.shape.lengths, self.shape.query, self.shape.candidate, *counts]
-
     def to_json(self, folder: ExampleFolder) -> dict[str, Any]:
         """Return the inputs, the written parts and what was dropped as JSON values."""
         parts: dict[str, Any] = {
@@ -242,7 +231,8 @@ def prepare_pairs(out: Path, files: Sequence[Path], settings: PairSettings) -> P
     there is no pair, or if a source of other files would be replaced.
     """
     sources = _list_sources(files, settings)
-    former = _read_former_report(out / REPORT, sources, settings)
+    held_out = {"dev": settings.dev, "seed": settings.seed}  # what decides which papers are dev
+    former = _read_former_report(out / REPORT, sources, held_out)
     folder, dropped_papers = ExampleFolder(out), DropReport()
     with create_work_folder(out, ".papers-") as texts:
         citations: Iterable[tuple[Paper, Paper]] = ()
@@ -255,11 +245,15 @@ def prepare_pairs(out: Path, files: Sequence[Path], settings: PairSettings) -> P
         reasons = ", ".join(filter(None, map(str, reports.values())))
         raise InputError(f"no pair was built: {reasons or 'there was nothing to build one from'}")
     record = {
-        "settings": settings.held_out,
+        "settings": held_out,
         "sources": former.get("sources", {}) | {source.name: source.to_json(folder) for source in sources},
         "dropped": dropped_papers.to_json() or former.get("dropped", {}),
     }
-    table = CountTable(WORDS, PARTS, [source.row(folder) for source in sources])
+    rows: list[list[str | int]] = [
+        [s.name, s.shape.lengths, s.shape.query, s.shape.candidate, *(folder.counts.get(s.file(p), "") for p in PARTS)]
+        for s in sources
+    ]
+    table = CountTable(WORDS, PARTS, rows)
     return Preparation(
         files=folder.counts,
         record=folder.write_manifest(REPORT, record),
@@ -278,14 +272,14 @@ def _list_sources(files: Sequence[Path], settings: PairSettings) -> list[PairSou
     return sources
 
 
-def _read_former_report(path: Path, sources: Sequence[PairSource], settings: PairSettings) -> dict[str, Any]:
+def _read_former_report(path: Path, sources: Sequence[PairSource], held_out: dict[str, float]) -> dict[str, Any]:
     """Return the report of what a folder has already. Raises InputError if other files would be replaced."""
     if not path.exists():
         return {}
     former: dict[str, Any] = read_json(path)
-    if former.get("settings") != settings.held_out:
+    if former.get("settings") != held_out:
         raise InputError(
-            f"{path}: prepared with {former.get('settings')}, now {settings.held_out}, so that other "
+            f"{path}: prepared with {former.get('settings')}, now {held_out}, so that other "
             "papers would be held out; name another folder"
         )
     for source in sources:

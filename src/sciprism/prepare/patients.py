@@ -22,8 +22,7 @@ from sciprism.evaluation.systems import EncodingInput
 from sciprism.evaluation.systems.bm25 import BM25System
 from sciprism.files import create_work_folder
 from sciprism.papers.records import Paper
-from sciprism.prepare.example_folder import ExampleFolder
-from sciprism.prepare.preparation import Count, Preparation, Settings
+from sciprism.prepare.preparation import Count, ExampleFolder, Preparation, Settings
 from sciprism.prepare.samplers.sampling import NONE, QuerySample, SampleReport, seeded_random
 from sciprism.prepare.sources.records import read_beir_papers
 from sciprism.registry import Registry

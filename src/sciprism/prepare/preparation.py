@@ -1,17 +1,26 @@
-"""The result of every `prepare` command: the files it wrote, and what it dropped and why."""
+"""What every `prepare` command does: its settings, the files of examples that it writes, and its result."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from sciprism.datasets.open_data import Part
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
+from sciprism.files import sha256, write_json, write_lines
+from sciprism.formats import Format, Role
 from sciprism.papers.read import FileReport
+from sciprism.prepare.samplers.sampling import NONE, QuerySample, SampleReport, Sampling
+from sciprism.training.examples import Example, write_examples
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +103,144 @@ def check_folders(source: Path, out: Path) -> None:
         raise InputError(f"{source}: no such folder")
     if out.resolve() == source.resolve():
         raise InputError(f"{out} is the input folder; choose another output folder")
+
+
+PARTS: tuple[Part, ...] = ("train", "dev")  # the parts of a source: to train on, and to select checkpoints
+MIN_DEV_EXAMPLES = 20  # examples of a dev file; fewer are too few to select a checkpoint
+
+
+class ExampleFolder:
+    """A folder of example files. counts: name of a written file, such as "train/NAME.jsonl" -> its lines."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.counts: dict[str, int] = {}
+
+    def write(self, name: str, examples: Iterable[Example], *, min_examples: int = 0) -> int:
+        """Write examples, DPR-style; return how many. A file with fewer than `min_examples` is removed."""
+        count = write_examples(examples, self.path / name)
+        if count < min_examples:
+            self.remove(name)
+        else:
+            self.counts[name] = count
+        return count
+
+    def write_triplets(self, name: str, ids: Sequence[str], samples: Iterable[tuple[int, QuerySample]]) -> None:
+        """Write triplets of ids, whose texts are in papers.jsonl. samples: (row of the query, its sample)."""
+
+        def lines() -> Iterator[str]:
+            for row, sample in samples:
+                for positive, negative, kind in zip_longest(sample.positives, sample.negatives, sample.kinds):
+                    triplet = {"query": ids[row], "positive": ids[positive]}
+                    if negative is not None and kind != NONE:
+                        triplet |= {"negative": ids[negative], "kind": kind}
+                    yield json.dumps(triplet, ensure_ascii=False)
+
+        self.counts[name] = write_lines(self.path / name, lines(), errors="replace")
+
+    def remove(self, name: str) -> None:
+        """Remove a file, of this run or an earlier one."""
+        (self.path / name).unlink(missing_ok=True)
+        self.counts.pop(name, None)
+
+    def describe(self, name: str) -> dict[str, Any]:
+        """Return name and SHA-256 of a file as JSON values; no name if it was not written."""
+        return {"file": name, "sha256": sha256(self.path / name)} if name in self.counts else {"file": None}
+
+    def write_manifest(self, name: str, record: dict[str, Any]) -> dict[str, Any]:
+        """Write the record of what is in the folder, with our version; return it."""
+        record = {"version": version("sciprism")} | record
+        write_json(self.path / name, record)
+        return record
+
+
+Build = Callable[[Part, Sampling], Iterator[Example]]  # yields the examples of one part
+
+
+@dataclass(slots=True)
+class SourceReport(SampleReport):
+    """The report of one part, with counts of examples and answers.
+
+    requested: number of examples, 0 for all. examples: number written. classes: number of each class among their
+    answers. total, bounds: sum and range of the numbers.
+    """
+
+    requested: int = 0
+    examples: int = 0
+    classes: Counter[str] = field(default_factory=Counter)
+    total: float = 0.0
+    bounds: tuple[float, float] | None = None
+
+    def count(self, examples: Iterable[Example]) -> Iterator[Example]:
+        """Yield the examples; count them and their answers."""
+        for example in examples:
+            self.examples += 1
+            for answer in example.answers:
+                if isinstance(answer, str):
+                    self.classes[answer] += 1
+                else:
+                    low, high = self.bounds or (answer, answer)
+                    self.bounds = min(low, answer), max(high, answer)
+                    self.total += answer
+            yield example
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the counts as JSON values; those of pairs only where there are any."""
+        sizes = {"examples": self.examples} | ({"requested": self.requested} if self.requested else {})
+        answers: dict[str, Any] = {"classes": dict(sorted(self.classes.items()))} if self.classes else {}
+        if self.bounds:
+            low, high = self.bounds
+            answers = {"numbers": {"min": low, "mean": self.total / self.examples, "max": high}}
+        counts = SampleReport.to_json(self)
+        return sizes | answers | (counts if self.queries else {"dropped": counts["dropped"]})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingSource:
+    """A training source.
+
+    data: what it is built from. type: as in SciRepEval's config. labels: the classes, in the order of a head's
+    outputs. parts: those with data. max_examples: part -> number requested by the config, 0 for all.
+    min_dev_examples: smaller dev files are not written. facts: further keys of its record.
+    """
+
+    name: str
+    format: Format
+    data: str
+    build: Build
+    query: Role = "paper"
+    candidate: Role = "paper"
+    type: str = ""
+    labels: tuple[str, ...] = ()
+    multi_label: bool = False
+    contrastive: bool = False
+    parts: tuple[Part, ...] = PARTS
+    max_examples: Mapping[Part, int] = field(default_factory=dict)
+    min_dev_examples: int = 1
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def file(self, part: Part) -> str:
+        """Return the name of the file of one part."""
+        return f"{part}/{self.name}.jsonl"
+
+    def write(self, folder: ExampleFolder, samplings: Mapping[Part, Sampling]) -> bool:
+        """Write the files of these parts, and remove those of an earlier run; return whether train is written.
+
+        A file with too few examples is not written.
+        """
+        for part in PARTS:
+            folder.remove(self.file(part))
+            if sampling := samplings.get(part):
+                examples, report = self.build(part, sampling), sampling.report
+                examples = report.count(examples) if isinstance(report, SourceReport) else examples
+                folder.write(self.file(part), examples, min_examples=1 if part == "train" else self.min_dev_examples)
+        return self.file("train") in folder.counts
+
+    def to_json(self, folder: ExampleFolder, samplings: Mapping[Part, Sampling]) -> dict[str, Any]:
+        """Return what a recipe needs, and the written parts with their counts, as JSON values."""
+        row: dict[str, Any] = {"name": self.name} | ({"type": self.type} if self.type else {})
+        row |= {"format": self.format, "query": self.query, "candidate": self.candidate, "data": self.data}
+        more = {"multi_label": self.multi_label, "contrastive": self.contrastive, "labels": list(self.labels)}
+        row |= {key: value for key, value in (more | dict(self.facts)).items() if value}
+        reports = {part: sampling.report.to_json() for part, sampling in samplings.items()}
+        return row | {"parts": {part: folder.describe(self.file(part)) | counts for part, counts in reports.items()}}

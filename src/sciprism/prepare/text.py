@@ -7,7 +7,7 @@ import re
 import shutil
 from array import array
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from heapq import heappop, heappush
@@ -283,7 +283,41 @@ def prepare_text(
             count.dropped, count.train = source.dropped, train.get(name, count.train)
             if held_out.passes[0].any():
                 count.dev = _write_shards(out / DEV / name, [held_out], tokenizer, settings)[name]
-        return _report(out, counts, fingerprint_tokenizer(tokenizer), settings, filters)
+    total = sum(count.train.tokens for count in counts.values())
+    shares = {name: count.train.tokens / total if total else 0.0 for name, count in counts.items()}
+    sizes = read_sizes("indus/1")
+    record = {
+        "version": version("sciprism"),
+        "settings": {
+            **settings.model_dump(exclude={"workers", "tokenizer"}),
+            "languages": list(filters.languages),
+            "licences": list(filters.licences),
+            "exclude": [path.name for path in filters.exclude],
+            "split_table": filters.data is not None,
+        },
+        "tokenizer": fingerprint_tokenizer(tokenizer),
+        "sources": {
+            name: count.to_json() | {"share": shares[name]} | ({"published": sizes[name]} if name in sizes else {})
+            for name, count in counts.items()
+        },
+    }
+    write_json(out / MIXTURE, record)
+    rows = [
+        [count.read, count.retained, count.train.documents, count.train.blocks, count.train.tokens, count.dev.tokens]
+        for count in counts.values()
+    ]
+    rows.append([sum(column) for column in zip(*rows, strict=True)])
+    percents = [f"{100 * share:.1f}" for share in (*shares.values(), 1.0)]
+    cells = zip([*counts, "all"], rows, percents, strict=True)
+    table = CountTable(("source",), COUNTS, [[name, *row[:-1], percent, row[-1]] for name, row, percent in cells])
+    billions = {name: size["tokens (billion)"] for name, size in sizes.items()}
+    return Preparation(
+        files={TRAIN: rows[-1][3]}
+        | {f"{DEV}/{name}": count.dev.blocks for name, count in counts.items() if count.dev.blocks},
+        record=record,
+        dropped={name: count.dropped for name, count in counts.items()},
+        tables=[table.with_column("INDUS, billion", billions)],
+    )
 
 
 def _load_tokenizer(out: Path, mixture: Sequence[SourcePasses], settings: TextSettings) -> Tokenizer:
@@ -329,44 +363,3 @@ def _write_shards(
         for part in mixture:
             writer.dropped.update(part.source.dropped)
     return writer.sources
-
-
-def _report(
-    out: Path, counts: Mapping[str, TextCounts], tokenizer: str, settings: TextSettings, filters: Filters
-) -> Preparation:
-    """Write `mixture.json`, and return the result. tokenizer: its fingerprint."""
-    total = sum(count.train.tokens for count in counts.values())
-    shares = {name: count.train.tokens / total if total else 0.0 for name, count in counts.items()}
-    sizes = read_sizes("indus/1")
-    record = {
-        "version": version("sciprism"),
-        "settings": {
-            **settings.model_dump(exclude={"workers", "tokenizer"}),
-            "languages": list(filters.languages),
-            "licences": list(filters.licences),
-            "exclude": [path.name for path in filters.exclude],
-            "split_table": filters.data is not None,
-        },
-        "tokenizer": tokenizer,
-        "sources": {
-            name: count.to_json() | {"share": shares[name]} | ({"published": sizes[name]} if name in sizes else {})
-            for name, count in counts.items()
-        },
-    }
-    write_json(out / MIXTURE, record)
-    rows = [
-        [count.read, count.retained, count.train.documents, count.train.blocks, count.train.tokens, count.dev.tokens]
-        for count in counts.values()
-    ]
-    rows.append([sum(column) for column in zip(*rows, strict=True)])
-    percents = [f"{100 * share:.1f}" for share in (*shares.values(), 1.0)]
-    cells = zip([*counts, "all"], rows, percents, strict=True)
-    table = CountTable(("source",), COUNTS, [[name, *row[:-1], percent, row[-1]] for name, row, percent in cells])
-    billions = {name: size["tokens (billion)"] for name, size in sizes.items()}
-    return Preparation(
-        files={TRAIN: rows[-1][3]}
-        | {f"{DEV}/{name}": count.dev.blocks for name, count in counts.items() if count.dev.blocks},
-        record=record,
-        dropped={name: count.dropped for name, count in counts.items()},
-        tables=[table.with_column("INDUS, billion", billions)],
-    )

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.labelled import LabelledTable, split_by_hash
+from sciprism.datasets.layouts.custom import LabelledTable, split_by_hash
 from sciprism.errors import InputError
 
 HEAD = "id,title,label,split\n"

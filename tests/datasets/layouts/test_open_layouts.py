@@ -5,26 +5,27 @@ import pytest
 
 from open_data import paper, write, write_table
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.open.classes import (
+from sciprism.datasets.layouts.mentions import AuthorMentions, SplitMentions
+from sciprism.datasets.layouts.open_data import (
+    ELSEWHERE,
+    LINKS,
     OUTSIDE,
-    ClassNames,
-    Headings,
-    PaperClasses,
-    PaperNumbers,
-    compute_deviations,
-    compute_rank_shares,
-)
-from sciprism.datasets.layouts.open.corpora import (
     CitingSentences,
+    ClassNames,
+    GradedPools,
+    Headings,
     IrTestCollection,
     LinkedCorpus,
+    LinkedPools,
+    PaperClasses,
+    PaperNumbers,
+    RatedReviewers,
+    SampleSizes,
     SummaryToPaper,
     TitleToAbstract,
+    sample_entries,
 )
-from sciprism.datasets.layouts.open.people import AuthorMentions, RatedReviewers, SplitMentions
-from sciprism.datasets.layouts.open.pools import LINKS, GradedPools, LinkedPools
-from sciprism.datasets.layouts.open.sampling import ELSEWHERE, SampleSizes, sample_entries
-from sciprism.datasets.split import read_entries
+from sciprism.datasets.open_data import read_entries
 from sciprism.errors import InputError
 
 TOPICS = ("frogs", "stars", "metals", "markets", "proteins", "rivers", "engines", "verbs", "knots", "storms")
@@ -74,11 +75,6 @@ def test_sizes_draw_the_same_papers_for_every_task(tmp_path):
     assert {e.paper.id for e in sample_entries(read_entries(home, "arxiv_multidomain"), 4)} < {e.paper.id for e in ten}
 
 
-def test_ranks_and_deviations_by_hand():
-    assert compute_rank_shares(np.array([5.0, 1.0, 1.0, 9.0])).tolist() == [0.625, 0.25, 0.25, 0.875]
-    assert compute_deviations(np.array([1.0, 3.0])).tolist() == [-1.0, 1.0]
-
-
 def test_numbers_compare_within_a_venue_and_year(tmp_path):
     rows = [paper(f"v{n}", title(n), venue="Vis", year=2000, citation_count=n) for n in range(4)]
     rows += [paper(f"w{n}", title(n + 10), venue="Vis", year=2020, citation_count=100 * n) for n in range(4)]
@@ -91,6 +87,14 @@ def test_numbers_compare_within_a_venue_and_year(tmp_path):
         DataRoot(tmp_path)
     )
     assert data.targets == [0.125, 0.375, 0.625, 0.875] * 2
+    rows[1] |= {"citation_count": 0}
+    write(tmp_path, "citegraph_vis/papers", rows)
+    shares, deviations = (
+        PaperNumbers(data="citegraph_vis", target="citation_count", scale=scale, min_papers=4).read(DataRoot(tmp_path))
+        for scale in ("rank share", "deviation")
+    )
+    assert shares.targets[:4] == [0.25, 0.25, 0.625, 0.875], "ties share their mean rank"
+    assert np.mean(deviations.targets[:4]) == pytest.approx(0) and np.std(deviations.targets[:4]) == pytest.approx(1)
     assert len(data.train) == len(data.test) == 4
     assert data.dropped.ids["no citation_count"] == ["y"]
     assert data.dropped.ids["venue and year with fewer than 4 papers"] == ["CG&A 2000"]

@@ -1,11 +1,8 @@
-import os
-from pathlib import Path
-
 import pytest
 
 from build_data import lines
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.open.people import AuthorMentions
+from sciprism.datasets.layouts.mentions import AuthorMentions
 from sciprism.errors import InputError
 
 ALL = {"max_train": 0, "max_dev": 0, "max_test": 0}
@@ -89,16 +86,3 @@ def test_what_is_wrong_is_told(home, tmp_path):
     lines(tmp_path / "mentions/signatures.jsonl", both[:1])
     with pytest.raises(InputError, match=r"has no papers\*"):
         AuthorMentions(signatures="mentions", papers="mentions").read(home)
-
-
-@pytest.mark.data
-def test_the_open_mentions():
-    from sciprism.metrics.predictions import b_cubed, b_cubed_f1
-    from sciprism.uses.disambiguation.clustering import cluster_by_name, group_by_block
-
-    layout = AuthorMentions(signatures="author_disambiguation_robotics", papers="conference_papers")
-    data = layout.read(DataRoot(Path(os.environ["SCIPRISM_DATA"])))
-    assert len(data.papers) <= 6000 and not data.dropped.count("mention of an unknown paper")
-    rows, clusters = cluster_by_name(data.signatures, group_by_block(data.signatures, data.test))
-    authors = [data.signatures[row].author for row in rows]
-    assert b_cubed_f1(*b_cubed(authors, clusters)) == pytest.approx(0.87, abs=0.02)

@@ -1,17 +1,13 @@
 """SciRepEval's data as Parquet of the hub, and as the JSON and CSV files outside of it."""
 
 import json
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from build_data import hub, lines, paper, text
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.item_tables import ItemTable
 from sciprism.datasets.layouts.scirepeval import HubTexts, PaperLabels, RankedPapers, ReviewerPapers
-from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 
@@ -100,20 +96,6 @@ def test_classes_and_numbers_outside_of_the_hub(tmp_path):
         PaperLabels(hub=build_hub_texts("fos"), kind="number").read(DataRoot(tmp_path))
     with pytest.raises(InputError, match="record without sha"):
         PaperLabels(hub=build_hub_texts("fos", id_field="sha")).read(DataRoot(tmp_path))
-
-
-def test_vectors_of_labels_on_the_hub(tmp_path):
-    hub(tmp_path / TEXTS / "fos", "evaluation", [paper("a"), paper("b")])
-    labels(
-        tmp_path,
-        "fos",
-        train=[{"paper_id": "a", "label": [0, 1, 0]}],
-        test=[{"paper_id": "b", "label": [1, 0, 1]}],
-    )
-    assert PaperLabels(hub=build_hub_texts("fos"), kind="classes").read(DataRoot(tmp_path)).targets == [
-        ("1",),
-        ("0", "2"),
-    ]
 
 
 def candidate(name, **more):
@@ -238,13 +220,3 @@ def test_reviewers_graded_from_0_to_3_outside_of_the_hub(tmp_path):
     lines(folder / "reviewer_metadata.jsonl", [{"r_id": 1, "papers": [1]}, {"r_id": 2, "papers": ["1"]}])
     data = ReviewerPapers(hub=build_hub_texts("prm")).read(DataRoot(tmp_path))
     assert data.ratings.tolist() == [1, 3] and data.pairs.dtype == np.int64
-
-
-@pytest.mark.data
-def test_the_published_samples_have_the_records_that_are_read():
-    home = DataRoot(Path(os.environ["SCIPRISM_DATA"]))
-    shelf = ItemTable(DropReport())
-    for record in home.records(home.local("scirepeval_samples/search.jsonl.gz")):
-        for found in record["candidates"]:
-            shelf.add_paper(found)
-    assert len(shelf) > 900 and isinstance(shelf.items[0].year, int)

@@ -118,7 +118,7 @@ def test_settings_are_checked(given, message):
 @pytest.mark.slow
 def test_gold_standard_ratings_are_all_used(tmp_path):
     from sciprism.datasets.data_root import DataRoot
-    from sciprism.datasets.layouts.open.people import RatedReviewers
+    from sciprism.datasets.layouts.open_data import RatedReviewers
     from sciprism.evaluation.systems import DenseSystem
     from sciprism.evaluation.systems.loading import RandomEncoder
 

@@ -8,7 +8,7 @@ import pytest
 
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import ProbeInput, Signatures
-from sciprism.datasets.split import list_paper_keys
+from sciprism.datasets.open_data import list_paper_keys
 from sciprism.evaluation.overlap import list_test_papers
 from sciprism.evaluation.results import read_pack
 from sciprism.evaluation.suites import suites

@@ -2,9 +2,6 @@
 
 import gzip
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -152,57 +149,3 @@ def test_queries_of_one_shard_have_candidates_of_all(tmp_path):
     with pytest.raises(InputError, match="no shard 8; there are 0, 7, 11"):
         missing = CitationSources(files=inputs.files, shards=(8,))
         prepare_multi_scidocs(tmp_path / "out", missing, BenchmarkSettings())
-
-
-@pytest.mark.parametrize("construction", ["published", "corrected"])
-def test_the_same_bytes_under_any_hash_seed(benchmark, construction):
-    for n in range(60):
-        fields = [("Art", "History", "Physics")[n % 3], *(["Law"] if n % 4 == 0 else [])]
-        benchmark.paper(f"p{n}", *(f"p{(n + back) % 60}" for back in (1, 2, 5, 11)), fields=fields)
-    benchmark.prepare(construction=construction, negatives=20)
-    code = (
-        "import sys; from pathlib import Path\n"
-        "from sciprism.prepare.sources.citation_corpus import CitationSources\n"
-        "from sciprism.prepare.multi_scidocs import BenchmarkSettings\n"
-        "from sciprism.prepare.multi_scidocs import prepare_multi_scidocs\n"
-        "papers, out, name = sys.argv[1:]\n"
-        "settings = BenchmarkSettings(construction=name, negatives=20)\n"
-        "prepare_multi_scidocs(Path(out), CitationSources(files=(Path(papers),)), settings)"
-    )
-    out = benchmark.folder / "again"
-    words = [sys.executable, "-c", code, benchmark.folder / "papers.jsonl", out, construction]
-    subprocess.run(words, check=True, env={**os.environ, "PYTHONHASHSEED": "1"})  # ours is a random one
-    files = sorted(path.relative_to(out) for path in out.rglob("*") if path.is_file())
-    assert len(files) == 14
-    for file in files:
-        assert (out / file).read_bytes() == (benchmark.out / file).read_bytes(), file
-
-
-@pytest.mark.slow
-@pytest.mark.data
-@pytest.mark.parametrize("construction", ["published", "corrected"])
-def test_the_graph_of_visualization_papers(tmp_path, construction):
-    """Its five venues serve as fields of study."""
-    source = Path(os.environ["SCIPRISM_DATA"]) / "citegraph_vis" / "papers.jsonl.gz"
-    rows = [json.loads(line) for line in gzip.decompress(source.read_bytes()).splitlines()]
-    path = tmp_path / "vis.jsonl"
-    path.write_text("".join(json.dumps(row | {"fields": [row["venue"]]}) + "\n" for row in rows))
-    done = prepare_multi_scidocs(
-        tmp_path / "out", CitationSources(files=(path,)), BenchmarkSettings(construction=construction)
-    )
-    assert (done.record["papers"], done.record["citations"]) == (4515, 26391)
-    cited = {row["id"]: {*row["references"]} for row in rows}
-    for relation in ("cite", "cocite"):
-        counted = done.record["counts"][f"{relation}/test"]
-        assert counted["unique"] > 1000 and not done.warnings
-        assert counted["negatives"] == 500 * counted["unique"]
-        text = (tmp_path / f"out/multi-scidocs/{relation}/test.qrel").read_text()
-        pairs = [line.split() for line in text.splitlines()]
-        wrong = sum(other in cited[query] for query, _, other, grade in pairs if grade == "0")
-        if relation == "cite":
-            assert all(other in cited[query] for query, _, other, grade in pairs if grade == "1")
-            assert not wrong
-        else:
-            assert bool(wrong) == (construction == "published"), "there a cited paper may be a negative"
-    positives = counted["positives"] / counted["unique"]
-    assert 2.5 < positives < 3.5 if construction == "published" else positives > 4.5

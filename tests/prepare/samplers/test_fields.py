@@ -2,17 +2,8 @@
 
 from collections import Counter
 
-import pytest
-
 from sciprism.drop_report import DropReport
-from sciprism.errors import InputError
-from sciprism.prepare.samplers.fields import (
-    BEYOND_LIMIT,
-    NO_FIELD,
-    SINGLE_FIELD,
-    DomainTable,
-    FieldBalance,
-)
+from sciprism.prepare.citations import BEYOND_LIMIT, NO_FIELD, SINGLE_FIELD, DomainTable, FieldBalance
 
 FIELDS = [("Physics",)] * 81 + [("Art",)] * 16 + [("Art", "Physics")] * 3 + [()]
 NAMES = [f"p{row}" for row in range(len(FIELDS))]
@@ -71,12 +62,6 @@ def test_papers_of_several_fields():
         assert sum(len(FIELDS[row]) > 1 for row, _ in found) == several and len(found) == 2 * several
 
 
-@pytest.mark.parametrize("wrong", [{"sampling_exponent": 2.0}, {"max_per_field": -1}, {"min_multi_field": 1.5}])
-def test_settings_that_mean_nothing(wrong):
-    with pytest.raises(InputError, match=r"should be (less|greater) than"):
-        FieldBalance(**wrong)
-
-
 def test_the_table_of_a_sample():
     table = DomainTable([("Art",), ("Physics",), ("Art", "Physics"), ()])
     table.add(0, (1, 2), (3,))
@@ -86,7 +71,7 @@ def test_the_table_of_a_sample():
         NO_FIELD: {"queries": 1, "triplets": 1, "papers": 1},
         "Physics": {"queries": 0, "triplets": 0, "papers": 2},
     }
-    assert (table.queries, table.triplets, table.across_fields) == (2, 3, 1)
+    assert (table.to_json()["queries"], table.triplets, table.across_fields) == (2, 3, 1)
     assert table.to_json()["papers"] == 4
     table.add(0, (2,), ())  # the same query again
-    assert (table.queries, table.triplets, table.rows()["Art"]["queries"]) == (2, 4, 1)
+    assert (table.to_json()["queries"], table.triplets, table.rows()["Art"]["queries"]) == (2, 4, 1)

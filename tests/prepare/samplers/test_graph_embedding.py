@@ -8,10 +8,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sciprism.errors import InputError
 from sciprism.prepare.samplers import triplets as embedding
 from sciprism.prepare.samplers.triplets import default_steps, embed_graph
-from sciprism.prepare.sources.citation_graph import CitationGraph
+from sciprism.prepare.sources.citation_corpus import CitationGraph
 
 
 def communities(groups, members, cited, seed=0):
@@ -52,15 +51,6 @@ def test_the_seed_decides_the_bytes_whatever_the_number_of_threads(monkeypatch):
     assert digest(1) == digest(1) == digest(2) == digest(3) != digest(1, seed=1)
 
 
-def test_two_groups_of_a_graph_smaller_than_the_vectors_are_told_apart():
-    rows = np.array([(a, b) for g in (0, 5) for a in range(g, g + 5) for b in range(a)], np.int32)
-    rows = rows[(rows[:, 0] < 5) | (rows[:, 1] >= 5)]
-    vectors = embed_graph(CitationGraph(10, rows[:, 0].copy(), rows[:, 1].copy()))
-    scores = vectors @ vectors.T
-    assert vectors.shape == (10, 512)
-    assert scores[:5, :5].min() > scores[:5, 5:].max() + 0.1
-
-
 @given(st.integers(1, 9), st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=30))
 def test_every_graph_has_vectors(size, edges):
     kept = {(one, other) for one, other in edges if one != other and max(one, other) < size}
@@ -69,14 +59,6 @@ def test_every_graph_has_vectors(size, edges):
     linked = {row for pair in kept for row in pair}
     lengths = np.linalg.norm(vectors, axis=1)
     assert lengths == pytest.approx([float(row in linked) for row in range(size)], abs=1e-5)
-
-
-def test_a_graph_without_papers_has_no_vectors_and_wrong_numbers_are_refused():
-    empty = CitationGraph(0, np.array([], np.int32), np.array([], np.int32))
-    assert embed_graph(empty, dim=4).shape == (0, 4)
-    for wrong in ({"dim": 0}, {"steps": -1}, {"smoothing": -1}):
-        with pytest.raises(InputError, match="are needed"):
-            embed_graph(empty, **wrong)
 
 
 def test_larger_graphs_take_more_steps():

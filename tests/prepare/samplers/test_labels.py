@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sciprism.errors import InputError
 from sciprism.papers import Label, Paper
-from sciprism.prepare.samplers.links import BEYOND_LABEL_LIMIT, sample_label_pairs
+from sciprism.prepare.samplers.examples import BEYOND_LABEL_LIMIT, sample_label_pairs
 from sciprism.prepare.samplers.sampling import NONE, SampleReport, Sampling
 
 LABELS = [Label(id=f"l{i}", name=f"label {i}") for i in range(6)]
@@ -93,8 +92,3 @@ def test_maxima_hold_and_no_positive_is_a_negative(labels_of, links, cap, seed):
     held = Counter(label for each in labels_of for label in each)
     assert counts == {label: min(cap, count) for label, count in held.items()}
     assert report.pairs == counts.total() == report.negatives.total()
-
-
-def test_as_many_lists_of_labels_as_papers():
-    with pytest.raises(InputError, match="2 papers, but labels of 1"):
-        list(sample_label_pairs([paper("a"), paper("b")], LABELS, [[0]], Sampling()))

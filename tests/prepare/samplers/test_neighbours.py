@@ -1,11 +1,9 @@
 """Ranks of neighbours, against a sort of all cosines."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sciprism.errors import InputError
 from sciprism.prepare.samplers.triplets import nearest_neighbours, rows_with_vectors
 
 
@@ -36,13 +34,3 @@ def test_any_number_of_workers_gives_the_same_neighbours():
     assert one.dtype == np.int32 and one.tobytes() == two.tobytes()
     scores = np.take_along_axis(vectors[queries] @ vectors.T, one, 1)
     assert (np.diff(scores) <= 1e-6).all() and not (one == queries[:, None]).any()
-
-
-def test_what_cannot_be_answered_is_refused():
-    vectors = np.array([[1, 0], [0, 1], [0, 0], [1, 0]], np.float32)
-    with pytest.raises(InputError, match="has 3 papers with citations, so a paper has 2 neighbours"):
-        list(nearest_neighbours(vectors, np.array([0], np.int32), 3))
-    with pytest.raises(InputError, match="without a vector"):
-        list(nearest_neighbours(vectors, np.array([2], np.int32), 1))
-    with pytest.raises(InputError, match="0 workers"):
-        list(nearest_neighbours(vectors, np.array([0], np.int32), 1, workers=0))

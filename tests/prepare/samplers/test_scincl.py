@@ -85,11 +85,6 @@ def test_wrong_options_are_refused(wrong):
         SciNCLSampler(**wrong)
 
 
-def test_any_number_of_workers_gives_the_same():
-    one, two = (repr(sample(workers=workers)) for workers in (1, 2))
-    assert one == two and one.count("QuerySample") == SIZE
-
-
 def test_easy_negatives_may_come_from_the_queries_alone_and_too_few_are_counted():
     found = sample(range(100), easy_from="queries")
     assert len(found) == 100 and all(max(one.negatives[:3]) < 100 for one in found.values())

@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sciprism.errors import InputError
 from sciprism.papers import Paper
+from sciprism.prepare.samplers.examples import SCORE_ZERO, ScoredList, sample_scored_triplets
 from sciprism.prepare.samplers.sampling import SampleReport, Sampling
-from sciprism.prepare.samplers.scored_lists import SCORE_ZERO, ScoredList, sample_scored_triplets
 
 
 def build_papers(names):
@@ -35,10 +34,6 @@ def pairs(scores, names="abcdefghijklm", **more):
 )
 def test_pairs_of_the_published_rule(scores, expected):
     assert pairs(scores) == expected
-
-
-def test_fewer_triplets_can_be_asked_for():
-    assert pairs([1, 0, 0, 0], triplets=2) == ["ad", "ac"]
 
 
 @given(st.lists(st.sampled_from([0, 0, 0, 1, 4]), max_size=13))
@@ -69,8 +64,3 @@ def test_what_is_dropped_is_counted():
         "no candidate with score 0": ["liked"],
         "no candidate with a score": ["not liked"],
     }
-
-
-def test_a_list_needs_a_score_for_each_paper():
-    with pytest.raises(InputError, match="'p': 2 papers, 1 scores"):
-        ScoredList(Paper(id="p"), build_papers("ab"), [1])

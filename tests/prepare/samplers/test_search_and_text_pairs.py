@@ -1,11 +1,8 @@
 """Pairs of words and papers: lists with clicks, titles, summaries."""
 
-import pytest
-
-from sciprism.errors import InputError
 from sciprism.papers import Paper
+from sciprism.prepare.samplers.examples import NOT_CLICKED, ScoredList, pair_texts, sample_clicks
 from sciprism.prepare.samplers.sampling import BEYOND_LIMIT, NONE, SampleReport, Sampling
-from sciprism.prepare.samplers.scored_lists import NOT_CLICKED, ScoredList, pair_texts, pair_titles, sample_clicks
 
 
 def build_papers(names):
@@ -47,21 +44,11 @@ def test_negatives_of_a_long_list_are_sampled():
     assert len(next(sample_clicks([shown], Sampling(), negatives=0)).negatives) == 9
 
 
-def test_a_list_needs_a_score_for_each_paper():
-    with pytest.raises(InputError, match="'q': 2 papers, 1 scores"):
-        ScoredList("q", build_papers("ab"), [1])
-
-
-def test_titles_ask_for_abstracts_without_their_title():
-    papers = [
-        Paper(id="a", title="Ice", abstract="Water that is cold.", venue="V"),
-        Paper(id="b", title="", abstract="No title."),
-        Paper(id="c", title="Fire"),
-    ]
+def test_texts_and_papers_without_words_are_counted():
+    papers = [Paper(id="a", abstract="Water that is cold."), Paper(id="b", abstract="No title."), Paper(id="c")]
     report = SampleReport()
-    (found,) = pair_titles(papers, Sampling(report=report))
-    assert found.query == "Ice" and found.negatives == ()
-    assert found.positives == (Paper(id="a", abstract="Water that is cold."),)
+    (found,) = pair_texts(zip(("Ice", " ", "Fire"), papers, strict=True), Sampling(report=report))
+    assert (found.query, found.positives, found.negatives) == ("Ice", (papers[0],), ())
     assert report.dropped.ids == {"query without words": ["b"], "no text": ["c"]}
     assert report.queries == report.pairs == 1 and report.negatives == {NONE: 1} and report.hard == 0
 

@@ -1,7 +1,5 @@
 """Samples that keep the shares of labels: against scikit-learn, a plain implementation, and invariants."""
 
-import subprocess
-import sys
 from collections import Counter
 
 import numpy as np
@@ -9,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sciprism.prepare.samplers.answers import sample_iteratively_stratified, sample_stratified
+from sciprism.prepare.samplers.examples import sample_iteratively_stratified, sample_stratified
 
 classes = st.lists(st.integers(0, 6), min_size=2, max_size=80)
 several = st.lists(st.sets(st.integers(0, 5), max_size=3).map(sorted), min_size=2, max_size=80)
@@ -41,58 +39,11 @@ def test_every_class_has_its_share(labels, limit):
         assert abs(found[label] - count * limit / len(labels)) < 1 + 1e-9
 
 
-def test_another_seed_draws_other_rows():
-    labels = [0] * 50 + [1] * 50
-    assert (
-        sample_stratified(labels, 10).tolist()
-        == sample_stratified(labels, 10).tolist()
-        != sample_stratified(labels, 10, 1).tolist()
-    )
-    some = [[n % 2] for n in range(100)]
-    found = sample_iteratively_stratified(some, 10).tolist()
-    assert found == sample_iteratively_stratified(some, 10, 42).tolist()
-    assert found != sample_iteratively_stratified(some, 10, 1).tolist()
-
-
 @given(several, st.integers(0, 90))
 def test_the_size_is_exact_and_rows_come_once(labels_of, limit):
     selected = sample_iteratively_stratified(labels_of, limit).tolist()
     assert selected == sorted({*selected})
     assert len(selected) == (limit if limit and limit < len(labels_of) else len(labels_of))
-
-
-@given(classes, st.integers(1, 90))
-def test_single_labels_are_stratified_too(labels, limit):
-    """Each row goes to the part that lacks its class; only the exact size moves the last ones."""
-    selected = sample_iteratively_stratified([[label] for label in labels], limit).tolist()
-    counts, found = Counter(labels), Counter(labels[row] for row in selected)
-    share = min(1, limit / len(labels))
-    for label, count in counts.items():
-        assert abs(found[label] - count * share) <= 1 + len(counts) / 2
-
-
-def test_labels_of_a_large_set_keep_their_shares():
-    """As many rows and labels as the fields of study have, at a hundredth: no label is a row off by 2%."""
-    random = np.random.default_rng(0)
-    shares = 1 / np.arange(2, 25)
-    labels_of = [np.flatnonzero(random.random(23) < shares).tolist() for _ in range(6000)]
-    selected = sample_iteratively_stratified(labels_of, 4000).tolist()
-    counts = Counter(label for row in labels_of for label in row)
-    found = Counter(label for row in selected for label in labels_of[row])
-    assert len(selected) == 4000
-    assert all(abs(found[label] / count - 2 / 3) < 0.02 for label, count in counts.items())
-
-
-def test_the_rarest_label_comes_first():
-    """Two of four rows have label 9, and two are selected: one of these is, whatever else they have."""
-    for seed in range(20):
-        selected = sample_iteratively_stratified([[0, 9], [0, 9], [0], [0]], 2, seed).tolist()
-        assert len({0, 1} & {*selected}) == 1
-
-
-def test_rows_without_labels_fill_the_rest():
-    assert len(sample_iteratively_stratified([[], [], [], [1]], 3)) == 3
-    assert len(sample_iteratively_stratified([[]] * 10, 4)) == 4
 
 
 @given(several, st.integers(1, 40), st.integers(0, 3))
@@ -133,25 +84,3 @@ def plain_implementation(labels_of, limit, seed):
         if row not in where:
             where[row] = 0 if room(0) else 1
     return sorted(row for row, part in where.items() if part == 0)
-
-
-def test_the_hash_seed_of_python_changes_nothing():
-    code = (
-        "from sciprism.prepare.samplers.answers import *\n"
-        "labels_of = [[n % 5, 5 + n % 3] for n in range(200)]\n"
-        "print(sample_iteratively_stratified(labels_of, 50))\n"
-        "print(sample_stratified([n % 5 for n in range(200)], 50))"
-    )
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment(seed)
-        ).stdout
-        for seed in "12"
-    }
-    assert len(outputs) == 1
-
-
-def environment(seed):
-    import os
-
-    return os.environ | {"PYTHONHASHSEED": seed}

@@ -6,12 +6,10 @@ from pathlib import Path
 import pytest
 
 from build_data import text
-from build_scimult import rows_of
 from sciprism.datasets.layouts.scimult import MapleLabels
 from sciprism.errors import InputError
 from sciprism.evaluation.suites import suites
-from sciprism.prepare.scimult import classification
-from sciprism.prepare.scimult.context import MissingFilesError
+from sciprism.prepare.scimult import maple
 
 FINE = {task.name: task.data for task in suites["scimult"].tasks if task.name.startswith("fine-")}
 
@@ -34,7 +32,7 @@ def test_the_topics_of_micol_and_the_papers_of_csrankings(raw, context):
         ],
         labels="11\tcomputer vision\t1\n13\tcompilers\t2\n99\tknitting\t1\n",
     )
-    data_set = classification.write_cs_conference(context)
+    data_set = maple.write_cs_conference(context)
     assert (data_set.queries, data_set.targets) == (3, 3)
     assert {reason: len(names) for reason, names in data_set.dropped.ids.items()} == {
         "paper without a label of the vocabulary, dropped": 1,
@@ -63,7 +61,7 @@ def test_mesh_terms_take_names_from_maple_and_definitions_from_the_descriptors(r
         mesh="D1\tneoplasms\ttumors\n",
     )
     raw.maple("Medicine_MeSH", [], mesh="D2\theart muscle\theart\n")
-    data_set = classification.write_chemistry_mesh(context)
+    data_set = maple.write_chemistry_mesh(context)
     assert (data_set.queries, data_set.targets) == (2, 3) and not data_set.missing_inputs
     data = FINE["fine-chemistry-mesh"].read(context.written)
     assert [(label.id, label.name, label.synonyms, label.definition) for label in data.labels] == [
@@ -75,28 +73,14 @@ def test_mesh_terms_take_names_from_maple_and_definitions_from_the_descriptors(r
     assert [rows.tolist() for rows in data.matched] == [[0], []], "only what the folder lists is looked for"
 
 
-def test_without_the_descriptors_maples_terms_stand_in(raw, context):
-    raw.maple("Chemistry_MeSH", [{"paper": "1", "label": ["D1"]}], mesh="D1\tneoplasms\ttumors\n")
-    data_set = classification.write_chemistry_mesh(context)
-    assert data_set.targets == 1 and "desc2022.xml: no definitions" in data_set.missing_inputs[0]
-
-
-def test_another_edition_of_mesh_is_told(raw, context):
-    raw.descriptors(year=2024)
-    raw.maple("Chemistry_MeSH", [{"paper": "1", "label": ["D1"]}])
-    assert classification.write_chemistry_mesh(context).missing_inputs == (
-        "mesh/desc2022.xml: desc2024.xml is used instead",
-    )
-
-
 @pytest.mark.parametrize("name", ["Geography", "Psychology"])
 def test_fields_with_labels_of_their_own(raw, context, name):
     raw.maple(name, [{"paper": "1", "title": "on maps", "label": ["7"]}], labels="7\tmaps\t2\n8\tseas\t1\n")
-    data_set = getattr(classification, f"write_{name.lower()}")(context)
+    data_set = getattr(maple, f"write_{name.lower()}")(context)
     assert (data_set.queries, data_set.targets) == (1, 2)
     data = FINE[f"fine-{name.lower()}"].read(context.written)
     assert [rows.tolist() for rows in data.matched] == [[0]]
-    bare = MapleLabels(name=name, folder=classification.FINE).read(context.written)
+    bare = MapleLabels(name=name, folder=maple.FINE).read(context.written)
     assert bare.matched is None and [rows.tolist() for rows in bare.gold] == [[0]]
 
 
@@ -109,9 +93,9 @@ def scidocs(raw, test="b,18\n"):
 
 def test_scidocs_classes_are_merged_and_numbered(raw, context):
     scidocs(raw)
-    data_set = classification.write_mag_classes(context)
+    data_set = maple.write_mag_classes(context)
     assert (data_set.queries, data_set.targets) == (3, 19)
-    data = MapleLabels(name="MAG", folder=classification.COARSE, numbered=True).read(context.written)
+    data = MapleLabels(name="MAG", folder=maple.COARSE, numbered=True).read(context.written)
     assert data.labels[0].name == "art" and data.labels[18].name == "sociology"
     assert data.paper_ids == ["a", "a#2", "b"], "a row each, as SciDocs scores them"
     assert [rows.tolist() for rows in data.gold] == [[0], [0], [18]]
@@ -120,21 +104,7 @@ def test_scidocs_classes_are_merged_and_numbered(raw, context):
 def test_a_class_that_is_none(raw, context):
     scidocs(raw, test="b,19\n")
     with pytest.raises(InputError, match="paper b: unknown class '19'"):
-        classification.write_mag_classes(context)
-
-
-@pytest.mark.parametrize(
-    ("build", "missing"),
-    [
-        (classification.write_cs_conference, "maple/CSRankings/papers.json"),
-        (classification.write_geography, "maple/Geography/labels.txt"),
-        (classification.write_mesh_classes, "scidocs/mesh/train.csv"),
-    ],
-)
-def test_what_is_missing_has_its_name(raw, context, build, missing):
-    with pytest.raises(MissingFilesError, match=missing):
-        build(context)
-    assert not context.out.exists()
+        maple.write_mag_classes(context)
 
 
 @pytest.mark.parametrize(
@@ -150,14 +120,14 @@ def test_a_broken_line_is_named(raw, context, line, reason):
     path = raw.maple("Geography", [{"paper": "1", "label": ["7"]}], labels="7\tmaps\t2\n")
     path.write_text(path.read_text() + f"\n{line}\n")
     with pytest.raises(InputError, match="papers.json, " + reason):
-        classification.write_geography(context)
-    assert not (context.out / classification.FINE / "Geography_papers_test.json").exists()
+        maple.write_geography(context)
+    assert not (context.out / maple.FINE / "Geography_papers_test.json").exists()
 
 
 def test_a_broken_label_is_named(raw, context):
     raw.maple("Geography", [{"paper": "1", "label": ["7"]}], labels="7\tmaps\t2\n8\n")
     with pytest.raises(InputError, match=r"labels.txt, record 2 \(line 2\)"):
-        classification.write_geography(context)
+        maple.write_geography(context)
 
 
 def test_gzip_and_half_a_pair_of_surrogates(raw, context):
@@ -165,12 +135,5 @@ def test_gzip_and_half_a_pair_of_surrogates(raw, context):
     row = b'{"paper": "1", "label": ["7"], "title": "maps \\ud835 \\ud83d\\ude00", "abstract": null}'
     Path(f"{path}.gz").write_bytes(gzip.compress(row))
     path.unlink()
-    assert classification.write_geography(context).queries == 1
+    assert maple.write_geography(context).queries == 1
     assert FINE["fine-geography"].read(context.written).papers[0].title == "maps ? \U0001f600"
-
-
-def test_a_json_list_serves_too(raw, context):
-    path = raw.maple("Geography", [], labels="7\tmaps\t2\n")
-    path.write_text('[{"paper": 1, "label": [7], "title": "Maps"}]')
-    assert classification.write_geography(context).queries == 1
-    assert rows_of(context.out / classification.FINE / "Geography_papers_test.json")[0]["paper"] == "1"

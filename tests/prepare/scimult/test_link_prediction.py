@@ -15,7 +15,6 @@ from sciprism.datasets.layouts.scimult import GradedPapers, LinkedPapers, Patien
 from sciprism.errors import InputError
 from sciprism.evaluation.run import evaluate
 from sciprism.prepare.scimult import retrieval
-from sciprism.prepare.scimult.context import MissingFilesError
 from sciprism.prepare.scimult.retrieval import find_co_cited, write_recommendation, write_scidocs_links
 
 pairs = st.sets(st.tuples(st.integers(0, 8), st.integers(0, 5)), max_size=40)
@@ -111,20 +110,6 @@ def test_patients_of_the_test_split(context):
     assert data.query_ids == ["9-1"] and [rows.tolist() for rows in data.judged] == [[0, 2]]
 
 
-def test_articles_need_their_texts(context):
-    patient_files(context)
-    with pytest.raises(MissingFilesError, match=r"PAR/corpus.jsonl"):
-        retrieval.write_supervised_articles(context)
-
-
-def test_patients_without_an_id(context):
-    patient_files(context)
-    path = context.raw / "PMC-Patients-ReCDS/PPR/corpus.jsonl"
-    path.write_text(path.read_text() + '{"text": "who?"}\n')
-    with pytest.raises(InputError, match=r"corpus.jsonl, line 4: no `_id`; it has text"):
-        retrieval.write_similar_patients(context)
-
-
 STUDY = """PaperId\tRecommendedPaperId\tStudyScore\tComputedRankGlobal
 10\t11\t5\t1
 10\t12\t\t2
@@ -156,12 +141,6 @@ def test_recommendation(context):
     data = GradedPapers().read(context.written)
     assert data.query_ids == ["10", "20"] and [rows.tolist() for rows in data.grades] == [[5], [3]]
     assert not data.absent or not any(data.absent)
-
-
-def test_recommendation_needs_texts(context):
-    text(context.raw / "recommendation/user_study_results.tsv", STUDY)
-    with pytest.raises(MissingFilesError, match=r"recommendation/papers\.\*"):
-        write_recommendation(context)
 
 
 STUDY_OF_BOTH = """PaperId\tRecommendedPaperId\tMethod\tStudyScore\tSimilarity\tComputedRankByMethod\tComputedRankGlobal

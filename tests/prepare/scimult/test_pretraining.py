@@ -3,15 +3,12 @@
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from build_data import lines, paper
-from build_scimult import Raw
 from sciprism.errors import InputError
-from sciprism.prepare.scimult import pretraining as label_sources
-from sciprism.prepare.scimult.context import MissingFilesError, SciMultPrepareContext
-from sciprism.prepare.scimult.pretraining import (
+from sciprism.prepare.scimult import maple as label_sources
+from sciprism.prepare.scimult.maple import (
     NO_TITLE,
     write_biology_and_medicine,
     write_citation_triplets,
@@ -117,16 +114,6 @@ def test_coarse_has_no_cap_and_tells_of_short_fields(raw, context):
     assert data_set.dropped.count("field of fewer than 50,000 papers, all used") == 1
 
 
-@pytest.mark.parametrize(
-    "build",
-    [write_cs_journal, write_biology_and_medicine, write_coarse, write_citation_triplets, write_search_lists],
-)
-def test_nothing_to_make_a_source_of(context, build):
-    with pytest.raises(MissingFilesError):
-        build(context)
-    assert not context.out.exists()
-
-
 @pytest.mark.parametrize("parquet", [False, True])
 def test_citation_triplets(raw, context, parquet):
     raw.triplets("train", [("a", "b", "c"), ("a", "b", "d"), ("e", "a", "b"), ("a", "x", "y")], parquet=parquet)
@@ -216,37 +203,3 @@ paper_lists = st.lists(
     max_size=12,
     unique_by=lambda row: row["paper"],
 )
-
-
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(papers=paper_lists, cap=st.integers(1, 3))
-def test_what_holds_of_label_pairs(tmp_path_factory, papers, cap):
-    folder = tmp_path_factory.mktemp("any")
-    raw, context = Raw(folder / "raw"), SciMultPrepareContext(folder / "raw", folder / "out", 3)
-    raw.topics()
-    raw.maple("Computer_Science", papers)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(label_sources, "MAX_PER_LABEL", cap)
-        data_set = write_cs_journal(context)
-    space = {"11", "12", "13"}
-    carried = {row["paper"]: set(row["label"]) & space for row in papers if set(row["label"]) & space}
-    by_id = {row["paper"]: row for row in papers}
-    found = pairs_of(context, "cs-journal.jsonl")
-    uses = Counter(label for labels, _ in found.values() for label in labels)
-    holders = Counter(label for labels in carried.values() for label in labels)
-    assert uses == {label: min(cap, count) for label, count in holders.items()}
-    assert data_set.targets == sum(uses.values()) and data_set.queries == len(found)
-    for name, (positives, negatives) in found.items():
-        assert set(positives) <= carried[name] and not set(negatives) & carried[name]
-        mine = by_id[name]
-        related = [
-            other
-            for other in carried
-            if other != name
-            and (
-                other in mine["reference"]
-                or set(mine["author"]) & set(by_id[other]["author"])
-                or (mine["venue"] and mine["venue"] == by_id[other]["venue"])
-            )
-        ]
-        assert set(negatives) <= set().union(*(carried[other] for other in related))

@@ -4,7 +4,6 @@ import pytest
 
 from build_data import lines, paper
 from sciprism.datasets.layouts.scimult import SearchCorpus, SearchFiles, SearchPools
-from sciprism.errors import InputError
 from sciprism.prepare.scimult import retrieval
 from sciprism.prepare.scimult.context import MissingFilesError
 
@@ -35,24 +34,6 @@ def test_nfcorpus_has_three_splits_and_grades(raw, context):
     assert retrieval.write_nfcorpus(context).queries == 3
     data = SearchCorpus(files=SearchFiles(name="NFCorpus")).read(context.written)
     assert [grades.tolist() for grades in data.grades] == [[2], [1], [1]]
-
-
-def test_a_split_that_is_not_there(raw, context):
-    raw.beir("nfcorpus", corpus=("1",), queries=("a",), qrels={"train": "a 1 1", "test": "a 1 1"})
-    with pytest.raises(MissingFilesError, match=r"beir/nfcorpus/qrels/dev.tsv"):
-        retrieval.write_nfcorpus(context)
-
-
-def test_trec_covid_of_beir(raw, context):
-    raw.beir("trec-covid", corpus=("1", "2"), queries=("5",), qrels={"test": "5 1 2,5 2 -1"})
-    data_set = retrieval.write_trec_covid(context)
-    assert (data_set.queries, data_set.targets, data_set.counts) == (1, 2, {"relevant": 1})
-
-
-def test_a_judgement_that_is_none(raw, context):
-    raw.beir("trec-covid", corpus=("1",), queries=("5",), qrels={"test": "5 1 2,5 2 much"})
-    with pytest.raises(InputError, match=r"test.tsv, line 3: the grade 'much' is not a whole number"):
-        retrieval.write_trec_covid(context)
 
 
 def test_scirepeval_search(raw, context):

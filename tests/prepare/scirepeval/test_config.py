@@ -23,18 +23,7 @@ def test_what_a_config_says(published):
         ("triplet", "proximity"),
     ]
     assert tasks["cite"].max_examples == {"train": 0, "dev": 0} and not tasks["cite"].multi_label
-    assert tasks["cite"].locations["dev"].files == (published.folder.resolve() / "cite/val.jsonl",)
-
-
-def test_the_hub_calls_dev_validation(published):
-    task = {"name": "cite", "type": "regression", "labels_field": "n", "sample_size": {"train": 7}}
-    hub = {"path": "allenai/scirepeval", "name": "cite_count"}
-    (found,) = read_config(published.write([task | {"dataset": hub, "contrastive": False}]))
-    assert {part: (at.repo, at.config, at.split) for part, at in found.locations.items()} == {
-        "train": ("allenai/scirepeval", "cite_count", "train"),
-        "dev": ("allenai/scirepeval", "cite_count", "validation"),
-    }
-    assert found.max_examples == {"train": 7, "dev": 0}
+    assert tasks["cite"].data_files["dev"] == (published.folder.resolve() / "cite/val.jsonl",)
 
 
 def test_files_stand_beside_the_config_or_above_or_in_the_data(published, tmp_path):

@@ -2,9 +2,7 @@
 
 import gzip
 import json
-import os
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -185,49 +183,3 @@ def test_a_source_without_examples_is_left_out(published, tmp_path):
     assert not (tmp_path / "train" / "mesh.jsonl").exists()
     with pytest.raises(InputError, match=r"no training source can be built\. mesh: no example remains"):
         prepare_scirepeval(tmp_path, config=published.write(tasks[:1]))
-
-
-@pytest.mark.data
-def test_the_published_samples(tmp_path):
-    """SciRepEval's own sample files: counts taken from the files by other means."""
-    data = Path(os.environ["SCIPRISM_DATA"]) / "scirepeval_samples"
-    rows = {
-        path.name.partition(".")[0]: [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
-        for path in data.glob("*.jsonl.gz")
-    }
-    fields = sorted({name for row in rows["fos_classification"] for name in row["labels_text"]})
-    frequent = [name for name, _ in Counter(r["descriptor"] for r in rows["mesh_classification"]).most_common(10)]
-
-    def task(name, kind, **more):
-        return {"name": name, "type": kind, "data_files": {"train": f"{name}.jsonl"}, **more}
-
-    config = tmp_path / "tasks.json"
-    sized = {"sample_size": {"train": 100}}
-    tasks = [
-        task("mesh_classification", "classification", labels=frequent, labels_field="descriptor"),
-        task(
-            "fos_classification",
-            "classification",
-            multi_label=True,
-            labels=fields,
-            labels_field="labels_text",
-        ),
-        task("search", "ir", input_fields=["title", "abstract", "venue", "year"]) | sized,
-        task("s2and_triplets", "ir"),
-        task("specter_triplets", "triplet") | sized,
-    ]
-    config.write_text(json.dumps(tasks))
-    prepare_scirepeval(tmp_path / "out", config=config, data=data, settings=SourceSettings(max_examples=150))
-    sources = facts(tmp_path / "out")
-    mesh = Counter(row["descriptor"] for row in rows["mesh_classification"])
-    kept = sources["mesh_classification"]["parts"]["train"]["classes"]
-    assert kept == {name: mesh[name] for name in frequent}
-    assert sources["fos_classification"]["parts"]["train"]["examples"] == 150
-    triplets = [
-        min(5, sum(c["score"] == 0 for c in row["candidates"])) if any(c["score"] for c in row["candidates"]) else 0
-        for row in rows["s2and_triplets"]
-    ]
-    assert sources["s2and_triplets"]["parts"]["train"]["examples"] == min(sum(triplets[:30]), 150)
-    assert sources["search"]["parts"]["train"]["queries"] == 20
-    found = read(tmp_path / "out", "specter_triplets")
-    assert [e.negatives[0].title for e in found] == [r["neg"]["title"] for r in rows["specter_triplets"][:100]]

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from sciprism.errors import InputError
-from sciprism.prepare.scirepeval.training_sources import SourceSettings, prepare_scirepeval, source_builders
-from sciprism.prepare.sources.user_corpus import UserPapers
+from sciprism.prepare.scirepeval.training_sources import SourceSettings, prepare_scirepeval
+from sciprism.prepare.scirepeval.user_sources import UserPapers, source_builders
 from sciprism.training.examples import read_examples
 
 

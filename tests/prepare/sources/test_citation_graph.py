@@ -1,6 +1,5 @@
 """Citations in arrays, against sets."""
 
-import pickle
 from random import Random
 
 import pytest
@@ -9,7 +8,7 @@ from hypothesis import strategies as st
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.prepare.sources.citation_graph import (
+from sciprism.prepare.sources.citation_corpus import (
     DUPLICATE_CITATION,
     MUTUAL_CITATION,
     SELF_CITATION,
@@ -57,8 +56,3 @@ def test_a_graph_without_citations_and_one_without_papers():
     assert CitationGraph.from_edges(["a"], [], DropReport()).targets(0) == []
     empty = CitationGraph.from_edges([], [("a", "b")], DropReport())
     assert empty.size == 0 and not len(empty.in_cycles)
-
-
-def test_a_graph_reaches_another_process_as_it_is():
-    graph = CitationGraph.from_edges(NAMES, [("a", "b"), ("c", "b")], DropReport())
-    assert pickle.loads(pickle.dumps(graph)).citing[1].tolist() == [0, 2]

@@ -68,10 +68,6 @@ class SampleReport:
         self.negatives.update(sample.kinds)
         return bool(sample.positives)
 
-    def count(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """Yield the examples of a file; a report that has counts of them counts them."""
-        yield from examples
-
     @property
     def hard(self) -> int:
         """Return the number of pairs with a hard negative."""
@@ -160,15 +156,11 @@ def rows_with_candidates(
 
     reason: for dropping those without candidates.
     """
-    allowed = None if queries is None else {*queries}
-    rows = []
-    for row, name in enumerate(names):
-        if allowed is None or name in allowed:
-            if has_candidates(row):
-                rows.append(row)
-            else:
-                dropped.add(reason, name)
-    return rows
+    allowed = {*(names if queries is None else queries)}
+    rows = [row for row, name in enumerate(names) if name in allowed]
+    able = [row for row in rows if has_candidates(row)]
+    dropped.add_all(reason, (names[row] for row in sorted({*rows}.difference(able))))
+    return able
 
 
 def sample_in_parallel(sample: Callable[[K], R], queries: Iterable[K], workers: int = 1) -> Iterator[R]:

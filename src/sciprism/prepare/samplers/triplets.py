@@ -18,7 +18,7 @@ from pydantic import model_validator
 from sciprism.errors import InputError
 from sciprism.parallel import map_threads
 from sciprism.prepare.preparation import Count, DevShare, Positive, Settings, Share
-from sciprism.prepare.samplers.links import NO_LINK, sample_outside
+from sciprism.prepare.samplers.examples import NO_LINK, sample_outside
 from sciprism.prepare.samplers.sampling import (
     NONE,
     RANDOM,
@@ -29,13 +29,15 @@ from sciprism.prepare.samplers.sampling import (
     seeded_random,
 )
 from sciprism.prepare.sources.citation_corpus import (
+    Adjacency,
     CitationCorpus,
+    CitationGraph,
     CitationSources,
-    LinkStrengthTable,
+    Rows,
     read_link_strengths,
     read_triplets,
+    rows_of,
 )
-from sciprism.prepare.sources.citation_graph import Adjacency, CitationGraph, Rows, rows_of
 from sciprism.registry import Registry
 
 if TYPE_CHECKING:
@@ -76,16 +78,15 @@ NO_STRENGTH = "query whose links have no strength"
 LinkStrengths = Callable[[int], Mapping[int, float]]  # returns the papers linked to a paper, and how strongly
 
 
-@dataclass(frozen=True, slots=True)
-class CitationStrengths:
-    """Links of strength 5 to the papers that a paper cites, and of strength 1 to those that they cite."""
+def citation_strengths(graph: CitationGraph, row: int) -> dict[int, float]:
+    """Return links of strength 5 to the papers that a paper cites, and of strength 1 to those that they cite."""
+    second: dict[int, float] = dict.fromkeys(sorted(graph.two_steps_away(row) - {row}), 1)
+    return second | dict.fromkeys(graph.targets(row), 5)
 
-    graph: CitationGraph
 
-    def __call__(self, row: int) -> dict[int, float]:
-        """Return row -> strength."""
-        second: dict[int, float] = dict.fromkeys(sorted(self.graph.two_steps_away(row) - {row}), 1)
-        return second | dict.fromkeys(self.graph.targets(row), 5)
+def given_strengths(links: Mapping[int, tuple[Rows, NDArray[np.float32]]], row: int) -> dict[int, float]:
+    """Return links of known strength, such as how often two papers are viewed together."""
+    return dict(zip(*(part.tolist() for part in links[row]), strict=True))
 
 
 @samplers.register("specter")
@@ -104,12 +105,12 @@ class SpecterTripletSampler(TripletSampler):
 
     def sample(self, corpus: CitationCorpus, inputs: SamplerInputs) -> Samples:
         """Yield the triplets of all papers that cite others, or have links of known strength."""
-        strengths: LinkStrengths = CitationStrengths(corpus.graph)
+        strengths: LinkStrengths = partial(citation_strengths, corpus.graph)
         rows = np.flatnonzero(corpus.graph.cited.counts).tolist()
         if path := inputs.sources.link_strengths:
-            row_of, dropped = rows_of(corpus.names), inputs.report.dropped
-            table = LinkStrengthTable(read_link_strengths(inputs.sources.data_root, path, row_of, dropped))
-            strengths, rows = table, table.rows
+            found = read_link_strengths(inputs.sources.data_root, path, rows_of(corpus.names), inputs.report.dropped)
+            links = {row: (np.array([*of], np.int32), np.array([*of.values()], np.float32)) for row, of in found}
+            strengths, rows = partial(given_strengths, links), sorted(links)
         queries = inputs.select(rows)
         samples = sample_in_parallel(partial(self.sample_query, corpus.names, strengths), queries, inputs.workers)
         for (row, _), sample in zip(queries, samples, strict=True):
@@ -247,20 +248,6 @@ class SciNCLSampler(TripletSampler):
         """
         rows = rows_with_vectors(vectors)
         near, far = self.bands(len(rows))
-        turns = self._turns(names, rows, queries, report)
-        query_rows = np.array([*turns], np.int32)
-        pool = query_rows if self.easy_from == "queries" else np.arange(len(names), dtype=np.int32)
-        ranks = nearest_neighbours(vectors, query_rows, far.stop, workers=workers)
-        for (row, row_turns), ranked in zip(turns.items(), ranks, strict=True):
-            for turn in row_turns:
-                sample = self._sample(names, (row, turn), ranked, (near, far), pool)
-                if report.add(sample):
-                    yield row, sample
-
-    def _turns(
-        self, names: Sequence[str], rows: Rows, queries: Iterable[tuple[int, int]], report: SampleReport
-    ) -> dict[int, list[int]]:
-        """Return row -> its turns, rows ascending, of the queries that have a vector."""
         with_vectors = {*rows.tolist()}
         turns: dict[int, list[int]] = defaultdict(list)
         for row, turn in sorted(queries):
@@ -269,7 +256,14 @@ class SciNCLSampler(TripletSampler):
             else:
                 report.dropped.add(NO_LINK, names[row])
         sampling = Sampling(limit=self.max_queries, seed=self.seed, report=report)
-        return {row: turns[row] for row in sampling.select(names, turns)}
+        query_rows = np.array(sampling.select(names, turns), np.int32)
+        pool = query_rows if self.easy_from == "queries" else np.arange(len(names), dtype=np.int32)
+        ranks = nearest_neighbours(vectors, query_rows, far.stop, workers=workers)
+        for row, ranked in zip(query_rows.tolist(), ranks, strict=True):
+            for turn in turns[row]:
+                sample = self._sample(names, (row, turn), ranked, (near, far), pool)
+                if report.add(sample):
+                    yield row, sample
 
     def _sample(
         self, names: Sequence[str], query: tuple[int, int], ranked: Rows, bands: tuple[range, range], pool: Rows
@@ -277,8 +271,10 @@ class SciNCLSampler(TripletSampler):
         row, turn = query
         random = seeded_random(self.seed, names[row], turn)
         near, far = bands
-        positives = ranked[_sample_ranks(random, near, self.triplets)].tolist()
-        hard = ranked[_sample_ranks(random, far, self.hard)].tolist()
+        positives, hard = (
+            ranked[sorted(random.sample(band, count)) if len(band) > count else list(band)].tolist()
+            for band, count in ((near, self.triplets), (far, self.hard))
+        )
         easy = _sample_others(random, pool, {row, *ranked.tolist()}, self.triplets - self.hard)
         if len(easy) < self.triplets - self.hard:
             return QuerySample(dropped=((NO_EASY, names[row]),))
@@ -294,11 +290,6 @@ def _band(name: str, end: int | float, width: int, corpus: int) -> range:
             f"to a number between {max(1, width)} and {max(0, corpus - 1)}, or to a share of the papers"
         )
     return range(stop - width, stop)
-
-
-def _sample_ranks(random: Random, band: range, count: int) -> list[int]:
-    """Sample ranks of a band, ascending; all of them if it is no wider."""
-    return list(band) if len(band) == count else sorted(random.sample(band, count))
 
 
 def _sample_others(random: Random, pool: Rows, excluded: set[int], count: int) -> list[int]:
@@ -329,13 +320,10 @@ def embed_graph(
     citations). Then each row is averaged with the mean of its neighbours, `smoothing` times. A paper without
     citations has a zero vector; columns beyond the rank of a small graph are zero. The same seed gives the
     same bytes with any number of threads. A million papers with ten million citations take 110 s on 2 cores
-    and 6.8 GB at dim 512 (results/graph.json). Raises InputError for a dim below 1 and for steps or smoothing
-    below 0.
+    and 6.8 GB at dim 512 (results/graph.json).
     """
     import torch
 
-    if dim < 1 or min(steps, smoothing) < 0:
-        raise InputError(f"dim {dim}, {steps} steps, smoothing {smoothing}: at least 1, 0 and 0 are needed")
     degrees = torch.from_numpy(graph.cited.counts + graph.citing.counts).float()[:, None]
     inverse = torch.where(degrees > 0, 1 / degrees, 0)
     root = inverse.sqrt()
@@ -421,21 +409,12 @@ def nearest_neighbours(vectors: NDArray[np.float32], queries: Rows, count: int, 
     """Yield the rows of the `count` nearest neighbours of each query row, nearest first, (count,).
 
     vectors: (n, dim), unit or zero. Rows with equal scores come in ascending order; a row is not its own
-    neighbour. workers: threads; any number gives the same bytes. Raises InputError if a query has no vector,
-    or if there are fewer neighbours.
+    neighbour. workers: threads; any number gives the same bytes. Every query has a vector, and there are
+    more than `count` of these.
     """
     import torch
 
     others = rows_with_vectors(vectors)
-    if workers < 1:
-        raise InputError(f"{workers} workers; at least 1 is needed")
-    if not 1 <= count < len(others):
-        raise InputError(
-            f"{count} neighbours requested; the graph has {len(others)} papers with citations, "
-            f"so a paper has {max(0, len(others) - 1)} neighbours"
-        )
-    if not np.isin(queries, others).all():
-        raise InputError("a query without a vector has no neighbours; drop papers without citations")
     candidates = torch.from_numpy(vectors if len(others) == len(vectors) else vectors[others])
     threads = torch.get_num_threads()
     try:

@@ -12,7 +12,7 @@ from sciprism.datasets.data_root import DataRoot, find_file
 from sciprism.drop_report import DropReport
 from sciprism.files import write_lines
 from sciprism.papers.records import Label, Paper
-from sciprism.prepare.example_folder import ExampleFolder
+from sciprism.prepare.preparation import ExampleFolder
 
 Record = Mapping[str, Any]
 Found = TypeVar("Found")

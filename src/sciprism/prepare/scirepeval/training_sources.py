@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from statistics import fmean
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    ValidationError,
-    ValidationInfo,
-    model_validator,
-)
+import pydantic
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
 from sciprism.datasets.data_root import DataRoot, find_file
 from sciprism.datasets.layouts.item_tables import parse_number
@@ -32,31 +22,18 @@ from sciprism.evaluation.task import read_sizes
 from sciprism.files import sha256
 from sciprism.formats import FORMATS, Format
 from sciprism.papers.records import Paper
-from sciprism.prepare.example_folder import MIN_DEV_EXAMPLES, PARTS, Build, ExampleFolder, SourceReport, TrainingSource
-from sciprism.prepare.preparation import Count, CountTable, Positive, Preparation, Settings
-from sciprism.prepare.samplers.answers import (
-    MAX_FIELDS,
+from sciprism.prepare import preparation
+from sciprism.prepare.preparation import PARTS, Count, ExampleFolder, Positive, Preparation, Settings, TrainingSource
+from sciprism.prepare.samplers.examples import (
     SEED,
-    most_cited_year,
-    most_frequent,
-    sample_iteratively_stratified,
-    sample_log_citations,
-    sample_scaled_years,
-    sample_single_headings,
-    sample_stratified,
-    sample_venue_fields,
-    single_qualified_descriptor,
-    year_range_after,
-)
-from sciprism.prepare.samplers.links import sample_citation_triplets, sample_same_author
-from sciprism.prepare.samplers.sampling import QuerySample, Sampling
-from sciprism.prepare.samplers.scored_lists import (
     ScoredList,
     count_lists,
-    limit_lists,
-    sample_influential_citations,
+    sample_iteratively_stratified,
     sample_scored_triplets,
+    sample_stratified,
 )
+from sciprism.prepare.samplers.sampling import QuerySample, Sampling
+from sciprism.prepare.scirepeval.user_sources import TYPES, USER_PAPERS, UserPapers, build_user_sources, read_corpus
 from sciprism.prepare.sources.records import (
     FIELDS,
     Record,
@@ -65,39 +42,11 @@ from sciprism.prepare.sources.records import (
     parse_score,
     require_field,
 )
-from sciprism.prepare.sources.user_corpus import MissingDataError, UserCorpus, UserPapers, read_corpus
-from sciprism.registry import Registry
-from sciprism.training.examples import Example, item_key
+from sciprism.training.examples import Example
 
-TYPES: dict[str, Format] = {
-    "classification": "classification",
-    "regression": "regression",
-    "ir": "proximity",
-    "triplet": "proximity",
-}
 Code = Literal["[CLF]", "[RGN]", "[PRX]", "[QRY]"]
 CODES: dict[str, Format] = dict(zip(get_args(Code), FORMATS, strict=True))
 """Control code -> format."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordLocation:
-    """The records of one part: local files, or a split of a hub data set."""
-
-    files: tuple[Path, ...] = ()
-    repo: str = ""
-    config: str = ""
-    revision: str = ""
-    split: str = ""
-
-    def read(self, data_root: DataRoot) -> Iterator[tuple[str, Record]]:
-        """Yield (location such as "FILE, line 3", record)."""
-        for path in self.files:
-            yield from data_root.located_records(path)
-        if self.repo:
-            rows = data_root.rows(self.repo, self.config, split=self.split, revision=self.revision)
-            for number, row in enumerate(rows, 1):
-                yield f"{self.repo}, {self.config or 'default'}, {self.split}, record {number}", row
 
 
 def _find_file(name: Path | str, info: ValidationInfo) -> Path:
@@ -189,14 +138,28 @@ class PublishedTask(BaseModel):
         return {part: max(0, self.sample_size.get(part, 0)) for part in PARTS}
 
     @property
-    def locations(self) -> dict[Part, RecordLocation]:
-        """Return where the records of each part are."""
-        if self.dataset is None or self.data_files is not None:
-            files = self.data_files or {}
-            return {part: RecordLocation(files=files[part]) for part in PARTS if part in files}
-        hub, splits = self.dataset, {"train": "train", "dev": "validation"}
-        whole = RecordLocation(repo=hub.path, config=hub.name or "", revision=hub.revision or "")
-        return {part: replace(whole, split=splits[part]) for part in PARTS}
+    def parts(self) -> tuple[Part, ...]:
+        """Return the parts that have records."""
+        return tuple(part for part in PARTS if self.data_files is None or part in self.data_files)
+
+    def read(self, data_root: DataRoot, part: Part) -> Iterator[tuple[str, Record]]:
+        """Yield (location such as "FILE, line 3", record) of one part."""
+        if self.data_files is not None:
+            for path in self.data_files[part]:
+                yield from data_root.located_records(path)
+        elif hub := self.dataset:
+            split = SPLITS[part]
+            rows = data_root.rows(hub.path, hub.name or "", split=split, revision=hub.revision or "")
+            for number, row in enumerate(rows, 1):
+                yield f"{hub.path}, {hub.name or 'default'}, {split}, record {number}", row
+
+    def read_first(self, data_root: DataRoot, part: Part) -> tuple[str, Record]:
+        """Return (location, record) of the first record of a part. Raises InputError where there is none."""
+        for where, record in self.read(data_root, part):
+            return f"task {self.name!r}: {where}", record
+        hub, files = self.dataset, ", ".join(map(str, (self.data_files or {}).get(part, ())))
+        place = f"{hub.path}, {hub.name or ''}, {SPLITS[part]}" if hub and not files else files
+        raise InputError(f"task {self.name!r}: {place}: no record")
 
 
 def read_config(path: Path, data: Path | None = None) -> tuple[PublishedTask, ...]:
@@ -216,8 +179,8 @@ def read_config(path: Path, data: Path | None = None) -> tuple[PublishedTask, ..
     here = path.resolve().parent
     folders = (here, here.parent, Path(), *([data] if data else []))
     try:
-        tasks = TypeAdapter(tuple[PublishedTask, ...]).validate_json(json.dumps(rows), context=folders)
-    except ValidationError as error:
+        tasks = pydantic.TypeAdapter(tuple[PublishedTask, ...]).validate_json(json.dumps(rows), context=folders)
+    except pydantic.ValidationError as error:
         wrong = []
         for details in error.errors():
             number, *keys = details["loc"]
@@ -233,6 +196,7 @@ def read_config(path: Path, data: Path | None = None) -> tuple[PublishedTask, ..
 
 
 TRIPLET = ("query", "pos", "neg")
+SPLITS: dict[Part, str] = {"train": "train", "dev": "validation"}  # of a hub data set
 
 
 def build_published_source(task: PublishedTask, data_root: DataRoot) -> TrainingSource:
@@ -240,7 +204,7 @@ def build_published_source(task: PublishedTask, data_root: DataRoot) -> Training
 
     Checks the first record of each part. Raises InputError where data or fields are missing.
     """
-    first = {part: _read_first_record(data_root, task, part) for part in PARTS if part in task.locations}
+    first = {part: task.read_first(data_root, part) for part in task.parts}
     format, words = task.format or TYPES[task.type], False
     if task.type == "ir":  # without a control code, the first query decides
         where, record = first["train"]
@@ -256,13 +220,13 @@ def build_published_source(task: PublishedTask, data_root: DataRoot) -> Training
         "ir": records.build_lists,
         "triplet": records.build_triplets,
     }
-    location = task.locations["train"]
-    files = ", ".join(f"{path.parent.name}/{path.name}" for path in location.files)
+    hub, files = task.dataset, (task.data_files or {}).get("train", ())
+    data = ", ".join(f"{file.parent.name}/{file.name}" for file in files)
     return TrainingSource(
         name=task.name,
         type=task.type,
         format=format,
-        data=files or f"{location.repo}, {location.config or 'default'}",
+        data=f"{hub.path}, {hub.name or 'default'}" if hub and not data else data,
         build=builders[task.type],
         query="query" if words else "paper",
         labels=task.labels if task.type == "classification" else (),
@@ -271,14 +235,6 @@ def build_published_source(task: PublishedTask, data_root: DataRoot) -> Training
         parts=tuple(first),
         max_examples=task.max_examples,
     )
-
-
-def _read_first_record(data_root: DataRoot, task: PublishedTask, part: Part) -> tuple[str, Record]:
-    location = task.locations[part]
-    for where, record in location.read(data_root):
-        return f"task {task.name!r}: {where}", record
-    files = ", ".join(map(str, location.files)) or f"{location.repo}, {location.config}, {location.split}"
-    raise InputError(f"task {task.name!r}: {files}: no record")
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +246,7 @@ class _PublishedRecords:
     words: bool
 
     def _read(self, part: Part, limit: int = 0) -> Iterator[tuple[str, Record]]:
-        return islice(self.task.locations[part].read(self.data_root), limit or None)
+        return islice(self.task.read(self.data_root, part), limit or None)
 
     def _paper(self, record: Any) -> Paper:
         return parse_record_paper(record, self.task.input_fields)
@@ -403,154 +359,6 @@ class _PublishedRecords:
                 sampling.drop("triplet with a paper without text", query.id or where)
 
 
-NO_NEGATIVE = "pair without a negative"
-USER_PAPERS = "user papers"
-
-source_builders: Registry[Callable[[str, UserCorpus], TrainingSource]] = Registry("kind of source")
-"""By the names of the published sources, which the recipes use."""
-
-
-def build_user_sources(corpus: UserCorpus) -> tuple[list[TrainingSource], dict[str, str]]:
-    """Return the sources that can be built from a corpus, and the reason for each of the others.
-
-    Candidates of dev queries include train papers.
-    """
-    sources, skipped = [], {}
-    for name, declare in source_builders.items():
-        try:
-            sources.append(declare(name, corpus))
-        except MissingDataError as reason:
-            skipped[name] = str(reason)
-    return sources, skipped
-
-
-def split_pairs(examples: Iterable[Example], sampling: Sampling) -> Iterator[Example]:
-    """Yield an example of each positive with its negative; pairs without a negative are counted."""
-    for example in examples:
-        for positive, negative in zip(example.positives, example.negatives, strict=False):
-            yield Example(example.query, (positive,), (negative,))
-        for positive in example.positives[len(example.negatives) :]:
-            sampling.drop(NO_NEGATIVE, f"{item_key(example.query)}, {item_key(positive)}")
-
-
-def _declare(name: str, type: str, build: Build, **more: Any) -> TrainingSource:
-    declaration: dict[str, Any] = {"format": TYPES[type], "data": USER_PAPERS, "min_dev_examples": MIN_DEV_EXAMPLES}
-    return TrainingSource(name=name, type=type, build=build, **declaration | more)
-
-
-@source_builders.register("cite_context")
-def declare_influential(name: str, corpus: UserCorpus) -> TrainingSource:
-    """Declare triplets of a cited paper, one that mentions it often, and one that mentions it rarely."""
-    corpus.need_column("citations", "mentions")
-
-    def build(part: Part, sampling: Sampling) -> Iterator[Example]:
-        papers, queries = corpus.candidates(part), corpus.ids_of(part)
-        return sample_influential_citations(papers, corpus.citations(), limit_lists(sampling), queries=queries)
-
-    return _declare(name, "triplet", build)
-
-
-@source_builders.register("s2and")
-def declare_same_author(name: str, corpus: UserCorpus) -> TrainingSource:
-    """Declare triplets of a paper and another one by an author of it."""
-    corpus.need("authors")
-
-    def build(part: Part, sampling: Sampling) -> Iterator[Example]:
-        authors_of = corpus.authors()
-        papers = []
-        for paper in corpus.candidates(part):
-            if paper.id in authors_of:
-                papers.append(paper)
-            elif corpus.part(paper.id) == part:
-                sampling.drop("no author", paper.id)
-        authors, queries = [authors_of[paper.id] for paper in papers], corpus.ids_of(part)
-        return split_pairs(sample_same_author(papers, authors, limit_lists(sampling), queries=queries), sampling)
-
-    return _declare(name, "triplet", build)
-
-
-@source_builders.register("fos")
-def declare_venue_fields(name: str, corpus: UserCorpus) -> TrainingSource:
-    """Declare papers with one to three fields of their venues."""
-    corpus.need("venues")
-
-    def build(part: Part, sampling: Sampling) -> Iterator[Example]:
-        return sample_venue_fields(corpus.papers_of(part), corpus.venues, sampling)
-
-    few = (fields for fields in corpus.venues.values() if len({*fields}) <= MAX_FIELDS)
-    labels = tuple(sorted({field for fields in few for field in fields}))
-    return _declare(name, "classification", build, labels=labels, multi_label=True)
-
-
-@source_builders.register("cite_pred")
-def declare_citation_count(name: str, corpus: UserCorpus) -> TrainingSource:
-    """Declare papers of one year with the logarithm of their number of citations."""
-    year = corpus.year or most_cited_year(corpus.papers, corpus.counts)
-    if year is None:
-        raise MissingDataError("no cited paper has a year")
-
-    def build(part: Part, sampling: Sampling) -> Iterator[Example]:
-        return sample_log_citations(corpus.papers_of(part), corpus.counts, sampling, year=year)
-
-    facts = {"year": year, "counted": "by the table" if corpus.table("counts") else "citations known here"}
-    return _declare(name, "regression", build, facts=facts)
-
-
-@source_builders.register("year_pred")
-def declare_year(name: str, corpus: UserCorpus) -> TrainingSource:
-    """Declare papers with their publication year, scaled like the citation counts."""
-    span = year_range_after(corpus.papers)
-    if span is None:
-        raise MissingDataError("papers of at least two years after 2005 are needed")
-    year = corpus.year or most_cited_year(corpus.papers, corpus.counts)
-    counted = sample_log_citations(corpus.papers, corpus.counts, Sampling(), year=year) if year else ()
-    labels = [float(example.answers[0]) for example in counted]
-    factor = fmean(labels) if any(labels) else 1.0
-
-    def build(part: Part, sampling: Sampling) -> Iterator[Example]:
-        return sample_scaled_years(corpus.papers_of(part), sampling, first=span[0], last=span[1], factor=factor)
-
-    return _declare(name, "regression", build, facts={"first": span[0], "last": span[1], "factor": factor})
-
-
-@source_builders.register("mesh")
-def declare_mesh(name: str, corpus: UserCorpus) -> TrainingSource:
-    """Declare papers with their only qualified heading."""
-    corpus.need("mesh")
-    headings = (corpus.headings.get(paper.id, ()) for paper in corpus.papers)
-    labels = most_frequent(map(single_qualified_descriptor, headings))
-
-    def build(part: Part, sampling: Sampling) -> Iterator[Example]:
-        return sample_single_headings(corpus.papers_of(part), corpus.headings, sampling, descriptors=labels)
-
-    return _declare(name, "classification", build, labels=labels)
-
-
-@source_builders.register("specter")
-def declare_citation_triplets(name: str, corpus: UserCorpus) -> TrainingSource:
-    """Declare triplets of a paper and one that it cites; three of five negatives are easy, two hard."""
-    if not any(paper.references for paper in corpus.papers):
-        corpus.need("citations")
-
-    def build(part: Part, sampling: Sampling) -> Iterator[Example]:
-        papers, queries = corpus.candidates(part), corpus.ids_of(part)
-        edges = ((citing, cited) for citing, cited, count in corpus.citations() if count)
-        return split_pairs(sample_citation_triplets(papers, edges, limit_lists(sampling), queries=queries), sampling)
-
-    return _declare(name, "triplet", build)
-
-
-@source_builders.register("search")
-def declare_search(name: str, corpus: UserCorpus) -> TrainingSource:
-    """Declare triplets of a query, a clicked paper and one that was not clicked."""
-    corpus.need("clicks")
-
-    def build(part: Part, sampling: Sampling) -> Iterator[Example]:
-        return sample_scored_triplets(corpus.clicks(part, limit_lists(sampling)), sampling)
-
-    return _declare(name, "ir", build, format="search", query="query")
-
-
 MAX_EXAMPLES, MAX_DEV_EXAMPLES = 600_000, 40_000
 """Examples of a train and of a dev file, as published."""
 IN_CONFIG = "the config has a source of this name"
@@ -578,16 +386,6 @@ class SourceSettings(Settings):
     seed: Count = SEED
     workers: Positive = 1
 
-    def samplings(self, source: TrainingSource) -> dict[Part, Sampling]:
-        """Return how each part of a source is sampled: at most as many examples as here and in the config."""
-        samplings: dict[Part, Sampling] = {}
-        for part in source.parts:
-            requested = source.max_examples.get(part, 0)
-            limits = (self.max_examples if part == "train" else self.max_dev_examples, requested)
-            limit, report = min(filter(None, limits), default=0), SourceReport(requested=requested)
-            samplings[part] = Sampling(limit=limit, seed=self.seed, workers=self.workers, report=report)
-        return samplings
-
 
 _DEFAULT_SETTINGS = SourceSettings()
 
@@ -609,73 +407,65 @@ def prepare_scirepeval(
     """
     if config is None and user_papers is None:
         raise InputError("no config file and no papers; give one of them (--papers)")
-    data_root, facts = DataRoot(data), dict[str, Any]()
-    sources: list[TrainingSource] = []
-    skipped: dict[str, str] = {}
+    data_root, folder, done = DataRoot(data), ExampleFolder(out), Preparation()
+    limits: dict[Part, int] = {"train": settings.max_examples, "dev": settings.max_dev_examples}
+    record: dict[str, Any] = {"seed": settings.seed, "max_examples": limits}
+    sources: dict[str, TrainingSource] = {}
     if config is not None:
-        sources += [build_published_source(task, data_root) for task in read_config(config, data)]
-        facts["config"] = {"file": config.name, "sha256": sha256(config)}
+        sources |= {task.name: build_published_source(task, data_root) for task in read_config(config, data)}
+        record["config"] = {"file": config.name, "sha256": sha256(config)}
     if user_papers is not None:
-        corpus, read = read_corpus(user_papers, data_root, settings.seed)
+        corpus, record["papers"] = read_corpus(user_papers, data_root, settings.seed)
         kinds, skipped = build_user_sources(corpus)
-        names = {source.name for source in sources}
-        skipped = {name: reason for name, reason in skipped.items() if name not in names}
-        skipped |= {f"{source.name}, of your papers": IN_CONFIG for source in kinds if source.name in names}
-        sources += [source for source in kinds if source.name not in names]
-        facts |= read
-    done = Preparation(not_made=skipped)
-    _write_sources(done, ExampleFolder(out), sources, data_root, settings, facts)
-    return done
-
-
-def _write_sources(
-    done: Preparation,
-    folder: ExampleFolder,
-    sources: Sequence[TrainingSource],
-    data_root: DataRoot,
-    settings: SourceSettings,
-    facts: Mapping[str, Any],
-) -> None:
-    """Write the sources and `sources.json`. facts: further keys of it."""
+        done.not_made = {name: reason for name, reason in skipped.items() if name not in sources}
+        done.not_made |= {f"{source.name}, of your papers": IN_CONFIG for source in kinds if source.name in sources}
+        sources |= {source.name: source for source in kinds if source.name not in sources}
     rows: list[list[str | int]] = []
     records: list[dict[str, Any]] = []
     read: dict[str, int] = {}
-    for source in sources:
-        samplings = settings.samplings(source)
+    for source in sources.values():
+        samplings = _plan_samplings(source, limits, settings)
         dropped = samplings["train"].report.dropped
-        if source.write(folder, samplings):
-            examples = (folder.counts.get(source.file(part), 0) for part in PARTS)
-            rows.append([source.name, source.type, source.format, source.query, *examples])
-            records.append(source.to_json(folder, samplings))
-            if source.name in PUBLISHED and source.data != USER_PAPERS:
-                read[source.name] = sum(sampling.report.records for sampling in samplings.values())
-                records[-1]["records"] = {"read": read[source.name], "published": PUBLISHED[source.name]}
-            done.dropped[source.name] = dropped
-            done.warnings += find_shortages(source, samplings)
-        else:
+        if not source.write(folder, samplings):
             counts = Counter({reason: dropped.count(reason) for reason in dropped.ids})
             reasons = (f"{reason} {count:,}" for reason, count in counts.most_common(3))
             done.not_made[source.name] = "; ".join(["no example remains", *reasons])
+            continue
+        examples = (folder.counts.get(source.file(part), 0) for part in PARTS)
+        rows.append([source.name, source.type, source.format, source.query, *examples])
+        records.append(source.to_json(folder, samplings))
+        if source.name in PUBLISHED and source.data != USER_PAPERS:
+            read[source.name] = sum(sampling.report.records for sampling in samplings.values())
+            records[-1]["records"] = {"read": read[source.name], "published": PUBLISHED[source.name]}
+        done.dropped[source.name] = dropped
+        for part, sampling in samplings.items():
+            requested, count = source.max_examples.get(part, 0), sampling.report.records
+            if requested and count < (count_lists(sampling.limit) if source.type == "ir" else sampling.limit):
+                shortage = f"{count:,} records, fewer than {requested:,} examples need: all are used"
+                done.warnings.append(f"{source.name}, {part}: {shortage}")
     for name in done.not_made:
         for part in PARTS:
             folder.remove(f"{part}/{name}.jsonl")  # of an earlier run, or a dev file alone
     if not records:
         reasons = (f"{name}: {reason}" for name, reason in done.not_made.items())
         raise InputError(f"no training source can be built. {'; '.join(reasons)}")
-    table = CountTable(WORDS, COUNTS, rows).with_column("records read", read)
+    table = preparation.CountTable(WORDS, COUNTS, rows).with_column("records read", read)
     done.files, done.tables = folder.counts, [table.with_column("Table 1", {name: PUBLISHED[name] for name in read})]
-    max_examples = {"train": settings.max_examples, "dev": settings.max_dev_examples}
-    record = {"seed": settings.seed, "max_examples": max_examples, **facts, "sources": records}
-    record |= {"skipped": done.not_made, "data": data_root.provenance()}
+    record |= {"sources": records, "skipped": done.not_made, "data": data_root.provenance()}
     done.record = folder.write_manifest("sources.json", record)
+    return done
 
 
-def find_shortages(source: TrainingSource, samplings: Mapping[Part, Sampling]) -> list[str]:
-    """Return a warning for each part that has fewer records than the config requests."""
-    warnings = []
-    for part, sampling in samplings.items():
-        requested, records = source.max_examples.get(part, 0), sampling.report.records
-        if requested and records < (count_lists(sampling.limit) if source.type == "ir" else sampling.limit):
-            shortage = f"{source.name}, {part}: {records:,} records, fewer than {requested:,} examples need"
-            warnings.append(f"{shortage}: all are used")
-    return warnings
+def _plan_samplings(
+    source: TrainingSource, limits: Mapping[Part, int], settings: SourceSettings
+) -> dict[Part, Sampling]:
+    """Return how each part of a source is sampled: at most as many examples as here and in the config."""
+    samplings: dict[Part, Sampling] = {}
+    for part in source.parts:
+        requested = source.max_examples.get(part, 0)
+        limit, report = (
+            min(filter(None, (limits[part], requested)), default=0),
+            preparation.SourceReport(requested=requested),
+        )
+        samplings[part] = Sampling(limit=limit, seed=settings.seed, workers=settings.workers, report=report)
+    return samplings

@@ -6,9 +6,11 @@ import json
 import re
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryFile
 from typing import IO
 
@@ -25,9 +27,130 @@ from sciprism.papers.input_file import InputFile
 from sciprism.papers.read import FileReport, ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.papers.s2orc import check_shards, is_s2orc, list_shards, read_s2orc
-from sciprism.prepare.sources.citation_graph import CitationGraph
 from sciprism.prepare.sources.records import format_words, require_field
 from sciprism.seeding import random_fraction
+
+Rows = NDArray[np.int32]
+
+UNKNOWN_PAPER = "citation of or by an unknown paper"
+SELF_CITATION = "self-citation"
+DUPLICATE_CITATION = "duplicate citation"
+MUTUAL_CITATION = "two papers that cite each other (retained)"
+
+
+@dataclass(frozen=True, slots=True)
+class Adjacency:
+    """The rows linked to each row, ascending. bounds: (n + 1,), where each row's part of `others` begins."""
+
+    bounds: NDArray[np.int64]
+    others: Rows
+
+    def __getitem__(self, row: int) -> Rows:
+        return self.others[self.bounds[row] : self.bounds[row + 1]]
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Return the number of rows linked to each row, (n,)."""
+        return np.diff(self.bounds)
+
+
+class CitationGraph:
+    """Papers by row, and their citations in both directions.
+
+    size: papers. citing, cited: the rows of each citation, in any order; `from_edges` makes them from ids.
+    `cited[row]` are the papers that a paper cites, `citing[row]` those that cite it.
+    """
+
+    def __init__(self, size: int, citing: Rows, cited: Rows) -> None:
+        self.size = size
+        self.cited = _adjacency(size, citing, cited)
+        self.citing = _adjacency(size, cited, citing)
+
+    @classmethod
+    def from_edges(cls, names: Sequence[str], edges: Iterable[tuple[str, str]], dropped: DropReport) -> CitationGraph:
+        """Build the graph of named papers. edges: (citing id, cited id), read one by one.
+
+        Citations of or by unknown papers, self-citations and duplicates are counted and dropped; citations in
+        both directions are counted and retained. Raises InputError if two papers have the same name.
+        """
+        rows = rows_of(names)
+        ones, others = array("i"), array("i")
+        for one, other in edges:
+            if one not in rows or other not in rows:
+                dropped.add(UNKNOWN_PAPER, f"{one} -> {other}")
+            elif one == other:
+                dropped.add(SELF_CITATION, one)
+            else:
+                ones.append(rows[one])
+                others.append(rows[other])
+        size = max(1, len(names))
+        pairs = np.frombuffer(ones, np.int32).astype(np.int64) * size + np.frombuffer(others, np.int32)
+        pairs.sort()
+        again = np.flatnonzero(pairs[1:] == pairs[:-1])
+        duplicates, pairs = pairs[again], np.delete(pairs, again)
+        turned = pairs % size * size + pairs // size
+        mutual = pairs[np.isin(pairs, turned, assume_unique=True) & (pairs < turned)]
+        for reason, codes in ((DUPLICATE_CITATION, duplicates), (MUTUAL_CITATION, mutual)):
+            for pair in codes.tolist():
+                dropped.add(reason, f"{names[pair // size]} -> {names[pair % size]}")
+        return cls(len(names), (pairs // size).astype(np.int32), (pairs % size).astype(np.int32))
+
+    @property
+    def edges(self) -> tuple[Rows, Rows]:
+        """Return the citing and the cited row of each citation, in the order of the rows."""
+        return np.repeat(np.arange(self.size, dtype=np.int32), self.cited.counts), self.cited.others
+
+    @property
+    def in_cycles(self) -> Rows:
+        """Return the papers in citation cycles and on paths between two cycles, ascending.
+
+        Papers that no remaining paper cites are removed until there are none, then papers that cite none.
+        """
+        left = np.ones(self.size, bool)
+        for links in (self.cited, self.citing):
+            inside = left[links.others] & np.repeat(left, links.counts)
+            degrees = np.bincount(links.others[inside], minlength=self.size)
+            gone = np.flatnonzero(left & (degrees == 0))
+            while len(gone):
+                left[gone] = False
+                reached = np.concatenate([links[row] for row in gone.tolist()])
+                near, counts = np.unique(reached[left[reached]], return_counts=True)
+                degrees[near] -= counts
+                gone = near[degrees[near] == 0]
+        return np.flatnonzero(left).astype(np.int32)
+
+    def targets(self, row: int) -> list[int]:
+        """Return the papers that a paper cites, ascending."""
+        return list(self.cited[row].tolist())
+
+    def linked(self, row: int) -> set[int]:
+        """Return the paper itself, those it cites and those that cite it."""
+        return {row, *self.cited[row].tolist(), *self.citing[row].tolist()}
+
+    def two_steps_away(self, row: int) -> set[int]:
+        """Return the papers that the cited papers cite."""
+        return set(chain.from_iterable(self.cited[other].tolist() for other in self.cited[row]))
+
+    def sample_one(self, random: Random, row: int) -> int | None:
+        """Sample a cited paper; None if the paper cites none."""
+        cited = self.cited[row]
+        return int(random.choice(cited)) if len(cited) else None
+
+
+def rows_of(names: Iterable[str]) -> dict[str, int]:
+    """Return name -> row. Raises InputError if two papers have the same name."""
+    rows: dict[str, int] = {}
+    for row, name in enumerate(names):
+        if rows.setdefault(name, row) != row:
+            raise InputError(f"two papers have the id {name!r}; give each paper its own id")
+    return rows
+
+
+def _adjacency(size: int, ones: Rows, others: Rows) -> Adjacency:
+    order = np.lexsort((others, ones))
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(ones, minlength=size))])
+    return Adjacency(bounds.astype(np.int64), np.ascontiguousarray(others[order], np.int32))
+
 
 TEST_PAPER = "test paper"
 
@@ -109,32 +232,6 @@ _KEY = r'"(?:[^"\\]|\\.)*"\s*:\s*'
 _PLAIN = r'(?:"(?:[^"\\]|\\.)*"|\[[^\[\]]*\]|[^"{}\[\],]+)\s*,\s*'
 _KEYED = re.compile(rf'\s*\{{\s*{_KEY}\{{\s*(?:{_KEY}{_PLAIN})*"(?:paper_id|title|abstract)"\s*:')
 """The head of an object whose first member is a paper; plain values may come before its id or text."""
-
-
-class LinkStrengthTable:
-    """Link strengths from elsewhere, such as how often two papers are viewed together.
-
-    links: (row, row -> strength) of each paper, copied into arrays one by one.
-    """
-
-    def __init__(self, links: Iterable[tuple[int, Mapping[int, float]]]) -> None:
-        self._bounds: dict[int, tuple[int, int]] = {}
-        self._others, self._strengths = array("i"), array("f")
-        for row, strengths in links:
-            start = len(self._others)
-            self._others.extend(strengths.keys())
-            self._strengths.extend(strengths.values())
-            self._bounds[row] = start, len(self._others)
-
-    def __call__(self, row: int) -> dict[int, float]:
-        """Return row -> strength."""
-        part = slice(*self._bounds.get(row, (0, 0)))
-        return dict(zip(self._others[part], self._strengths[part], strict=True))
-
-    @property
-    def rows(self) -> list[int]:
-        """Return the papers that have links, ascending."""
-        return sorted(self._bounds)
 
 
 def is_keyed_json(path: Path) -> bool:

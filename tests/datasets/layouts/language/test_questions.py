@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from build_data import hub, lines, text
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Answer
-from sciprism.datasets.layouts.language.parts import PartFiles
-from sciprism.datasets.layouts.language.questions import DocumentQuestions, SquadFiles, locate_answer
+from sciprism.datasets.layouts.texts import DocumentQuestions, PartFiles, SquadFiles, locate_answer
 from sciprism.errors import InputError
 
 CONTEXT = "Sea level rose by 0.4 m and by 0.4 m again."

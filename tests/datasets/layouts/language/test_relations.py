@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from build_data import lines, text
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.language.parts import PartFiles
-from sciprism.datasets.layouts.language.texts import HALLMARKS, DrugPairs, HallmarkAbstracts, mask_drugs
+from sciprism.datasets.layouts.texts import HALLMARKS, DrugPairs, HallmarkAbstracts, PartFiles, mask_drugs
 from sciprism.errors import InputError
 
 BOTH = ("train", "test")

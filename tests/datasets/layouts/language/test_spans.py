@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from build_data import lines
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.language.parts import LanguageRecord
-from sciprism.datasets.layouts.language.words import MarkedDocuments, build_sentences, split_words
+from sciprism.datasets.layouts.texts import LanguageRecord
+from sciprism.datasets.layouts.words import MarkedDocuments, build_sentences, split_words
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 
@@ -115,17 +115,3 @@ def test_every_word_is_there_once_and_every_span_is_tagged_or_counted(whole, spa
         assert tag[0] != "I" or before[2:] == tag[2:], "an entity goes on inside its sentence"
     for each in found:
         assert each.tags[0][0] != "I"
-
-
-@given(st.lists(st.sampled_from(["iron", "on", "Mars", "."]), min_size=1, max_size=8), st.data())
-def test_spans_of_whole_words_are_found_as_they_are(words, data):
-    whole = " ".join(words)
-    first = data.draw(st.integers(0, len(words) - 1))
-    last = data.draw(st.integers(first, len(words) - 1))
-    start = len(" ".join([*words[:first], ""]))
-    end = len(" ".join(words[: last + 1]))
-    mark = {"start": start, "end": end, "label": "x"}
-    found = list(build_sentences(LanguageRecord("d", {"text": whole, "entities": [mark]}, "here"), DropReport()))
-    tags = [tag for each in found for tag in each.tags]
-    inside = ["B-x", *["I-x"] * (last - first)]
-    assert tags == ["O"] * first + inside + ["O"] * (len(words) - last - 1)

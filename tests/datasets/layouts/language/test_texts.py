@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from build_data import lines, text
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.language.parts import PartFiles, read_records
-from sciprism.datasets.layouts.language.texts import LabelledTexts
+from sciprism.datasets.layouts.texts import LabelledTexts, PartFiles, read_records
 from sciprism.errors import InputError
 
 FILES = PartFiles(folders=("set", "set_hf"))

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from build_data import lines, text
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.language.parts import PartFiles
-from sciprism.datasets.layouts.language.words import WordTags, find_entity_starts, list_types, merge_types
+from sciprism.datasets.layouts.texts import PartFiles
+from sciprism.datasets.layouts.words import WordTags, find_entity_starts, list_types, merge_types
 from sciprism.errors import InputError
 
 FILES = PartFiles(folders=("BC2GM",))

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import TaggingInput
-from sciprism.datasets.layouts.labelled import PART_NAMES
-from sciprism.datasets.layouts.language.parts import (
+from sciprism.datasets.layouts.texts import (
     NO_TEXT,
+    PART_NAMES,
     LanguageRecord,
     PartFiles,
     Parts,
@@ -59,7 +59,7 @@ class WordTags:
 
     def read(self, data_root: DataRoot) -> TaggingInput:
         """Return the sentences that have words. Raises InputError where train has no entity."""
-        dropped, where = DropReport(), self.files.where
+        dropped, where = DropReport(), str(self.files)
         types: set[str] = set()
 
         def rows(path: Path, part: Part) -> Iterator[TaggedSentence]:

@@ -1,12 +1,13 @@
-"""User papers and tables about them, split into train and dev."""
+"""User papers and tables about them, split into train and dev, and the eight kinds of sources that they give."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby, islice
 from pathlib import Path
+from statistics import fmean
 from typing import Any, TypeVar
 
 from pydantic import model_validator
@@ -16,23 +17,19 @@ from sciprism.datasets.layouts.item_tables import parse_number
 from sciprism.datasets.open_data import Part
 from sciprism.datasets.rows import as_id
 from sciprism.errors import InputError
+from sciprism.formats import Format
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
-from sciprism.prepare.preparation import DevShare, Settings
-from sciprism.prepare.samplers.answers import Heading, normalize_venue
+from sciprism.prepare.preparation import MIN_DEV_EXAMPLES, Build, DevShare, Settings, TrainingSource
+from sciprism.prepare.samplers import examples
+from sciprism.prepare.samplers.examples import Heading, Mention, ScoredList, normalize_venue
 from sciprism.prepare.samplers.sampling import Sampling, references
-from sciprism.prepare.samplers.scored_lists import Mention, ScoredList
-from sciprism.prepare.sources.citation_graph import rows_of
-from sciprism.prepare.sources.records import (
-    FIELDS,
-    IDS,
-    Record,
-    format_words,
-    parse_record_paper,
-    parse_score,
-    require_field,
-)
+from sciprism.prepare.sources import records
+from sciprism.prepare.sources.citation_corpus import rows_of
+from sciprism.prepare.sources.records import Record, format_words, require_field
+from sciprism.registry import Registry
 from sciprism.seeding import random_fraction
+from sciprism.training.examples import Example, item_key
 
 TABLE_COLUMNS = {
     "citations": ("citing", "cited"),
@@ -169,7 +166,7 @@ class UserCorpus:
                     paper = _parse_candidate(candidate, papers, where)
                     if isinstance(paper, Paper):
                         shown.append(paper)
-                        scores.append(parse_score(candidate, where))
+                        scores.append(records.parse_score(candidate, where))
                     else:
                         sampling.drop("unknown candidate", paper)
             yield ScoredList(query, shown, scores)
@@ -182,7 +179,7 @@ class UserCorpus:
             yield where, row
 
 
-def read_corpus(user_papers: UserPapers, data_root: DataRoot, seed: int) -> tuple[UserCorpus, dict[str, Any]]:
+def read_corpus(user_papers: UserPapers, data_root: DataRoot, seed: int) -> tuple[UserCorpus, list[dict[str, Any]]]:
     """Read papers of any format; return the corpus, and the counts of each file.
 
     Unusable records, such as those without title and abstract, are counted.
@@ -195,14 +192,14 @@ def read_corpus(user_papers: UserPapers, data_root: DataRoot, seed: int) -> tupl
         {"path": file.path, "format": file.format, "papers": file.papers, "skipped": file.skipped}
         for file in report.files
     ]
-    return UserCorpus(papers, user_papers, data_root, seed), {"papers": read}
+    return UserCorpus(papers, user_papers, data_root, seed), read
 
 
 def _parse_candidate(record: Any, papers: Mapping[str, Paper], where: str) -> Paper | str:
     """Return a candidate's paper, or its id if the paper is unknown."""
-    given = {key: record.get(key) for key in ("paper", "id", *IDS)} if isinstance(record, dict) else {}
+    given = {key: record.get(key) for key in ("paper", "id", *records.IDS)} if isinstance(record, dict) else {}
     name = next((as_id(value) for value in given.values() if value not in (None, "")), "")
-    paper = parse_record_paper(record, FIELDS)
+    paper = records.parse_record_paper(record, records.FIELDS)
     if paper.title or paper.abstract:
         return Paper(id=name, title=paper.title, abstract=paper.abstract)
     if not name:
@@ -227,3 +224,162 @@ def _collect(pairs: Iterable[tuple[str, list[Item]]]) -> dict[str, list[Item]]:
 
 def _list_words(value: Any) -> list[str]:
     return [name for name in map(format_words, value if isinstance(value, list) else [value]) if name]
+
+
+TYPES: dict[str, Format] = {
+    "classification": "classification",
+    "regression": "regression",
+    "ir": "proximity",
+    "triplet": "proximity",
+}
+NO_NEGATIVE = "pair without a negative"
+USER_PAPERS = "user papers"
+
+source_builders: Registry[Callable[[str, UserCorpus], TrainingSource]] = Registry("kind of source")
+"""By the names of the published sources, which the recipes use."""
+
+
+def build_user_sources(corpus: UserCorpus) -> tuple[list[TrainingSource], dict[str, str]]:
+    """Return the sources that can be built from a corpus, and the reason for each of the others.
+
+    Candidates of dev queries include train papers.
+    """
+    sources, skipped = [], {}
+    for name, declare in source_builders.items():
+        try:
+            sources.append(declare(name, corpus))
+        except MissingDataError as reason:
+            skipped[name] = str(reason)
+    return sources, skipped
+
+
+def split_pairs(examples: Iterable[Example], sampling: Sampling) -> Iterator[Example]:
+    """Yield an example of each positive with its negative; pairs without a negative are counted."""
+    for example in examples:
+        for positive, negative in zip(example.positives, example.negatives, strict=False):
+            yield Example(example.query, (positive,), (negative,))
+        for positive in example.positives[len(example.negatives) :]:
+            sampling.drop(NO_NEGATIVE, f"{item_key(example.query)}, {item_key(positive)}")
+
+
+def _declare(name: str, type: str, build: Build, **more: Any) -> TrainingSource:
+    declaration: dict[str, Any] = {"format": TYPES[type], "data": USER_PAPERS, "min_dev_examples": MIN_DEV_EXAMPLES}
+    return TrainingSource(name=name, type=type, build=build, **declaration | more)
+
+
+@source_builders.register("cite_context")
+def declare_influential(name: str, corpus: UserCorpus) -> TrainingSource:
+    """Declare triplets of a cited paper, one that mentions it often, and one that mentions it rarely."""
+    corpus.need_column("citations", "mentions")
+
+    def build(part: Part, sampling: Sampling) -> Iterator[Example]:
+        papers, queries = corpus.candidates(part), corpus.ids_of(part)
+        limited = examples.limit_lists(sampling)
+        return examples.sample_influential_citations(papers, corpus.citations(), limited, queries=queries)
+
+    return _declare(name, "triplet", build)
+
+
+@source_builders.register("s2and")
+def declare_same_author(name: str, corpus: UserCorpus) -> TrainingSource:
+    """Declare triplets of a paper and another one by an author of it."""
+    corpus.need("authors")
+
+    def build(part: Part, sampling: Sampling) -> Iterator[Example]:
+        authors_of = corpus.authors()
+        papers = []
+        for paper in corpus.candidates(part):
+            if paper.id in authors_of:
+                papers.append(paper)
+            elif corpus.part(paper.id) == part:
+                sampling.drop("no author", paper.id)
+        authors, queries = [authors_of[paper.id] for paper in papers], corpus.ids_of(part)
+        limited = examples.limit_lists(sampling)
+        return split_pairs(examples.sample_same_author(papers, authors, limited, queries=queries), sampling)
+
+    return _declare(name, "triplet", build)
+
+
+@source_builders.register("fos")
+def declare_venue_fields(name: str, corpus: UserCorpus) -> TrainingSource:
+    """Declare papers with one to three fields of their venues."""
+    corpus.need("venues")
+
+    def build(part: Part, sampling: Sampling) -> Iterator[Example]:
+        return examples.sample_venue_fields(corpus.papers_of(part), corpus.venues, sampling)
+
+    few = (fields for fields in corpus.venues.values() if len({*fields}) <= examples.MAX_FIELDS)
+    labels = tuple(sorted({field for fields in few for field in fields}))
+    return _declare(name, "classification", build, labels=labels, multi_label=True)
+
+
+@source_builders.register("cite_pred")
+def declare_citation_count(name: str, corpus: UserCorpus) -> TrainingSource:
+    """Declare papers of one year with the logarithm of their number of citations."""
+    year = corpus.year or examples.most_cited_year(corpus.papers, corpus.counts)
+    if year is None:
+        raise MissingDataError("no cited paper has a year")
+
+    def build(part: Part, sampling: Sampling) -> Iterator[Example]:
+        return examples.sample_log_citations(corpus.papers_of(part), corpus.counts, sampling, year=year)
+
+    facts = {"year": year, "counted": "by the table" if corpus.table("counts") else "citations known here"}
+    return _declare(name, "regression", build, facts=facts)
+
+
+@source_builders.register("year_pred")
+def declare_year(name: str, corpus: UserCorpus) -> TrainingSource:
+    """Declare papers with their publication year, scaled like the citation counts."""
+    span = examples.year_range_after_2005(corpus.papers)
+    if span is None:
+        raise MissingDataError("papers of at least two years after 2005 are needed")
+    year = corpus.year or examples.most_cited_year(corpus.papers, corpus.counts)
+    counted = examples.sample_log_citations(corpus.papers, corpus.counts, Sampling(), year=year) if year else ()
+    labels = [float(example.answers[0]) for example in counted]
+    factor = fmean(labels) if any(labels) else 1.0
+
+    def build(part: Part, sampling: Sampling) -> Iterator[Example]:
+        papers = corpus.papers_of(part)
+        return examples.sample_scaled_years(papers, sampling, first=span[0], last=span[1], factor=factor)
+
+    return _declare(name, "regression", build, facts={"first": span[0], "last": span[1], "factor": factor})
+
+
+@source_builders.register("mesh")
+def declare_mesh(name: str, corpus: UserCorpus) -> TrainingSource:
+    """Declare papers with their only qualified heading."""
+    corpus.need("mesh")
+    headings = (corpus.headings.get(paper.id, ()) for paper in corpus.papers)
+    labels = examples.most_frequent(map(examples.single_qualified_descriptor, headings))
+
+    def build(part: Part, sampling: Sampling) -> Iterator[Example]:
+        return examples.sample_single_headings(corpus.papers_of(part), corpus.headings, sampling, descriptors=labels)
+
+    return _declare(name, "classification", build, labels=labels)
+
+
+@source_builders.register("specter")
+def declare_citation_triplets(name: str, corpus: UserCorpus) -> TrainingSource:
+    """Declare triplets of a paper and one that it cites; three of five negatives are easy, two hard."""
+    if not any(paper.references for paper in corpus.papers):
+        corpus.need("citations")
+
+    def build(part: Part, sampling: Sampling) -> Iterator[Example]:
+        papers, queries = corpus.candidates(part), corpus.ids_of(part)
+        edges = ((citing, cited) for citing, cited, count in corpus.citations() if count)
+        limited = examples.limit_lists(sampling)
+        return split_pairs(examples.sample_citation_triplets(papers, edges, limited, queries=queries), sampling)
+
+    return _declare(name, "triplet", build)
+
+
+@source_builders.register("search")
+def declare_search(name: str, corpus: UserCorpus) -> TrainingSource:
+    """Declare triplets of a query, a clicked paper and one that was not clicked."""
+    corpus.need("clicks")
+
+    def build(part: Part, sampling: Sampling) -> Iterator[Example]:
+        lists = corpus.clicks(part, examples.limit_lists(sampling))
+        return examples.sample_scored_triplets(lists, sampling)
+
+    return _declare(name, "ir", build, format="search", query="query")

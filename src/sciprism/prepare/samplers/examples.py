@@ -1,0 +1,626 @@
+"""Examples from links of papers, from labels, lists of scored candidates, classes and numbers."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, insort
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, cycle, islice
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sciprism.arrays import Rows
+from sciprism.drop_report import DropReport
+from sciprism.papers.records import Label, Paper
+from sciprism.prepare.samplers.sampling import (
+    NONE,
+    RANDOM,
+    QuerySample,
+    Sampling,
+    references,
+    rows_with_candidates,
+    seeded_random,
+)
+from sciprism.prepare.sources.citation_corpus import UNKNOWN_PAPER, CitationGraph, rows_of
+from sciprism.seeding import random_fraction
+from sciprism.training.examples import Example
+
+NO_LINK = "no link to another paper"
+CITED_BY_CITED = "cited by a cited paper"
+CO_AUTHOR = "by a co-author, not by an author"
+POSITIVES, HARD_SHARE = 5, 0.4
+
+
+class SharedAttributeLinks:
+    """Papers by row, linked if they share an attribute. attributes: of each paper, such as authors' ids."""
+
+    def __init__(self, attributes: Sequence[Iterable[str]]) -> None:
+        holders: dict[str, list[int]] = defaultdict(list)
+        for row, names in enumerate(attributes):
+            for name in sorted({*names} - {""}):
+                holders[name].append(row)
+        self._members = [rows for rows in holders.values() if len(rows) > 1]
+        self._groups: list[list[int]] = [[] for _ in attributes]
+        for group, rows in enumerate(self._members):
+            for row in rows:
+                self._groups[row].append(group)
+
+    def targets(self, row: int) -> list[int]:
+        """Return the other papers that share an attribute with the paper, ascending."""
+        return sorted(self.linked(row) - {row})
+
+    def linked(self, row: int) -> set[int]:
+        """Return the paper itself and those that share an attribute with it."""
+        return self._rows(self._groups[row]) | {row}
+
+    def two_steps_away(self, row: int) -> set[int]:
+        """Return the papers that share an attribute with a paper linked to this one."""
+        return self._rows({group for other in self.linked(row) for group in self._groups[other]})
+
+    def sample_one(self, random: Random, row: int) -> int | None:
+        """Sample one of the paper's attributes, then another paper that has it; None if there is none."""
+        if not self._groups[row]:
+            return None
+        rows = self._members[random.choice(self._groups[row])]
+        other = random.randrange(len(rows) - 1)
+        return rows[other + (other >= bisect_left(rows, row))]
+
+    def _rows(self, groups: Iterable[int]) -> set[int]:
+        return set(chain.from_iterable(self._members[group] for group in groups))
+
+
+Links = CitationGraph | SharedAttributeLinks
+
+
+def sample_citation_triplets(
+    papers: Sequence[Paper],
+    edges: Iterable[tuple[str, str]],
+    sampling: Sampling,
+    *,
+    queries: Iterable[str] | None = None,
+    hard_share: float = HARD_SHARE,
+) -> Iterator[Example]:
+    """Yield, for each paper that cites others, papers that it cites, each with one that it does not cite.
+
+    Hard negatives are cited by a cited paper, and neither cite the query nor are cited by it (SciMult, 3.4;
+    SPECTER, 3.2). The published data have about 5 positives a query and 0.4 hard negatives.
+
+    edges: (citing id, cited id), such as `references(papers)`. queries: ids of the papers that may be queries,
+    None for all; every paper may be a candidate. hard_share: share of hard negatives, as far as
+    there are enough of them; the rest is random.
+    """
+    papers = sampling.papers_with_text(papers)
+    links = CitationGraph.from_edges([paper.id for paper in papers], edges, sampling.report.dropped)
+    sampler = _LinkSampler([paper.id for paper in papers], links, CITED_BY_CITED, POSITIVES, hard_share, sampling.seed)
+    return sampler.examples(papers, queries, sampling)
+
+
+def sample_same_author(
+    papers: Sequence[Paper],
+    authors: Sequence[Iterable[str]],
+    sampling: Sampling,
+    *,
+    queries: Iterable[str] | None = None,
+    positives: int = POSITIVES,
+) -> Iterator[Example]:
+    """Yield, for each paper, papers by its authors, and as many by none of them.
+
+    Hard negatives are papers of those who wrote with the query's authors on other papers. authors: identifiers
+    of each paper's authors; names would merge different people. positives: of one query at most.
+    """
+    rows_of(paper.id for paper in papers)
+    rows = [row for row, paper in enumerate(papers) if sampling.has_text(paper)]
+    papers, links = [papers[row] for row in rows], SharedAttributeLinks([authors[row] for row in rows])
+    sampler = _LinkSampler([paper.id for paper in papers], links, CO_AUTHOR, positives, HARD_SHARE, sampling.seed)
+    return sampler.examples(papers, queries, sampling)
+
+
+@dataclass(frozen=True, slots=True)
+class _LinkSampler:
+    """Samples the triplets of one row; pickled for other processes. kind: of a negative two steps away."""
+
+    names: Sequence[str]
+    links: Links
+    kind: str
+    positives: int
+    hard_share: float
+    seed: int
+
+    def examples(self, papers: Sequence[Paper], queries: Iterable[str] | None, sampling: Sampling) -> Iterator[Example]:
+        """Yield an example for each paper that has links, in their order."""
+        linked = rows_with_candidates(self.names, queries, self.links.targets, sampling.report.dropped, NO_LINK)
+        return sampling.examples(self, sampling.select(self.names, linked), papers, papers)
+
+    def __call__(self, row: int) -> QuerySample:
+        """Return the sample of a row; it depends on the row's name and the seed alone."""
+        random = seeded_random(self.seed, self.names[row])
+        targets = self.links.targets(row)
+        count = min(self.positives, len(targets))
+        positives = random.sample(targets, count)
+        linked = self.links.linked(row)
+        near = sorted(self.links.two_steps_away(row) - linked)
+        hard_count = int(self.hard_share * count + random.random())  # the share holds on average
+        hard = random.sample(near, min(hard_count, len(near)))
+        easy = sample_outside(random, len(self.names), linked.union(hard), count - len(hard))
+        negatives = [(self.kind, other) for other in hard] + [(RANDOM, other) for other in easy]
+        random.shuffle(negatives)
+        kinds = [kind for kind, _ in negatives] + [NONE] * (count - len(negatives))
+        return QuerySample(tuple(positives), tuple(other for _, other in negatives), tuple(kinds))
+
+
+def sample_outside(random: Random, size: int, excluded: set[int], count: int) -> list[int]:
+    """Sample `count` different numbers below `size` that are not excluded; fewer if there are not enough."""
+    sampled: list[int] = []
+    skipped = sorted(excluded)
+    for _ in range(min(count, size - len(skipped))):
+        number = random.randrange(size - len(skipped))
+        for other in skipped:  # the number-th of the remaining ones
+            number += other <= number
+        insort(skipped, number)
+        sampled.append(number)
+    return sampled
+
+
+MAX_PER_LABEL = 100  # pairs of one label at most (SciMult, section 4.1)
+TRIES = 10  # related papers of one kind that are tried before the next kind
+BEYOND_LABEL_LIMIT = "pair beyond the maximum of its label"
+
+
+def sample_label_pairs(
+    papers: Sequence[Paper],
+    labels: Sequence[Label],
+    paper_labels: Sequence[Iterable[int]],
+    sampling: Sampling,
+    *,
+    max_per_label: int = MAX_PER_LABEL,
+) -> Iterator[Example]:
+    """Yield the labels of each paper in random order, each with a label that the paper does not have.
+
+    The negative is a label of a paper that it cites, or that shares an author or the venue with it: these are the
+    papers' own; authors are compared as written, so give identifiers where there are any. paper_labels: label
+    rows of each paper. max_per_label: pairs of one label, selected by hash, 0 for all; the limit of papers
+    applies after that.
+    """
+    rows_of(paper.id for paper in papers)
+    rows = [row for row, paper in enumerate(papers) if sampling.has_text(paper)]
+    papers = [papers[row] for row in rows]
+    all_labels = [frozenset(paper_labels[row]) for row in rows]
+    names = {paper.id for paper in papers}
+    inside = (edge for edge in references(papers) if edge[1] in names)
+    sampler = _LabelSampler(
+        names=[paper.id for paper in papers],
+        labels=all_labels,
+        positives=_select_positives(papers, labels, all_labels, max_per_label, sampling),
+        related={
+            "citation": CitationGraph.from_edges([paper.id for paper in papers], inside, DropReport()),
+            "author": SharedAttributeLinks([paper.authors for paper in papers]),
+            "venue": SharedAttributeLinks([(paper.venue,) for paper in papers]),
+        },
+        seed=sampling.seed,
+    )
+    labelled = [row for row, positives in enumerate(sampler.positives) if positives]
+    return sampling.examples(sampler, sampling.select(sampler.names, labelled), papers, labels)
+
+
+def _select_positives(
+    papers: Sequence[Paper],
+    labels: Sequence[Label],
+    all_labels: Sequence[frozenset[int]],
+    max_per_label: int,
+    sampling: Sampling,
+) -> list[tuple[int, ...]]:
+    """Return the labels of each paper that are within the label's maximum: the pairs that hash lowest."""
+    holders: dict[int, list[int]] = defaultdict(list)
+    for row, label_rows in enumerate(all_labels):
+        if not label_rows:
+            sampling.drop("no label", papers[row].id)
+        for label in label_rows:
+            holders[label].append(row)
+    positives: list[list[int]] = [[] for _ in papers]
+    limit = max_per_label or len(papers)
+    for label, rows in sorted(holders.items()):
+        if len(rows) > limit:
+            name = labels[label].id
+            rows.sort(key=lambda row: (random_fraction(sampling.seed, papers[row].id, name), row))
+            for row in rows[limit:]:
+                sampling.drop(BEYOND_LABEL_LIMIT, papers[row].id)
+        for row in rows[:limit]:
+            positives[row].append(label)
+    return list(map(tuple, positives))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LabelSampler:
+    """Samples one negative label for each positive of a paper; pickled for other processes.
+
+    labels: all label rows of each paper. positives: those of them that are its positives. related: kind ->
+    related papers. The kinds are tried in random order; a label is sampled at most once for a paper.
+    """
+
+    names: Sequence[str]
+    labels: Sequence[frozenset[int]]
+    positives: Sequence[tuple[int, ...]]
+    related: Mapping[str, Links]
+    seed: int
+
+    def __call__(self, row: int) -> QuerySample:
+        """Return the sample of a row; it depends on the row's name and the seed alone."""
+        random = seeded_random(self.seed, self.names[row])
+        positives = random.sample(self.positives[row], len(self.positives[row]))
+        negatives: dict[int, str] = {}
+        for _ in positives:
+            label, kind = self._sample_one(random, row, self.labels[row].union(negatives))
+            if label is not None:
+                negatives[label] = kind
+        missing = len(positives) - len(negatives)
+        return QuerySample(tuple(positives), tuple(negatives), (*negatives.values(), *[NONE] * missing))
+
+    def _sample_one(self, random: Random, row: int, excluded: frozenset[int]) -> tuple[int | None, str]:
+        for kind in random.sample([*self.related], len(self.related)):
+            for _ in range(TRIES):
+                other = self.related[kind].sample_one(random, row)
+                if other is None:
+                    break
+                if labels := sorted(self.labels[other] - excluded):
+                    return random.choice(labels), kind
+        return None, NONE
+
+
+MAX_TRIPLETS = 5  # triplets of one list at most
+MIN_MENTIONS = 4  # of an influential citation
+SCORE_ZERO, NOT_CLICKED = "in the list, score 0", "shown, not clicked"
+NO_WORDS = "query without words"
+NO_CITATION = "no citation with another paper"
+Mention = tuple[str, str, int]  # citing id, cited id, and how often the citing text mentions the cited paper
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredList:
+    """A query, words or a paper, and its candidates. scores: clicks or grades, one of each candidate."""
+
+    query: Paper | str
+    papers: Sequence[Paper]
+    scores: Sequence[float]
+
+    @property
+    def name(self) -> str:
+        """Return the query's words, or its id."""
+        return self.query if isinstance(self.query, str) else self.query.id
+
+    @property
+    def has_words(self) -> bool:
+        """Return whether the query has words, or the paper a title or abstract."""
+        query = self.query
+        return bool((query if isinstance(query, str) else query.title or query.abstract).strip())
+
+    def divide(self, rows: Iterable[int]) -> tuple[list[int], tuple[tuple[str, str], ...]]:
+        """Return those of the candidates that have a title or an abstract, and (reason, id) of the others."""
+        with_text, dropped = [], []
+        for row in rows:
+            if self.papers[row].title or self.papers[row].abstract:
+                with_text.append(row)
+            else:
+                dropped.append(("no text", self.papers[row].id))
+        return with_text, tuple(dropped)
+
+
+def sample_scored_triplets(lists: Iterable[ScoredList], sampling: Sampling) -> Iterator[Example]:
+    """Yield an example of one positive and one negative for each triplet, list by list.
+
+    By the order of a list alone, as SciRepEval's training code does (type `ir`): positives, with a score other
+    than 0, come in the list's order, repeated from its start as needed; the i-th meets the i-th negative from the
+    list's end, `MAX_TRIPLETS` times, or once a negative if there are fewer. Nothing is random.
+    """
+    for scored in lists:
+        sample = _pair_scores(scored)
+        sampling.report.add(sample)
+        for positive, negative in zip(sample.positives, sample.negatives, strict=True):
+            yield Example(scored.query, (scored.papers[positive],), (scored.papers[negative],))
+
+
+def _pair_scores(scored: ScoredList) -> QuerySample:
+    if not scored.has_words:
+        return QuerySample(dropped=((NO_WORDS, scored.name),))
+    rows, dropped = scored.divide(range(len(scored.papers)))
+    positives = [row for row in rows if scored.scores[row] != 0]
+    negatives = [row for row in rows if scored.scores[row] == 0][::-1][:MAX_TRIPLETS]
+    if not positives or not negatives:
+        reason = "no candidate with a score" if not positives else "no candidate with score 0"
+        return QuerySample(dropped=(*dropped, (reason, scored.name)))
+    repeated = tuple(islice(cycle(positives), len(negatives)))
+    return QuerySample(repeated, tuple(negatives), (SCORE_ZERO,) * len(negatives), dropped)
+
+
+def sample_clicks(lists: Iterable[ScoredList], sampling: Sampling, *, negatives: int = 10) -> Iterator[Example]:
+    """Yield an example of each list with a positive; a paper that is in a list twice counts once (SciMult, 3.4).
+
+    Papers with a score above 0 are positives, best first, the others hard negatives: `negatives` of one list at
+    most, sampled at random, 0 for all.
+    """
+    for scored in lists:
+        sample = _select_clicked(scored, negatives, sampling.seed)
+        if sampling.report.add(sample):
+            yield sample.to_example(scored.query, scored.papers)
+
+
+def _select_clicked(scored: ScoredList, limit: int, seed: int) -> QuerySample:
+    if not scored.has_words:
+        return QuerySample(dropped=((NO_WORDS, scored.papers[0].id if scored.papers else ""),))
+    best: dict[str, int] = {}
+    for row in sorted(range(len(scored.papers)), key=lambda row: -scored.scores[row]):
+        best.setdefault(scored.papers[row].id, row)
+    rows, dropped = scored.divide(best.values())
+    positives = tuple(row for row in rows if scored.scores[row] > 0)
+    if not positives:
+        return QuerySample(dropped=(*dropped, ("nothing clicked", scored.name)))
+    others = sorted(row for row in rows if scored.scores[row] <= 0)
+    negatives = tuple(seeded_random(seed, scored.name).sample(others, min(limit or len(others), len(others))))
+    return QuerySample(positives, negatives, (NOT_CLICKED if negatives else NONE,) * len(positives), dropped)
+
+
+def pair_texts(pairs: Iterable[tuple[str, Paper]], sampling: Sampling) -> Iterator[Example]:
+    """Yield each text as a query that its paper answers, without hard negatives; both must have words."""
+    complete = []
+    for text, paper in pairs:
+        if not text.strip():
+            sampling.drop(NO_WORDS, paper.id)
+        elif sampling.has_text(paper):
+            complete.append((text, paper))
+    for row in sampling.select([paper.id for _, paper in complete]):
+        sampling.report.add(QuerySample((0,), (), (NONE,)))
+        yield Example(complete[row][0], (complete[row][1],))
+
+
+def sample_influential_citations(
+    papers: Sequence[Paper],
+    mentions: Iterable[Mention],
+    sampling: Sampling,
+    *,
+    queries: Iterable[str] | None = None,
+) -> Iterator[Example]:
+    """Yield triplets of each cited paper: positives mention it at least `MIN_MENTIONS` times, negatives less often.
+
+    Both cite it. They are ordered by hash and paired as scored lists (SciRepEval, influential citations).
+    mentions: those of the same pair are summed. queries: ids that may be queries, None for all.
+    """
+    papers = sampling.papers_with_text(papers)
+    names = [paper.id for paper in papers]
+    rows = rows_of(names)
+    counts: list[Counter[int]] = [Counter() for _ in papers]  # the citing papers' mentions of each paper
+    for one, other, count in mentions:
+        if one not in rows or other not in rows:
+            sampling.drop(UNKNOWN_PAPER, f"{one} -> {other}")
+        elif one != other and count > 0:
+            counts[rows[other]][rows[one]] += count
+    cited = rows_with_candidates(names, queries, counts.__getitem__, sampling.report.dropped, NO_CITATION)
+
+    def scored_list(row: int) -> ScoredList:
+        def rank(other: int) -> tuple[float, int]:
+            return random_fraction(sampling.seed, names[row], names[other]), other
+
+        citing = sorted(counts[row], key=rank)
+        scores = [float(counts[row][other] >= MIN_MENTIONS) for other in citing]
+        return ScoredList(papers[row], [papers[other] for other in citing], scores)
+
+    return sample_scored_triplets(map(scored_list, sampling.select(names, cited)), sampling)
+
+
+def count_lists(max_triplets: int) -> int:
+    """Return the number of queries that give at most this many triplets; 0 for all."""
+    return max(1, max_triplets // MAX_TRIPLETS) if max_triplets else 0
+
+
+def limit_lists(sampling: Sampling) -> Sampling:
+    """Return the sampling of queries that give as many triplets as its limit; the report is the same."""
+    return replace(sampling, limit=count_lists(sampling.limit))
+
+
+SEED = 42  # of the published sample
+
+
+def sample_stratified(classes: Sequence[int] | NDArray[np.int64], size: int, seed: int = SEED) -> Rows:
+    """Return `size` rows, ascending, with each class in its share; all if there are no more, or for 0.
+
+    classes: one number of each row. Row for row the sample of scikit-learn's `train_test_split` with this
+    seed and `stratify`: the published data give the published sample.
+    """
+    numbers = np.asarray(classes, np.int64)
+    if not size or len(numbers) <= size:
+        return np.arange(len(numbers))
+    _, inverse, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+    members = np.split(np.argsort(inverse, kind="stable"), np.cumsum(counts)[:-1])
+    random = np.random.RandomState(seed)
+    quotas = _quotas(counts, size, random)
+    _quotas(counts - quotas, len(numbers) - size, random)  # scikit-learn samples the other part in between
+    selected = [rows[random.permutation(len(rows))][:quota] for rows, quota in zip(members, quotas, strict=True)]
+    return np.sort(np.concatenate(selected))
+
+
+def _quotas(counts: Rows, wanted: int, random: np.random.RandomState) -> Rows:
+    """Divide `wanted` rows in proportion to counts, remainders to the largest fractions (ties at random)."""
+    exact = counts / counts.sum() * wanted
+    quotas: NDArray[np.float64] = np.floor(exact)
+    missing = int(wanted - quotas.sum())
+    for value in np.unique(exact - quotas)[::-1]:
+        if missing == 0:
+            break
+        (equal,) = np.where(exact - np.floor(exact) == value)
+        chosen = random.choice(equal, size=min(len(equal), missing), replace=False)
+        quotas[chosen] += 1
+        missing -= len(chosen)
+    return quotas.astype(np.int64)
+
+
+def sample_iteratively_stratified(labels: Sequence[Sequence[int]], size: int, seed: int = SEED) -> Rows:
+    """Return `size` rows, ascending, with each of several labels in its share; all if there are no more.
+
+    labels: label numbers of each row. Iterative stratification of order 1 (Sechidis et al., 2011): the label
+    with the fewest unassigned rows comes first; each of its rows goes to the part that lacks the label most,
+    then to the one with more room, then by hash. A full part takes no more, so the size is exact.
+    """
+    total = len(labels)
+    if not size or total <= size:
+        return np.arange(total)
+    order = sorted(range(total), key=lambda row: random_fraction(seed, row))
+    holders: dict[int, list[int]] = defaultdict(list)
+    for row in order:
+        for label in {*labels[row]}:
+            holders[label].append(row)
+    split = _IterativeSplit(size, total, {label: len(rows) for label, rows in holders.items()}, seed)
+    while any(split.unassigned.values()):
+        label = min((count, label) for label, count in split.unassigned.items() if count)[1]
+        for row in holders[label]:
+            if row not in split.part_of:
+                split.assign(row, {*labels[row]}, label)
+    rest = [row for row in order if row not in split.part_of]
+    selected = [row for row, part in split.part_of.items() if part == 0]
+    return np.sort(np.array([*selected, *rest[: split.room[0]]], np.int64))
+
+
+class _IterativeSplit:
+    """The part that is selected (0) and the other one: the part of each row, and what each part lacks."""
+
+    def __init__(self, size: int, total: int, counts: dict[int, int], seed: int) -> None:
+        self.part_of: dict[int, int] = {}
+        self.room = [size, total - size]
+        self.unassigned = dict(counts)
+        self._lacks = [{label: n * room / total for label, n in counts.items()} for room in self.room]
+        self._seed = seed
+
+    def assign(self, row: int, labels: set[int], by: int) -> None:
+        """Assign one row to a part because of one of its labels."""
+
+        def priority(part: int) -> tuple[float, int, float]:
+            return self._lacks[part][by], self.room[part], random_fraction(self._seed, row, part)
+
+        part = max((part for part in (0, 1) if self.room[part]), key=priority)
+        self.part_of[row] = part
+        self.room[part] -= 1
+        for label in labels:
+            self.unassigned[label] -= 1
+            self._lacks[part][label] -= 1
+
+
+MAX_FIELDS = 3  # a venue of more fields says too little about a paper
+MAX_DESCRIPTORS = 30
+Heading = tuple[str, str]
+"""A MeSH descriptor and one of its qualifiers, or ""."""
+
+
+def normalize_venue(venue: str) -> str:
+    """Return a venue's name in lower case, white space folded."""
+    return " ".join(venue.casefold().split())
+
+
+def sample_venue_fields(
+    papers: Iterable[Paper], fields: Mapping[str, Sequence[str]], sampling: Sampling
+) -> Iterator[Example]:
+    """Yield papers with the one to `MAX_FIELDS` fields of their venues as classes (silver labels), in their order.
+
+    fields: a venue's name after `normalize_venue` -> its fields. The limit keeps the shares of the fields.
+    """
+    labelled: list[tuple[Paper, list[str]]] = []
+    for paper in sampling.papers_with_text(papers):
+        names = sorted({*fields.get(normalize_venue(paper.venue), ())})
+        if not paper.venue or not names:
+            sampling.drop("venue without a field" if paper.venue else "no venue", paper.id)
+        elif len(names) > MAX_FIELDS:
+            sampling.drop(f"venue of more than {MAX_FIELDS} fields", paper.id)
+        else:
+            labelled.append((paper, names))
+    numbers = {name: number for number, name in enumerate(sorted({n for _, names in labelled for n in names}))}
+    classes = [[numbers[name] for name in names] for _, names in labelled]
+    for row in sample_iteratively_stratified(classes, sampling.limit, sampling.seed).tolist():
+        yield Example(labelled[row][0], (), answers=tuple(labelled[row][1]))
+
+
+def sample_single_headings(
+    papers: Iterable[Paper],
+    headings: Mapping[str, Sequence[Heading]],
+    sampling: Sampling,
+    *,
+    descriptors: Sequence[str],
+) -> Iterator[Example]:
+    """Yield papers with exactly one qualified MeSH heading, and its descriptor as their class, in their order.
+
+    headings: of each paper id. descriptors: the classes, such as `most_frequent(...)`; "top-level" in the paper
+    means that they have qualifiers. The limit keeps the shares of the classes.
+    """
+    numbers = {name: number for number, name in enumerate(descriptors)}
+    labelled: list[tuple[Paper, str]] = []
+    for paper in sampling.papers_with_text(papers):
+        name = single_qualified_descriptor(headings.get(paper.id, ()))
+        if name in numbers:
+            labelled.append((paper, name))
+        else:
+            sampling.drop("heading that is not frequent" if name else "not exactly one qualifier", paper.id)
+    classes = [numbers[name] for _, name in labelled]
+    for row in sample_stratified(classes, sampling.limit, sampling.seed).tolist():
+        yield Example(labelled[row][0], (), answers=(labelled[row][1],))
+
+
+def single_qualified_descriptor(headings: Iterable[Heading]) -> str:
+    """Return the descriptor of the only heading with a qualifier; "" if there is none, or more than one."""
+    qualified = {heading for heading in headings if heading[1]}
+    return next(iter(qualified))[0] if len(qualified) == 1 else ""
+
+
+def most_frequent(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the `MAX_DESCRIPTORS` most frequent names, the most frequent first, then by name; "" is ignored."""
+    counts = Counter(filter(None, names))
+    return tuple(sorted(counts, key=lambda name: (-counts[name], name))[:MAX_DESCRIPTORS])
+
+
+def sample_log_citations(
+    papers: Iterable[Paper], counts: Mapping[str, int], sampling: Sampling, *, year: int
+) -> Iterator[Example]:
+    """Yield papers of one year with the natural logarithm of their citation count, at least 1, in their order.
+
+    counts: id -> citations. year: papers of the same age had the same time to be cited (published: 2016).
+    """
+    numbered: list[tuple[Paper, float]] = []
+    for paper in sampling.papers_with_text(papers):
+        if paper.year != year:
+            sampling.drop("of another year" if paper.year else "no year", paper.id)
+        elif counts.get(paper.id, 0) < 1:
+            sampling.drop("not cited", paper.id)
+        else:
+            numbered.append((paper, math.log(counts[paper.id])))
+    return _select_numbers(numbered, sampling)
+
+
+def most_cited_year(papers: Iterable[Paper], counts: Mapping[str, int]) -> int | None:
+    """Return the year with the most cited papers, the latest if several; None if no paper is cited."""
+    years = Counter(paper.year for paper in papers if paper.year and counts.get(paper.id, 0) > 0)
+    return max(years, key=lambda year: (years[year], year)) if years else None
+
+
+def sample_scaled_years(
+    papers: Iterable[Paper], sampling: Sampling, *, first: int, last: int, factor: float = 1.0
+) -> Iterator[Example]:
+    """Yield papers of these years with their year scaled: `first` is 0, `last` is `factor`, in their order.
+
+    factor: the mean of the citation targets, which gives both regressions the same scale.
+    """
+    numbered: list[tuple[Paper, float]] = []
+    for paper in sampling.papers_with_text(papers):
+        if paper.year and first <= paper.year <= last:
+            numbered.append((paper, (paper.year - first) / (last - first) * factor))
+        else:
+            sampling.drop(f"not of {first} to {last}" if paper.year else "no year", paper.id)
+    return _select_numbers(numbered, sampling)
+
+
+def year_range_after_2005(papers: Iterable[Paper]) -> tuple[int, int] | None:
+    """Return the first and the last year later than 2005, as published; None if there are not two."""
+    years = {paper.year for paper in papers if paper.year and paper.year > 2005}
+    return (min(years), max(years)) if len(years) > 1 else None
+
+
+def _select_numbers(numbered: Sequence[tuple[Paper, float]], sampling: Sampling) -> Iterator[Example]:
+    rows = sampling.select([paper.id for paper, _ in numbered])
+    return (Example(numbered[row][0], (), answers=(numbered[row][1],)) for row in rows)
