@@ -74,11 +74,10 @@ def feedback(data: TaggingData, encode: TagVectors) -> tuple[dict[str, systems.S
     before = train(data.vocabulary, label_vectors, build(first))
     new = build(second)
     judgements = []
-    for block in before.suggest(new.papers, new.vectors, TagChoice(limit=SHOWN, threshold=0)):
-        for paper in block:
-            number = len({each.paper for each in judgements})
-            truth = set(new.tags[number].tolist())
-            judgements += [Judgement(paper.id, tag.uri, data.vocabulary.rows[tag.uri] in truth) for tag in paper.tags]
+    for paper in before.suggest(new.papers, new.vectors, TagChoice(limit=SHOWN, threshold=0)):
+        number = len({each.paper for each in judgements})
+        truth = set(new.tags[number].tolist())
+        judgements += [Judgement(paper.id, tag.uri, data.vocabulary.rows[tag.uri] in truth) for tag in paper.tags]
     after, _ = learn_from_feedback(before, judgements, new.papers, new.vectors)
     whole = train(data.vocabulary, label_vectors, build(np.concatenate([first, second])))
     ways = {
@@ -108,6 +107,6 @@ def speed(data: TaggingData, encoder: Any) -> dict[str, Any]:
         label_vectors = timed("encode labels", lambda: encode.encode(data.vocabulary.labels, "label"))
         vectors = timed("encode papers", lambda: encode.encode(papers))
     zero = timed("open the vocabulary", lambda: build_zero_shot(Vocabulary(data.vocabulary.labels), label_vectors))
-    tags = timed("tag without training", lambda: [paper for block in zero.suggest(papers, vectors) for paper in block])
+    tags = timed("tag without training", lambda: list(zero.suggest(papers, vectors)))
     found["tags without training"] = sum(len(paper.tags) for paper in tags)
     return found

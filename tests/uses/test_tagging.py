@@ -178,7 +178,7 @@ def trained():
 
 def suggest(tagger, papers, choice=None):
     vectors = embed([f"{paper.title} {paper.abstract}" for paper in papers])
-    return [each for block in tagger.suggest(papers, vectors, choice) for each in block]
+    return list(tagger.suggest(papers, vectors, choice))
 
 
 def names(paper):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated
@@ -203,8 +202,7 @@ def report(
     opened, _ = source.open(vectors)
     data, read = tags.read(papers, reading, opened.vocabulary, vectors)
     with ProgressDisplay("tagging", "papers", len(data.papers)) as display:
-        blocks = opened.suggest(data.papers, data.vectors, choice)
-        suggested = list(display.count(paper for block in blocks for paper in block))
+        suggested = list(display.count(opened.suggest(data.papers, data.vectors, choice)))
     gold = [data.tags[number].tolist() for number in range(len(data.papers))]
     card = compare_tags(opened.vocabulary, suggested, gold)
     document = {**card.to_json(count), "tags": read.to_json()}
@@ -317,7 +315,7 @@ def _suggest(tagger: Tagger, read: PaperBlocks, choice: TagChoice) -> Iterator[t
         pairs = (
             pair
             for papers, vectors in read.blocks
-            for pair in zip(papers, chain.from_iterable(tagger.suggest(papers, vectors, choice)), strict=True)
+            for pair in zip(papers, tagger.suggest(papers, vectors, choice), strict=True)
         )
         yield from display.count(pairs)
 

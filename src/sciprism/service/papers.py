@@ -275,8 +275,7 @@ class ServedTagger:
         vectors = encoder.encode(list(papers), format=self.format, role="paper")
         threshold = self.tagger.weighing.threshold if choice.threshold is None else choice.threshold
         facts = {"labels": len(self.tagger.vocabulary), "trained": self.tagger.training is not None}
-        blocks = self.tagger.suggest(papers, vectors, choice)
-        tags = [paper.to_json() for block in blocks for paper in block]
+        tags = [paper.to_json() for paper in self.tagger.suggest(papers, vectors, choice)]
         return {"schema": "sciprism.tag/1", **facts, "threshold": threshold, "papers": tags}
 
 

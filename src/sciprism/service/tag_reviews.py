@@ -89,8 +89,8 @@ def suggest(state: ServiceState, item: WorkspaceItem) -> None:
     progress.begin("tagging", "papers", len(rows))
     blocks = vectors.iterate_collection(stored, rows)
     choice = TagChoice(limit=body.k, threshold=body.threshold)
-    parts = (part for papers, values in blocks for part in tagger.suggest(papers, values, choice))
-    counts = write_tags(item.folder / SUGGESTIONS, "jsonl", _count(chain.from_iterable(parts), progress))
+    suggested = (tags for papers, values in blocks for tags in tagger.suggest(papers, values, choice))
+    counts = write_tags(item.folder / SUGGESTIONS, "jsonl", _count(suggested, progress))
     facts = {"papers": len(counts), "untagged": counts.count(0), "skipped": report.skipped_count}
     notes = [*(str(record).replace(f"{item.folder}/", "") for record in report.skipped), *notes]
     write_json(item.folder / REPORT, facts | {"labels": len(tagger.vocabulary), "notes": notes[:MAX_REASONS]})

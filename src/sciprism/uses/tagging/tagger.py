@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
-from itertools import chain, islice
+from itertools import islice, pairwise
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
@@ -102,33 +102,24 @@ class Tagger:
 
     def collect(self, papers: Sequence[Paper], vectors: Floats, allowed: NDArray[np.bool_] | None = None) -> Evidence:
         """Return the candidates of a block of papers with vectors (b, e), all or of the allowed labels (labels,)."""
-        located, centred = None, vectors
-        if self.space is not None:
-            located, centred = self.space.locate(papers, vectors), vectors - self.space.centre
-        elif self.near is not None:
-            located = vectors
-        return self.collector.collect(
-            papers, centred, near=self.near, sources=self.sources, located=located, allowed=allowed
-        )
+        options: dict[str, Any] = {"near": self.near, "sources": self.sources, "allowed": allowed}
+        if self.space is None:
+            return self.collector.collect(papers, vectors, located=vectors, **options)
+        located = self.space.locate(papers, vectors)
+        return self.collector.collect(papers, vectors - self.space.centre, located=located, **options)
 
-    def suggest(
-        self, papers: Sequence[Paper], vectors: Floats, choice: TagChoice | None = None
-    ) -> Iterator[list[PaperTags]]:
-        """Yield the tags of each block of papers, in their order. vectors: (n, e)."""
+    def suggest(self, papers: Sequence[Paper], vectors: Floats, choice: TagChoice | None = None) -> Iterator[PaperTags]:
+        """Yield the tags of each paper, in their order. vectors: (n, e)."""
         choice = choice or TagChoice()
         allowed = choice.allowed(self.vocabulary)
-        if len(papers) != len(vectors):
-            raise InputError(f"{len(papers)} papers and {len(vectors)} vectors; each paper needs one")
         size = block_size(len(self.vocabulary))
         for start in range(0, len(papers), size):
-            block = papers[start : start + size]
-            evidence = self.collect(block, vectors[start : start + size], allowed)
+            block, rows = papers[start : start + size], vectors[start : start + size]
+            evidence = self.collect(block, rows, allowed)
             probabilities = self.weighing.weigh(evidence.features)
-            starts = np.searchsorted(evidence.papers, np.arange(len(block) + 1))
-            yield [
-                self._tag(paper, evidence, probabilities, slice(starts[number], starts[number + 1]), choice)
-                for number, paper in enumerate(block)
-            ]
+            starts = np.searchsorted(evidence.papers, np.arange(len(block) + 1)).tolist()
+            for paper, part in zip(block, pairwise(starts), strict=True):
+                yield self._tag(paper, evidence, probabilities, slice(*part), choice)
 
     def _tag(
         self, paper: Paper, evidence: Evidence, probabilities: Doubles, part: slice, choice: TagChoice
@@ -313,8 +304,17 @@ def train(
     space = PaperSpace.learn(data.papers, data.vectors, directions=directions)
     space = replace(space, directions=_round(space.directions))
     located = space.locate(data.papers, data.vectors)
-    ranked = rank_out_of_fold(collector, data, space, located, matches, seed, progress)
-    weighing = fit_weighing(ranked, data, seed=seed)
+    papers, features, right = rank_out_of_fold(collector, data, space, located, matches, seed, progress)
+    held = (np.random.default_rng(seed + 1).random(len(data.papers)) < CALIBRATION_SHARE)[papers]
+    if not right[~held].any() or not right[held].any():
+        held = np.zeros(len(held), bool)  # too few papers to hold some out
+    ranker = Ranker.fit(features[~held].astype(np.float32), right[~held], range(len(FEATURES)), seed=seed)
+    shown = held if held.any() else ~held  # calibration and threshold are of papers that the ranker does not see
+    scores, outcomes = ranker.score(features[shown].astype(np.float32)), right[shown].astype(np.float64)
+    calibration = Calibration.fit(scores, outcomes)
+    totals = data.tags.sizes()[np.unique(papers[shown])].sum()
+    threshold = choose_threshold(calibration.apply(scores), outcomes, totals)
+    weighing = Weighing(ranker, calibration, threshold)
     sources = Sources.fit(located, data.tags, collector.vectors, matches)
     sources = replace(sources, linear=_round(sources.linear), compatibility=_round(sources.compatibility))
     facts = {
@@ -366,21 +366,6 @@ def rank_out_of_fold(
                 progress(done, len(ranked))
     papers, features, right = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return papers, features, right
-
-
-def fit_weighing(ranked: Ranked, data: TaggedPapers, *, seed: int = 0) -> Weighing:
-    """Train the ranker; calibrate it, and choose the threshold of best F1, on papers that it does not see."""
-    rng = np.random.default_rng(seed + 1)
-    papers, features, right = ranked
-    held = (rng.random(len(data.papers)) < CALIBRATION_SHARE)[papers]
-    if not right[~held].any() or not right[held].any():
-        held = np.zeros(len(held), bool)  # too few papers to hold some out
-    ranker = Ranker.fit(features[~held].astype(np.float32), right[~held], range(len(FEATURES)), seed=seed)
-    shown = held if held.any() else ~held
-    scores, outcomes = ranker.score(features[shown].astype(np.float32)), right[shown].astype(np.float64)
-    calibration = Calibration.fit(scores, outcomes)
-    totals = data.tags.sizes()[np.unique(papers[shown])].sum()
-    return Weighing(ranker, calibration, choose_threshold(calibration.apply(scores), outcomes, totals))
 
 
 def choose_threshold(probabilities: Doubles, right: Doubles, relevant: int) -> float:
@@ -526,8 +511,7 @@ def tag(
         opened = build_zero_shot(read, vectors.encode(read.labels, "label"))
     records = read_papers(papers) if isinstance(papers, str | Path) else iter(papers)
     blocks = iter(lambda: list(islice(records, PAPER_BLOCK)), [])
-    parts = (part for block in blocks for part in opened.suggest(block, vectors.encode(block), choice))
-    return chain.from_iterable(parts)
+    return (tags for block in blocks for tags in opened.suggest(block, vectors.encode(block), choice))
 
 
 def load_vectors(model: str | Encoder, tagger: Path | None, collections: Sequence[StoredCollection] = ()) -> TagVectors:
