@@ -548,16 +548,13 @@ class TagVectors:
         if not shared:
             raise InputError(f"{encoder.name} has no format in which papers and labels compare; use another model")
         self.format = shared[0]
+        self._space = encoder.space(self.format, "paper")
 
     @property
     def facts(self) -> dict[str, Any]:
         """Return what vectors must agree in: name, fingerprint, format and space."""
         facts = {"name": self.encoder.name, "fingerprint": self.encoder.fingerprint, "format": self.format}
         return facts | {"space": self._space, "options": dict(self.encoder.options)}
-
-    @property
-    def _space(self) -> str:
-        return self.encoder.space(self.format, "paper")
 
     def encode(
         self, records: Sequence[Label] | Sequence[Paper], role: Role = "paper", progress: TextProgress | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
@@ -173,21 +173,8 @@ MIN_STEMMED = 4
 """Shorter words are left as they are: "gas", "DNAs"."""
 
 
-class TextWord(NamedTuple):
-    """A word of a text in the form that is compared, and its first and last character + 1."""
-
-    stem: str
-    start: int
-    stop: int
-
-
-def split_words(text: str) -> list[TextWord]:
-    """Return the words of a text; each Chinese or Japanese character is one."""
-    return [TextWord(stem(word[0]), word.start(), word.end()) for word in _WORD.finditer(text)]
-
-
 def stems_of(text: str) -> list[str]:
-    """Return the words of a text in the form in which they are compared."""
+    """Return the words of a text in the form in which they are compared; each Chinese or Japanese character is one."""
     return [stem(word) for word in _WORD.findall(text)]
 
 
@@ -240,14 +227,12 @@ class _Name(NamedTuple):
     name: str
 
 
-@dataclass(slots=True)
-class _Found:
+class _Found(NamedTuple):
     name: _Name
     start: int
-    stop: int
     in_title: bool
     text: str
-    inside: bool = False
+    inside: bool
 
 
 class NameMatcher:
@@ -268,24 +253,27 @@ class NameMatcher:
 
     def find(self, title: str, abstract: str) -> dict[int, Match]:
         """Return the row of each label whose name is in a paper -> its matches."""
-        titles, abstracts = split_words(title), split_words(abstract)
         by_row: defaultdict[int, list[_Found]] = defaultdict(list)
-        for place in (*self._scan(title, titles, in_title=True), *self._scan(abstract, abstracts, in_title=False)):
-            by_row[place.name.row].append(place)
-        total = max(1, len(titles) + len(abstracts))
-        return {row: _describe(places, len(titles), total) for row, places in by_row.items()}
+        lengths = []
+        for text, in_title in ((title, True), (abstract, False)):
+            words = list(_WORD.finditer(text))
+            lengths.append(len(words))
+            for place in self._scan(text, words, in_title=in_title):
+                by_row[place.name.row].append(place)
+        total = max(1, sum(lengths))
+        return {row: _describe(places, lengths[0], total) for row, places in by_row.items()}
 
-    def _scan(self, text: str, words: list[TextWord], *, in_title: bool) -> Iterator[_Found]:
+    def _scan(self, text: str, words: list[re.Match[str]], *, in_title: bool) -> Iterator[_Found]:
         """Yield every name at every place; one inside a longer one is marked."""
-        stems = [word.stem for word in words]
+        stems = [stem(word[0]) for word in words]
         longest = 0  # end of the longest names that began before this word
         for start, first in enumerate(stems):
             end = longest
             for name in self._names.get(first, ()):
                 stop = start + len(name.stems)
                 if name.stems == tuple(stems[start:stop]):
-                    printed = text[words[start].start : words[stop - 1].stop]
-                    yield _Found(name, start, stop, in_title, printed, inside=stop <= longest or stop < end)
+                    printed = text[words[start].start() : words[stop - 1].end()]
+                    yield _Found(name, start, in_title, printed, inside=stop <= longest or stop < end)
                     end = max(end, stop)
             longest = max(longest, end)
 
