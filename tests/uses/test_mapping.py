@@ -8,7 +8,6 @@ import gzip
 import hashlib
 import json
 import re
-import sys
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -19,7 +18,7 @@ from pyarrow import parquet
 from build_commands import run
 from fake_encoder import FakeEncoder
 from sciprism import InputError, Paper
-from sciprism.store import StoredCollection, delete, embed
+from sciprism.store import StoredCollection, embed
 from sciprism.uses.mapping import draw_map, paper_map, read_layout, write_neighbours, write_page, write_parquet
 from sciprism.uses.mapping.paper_map import (
     Nearest,
@@ -216,48 +215,50 @@ def test_the_page_loads_nothing_and_texts_stay_texts(vectors, plain, tmp_path):
 
 
 def test_the_command_says_what_it_did(vectors, plain, tmp_path, monkeypatch, capsys):
-    page, graph = tmp_path / "map.html", tmp_path / "g.csv"
-    status, out, _ = run(monkeypatch, capsys, "map", vectors, "-o", page, "--neighbours", graph, "--json")
+    page, table, alone = (tmp_path / name for name in ("map.html", "map.parquet", "alone.PARQUET"))
+
+    def draw(*words):
+        return run(monkeypatch, capsys, "map", vectors, "-o", *words)
+
+    status, out, _ = draw(page, "--neighbours", tmp_path / "g.csv", "--json")
     facts = json.loads(out)
     assert status == 0 and facts["from_layout"] is None and facts["shown"] == 30 and facts["pairs"] > 100
-    before = page.read_bytes(), (tmp_path / "map.parquet").read_bytes()
-    status, out, _ = run(monkeypatch, capsys, "map", vectors, "-o", page)
-    assert status == 0 and "laid out before  30" in out and f"layout of {tmp_path / 'map.parquet'}" in out
-    assert (page.read_bytes(), (tmp_path / "map.parquet").read_bytes()) == before
-    status, out, _ = run(monkeypatch, capsys, "map", vectors, "-o", page, "--new-layout")
-    assert status == 0 and "new layout" in out and (tmp_path / "map.parquet").read_bytes() == before[1]
-    status, out, _ = run(monkeypatch, capsys, "map", vectors, "-o", tmp_path / "alone.PARQUET")
-    assert status == 0 and (tmp_path / "alone.PARQUET").read_bytes() == before[1]
-    damaged = (tmp_path / "alone.PARQUET").read_bytes()
-    (tmp_path / "alone.PARQUET").write_bytes(b"\xff" * 8 + damaged[8:])
-    status, _, error = run(monkeypatch, capsys, "map", vectors, "-o", tmp_path / "alone.PARQUET")
+    before = page.read_bytes(), table.read_bytes()
+    status, out, _ = draw(page)
+    assert status == 0 and "laid out before  30" in out and f"layout of {table}" in out
+    assert (page.read_bytes(), table.read_bytes()) == before
+    status, out, _ = draw(page, "--new-layout")
+    assert status == 0 and "new layout" in out and table.read_bytes() == before[1]
+    assert draw(alone)[0] == 0 and alone.read_bytes() == before[1]
+    alone.write_bytes(b"\xff" * 8 + before[1][8:])
+    status, _, error = draw(alone)
     assert status == 2 and "alone.PARQUET: it holds no layout" in error
     (tmp_path / "mine.parquet").write_text("mine")
-    layout = ("--layout", tmp_path / "map.parquet")
-    status, _, error = run(monkeypatch, capsys, "map", vectors, "-o", tmp_path / "mine.html", *layout)
+    status, _, error = draw(tmp_path / "mine.html", "--layout", table)
     assert status == 2 and "no layout of sciprism" in error and (tmp_path / "mine.parquet").read_text() == "mine"
 
 
-def test_what_cannot_be_mapped(vectors, tmp_path, monkeypatch, capsys):
-    def fail(*words):
-        status, _, error = run(monkeypatch, capsys, "map", *words)
-        assert status == 2
-        return error
-
-    assert "must end with .html or .parquet" in fail(vectors, "-o", tmp_path / "map.pdf")
-    assert "must end with .csv or .graphml" in fail(vectors, "-o", tmp_path / "m.html", "--neighbours", "g.txt")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("VECTORS -o map.pdf", "must end with .html or .parquet"),
+        ("VECTORS -o m.html --neighbours g.txt", "must end with .csv or .graphml"),
+        ("VECTORS -o note.html", "no layout of sciprism"),
+        ("VECTORS -o m.html --seed -1", "the seed is -1"),
+        ("VECTORS -o m.html --layout gone.parquet", "no such file"),
+        ("VECTORS -o note.parquet/m.html", "cannot write"),
+        ("two -o m.html", "has 2 papers, duplicates merged; a map needs 5"),
+        ("VECTORS -o m.html", 'a map needs the "map" extra'),
+    ],
+)
+def test_what_cannot_be_mapped(vectors, tmp_path, monkeypatch, capsys, words, message):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "note.parquet").write_text("hello")
-    assert "no layout of sciprism" in fail(vectors, "-o", tmp_path / "note.html")
-    assert "the seed is -1" in fail(vectors, "-o", tmp_path / "m.html", "--seed", "-1")
-    assert "no such file" in fail(vectors, "-o", tmp_path / "m.html", "--layout", tmp_path / "gone.parquet")
-    embed([Paper(id="a", title="Alone"), Paper(id="b", title="Other")], FakeEncoder(), tmp_path / "two")
-    assert "has 2 papers, duplicates merged; a map needs 5" in fail(tmp_path / "two", "-o", tmp_path / "m.html")
-    delete(tmp_path / "two", ["a"])
-    assert "has 1 paper" in fail(tmp_path / "two", "-o", tmp_path / "m.html")
-    (tmp_path / "file").touch()
-    assert "cannot write" in fail(vectors, "-o", tmp_path / "file" / "m.html")
-    monkeypatch.setitem(sys.modules, "umap", None)
-    assert 'a map needs the "map" extra' in fail(vectors, "-o", tmp_path / "m.html")
+    if "two" in words:
+        embed([Paper(id="a", title="Alone"), Paper(id="b", title="Other")], FakeEncoder(), tmp_path / "two")
+    monkeypatch.setattr(paper_map, "has_packages", lambda: "extra" not in message)
+    status, _, error = run(monkeypatch, capsys, "map", *words.replace("VECTORS", str(vectors)).split())
+    assert status == 2 and message in error
 
 
 @pytest.mark.slow

@@ -230,21 +230,25 @@ def test_features_for_asreview_are_words_and_vectors():
     assert type(WordsAndVectors(**WordsAndVectors(share=0.5).get_params())) is WordsAndVectors
 
 
-def test_recall_is_tested_by_the_hypergeometric_distribution():
-    # 1 included of 10, then 3 excluded; recall below 95 %: one of the other 9 is relevant; C(8,3) / C(9,3)
-    assert recall_p_value([True, False, False, False], 10, 0.95) == pytest.approx(6 / 9)
-    assert recall_p_value([True] + [False] * 9, 10, 0.95) == pytest.approx(0, abs=1e-9)
-    # 2 found of 20, recall below 50 %: 3 or more of the 18 are relevant; none in a sample of 8
-    expected = math.comb(15, 8) / math.comb(18, 8)
-    assert recall_p_value([True, True] + [False] * 8, 20, 0.5) == pytest.approx(expected)
-    # two were known before: 4 found, and 4 / 0.5 - 4 + 1 = 5 would be missing
-    known = math.comb(13, 8) / math.comb(18, 8)
-    assert recall_p_value([True, True] + [False] * 8, 20, 0.5, known=2) == pytest.approx(known)
-    assert measure_work([place in (1, 2, 3, 10) for place in range(1, 21)], recall=0.75) == {
-        "needed": 3,
-        "wss": pytest.approx(0.75 - 3 / 20),
-        "atd": pytest.approx(4 / 20),
-    }
+@pytest.mark.parametrize(
+    ("found", "records", "target", "known", "p"),
+    [
+        # 1 included of 10, then 3 excluded; recall below 95 %: one of the other 9 is relevant; C(8,3) / C(9,3)
+        ([True, False, False, False], 10, 0.95, 0, 6 / 9),
+        ([True] + [False] * 9, 10, 0.95, 0, 0),
+        # 2 found of 20, recall below 50 %: 3 or more of the 18 are relevant; none in a sample of 8
+        ([True, True] + [False] * 8, 20, 0.5, 0, math.comb(15, 8) / math.comb(18, 8)),
+        # two were known before: 4 found, and 4 / 0.5 - 4 + 1 = 5 would be missing
+        ([True, True] + [False] * 8, 20, 0.5, 2, math.comb(13, 8) / math.comb(18, 8)),
+    ],
+)
+def test_recall_is_tested_by_the_hypergeometric_distribution(found, records, target, known, p):
+    assert recall_p_value(found, records, target, known) == pytest.approx(p, abs=1e-9)
+
+
+def test_work_by_hand():
+    work = measure_work([place in (1, 2, 3, 10) for place in range(1, 21)], recall=0.75)
+    assert work == {"needed": 3, "wss": pytest.approx(0.75 - 3 / 20), "atd": pytest.approx(4 / 20)}
 
 
 def test_a_replay_finds_the_included_first():
