@@ -19,9 +19,9 @@ CEILINGS = {  # command: (files, returns); returns vary with threads and progres
     "embed": (47, 144),
     "search": (23, 54),  # without torch
     "evaluate": (56, 210),
-    "tag": (51, 138),
+    "tag": (49, 138),
     "match": (56, 160),
-    "recommend": (52, 122),
+    "recommend": (50, 122),
     "prepare": (32, 76),
 }
 OPTIONS = {
