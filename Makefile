@@ -72,7 +72,6 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/landmarks.py -o results/landmarks.json
 	$(BIN)/python benchmarks/landmarks.py --model all-MiniLM-L6-v2 -o results/landmarks-minilm.json
 	$(BIN)/python benchmarks/probe.py -o results/probe.json
-	$(BIN)/python benchmarks/labels_at_scale.py -o results/labels_at_scale.json
 	$(BIN)/python benchmarks/formats.py -o results/formats.json
 	$(BIN)/python benchmarks/graph.py --size 1000000 --edges 10000000 --max-citations 3000 -o results/graph.json
 	$(MAKE) results
@@ -85,7 +84,6 @@ bench-data: .venv/dev  # what needs the real data sets (SCIPRISM_DATA)
 	$(BIN)/sciprism results pack out/benchmarks -o results/benchmarks
 	$(BIN)/sciprism compare results/benchmarks -o results/benchmarks.md
 	$(BIN)/sciprism compare results/benchmarks -o out/benchmarks.html
-	$(BIN)/python benchmarks/cross_check.py --data "$(SCIPRISM_DATA)" --results results/benchmarks/all-MiniLM-L6-v2/open
 	$(BIN)/python benchmarks/label_names.py -o results/label_names.json
 	for part in expertise assignment scale; do $(BIN)/python benchmarks/matching.py $$part -o results/matching.json; done
 	$(BIN)/python benchmarks/recommending.py users vis-new mixed acl cacm vis-all -o results/recommending.json

@@ -1,6 +1,7 @@
 """The embedding of a citation graph: time, memory, and how well it finds citations that were held out.
 
-The graph is synthetic (synthetic_graph.py) or that of a file of papers with references. Each held-out
+The graph is synthetic (topics, fields, copied references, preferential
+attachment, recency) or that of a file of papers with references. Each held-out
 citation is ranked among papers that are cited as often as the cited one and not linked to the citing one: by
 the cosine of the embedding, by Adamic-Adar over the other citations, by the number of citations, and at
 random. Ties are in random order: their reciprocal ranks are averaged. Run from the repository root:
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +30,84 @@ from sciprism.papers import Paper, read_papers
 from sciprism.prepare.samplers.sampling import references
 from sciprism.prepare.samplers.triplets import default_steps, embed_graph
 from sciprism.prepare.sources.citation_corpus import CitationGraph, Rows
-from synthetic_graph import build_synthetic_graph
 
 Scores = NDArray[np.float64]
+
+
+COPIED, OWN_TOPIC, OWN_FIELD = 0.45, 0.35, 0.12  # of the references; the rest leads anywhere
+SPARE = 1.3  # references sampled for each in the graph: some are sampled twice
+MAX_REFERENCES = 300  # references of a paper
+COHORTS = 100
+GROWTH = np.exp(3)  # of the last cohort over the first
+Numbers = NDArray[np.int64]
+
+
+class PaperGroups:
+    """Papers by group, oldest first."""
+
+    def __init__(self, group: Numbers) -> None:
+        self.group = group
+        self.order = np.lexsort((np.arange(len(group)), group))
+        self.keys = group[self.order] * len(group) + self.order
+
+    def sample_earlier(self, rows: Numbers, before: int, fraction: NDArray[np.float64]) -> Numbers:
+        """Draw a paper of each row's group that is older than `before`, recent ones first; -1 for none."""
+        own = self.group[rows] * len(self.group)
+        start, end = np.searchsorted(self.keys, own), np.searchsorted(self.keys, own + before)
+        at = end - 1 - ((end - start) * fraction**2).astype(np.int64)
+        return np.where(end > start, self.order[np.maximum(at, 0)], -1)
+
+
+def build_synthetic_graph(
+    size: int, edges: int, *, seed: int = 0, per_topic: int = 250, fields: int = 20
+) -> CitationGraph:
+    """Grow a graph of `size` papers; topics have `per_topic` papers on average, sizes log-normal."""
+    random = np.random.default_rng(seed)
+    weights = random.lognormal(0, 1, max(1, size // per_topic))
+    topic = np.searchsorted(np.cumsum(weights / weights.sum())[:-1], random.random(size))
+    groups = PaperGroups(topic), PaperGroups(random.integers(0, fields, len(weights))[topic])
+    counts = random.lognormal(0, 0.8, size)
+    counts = np.minimum(np.ceil(counts * SPARE * edges / size / counts.mean()), MAX_REFERENCES).astype(np.int64)
+    firsts = size * (GROWTH ** np.linspace(0, 1, COHORTS + 1) - 1) / (GROWTH - 1)
+    firsts = np.unique(firsts.astype(np.int64))
+    counts[: firsts[1]] = 0  # the first cohort has nobody to cite
+    bounds = np.concatenate([[0], np.cumsum(counts)])
+    cited = np.full(bounds[-1], -1)
+    for first, end in pairwise(firsts[1:].tolist()):
+        _cite(range(first, end), bounds, cited, groups, random)
+    pairs = np.unique(np.repeat(np.arange(size), counts) * size + cited)
+    if len(pairs) > edges:
+        pairs = pairs[np.sort(random.choice(len(pairs), edges, replace=False))]
+    return CitationGraph(size, (pairs // size).astype(np.int32), (pairs % size).astype(np.int32))
+
+
+def _cite(
+    cohort: range,
+    bounds: Numbers,
+    cited: Numbers,
+    groups: tuple[PaperGroups, PaperGroups],
+    random: np.random.Generator,
+) -> None:
+    """Fill in the references of one cohort, the first of each paper, then the second, and so on."""
+    rows, counts = np.arange(cohort.start, cohort.stop), np.diff(bounds)
+    for slot in range(int(counts[cohort.start : cohort.stop].max(initial=0))):
+        rows = rows[counts[rows] > slot]
+        kind = np.searchsorted(np.cumsum((COPIED, OWN_TOPIC, OWN_FIELD)), random.random(len(rows)))
+        fraction, found = random.random(len(rows)), np.full(len(rows), -1)
+        if slot:
+            model = cited[bounds[rows] + random.integers(0, slot, len(rows))]
+            able = (kind == 0) & (counts[model] > 0)
+            found[able] = cited[bounds[model[able]] + (fraction[able] * counts[model[able]]).astype(np.int64)]
+        for group, kinds in zip(groups, ((0, 1), (2,)), strict=True):
+            open_ = np.isin(kind, kinds) & (found < 0)
+            found[open_] = group.sample_earlier(rows[open_], cohort.start, fraction[open_])
+        open_ = found < 0
+        past = int(bounds[cohort.start])
+        if past:
+            found[open_] = cited[random.integers(0, past, open_.sum())]
+        else:
+            found[open_] = random.integers(0, cohort.start, open_.sum())
+        cited[bounds[rows] + slot] = found
 
 
 @dataclass(frozen=True)
@@ -123,7 +200,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     if args.papers:
         whole, dropped = read(args.papers)
     else:
-        whole = build_synthetic_graph(args.size, args.edges, seed=args.seed).graph
+        whole = build_synthetic_graph(args.size, args.edges, seed=args.seed)
     made, held_before = time.perf_counter() - began, peak_memory_mb()
     held = hold_out(whole, args)
     before = peak_memory_mb()

@@ -25,12 +25,13 @@ from typing import Any
 
 import numpy as np
 
+from differences import paired_difference
 from measurement import build_parser, peak_memory_mb, provenance, write_result
 from sciprism import Encoder, Paper, read_papers
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import MatchInput
 from sciprism.datasets.layouts.open_data import RatedReviewers
-from sciprism.evaluation.intervals import bootstrap_interval, estimate, paired_difference
+from sciprism.evaluation.intervals import bootstrap_interval, estimate
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.systems import EncodingInput
 from sciprism.evaluation.systems.bm25 import BM25System

@@ -28,11 +28,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from differences import paired_difference
 from measurement import build_parser, provenance, write_result
 from run_summary import summarize_run
 from sciprism import Encoder, Paper
 from sciprism.encoders.methods.linear_adapter import LinearAdapter
-from sciprism.evaluation.intervals import bootstrap_interval, estimate, paired_difference
+from sciprism.evaluation.intervals import bootstrap_interval, estimate
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.training.loop import Hooks
 from sciprism.training.plan import plan_training

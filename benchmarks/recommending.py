@@ -35,11 +35,12 @@ import numpy as np
 from bm25s import BM25
 from bm25s.tokenization import Tokenizer
 
+from differences import paired_difference
 from measurement import build_parser, provenance, write_result
 from sciprism import Encoder, Paper
 from sciprism.arrays import normalize_rows
 from sciprism.encoders.cached_encoder import CachedEncoder
-from sciprism.evaluation.intervals import bootstrap_interval, estimate, paired_difference
+from sciprism.evaluation.intervals import bootstrap_interval, estimate
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.seeding import random_bits, random_fraction
 from sciprism.uses.recommending.interests import find_interests

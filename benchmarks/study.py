@@ -29,8 +29,8 @@ from sciprism.evaluation.run import TaskData, TaskDataSource
 from sciprism.evaluation.task import Task
 from sciprism.formats import FORMATS
 from sciprism.reproduce.estimates import read_models, read_runs, write_models
-from sciprism.reproduce.papers import ModelRow, build_columns, reproductions
-from sciprism.reproduce.run import TablePlan, TableSystems, plan_table, score_table
+from sciprism.reproduce.papers import ModelRow, reproductions
+from sciprism.reproduce.run import TablePlan, plan_table, score_table
 
 MAX_LENGTH = 128
 RETRIEVER = "all-MiniLM-L6-v2"
@@ -218,7 +218,7 @@ def list_tasks(study: Study) -> list[Task]:
     paper = reproductions[study.paper]
     suite, found = paper.suites[study.data], dict[str, None]()
     for table in map(paper.table, study.tables):
-        plan = TablePlan(table, suite, build_columns(table, suite), TableSystems(paper, {}, "float32"))
+        plan = TablePlan(paper, table, suite, {})
         found |= {name: None for row in table.rows for name in plan.tasks_of(row)}
     tasks = suite.tasks_by_name()
     return [tasks[name] for name in found]

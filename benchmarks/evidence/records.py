@@ -17,7 +17,6 @@ from sciprism.errors import InputError
 from sciprism.files import write_json
 from sciprism.reproduce.estimates import (
     Estimate,
-    ResultFolder,
     ScoreSample,
     SuiteScores,
     find_untrained_stage,
@@ -153,7 +152,7 @@ class ContrastEvaluator:
     _judged: dict[str, Arm] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        scores = SuiteScores(self.suite, ResultFolder(self.folder, self.suite))
+        scores = SuiteScores(self.suite, self.folder)
         self.views = [scores]
         if "quick" in self.suite.suite.views:
             self.views.append(replace(scores, suite=self.suite.select_view("quick")))
@@ -177,7 +176,7 @@ class ContrastEvaluator:
     def _compare_in_train(self, model: str) -> tuple[float, ...]:
         """Return a model's tests of the kinds that it trains on minus the backbone's, with limits; () without."""
         systems = (*self.models.get(model, ()), *self.models.get(BACKBONE, ()))
-        tasks, results = self.suite.tasks_by_name(), self.views[0].results
+        tasks, results = self.suite.tasks_by_name(), self.views[0]
         tests = tuple(
             name
             for name in list_in_train(self.paper.name, self.suite, model)
@@ -265,7 +264,7 @@ class ContrastEvaluator:
 
         def is_complete(name: str, side: ContrastSide, of_side: Sequence[TaskScore]) -> bool:
             found = (tasks[side.task(score.task)] for score in of_side)
-            return all(scores.results.status(name, task) == "done" for task in found)
+            return all(scores.status(name, task) == "done" for task in found)
 
         complete = [
             [is_complete(name, side, of_side) for name in systems]

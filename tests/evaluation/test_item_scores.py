@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn import metrics as peers
 
+from differences import paired_difference
 from sciprism.errors import InputError
 from sciprism.evaluation import intervals as module
 from sciprism.evaluation.intervals import (
@@ -18,8 +19,6 @@ from sciprism.evaluation.intervals import (
     estimate,
     holm,
     items_key,
-    paired_difference,
-    quantile,
     resample,
     sample_difference,
     sort_items,
@@ -117,12 +116,6 @@ def test_p_is_below_5_percent_if_and_only_if_the_interval_excludes_0(seed, items
     assert kind == "heavy" or 0 <= low < high <= 1
 
 
-def test_student_s_t_is_that_of_scipy():
-    for freedom in (1, 2, 3.7, 19, 100, 1e4, 1e8):
-        for level in (0.5, 0.95, 0.9982):
-            assert quantile(freedom, level) == pytest.approx(stats.t.ppf((1 + level) / 2, freedom), rel=1e-6)
-
-
 def test_intervals_worked_by_hand():
     """Without a variance there are as many effective items as items: Wilson's 1 / (1 + n / t^2)."""
     t = 2.0930
@@ -211,39 +204,12 @@ def test_a_score_of_several_parts_is_their_mean_and_parts_share_the_draw():
         average_parts([mean([1, 2]), mean([1, 2], "ab")])
 
 
-def test_parts_and_systems_with_other_classes_are_aligned_by_label():
+def test_parts_with_other_classes_are_aligned_by_label():
     ids, gold = names(4), np.array(["a", "a", "b", "b"])
     first = score_classes(ids, gold, np.array(["a", "c", "b", "b"]), "f1_macro")
     second = score_classes(ids, gold, np.array(["a", "d", "b", "b"]), "f1_macro")
     both = average_parts([first, second])
     assert both.labels == ("a", "b", "c", "d") and estimate(both) == pytest.approx(estimate(first))
-    found = paired_difference(first, second, seed=0, samples=50)
-    assert found.value == 0 and found.p == 1.0
-    same = score_classes(ids, gold, gold[::-1], "f1_macro")
-    turned = score_classes(ids, gold, gold[::-1], "f1_macro", labels=["b", "a"])
-    assert paired_difference(same, turned, seed=0, samples=20).value == 0
-
-
-def test_systems_are_aligned_by_id_and_what_only_one_has_is_named():
-    a, b = mean([1, 2, 3, 9], ids=["x", "y", "z", "a"]), mean([5, 3, 2, 1], ids=["b", "z", "y", "x"])
-    found = paired_difference(a, b, seed=0, samples=30)
-    assert (found.value, found.p, found.n) == (0, 1, 3) and found.low == -found.high
-    nothing = paired_difference(mean([1], ids=["a"]), mean([1], ids=["b"]), seed=0)
-    assert nothing.n == 0 and np.isnan([nothing.value, nothing.low, nothing.high, nothing.p]).all()
-
-
-def test_a_clear_difference_is_found_and_its_sign_is_a_minus_b():
-    rng = np.random.default_rng(3)
-    base = rng.normal(size=200)
-    found = paired_difference(mean(base + 0.5 + rng.normal(size=200) / 9), mean(base), seed=0, samples=200)
-    assert 0.4 < found.low < found.value < found.high < 0.6 and found.p < 1e-6
-
-
-def test_p_is_uniform_where_systems_do_not_differ():
-    rng = np.random.default_rng(6)
-    found = [paired_difference(*map(mean, rng.normal(size=(2, 30))), seed=n, samples=99).p for n in range(200)]
-    shares = [np.mean(np.array(found) <= level) for level in (0.05, 0.25, 0.5, 0.75)]
-    assert shares == pytest.approx([0.05, 0.25, 0.5, 0.75], abs=0.11)
 
 
 def test_blocks_do_not_change_a_result(monkeypatch):
@@ -330,13 +296,9 @@ def test_wrong_evidence_is_refused(ids, columns, aggregate, message):
 
 
 def test_wrong_comparisons_are_refused():
-    with pytest.raises(InputError, match="do not compare"):
-        paired_difference(mean([1]), ItemScores(("p0",), np.ones(1), "accuracy"), seed=0)
-    with pytest.raises(InputError, match="do not compare"):
-        paired_difference(mean([1]), average_parts([mean([1]), mean([1])]), seed=0)
     with pytest.raises(InputError, match="'y' is in one only"):
         one = score_label_sets("a", [[1]], [[1]], "f1_macro", labels=["x"])
-        paired_difference(one, score_label_sets("a", [[1, 0]], [[1, 0]], "f1_macro", labels=["x", "y"]), seed=0)
+        average_parts([one, score_label_sets("a", [[1, 0]], [[1, 0]], "f1_macro", labels=["x", "y"])])
     with pytest.raises(InputError, match="not among the labels"):
         score_classes("ab", [0, 1], [0, 2], "f1_macro", labels=[0, 1])
     with pytest.raises(InputError, match="class 1 against one other"):

@@ -78,12 +78,6 @@ def test_a_training_paper_counts_once_however_many_test_papers_it_is():
     assert (task.tested, task.found, task.training, task.reasons) == (2, 2, 1, {"title": 1})
 
 
-def test_no_overlap_is_nothing_found():
-    found = find_overlap([Paper(id="x", title="All on its own")], {"t": [Paper(id="y", title="And so is this one")]})
-    assert (found.training, found.tasks[0].training, found.tasks[0].examples) == (0, 0, ())
-    assert json.loads(json.dumps(found.to_json()))["tasks"][0]["tested"] == 1
-
-
 def test_the_test_papers_of_each_input():
     papers = [Paper(id=str(n), title=f"Paper {n}") for n in range(4)]
     ids = [each.id for each in papers]

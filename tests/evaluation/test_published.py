@@ -52,9 +52,9 @@ def test_tables_of_the_package_by_name():
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("caption", "title", "table A4: unknown key 'title'"),
-        ("columns", "notes", "table A4: no columns"),
-        ("spread", "error", "table A4, 'Vanilla': unknown key 'error'"),
+        ("caption", "title", "table A4: title: Unexpected"),
+        ("columns", "notes", "table A4: columns: "),
+        ("spread", "error", "table A4: row.0.error: Unexpected"),
         ('"fine", "coarse"', '"fine"', "3 values and 3 spreads of 2 columns"),
         ('"coarse"', '"fine"', "one of its columns occurs twice"),
         ("[2]", "[0]", "unreadable [0] are not all columns without a value"),

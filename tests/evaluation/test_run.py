@@ -148,14 +148,6 @@ def test_one_model_named_twice_is_scored_once(tmp_path):
     assert len(found) == 1
 
 
-def test_suites_do_not_overwrite_each_other(tmp_path):
-    one, other = Suite(name="one", tasks=(task(),)), Suite(name="other", tasks=(task(values=(1.0, 1.0)),))
-    for chosen in (one, other, one):
-        evaluate(Known(), chosen, output=tmp_path)
-    kept = {result.suite: result.metrics["mean"].value for _, result in results.read_results(tmp_path)}
-    assert kept == {"one": 0.5, "other": 1.0} and len(one.tasks[0].protocol.calls) == 1
-
-
 def test_other_data_or_another_release_is_run_anew(tmp_path, monkeypatch):
     file = tmp_path / "data" / "numbers.jsonl"
     file.parent.mkdir()
@@ -203,12 +195,6 @@ def test_data_that_are_read_serve_several_evaluations(tmp_path):
     for name in ("one", "two"):
         run(tmp_path, [asked], Known(name, name), task_data=lambda _task, _folder: read)
     assert read.read().dropped.ids == {"no abstract": ["p1"]}, "not read twice"
-
-
-def test_data_that_cannot_be_read_fail_for_all_systems(tmp_path):
-    asked = task(data=Missing())
-    found = evaluate([Known("one", "1"), Known("two", "2")], suite(asked), output=tmp_path)
-    assert [r.status for r in found] == ["failed", "failed"]
 
 
 def test_unknown_formats_are_refused():

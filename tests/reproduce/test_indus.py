@@ -51,11 +51,6 @@ def test_printed_averages_are_those_of_the_printed_sets():
         assert row.name in INDUS.table("8").seconds
 
 
-def test_bm25_stands_beside_whoever_is_chosen():
-    rows = choose_rows(INDUS.table("8"), OPEN, ["minilm"]).rows
-    assert [row.name for row in rows] == ["BM25", "MiniLM-v2"]
-
-
 def test_recipes_that_rows_name_are_there():
     """With the changes that the row states."""
     commands = [
@@ -104,16 +99,6 @@ def test_printed_seconds_where_the_data_are_the_papers_own(open_data, runs, empt
     page = format_table(done, "Table 8")
     line = next(line for line in page.splitlines() if "| cranfield |" in line and "MiniLM" in line)
     assert "per query (published)" in page and line.split("|")[-2].strip() == "0.24"
-
-
-def test_who_stands_for_a_model_is_said_beside_it(open_data, runs, empty_cache):
-    suite = GroupedSuite(suite=SMALL.suite, groups=SMALL.groups, remarks={"minilm": "a stand-in"})
-    page = format_table(
-        filled(open_data, empty_cache, {"minilm": (str(runs["plain"]),)}, suite=suite, only=("minilm",)), "8"
-    )
-    (line,) = (line for line in page.splitlines() if "stand-in" in line)
-    assert line.startswith("- MiniLM-v2: ") and line.endswith("; a stand-in.")
-    assert "RoBERTa" not in page and "all-MiniLM-L6-v2" in OPEN.remarks["roberta-base"]
 
 
 PAIR = ("retriever-base", "retriever-base-contrast")

@@ -22,29 +22,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import stdtr, stdtrit
 
 from sciprism.arrays import Doubles
-from sciprism.errors import InputError
-from sciprism.evaluation.item_scores import ItemScores, aggregates, align_classes, find_bounds
+from sciprism.evaluation.item_scores import ItemScores, aggregates, find_bounds
 
 SAMPLES = 1000  # default number of resamples; a standard error then varies by 2%
 CELLS = 4_000_000  # item weights held in memory at once
-
-
-@dataclass(frozen=True, slots=True)
-class PairedDifference:
-    """Score of one system minus that of another over the n items they share.
-
-    low, high: 95% interval; p: two-sided, below 0.05 if and only if the interval excludes 0.
-    """
-
-    value: float
-    low: float
-    high: float
-    p: float
-    n: int
 
 
 def estimate(item_scores: ItemScores) -> float:
@@ -61,26 +46,6 @@ def bootstrap_interval(item_scores: ItemScores, *, seed: int = 0, samples: int =
     """
     ordered = sort_items(item_scores)
     return score_interval({0: draw_sample(ordered, resample(ordered.ids, samples, seed))})
-
-
-def paired_difference(a: ItemScores, b: ItemScores, *, seed: int = 0, samples: int = SAMPLES) -> PairedDifference:
-    """Compare two systems on the items of both, with the same resamples of the items for either.
-
-    Raises InputError where aggregates or numbers of parts differ.
-    """
-    if a.aggregate != b.aggregate or len(a.more) != len(b.more):
-        raise InputError(
-            f"{a.aggregate!r} of {len(a.parts)} and {b.aggregate!r} of {len(b.parts)} parts do not compare"
-        )
-    ids = tuple(sorted({*a.ids} & {*b.ids}))
-    if not ids:
-        return PairedDifference(np.nan, np.nan, np.nan, np.nan, 0)
-    one, other = align_classes(a.take(_positions(a, ids)), b.take(_positions(b, ids)))
-    mine, theirs = ({0: draw_sample(side, resample(ids, samples, seed))} for side in (one, other))
-    difference = sample_difference(sum_samples((mine, theirs), (1, -1)))
-    if np.isnan(difference.value + difference.variance):
-        return PairedDifference(difference.value, np.nan, np.nan, np.nan, len(ids))
-    return PairedDifference(difference.value, *difference.interval(), difference.p, len(ids))
 
 
 def holm(p_values: ArrayLike) -> Doubles:
@@ -130,11 +95,6 @@ def draw_sample(item_scores: ItemScores, weights: Iterable[Doubles]) -> ItemSamp
     n, value = len(item_scores.ids), estimate(item_scores)
     scaled = value + (np.concatenate([np.empty(0), *draws]) - value) * math.sqrt(n / max(n - 1, 1))
     return ItemSample(value, scaled, n, find_bounds(item_scores.aggregate, item_scores.parts))
-
-
-def _positions(item_scores: ItemScores, ids: tuple[str, ...]) -> NDArray[np.int64]:
-    index = {i: n for n, i in enumerate(item_scores.ids)}
-    return np.array([index[i] for i in ids], dtype=np.int64)
 
 
 METHOD = "wilson-t"  # name of the method of stored intervals; results without a name have a percentile bootstrap's

@@ -133,14 +133,6 @@ def _checked(item_scores: ItemScores, part: ArrayLike) -> Doubles:
     return columns
 
 
-def align_classes(a: ItemScores, b: ItemScores) -> tuple[ItemScores, ItemScores]:
-    """Return two results with the classes of both, in one order."""
-    if a.labels == b.labels:
-        return a, b
-    labels = tuple(dict.fromkeys((*a.labels, *b.labels)))
-    return _with_classes(a, labels), _with_classes(b, labels)
-
-
 def _with_classes(item_scores: ItemScores, labels: tuple[str, ...]) -> ItemScores:
     """Give the columns the classes and order of these labels; no item has or is predicted a new one."""
     if labels == item_scores.labels:

@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,22 +19,11 @@ from torch import OutOfMemoryError
 from sciprism.datasets.data_root import DataRoot, PinnedData
 from sciprism.encoders.cached_encoder import TextProgress
 from sciprism.errors import AbsentDataError, InputError
+from sciprism.evaluation import results as stored
 from sciprism.evaluation.intervals import METHOD, bootstrap_interval, estimate
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.protocols.probe import ProbeProtocol
 from sciprism.evaluation.report.build import Results
-from sciprism.evaluation.results import (
-    Measure,
-    TaskResult,
-    check_owner,
-    check_owners,
-    find_result,
-    folder_name,
-    is_current,
-    library_versions,
-    write_dropped,
-    write_result,
-)
 from sciprism.evaluation.suites import suites
 from sciprism.evaluation.systems import NotServedError, System
 from sciprism.evaluation.systems.loading import SystemName, SystemOptions, load_systems
@@ -90,17 +79,54 @@ def evaluate(
     A task that cannot be scored gets a result that says why, and no number.
     """
     options = options or EvaluationOptions()
-    selected = select_tasks(tasks)
-    folder = data_root.folder if isinstance(data_root, DataRoot) else data_root or os.environ.get("SCIPRISM_DATA")
-    with TemporaryDirectory() if output is None else nullcontext(output) as place:
-        cache = (Path(place) if output is None else cache_folder()) / "vectors"
+    selected, encoded_format = select_tasks(tasks), options.format
+    root = data_root.folder if isinstance(data_root, DataRoot) else data_root or os.environ.get("SCIPRISM_DATA")
+    data_folder = Path(root) if root else None
+    results: list[stored.TaskResult] = []
+
+    def score_seeds(suite: str, data: TaskData, system: System, description: Mapping[str, Any], place: Path) -> None:
+        task = data.task
+        seeds = range(seed, seed + (options.seeds or task.seeds))
+        folders = [place / stored.folder_name(system.name, encoded_format, number) / suite for number in seeds]
+        context = EvaluationContext(
+            format=cast("Format", encoded_format or task.vector_format(description)),
+            # with the format "search", papers of other tasks are encoded as queries (SciRepEval, Table 4)
+            role="query" if encoded_format == "search" != task.format else "paper",
+            fields=task.fields,
+            first_seed=seed,
+            grid_file=folders[0] / "grid" / f"{task.name}.jsonl",
+            key=f"{task.key} {system.fingerprint} {json.dumps(stored.library_versions())}",
+            cache=[],
+        )
+        facts = {"suite": suite, "system": description, "encoded_format": encoded_format}
+        for number, folder in zip(seeds, folders, strict=True):
+            result = stored.find_result(folder, task.name)
+            if result is not None:
+                stored.check_owner(result, system, folder)
+            if result is None or not stored.is_current(result, task, data_folder, description):
+                if progress:
+                    progress(system, task, None)
+                result, item_scores = score_task(data, system, replace(context, seed=number), facts, options.command)
+                if result.status == "done" and (dropped := data.read().dropped).keep_all and dropped.ids:
+                    path = folder / "dropped" / f"{task.name}.csv"
+                    stored.write_dropped(path, dropped)
+                    result = replace(result, details={**result.details, "dropped by the data": f"dropped/{path.name}"})
+                stored.write_result(folder, result, item_scores)
+            if progress:
+                progress(system, task, result)
+            results.append(result)
+
+    with TemporaryDirectory() if output is None else nullcontext(output) as folder:
+        place = Path(folder)
+        cache = (place if output is None else cache_folder()) / "vectors"
         loaded = load_systems(systems, replace(options.loading, seed=seed), cache, options.text_progress)
-        run = EvaluationRun(Path(place), Path(folder) if folder else None, seed, options, progress)
-        check_owners([(run.output / folder_name(system.name, options.format, seed), system) for system, _ in loaded])
-        results: list[TaskResult] = []
+        stored.check_owners(
+            [(place / stored.folder_name(system.name, encoded_format, seed), system) for system, _ in loaded]
+        )
         for part in selected:
-            for task in part.tasks:
-                results += score_systems(part.suite.folder, task, loaded, run)
+            for data in (options.task_data(task, data_folder) for task in part.tasks):
+                for system, description in loaded:
+                    score_seeds(part.suite.folder, data, system, description, place)
     return Results(results, [part.suite for part in selected])
 
 
@@ -174,72 +200,9 @@ def _find_tasks(name: str | Path | Suite | SelectedTasks) -> SelectedTasks:
     return SelectedTasks(selected, selected.tasks)
 
 
-ProgressCallback = Callable[[System, Task, TaskResult | None], None]
+ProgressCallback = Callable[[System, Task, stored.TaskResult | None], None]
 """Called with None before a task is scored, and with its result afterwards."""
-DescribedSystem = tuple[System, Mapping[str, Any]]  # a system, and what results record of it
 TaskDataSource = Callable[[Task, Path | None], "TaskData"]  # called with a task and the folder of data
-
-
-@dataclass(frozen=True, slots=True)
-class EvaluationRun:
-    """What all tasks of one evaluation share: the folders of results and of data, the first seed, and the options."""
-
-    output: Path
-    data: Path | None
-    seed: int
-    options: EvaluationOptions
-    progress: ProgressCallback | None
-
-
-def score_systems(
-    suite: str, task: Task, systems: Sequence[DescribedSystem], run: EvaluationRun
-) -> Iterator[TaskResult]:
-    """Yield the result of each system and seed at a task of a suite, stored or new.
-
-    With the format "search", papers of other tasks are encoded as queries (SciRepEval, Table 4).
-    """
-    data, encoded_format = run.options.task_data(task, run.data), run.options.format
-    seeds = range(run.seed, run.seed + (run.options.seeds or task.seeds))
-    for system, description in systems:
-        folders = [run.output / folder_name(system.name, encoded_format, seed) / suite for seed in seeds]
-        context = EvaluationContext(
-            format=cast("Format", encoded_format or task.vector_format(description)),
-            role="query" if encoded_format == "search" != task.format else "paper",
-            fields=task.fields,
-            first_seed=run.seed,
-            grid_file=folders[0] / "grid" / f"{task.name}.jsonl",
-            key=f"{task.key} {system.fingerprint} {json.dumps(library_versions())}",
-            cache=[],
-        )
-        facts = {"suite": suite, "system": description, "encoded_format": encoded_format}
-        for seed, folder in zip(seeds, folders, strict=True):
-            result = find_result(folder, task.name)
-            if result is not None:
-                check_owner(result, system, folder)
-            if result is None or not is_current(result, task, run.data, description):
-                if run.progress:
-                    run.progress(system, task, None)
-                provenance = describe_run(task, run.options.command)
-                result, item_scores = score_task(data, system, replace(context, seed=seed), facts, provenance)
-                if result.status == "done" and (dropped := data.read().dropped).keep_all and dropped.ids:
-                    path = folder / "dropped" / f"{task.name}.csv"
-                    write_dropped(path, dropped)
-                    result = replace(result, details={**result.details, "dropped by the data": f"dropped/{path.name}"})
-                write_result(folder, result, item_scores)
-            if run.progress:
-                run.progress(system, task, result)
-            yield result
-
-
-def describe_run(task: Task, command: str) -> dict[str, Any]:
-    """Return what a result records of how it was made: the command, the declaration, versions, the machine."""
-    return {
-        "command": command,
-        "declaration": to_declaration(task),
-        "python": platform.python_version(),
-        "versions": library_versions(),
-        "machine": platform.machine(),
-    }
 
 
 class TaskData:
@@ -283,14 +246,14 @@ def score_task(
     system: System,
     context: EvaluationContext,
     facts: Mapping[str, Any],
-    provenance: Mapping[str, Any],
-) -> tuple[TaskResult, Mapping[str, ItemScores]]:
+    command: str,
+) -> tuple[stored.TaskResult, Mapping[str, ItemScores]]:
     """Return the result of a system at a task, and the item scores of each metric.
 
-    facts: suite, description of the system and format, for the result. provenance: how it was made
-    (`describe_run`). Where the task cannot be scored, the result holds the reason and no metrics.
+    facts: suite, description of the system and format, for the result. command: that made it. Where the task cannot be
+    scored, the result holds the reason and no metrics.
     """
-    task, began, damaged = task_data.task, time.monotonic(), _count_damaged(system)
+    task, began, damaged = task_data.task, time.monotonic(), getattr(system, "damaged_vectors", 0)
     of_task = {name: getattr(task, name) for name in ("key", "format", "group", "in_train", "numbers")}
     common: dict[str, Any] = {**facts, "task": task.name, **of_task, "seed": context.seed}
     try:
@@ -298,14 +261,22 @@ def score_task(
         without = task_data.explain_uninformative()
         outcome = task.scored_protocol(without).evaluate(data, system, context)
     except NotServedError as reason:
-        versions = {"versions": provenance["versions"]}
-        return TaskResult(**common, status="not served", reason=str(reason), provenance=versions), {}
+        versions = {"versions": stored.library_versions()}
+        return stored.TaskResult(**common, status="not served", reason=str(reason), provenance=versions), {}
     except AbsentDataError as reason:
-        return TaskResult(**common, status="not here", reason=str(reason)), {}
+        return stored.TaskResult(**common, status="not here", reason=str(reason)), {}
     except (InputError, OSError, MemoryError, OutOfMemoryError) as reason:
-        return TaskResult(**common, status="failed", reason=f"{type(reason).__name__}: {reason}"), {}
-    metrics = {name: _measure(items) for name, items in outcome.item_scores.items()}
+        return stored.TaskResult(**common, status="failed", reason=f"{type(reason).__name__}: {reason}"), {}
+    metrics = {}
+    for name, items in outcome.item_scores.items():
+        low, high = bootstrap_interval(items)
+        metrics[name] = stored.Measure(value=estimate(items), low=low, high=high, n=len(items.ids))
     made = {
+        "command": command,
+        "declaration": to_declaration(task),
+        "python": platform.python_version(),
+        "versions": stored.library_versions(),
+        "machine": platform.machine(),
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "data": task_data.data_root.provenance(),
         "intervals": METHOD,
@@ -313,17 +284,11 @@ def score_task(
     }
     dropped = data.dropped.to_json() | outcome.dropped.to_json()
     used = "" if context.format in (task.format, facts["encoded_format"]) else context.format
-    extra = {"without number": without, "damaged vectors": _count_damaged(system) - damaged, "format": used}
+    extra = {
+        "without number": without,
+        "damaged vectors": getattr(system, "damaged_vectors", 0) - damaged,
+        "format": used,
+    }
     details = {**outcome.details, **{name: value for name, value in extra.items() if value}}
-    common |= {"metrics": metrics, "details": details, "dropped": dropped, "provenance": {**provenance, **made}}
-    return TaskResult(**common, status="done"), outcome.item_scores
-
-
-def _measure(items: ItemScores) -> Measure:
-    low, high = bootstrap_interval(items)
-    return Measure(value=estimate(items), low=low, high=high, n=len(items.ids))
-
-
-def _count_damaged(system: System) -> int:
-    """Return how many cached vectors a system has found damaged, and computed again; 0 for one without a cache."""
-    return getattr(system, "damaged_vectors", 0)
+    common |= {"metrics": metrics, "details": details, "dropped": dropped, "provenance": made}
+    return stored.TaskResult(**common, status="done"), outcome.item_scores

@@ -20,6 +20,8 @@ from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import ItemScores
@@ -282,8 +284,6 @@ def check_metrics(protocol: str, metrics: Sequence[str], known: Sequence[str] = 
 
 
 PUBLISHED = Path(__file__).parent / "published"
-TABLE_KEYS = {"number", "caption", "columns", "source", "notes", "row"}
-ROW_KEYS = {"name", "values", "spread", "unreadable"}
 Tables = Mapping[str, tuple[Published, ...]]
 
 
@@ -317,50 +317,64 @@ def read_paper(name: str) -> Tables:
     return parse_tables(file["table"], path.name, file["paper"])
 
 
+STRICT = ConfigDict(extra="forbid")  # an unknown key of a declaration is an error
+
+
+@dataclass(frozen=True)
+class _PrintedRow:
+    __pydantic_config__ = STRICT
+    name: str
+    values: tuple[float, ...]
+    spread: tuple[float, ...] = ()
+    unreadable: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class _PrintedTable:
+    __pydantic_config__ = STRICT
+    columns: tuple[str, ...]
+    row: tuple[_PrintedRow, ...]
+    number: str = ""
+    caption: str = ""
+    source: str = ""
+    notes: str = ""
+
+
 def parse_tables(tables: Iterable[Mapping[str, Any]], where: str, paper: str = "") -> Tables:
     """Return number of a table -> its rows. paper: its title, for the source of each row.
 
     Raises InputError for an unknown or missing key, a table or row that occurs twice, and lists that are not parallel.
     """
     parsed: dict[str, tuple[Published, ...]] = {}
-    for table in tables:
-        number = table.get("number", "")
-        place = f"{where}, table {number}"
-        _check_keys(table, TABLE_KEYS, ("columns", "row"), place)
-        columns, source = table["columns"], table.get("source", f"{paper}, Table {number}")
-        if number in parsed or len({*columns}) < len(columns):
+    for values in tables:
+        place = f"{where}, table {values.get('number', '')}"
+        try:
+            table = TypeAdapter(_PrintedTable).validate_python(values)
+        except ValidationError as error:
+            wrong = error.errors()[0]
+            raise InputError(f"{place}: {'.'.join(map(str, wrong['loc']))}: {wrong['msg']}") from None
+        if table.number in parsed or len({*table.columns}) < len(table.columns):
             raise InputError(f"{place}: the table or one of its columns occurs twice")
-        rows = tuple(_parse_row(row, columns, source, place) for row in table["row"])
+        source = table.source or f"{paper}, Table {table.number}"
+        rows = tuple(_publish_row(row, table.columns, source, f"{place}, {row.name!r}") for row in table.row)
         if len({row.name for row in rows}) < len(rows):
             raise InputError(f"{place}: two rows have one name")
-        parsed[number] = rows
+        parsed[table.number] = rows
     return parsed
 
 
-def _parse_row(row: Mapping[str, Any], columns: list[str], source: str, where: str) -> Published:
-    where = f"{where}, {row.get('name')!r}"
-    _check_keys(row, ROW_KEYS, ("name", "values"), where)
-    values, unreadable = row["values"], row.get("unreadable", [])
-    spread = row.get("spread", [nan] * len(columns))
-    if not len(values) == len(spread) == len(columns):
-        raise InputError(f"{where}: {len(values)} values and {len(spread)} spreads of {len(columns)} columns")
-    if wrong := [value for value in (*values, *spread) if not isinstance(value, int | float)]:
-        raise InputError(f"{where}: {wrong[0]!r} is not a number; nan where the paper prints none")
-    if not all(place in range(len(columns)) and isnan(values[place]) for place in unreadable):
-        raise InputError(f"{where}: unreadable {unreadable} are not all columns without a value")
-    empty = [place for place, value in enumerate(values) if isnan(value)]
+def _publish_row(row: _PrintedRow, columns: tuple[str, ...], source: str, where: str) -> Published:
+    spread = row.spread or (nan,) * len(columns)
+    if not len(row.values) == len(spread) == len(columns):
+        raise InputError(f"{where}: {len(row.values)} values and {len(spread)} spreads of {len(columns)} columns")
+    empty = [place for place, value in enumerate(row.values) if isnan(value)]
+    if not {*row.unreadable} <= {*empty}:
+        raise InputError(f"{where}: unreadable {[*row.unreadable]} are not all columns without a value")
     return Published(
-        name=row["name"],
+        name=row.name,
         source=source,
-        scores={column: float(value) for column, value in zip(columns, values, strict=True) if not isnan(value)},
-        spreads={column: float(value) for column, value in zip(columns, spread, strict=True) if not isnan(value)},
-        unreadable=tuple(columns[place] for place in unreadable),
-        not_printed=tuple(columns[place] for place in empty if place not in unreadable),
+        scores={column: value for column, value in zip(columns, row.values, strict=True) if not isnan(value)},
+        spreads={column: value for column, value in zip(columns, spread, strict=True) if not isnan(value)},
+        unreadable=tuple(columns[place] for place in row.unreadable),
+        not_printed=tuple(columns[place] for place in empty if place not in row.unreadable),
     )
-
-
-def _check_keys(row: Mapping[str, Any], known: set[str], required: tuple[str, ...], where: str) -> None:
-    if unknown := sorted({*row} - known):
-        raise InputError(f"{where}: unknown key {unknown[0]!r}")
-    if lacking := [key for key in required if key not in row]:
-        raise InputError(f"{where}: no {lacking[0]}")

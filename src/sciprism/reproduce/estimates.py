@@ -55,30 +55,6 @@ RUNS = "runs*.json"
 MODELS_FILE = "models.json"  # file next to the systems' folders: key of a row -> the folders of its systems
 
 
-@dataclass(frozen=True, slots=True)
-class ResultFolder:
-    """The results of a suite's tasks in a folder, each read once."""
-
-    folder: Path
-    suite: GroupedSuite
-    _read: dict[tuple[str, str], StoredResult | None] = field(default_factory=dict)
-
-    def run(self, system: str, task: Task) -> StoredResult | None:
-        """Return the result of a system (by name or folder) at a task in its current declaration, if any."""
-        key = folder_name(system), task.name
-        if key not in self._read:
-            path = self.folder / key[0] / self.suite.suite_of(task.name).name
-            result = find_result(path, task.name)
-            current = result and result.key == task.key and not explain_other_scoring(result, task)
-            self._read[key] = StoredResult(result, path) if result and current else None
-        return self._read[key]
-
-    def status(self, system: str, task: Task) -> str:
-        """Return "done", "failed", "not here", "not served" or "not run"."""
-        stored = self.run(system, task)
-        return stored.result.status if stored else "not run"
-
-
 def read_models(folder: Path) -> dict[str, tuple[str, ...]]:
     """Return key of a row -> folders of its systems; empty if nothing was recorded."""
     rows = read_records(folder / MODELS_FILE, "models", "lists", list)
@@ -259,11 +235,27 @@ SystemsOfTask = Callable[[str], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class SuiteScores:
-    """The scores of one suite's results; all samples share their resampled items."""
+    """The scores of one suite's results in a folder, each read once; all samples share their resampled items."""
 
     suite: GroupedSuite
-    results: ResultFolder
+    folder: Path
     resampler: Resampler = field(default_factory=Resampler)
+    _read: dict[tuple[str, str], StoredResult | None] = field(default_factory=dict)
+
+    def run(self, system: str, task: Task) -> StoredResult | None:
+        """Return the result of a system (by name or folder) at a task in its current declaration, if any."""
+        key = folder_name(system), task.name
+        if key not in self._read:
+            path = self.folder / key[0] / self.suite.suite_of(task.name).name
+            result = find_result(path, task.name)
+            current = result and result.key == task.key and not explain_other_scoring(result, task)
+            self._read[key] = StoredResult(result, path) if result and current else None
+        return self._read[key]
+
+    def status(self, system: str, task: Task) -> str:
+        """Return "done", "failed", "not here", "not served" or "not run"."""
+        stored = self.run(system, task)
+        return stored.result.status if stored else "not run"
 
     def sample(
         self, scores: Sequence[TaskScore], systems: SystemsOfTask, variant: str = "", weights: Sequence[float] = ()
@@ -276,11 +268,11 @@ class SuiteScores:
         for score in scores:
             task = tasks[score.task]
             names = [seed_folder(name, seed) for name in systems(score.task) for seed in range(task.seeds)]
-            statuses = [self.results.status(name, task) for name in names] or ["not run"]
+            statuses = [self.status(name, task) for name in names] or ["not run"]
             worst = next((status for status in (*UNDONE, "not run") if status in statuses), "")
             if worst:
                 return worst
-            runs_by_score.append([run for name in names if (run := self.results.run(name, task))])
+            runs_by_score.append([run for name in names if (run := self.run(name, task))])
         if len({len(runs) for runs in runs_by_score}) > 1:
             return "seeds differ"
         return build_sample(scores, list(zip(*runs_by_score, strict=True)), self.resampler, weights)

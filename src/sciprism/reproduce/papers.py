@@ -20,11 +20,11 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, Literal, TypeVar
 
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import TypeAdapter
 
 from sciprism.errors import InputError
 from sciprism.evaluation.suites import suites
-from sciprism.evaluation.task import Published, Suite, Task, list_published
+from sciprism.evaluation.task import STRICT, Published, Suite, Task, list_published
 from sciprism.evaluation.task_files import FileRegistry
 
 TableForm = Literal["tasks", "groups", "relative", "errors", "runs"]
@@ -32,9 +32,6 @@ TableForm = Literal["tasks", "groups", "relative", "errors", "runs"]
 averages. errors: as tasks, with standard errors and relative changes of the error (100 - score). runs: as
 tasks, with standard deviations over runs, and a mark on differences of more than two of them."""
 MAX_LISTED = 12  # how many tasks of a group are named
-
-
-STRICT = ConfigDict(extra="forbid")  # an unknown key of a declaration is an error
 
 
 @dataclass(frozen=True, slots=True)

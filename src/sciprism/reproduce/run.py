@@ -6,7 +6,6 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from inspect import signature
 from math import isnan
@@ -15,10 +14,9 @@ from typing import Any
 
 from sciprism.arrays import Floats
 from sciprism.datasets.data_root import DataRoot
-from sciprism.drop_report import DropReport
 from sciprism.encoders.ensemble import joins
 from sciprism.encoders.protocols import EncoderProtocol
-from sciprism.errors import InputError
+from sciprism.errors import AbsentDataError, InputError
 from sciprism.evaluation.report.model import are_apart
 from sciprism.evaluation.results import folder_name
 from sciprism.evaluation.run import (
@@ -35,7 +33,6 @@ from sciprism.evaluation.task import Published, Task
 from sciprism.formats import Format, Role
 from sciprism.reproduce.estimates import (
     Estimate,
-    ResultFolder,
     ScoreSample,
     SuiteScores,
     estimate_mean,
@@ -54,7 +51,7 @@ from sciprism.reproduce.papers import (
     TableModel,
     build_columns,
 )
-from sciprism.text.template import FIELDS, Item
+from sciprism.text.template import Item
 
 
 class InstructedEncoder:
@@ -68,11 +65,7 @@ class InstructedEncoder:
         self.encode([])  # a method without instructions raises InputError here
         self.name = f"{display_name(encoder)} ({instruction.key} instruction)"
         self.distance, self.dim, self.texts = encoder.distance, encoder.dim, encoder.texts
-
-    @property
-    def fingerprint(self) -> str:
-        """Return a hash of the model's fingerprint and the instruction."""
-        return hashlib.sha256(f"{self.encoder.fingerprint} {self.instruction.text}".encode()).hexdigest()[:16]
+        self.fingerprint = hashlib.sha256(f"{encoder.fingerprint} {instruction.text}".encode()).hexdigest()[:16]
 
     def describe(self) -> dict[str, Any]:
         """Return the model's description, with the instruction."""
@@ -86,16 +79,8 @@ class InstructedEncoder:
         """Return the encoder's path with the instruction appended: one pass serves one instruction."""
         return f"{self.encoder.path(format, role)}|{self.instruction.text}"
 
-    def encode(
-        self,
-        items: Sequence[Item],
-        *,
-        format: Format = "proximity",
-        role: Role = "paper",
-        fields: Sequence[str] = FIELDS,
-    ) -> Floats:
+    def encode(self, items: Sequence[Item], **settings: Any) -> Floats:
         """Return one row per item, encoded with the instruction."""
-        settings: dict[str, Any] = {"format": format, "role": role, "fields": fields}
         vectors: Floats = self.encoder.encode(items, **settings, instruction=self.instruction.text)
         return vectors
 
@@ -149,51 +134,6 @@ def _resolve_path(name: str, folder: Path) -> str:
     if members and join in joins:
         return f"{join}:" + "+".join(_resolve_path(member, folder) for member in members.split("+"))
     return str(folder / name) if (folder / name).exists() else name
-
-
-@dataclass(slots=True)
-class TableSystems:
-    """The systems of a table's rows, each loaded once; `missing`: those not found, and how to get them."""
-
-    paper: Reproduction
-    models: ModelNames
-    precision: str = "float32"
-    missing: list[str] = field(default_factory=list)
-    _loaded: dict[tuple[str, str, str], System | None] = field(default_factory=dict)
-    _by_fingerprint: dict[str, System] = field(default_factory=dict)
-
-    def load(self, row: ModelRow, task: str) -> tuple[System, ...]:
-        """Return a row's systems at a task, one per seed; none if one of them is missing."""
-        model = self.paper.models[row.model]
-        default = model.per_task.get(task, model.default)
-        names = self.models.get(f"{row.model}:{task}") or self.models.get(row.model)
-        pooling = "" if names else model.pooling
-        names = names or ((default,) if default else ())
-        if not names:
-            self._add_missing(row.model, model, "")
-        loaded = [self._load_once(name, row, pooling) for name in names]
-        systems = [system for system in loaded if system is not None]
-        if len({system.fingerprint for system in systems}) < len(systems):
-            raise InputError(f"two of the models of {row.model} are identical: {', '.join(names)}")
-        return tuple(systems) if len(systems) == len(loaded) else ()
-
-    def _load_once(self, name: str, row: ModelRow, pooling: str) -> System | None:
-        key = name, pooling, row.instruction.key if row.instruction else ""
-        if key not in self._loaded:
-            options = SystemOptions(pooling=pooling or None, precision=self.precision)
-            try:
-                system = _load_system(name, options, row.instruction)
-                self._loaded[key] = self._by_fingerprint.setdefault(system.fingerprint, system)
-            except (InputError, OSError) as error:
-                self._loaded[key] = None
-                self._add_missing(row.model, self.paper.models[row.model], f"{name}: {error}")
-        return self._loaded[key]
-
-    def _add_missing(self, key: str, model: TableModel, reason: str) -> None:
-        how = model.obtain or f"name it: --models {key}=NAME"
-        line = f"model {key} ({model.title}): " + "; ".join(filter(None, (reason, how)))
-        if line not in self.missing:
-            self.missing.append(line)
 
 
 def model_keys(rows: Sequence[ModelRow]) -> tuple[str, ...]:
@@ -307,15 +247,26 @@ def choose_rows(table: PaperTable, suite: GroupedSuite, only: Sequence[str] = ()
     return replace(table, rows=tuple(row if row.against in selected else replace(row, against="") for row in rows))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TablePlan:
-    """A table to make, with the systems of its rows. data: the folder of data."""
+    """A table to make, with the systems of its rows, each loaded once.
 
+    data: the folder of data. missing: systems that were not found, and how to get them.
+    """
+
+    paper: Reproduction
     table: PaperTable
     suite: GroupedSuite
-    columns: tuple[TableColumn, ...]
-    row_systems: TableSystems
+    models: ModelNames
     data: Path | None = None
+    precision: str = "float32"
+    columns: tuple[TableColumn, ...] = ()
+    missing: list[str] = field(default_factory=list)
+    _loaded: dict[tuple[str, str, str], System | None] = field(default_factory=dict)
+    _by_fingerprint: dict[str, System] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.columns = build_columns(self.table, self.suite)
 
     def tasks_of(self, row: ModelRow) -> list[str]:
         """Return the names of a row's tasks; none for rows with published numbers only."""
@@ -324,11 +275,44 @@ class TablePlan:
 
     def systems(self, row: ModelRow) -> dict[str, tuple[System, ...]]:
         """Return task -> the systems of a row."""
-        return {task: self.row_systems.load(row, task) for task in self.tasks_of(row)}
+        return {task: self.load(row, task) for task in self.tasks_of(row)}
 
     def names(self, row: ModelRow) -> SystemNames:
         """Return task -> the names of a row's systems."""
         return {task: [system.name for system in found] for task, found in self.systems(row).items()}
+
+    def load(self, row: ModelRow, task: str) -> tuple[System, ...]:
+        """Return a row's systems at a task, one per seed; none if one of them is missing."""
+        model = self.paper.models[row.model]
+        default = model.per_task.get(task, model.default)
+        names = self.models.get(f"{row.model}:{task}") or self.models.get(row.model)
+        pooling = "" if names else model.pooling
+        names = names or ((default,) if default else ())
+        if not names:
+            self._add_missing(row.model, model, "")
+        loaded = [self._load_once(name, row, pooling) for name in names]
+        systems = [system for system in loaded if system is not None]
+        if len({system.fingerprint for system in systems}) < len(systems):
+            raise InputError(f"two of the models of {row.model} are identical: {', '.join(names)}")
+        return tuple(systems) if len(systems) == len(loaded) else ()
+
+    def _load_once(self, name: str, row: ModelRow, pooling: str) -> System | None:
+        key = name, pooling, row.instruction.key if row.instruction else ""
+        if key not in self._loaded:
+            options = SystemOptions(pooling=pooling or None, precision=self.precision)
+            try:
+                system = _load_system(name, options, row.instruction)
+                self._loaded[key] = self._by_fingerprint.setdefault(system.fingerprint, system)
+            except (InputError, OSError) as error:
+                self._loaded[key] = None
+                self._add_missing(row.model, self.paper.models[row.model], f"{name}: {error}")
+        return self._loaded[key]
+
+    def _add_missing(self, key: str, model: TableModel, reason: str) -> None:
+        how = model.obtain or f"name it: --models {key}=NAME"
+        line = f"model {key} ({model.title}): " + "; ".join(filter(None, (reason, how)))
+        if line not in self.missing:
+            self.missing.append(line)
 
 
 def plan_table(
@@ -340,13 +324,13 @@ def plan_table(
     precision: str = "float32",
 ) -> TablePlan:
     """Return the plan of a table; InputError lists all data and models that are missing."""
-    plan = TablePlan(table, suite, build_columns(table, suite), TableSystems(paper, models, precision), data)
+    plan = TablePlan(paper, table, suite, models, data, precision)
     tasks = suite.tasks_by_name()
     names = dict.fromkeys(task for row in table.rows for task in plan.tasks_of(row))
     lines = list_missing_data([tasks[name] for name in names], data)
     for row in table.rows:
         plan.systems(row)
-    lines += plan.row_systems.missing
+    lines += plan.missing
     if lines:
         raise InputError(
             f"table {table.name} of {paper.title} cannot be made on {suite.name}; missing:\n"
@@ -388,7 +372,7 @@ def score_table(
             folders = (folder_name(name, row.encoded_format) for name in listed)
             folders_of.setdefault(row.key, {}).update(dict.fromkeys(folders))
     write_models(output, {key: tuple(listed) for key, listed in folders_of.items()})
-    return fill_table(plan, ResultFolder(output, plan.suite), plan.names)
+    return fill_table(plan, SuiteScores(plan.suite, output), plan.names)
 
 
 def read_table(paper: Reproduction, name: str, suite: GroupedSuite, only: Sequence[str], folder: Path) -> FilledTable:
@@ -402,8 +386,8 @@ def read_table(paper: Reproduction, name: str, suite: GroupedSuite, only: Sequen
         raise InputError(
             f"{folder} holds no results of {lacking[0]} (models.json lists the models); --results names another folder"
         )
-    table, results = choose_rows(paper.table(name), suite, only or present), ResultFolder(folder, suite)
-    plan = TablePlan(table, suite, build_columns(table, suite), TableSystems(paper, {}))
+    table, results = choose_rows(paper.table(name), suite, only or present), SuiteScores(suite, folder)
+    plan = TablePlan(paper, table, suite, {})
     tasks = suite.tasks_by_name()
 
     def list_systems(row: ModelRow) -> SystemNames:
@@ -416,9 +400,8 @@ def read_table(paper: Reproduction, name: str, suite: GroupedSuite, only: Sequen
     return fill_table(plan, results, list_systems)
 
 
-def fill_table(plan: TablePlan, results: ResultFolder, names: Callable[[ModelRow], SystemNames]) -> FilledTable:
+def fill_table(plan: TablePlan, scores: SuiteScores, names: Callable[[ModelRow], SystemNames]) -> FilledTable:
     """Return the table filled from stored results."""
-    scores = SuiteScores(plan.suite, results)
     systems = {row.name: names(row) if row.model else {} for row in plan.table.rows}
 
     def sample(row: ModelRow, column: TableColumn) -> ScoreSample | str:
@@ -445,19 +428,19 @@ def fill_table(plan: TablePlan, results: ResultFolder, names: Callable[[ModelRow
         tuple(dict.fromkeys(name for task_names in systems[row.name].values() for name in task_names))
         for row in plan.table.rows
     )
-    times = tuple(_collect_times(plan, row, systems[row.name], results) for row in plan.table.rows)
+    times = tuple(_collect_times(plan, row, systems[row.name], scores) for row in plan.table.rows)
     untrained = tuple(
         {
             name: stage
             for name in names
-            if (stage := find_untrained_stage(results.folder, folder_name(name, row.encoded_format)))
+            if (stage := find_untrained_stage(scores.folder, folder_name(name, row.encoded_format)))
         }
         for row, names in zip(plan.table.rows, models, strict=True)
     )
     return FilledTable(plan.table, plan.suite, plan.columns, models, tuple(cells), times, untrained)
 
 
-def _collect_times(plan: TablePlan, row: ModelRow, systems: SystemNames, results: ResultFolder) -> SearchTimes:
+def _collect_times(plan: TablePlan, row: ModelRow, systems: SystemNames, results: SuiteScores) -> SearchTimes:
     """Return a row's search times: of its first model without cached vectors, else of the first."""
     tasks, seconds = plan.suite.tasks_by_name(), {}
     for task in plan.suite.groups.get(plan.table.timed_group, ()):
@@ -505,69 +488,29 @@ def _add_published(cell: TableCell, row: Published | None, names: Sequence[str])
     return replace(cell, gap="not printed")
 
 
-class MissingDataRecorder(DataRoot):
-    """A data root that reads no records, only looks for files and records the missing ones.
-
-    missing: name of a file or folder -> how to get it.
-    """
-
-    def __init__(self, folder: Path | None) -> None:
-        super().__init__(folder)
-        self.missing: dict[str, str] = {}
-
-    def local(self, name: str, obtain: str = "") -> Path:
-        """Return the path of a file, present or missing."""
-        try:
-            return super().local(name, obtain)
-        except InputError:
-            self.missing[name] = obtain
-            return (self.folder or Path()) / name
-
-    def file(self, repo: str, path: str, *, revision: str = "", names: tuple[str, ...] = ()) -> Path:
-        """Return the path of a file of the hub, present or missing."""
-        try:
-            return super().file(repo, path, revision=revision, names=names)
-        except InputError as error:
-            self.missing[f"{repo}/{path}"] = str(error)
-            return (self.folder or Path()) / repo / path
-
-    def rows(
-        self, repo: str, config: str, *, split: str, revision: str = "", dropped: DropReport | None = None
-    ) -> Iterator[dict[str, Any]]:
-        """Yield nothing."""
-        try:
-            next(super().rows(repo, config, split=split, revision=revision, dropped=dropped), None)
-        except InputError as error:
-            self.missing[f"{repo} {config} {split}"] = str(error)
-        yield from ()
+class EmptyFiles(DataRoot):
+    """A data root whose files are all empty: a layout looks for each of them, and the first missing one is an error."""
 
     def located_records(self, path: Path) -> Iterator[Any]:
-        """Yield nothing."""
-        inside = self.folder and path.is_relative_to(self.folder)
-        name = str(path.relative_to(self.folder) if self.folder and inside else path)
-        if not path.exists() and not any(name.startswith(missing) for missing in self.missing):
-            self.missing[name] = ""
+        """Yield nothing. Raises AbsentDataError where there is no such file."""
+        if not path.exists():
+            raise AbsentDataError(f"the data {self._name(path)!r} are not in {self.folder}")
         yield from ()
 
     members = lines = located_records
 
 
 def list_missing_data(tasks: Sequence[Task], folder: Path | None) -> list[str]:
-    """Return a line per source of missing data: the files, and the tasks that need them.
+    """Return a line for each missing file that tasks need, with these tasks.
 
-    Each layout reads a data root in which every file is empty, so that it names all its files; its complaints
-    about empty data are ignored. Errors inside files appear when the task runs.
+    Complaints of layouts about empty files are ignored: errors inside files appear when the task runs.
     """
-    sources: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+    needed: dict[str, list[str]] = {}
     for task in tasks:
-        data_root = MissingDataRecorder(folder)
-        with suppress(Exception):  # the data are empty on purpose
-            task.data.read(data_root)
-        for name, obtain in data_root.missing.items():
-            names, needed = sources.setdefault(obtain, ({}, {}))
-            names[name] = needed[task.name] = None
-    where = f"in {folder}" if folder else "(no folder was given)"
-    return [
-        f"data missing {where}: {', '.join(names)}; needed by {', '.join(needed)}" + (f"; {obtain}" if obtain else "")
-        for obtain, (names, needed) in sources.items()
-    ]
+        try:
+            task.data.read(EmptyFiles(folder))
+        except AbsentDataError as error:
+            needed.setdefault(str(error), []).append(task.name)
+        except Exception:  # noqa: BLE001 (the files are empty on purpose)
+            pass
+    return [f"{reason}; needed by {', '.join(names)}" for reason, names in needed.items()]

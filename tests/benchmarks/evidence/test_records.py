@@ -308,29 +308,6 @@ def test_the_script_draws_records_and_page_from_a_folder_of_results(tmp_path):
     assert shown.count("Not tested: no results.") > len(claims) - 3
 
 
-@pytest.mark.slow
-def test_a_claim_is_decided_on_the_data_that_it_names(tmp_path):
-    folder = tmp_path / "results" / "multi2spe"
-    pairs = {
-        "built": ("facets-cs", "facets-lambda-1-cs", tmp_path / "results" / "studies" / "multi2spe-masked-lm"),
-        "fields": ("facets-all-fields", "facets-one-field", folder),
-    }
-    for data, (ours, other, place) in pairs.items():
-        suite = reproductions["multi2spe"].suites[data]
-        for task in suite.tasks_by_name():
-            for key, above in ((ours, 0.2), (other, 0.0)):
-                result(place, key, task, np.linspace(0, 0.5, 50) + above, suite)
-        write_models(place, {key: [key] for key in (ours, other)})
-        write_runs(place, [ours, other], seeds=[0])
-    shown = evidence(tmp_path)
-    assert "### M2: held, one seed" in shown and "### M4: held, one seed" in shown
-    assert "`sciprism reproduce multi2spe domains --data fields`" in shown
-    found = json.loads((folder / "claims.json").read_text())["M4"]["findings"]
-    assert {each["view"] for each in found} == {"multi-scidocs-fields"}
-    for claim in claims.values():
-        assert not claim.questions or claim.data in reproductions[claim.paper].suites
-
-
 def test_pictures_name_claims_and_methods_and_have_legends(tmp_path):
     pytest.importorskip("matplotlib")
     from evidence.figures import draw_claims, draw_cost

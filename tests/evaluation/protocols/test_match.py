@@ -1,6 +1,4 @@
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +12,6 @@ from sciprism.evaluation.systems import EncodingInput
 from sciprism.evaluation.systems.bm25 import BM25System
 from sciprism.evaluation.task import EvaluationContext
 from sciprism.papers.records import Paper
-from sciprism.uses.matching import mean_of_best
 
 VIEW = EvaluationContext(format="proximity")
 # one submission at 0 degrees; papers at angles whose cosines are known
@@ -32,13 +29,6 @@ def reviewers(profiles, pairs, ratings, vectors=VECTORS):
         pairs=np.array(pairs, np.int64),
         ratings=np.array(ratings, np.float64),
     )
-
-
-def test_mean_of_the_best_three_or_of_all():
-    rows = np.array([[0.1, 0.9, 0.5, 0.7], [0.0, 0.0, 0.3, 0.0]])
-    assert mean_of_best(rows, 3) == pytest.approx([0.7, 0.1])
-    assert mean_of_best(rows[:, :2], 3) == pytest.approx([0.5, 0.0])
-    assert mean_of_best(rows, 1) == pytest.approx([0.9, 0.3])
 
 
 def test_hard_and_soft_precision(tmp_path):
@@ -112,20 +102,3 @@ def test_many_submissions_go_block_by_block(tmp_path, monkeypatch):
 def test_settings_are_checked(given, message):
     with pytest.raises(InputError, match=message):
         MatchProtocol(**given)
-
-
-@pytest.mark.data
-@pytest.mark.slow
-def test_gold_standard_ratings_are_all_used(tmp_path):
-    from sciprism.datasets.data_root import DataRoot
-    from sciprism.datasets.layouts.open_data import RatedReviewers
-    from sciprism.evaluation.systems import DenseSystem
-    from sciprism.evaluation.systems.loading import RandomEncoder
-
-    data = RatedReviewers(path="reviewer_goldstandard").read(DataRoot(Path(os.environ["SCIPRISM_DATA"])))
-    system = DenseSystem(RandomEncoder(), tmp_path)
-    found = MatchProtocol(metrics=("pairwise",)).evaluate(data, system, VIEW)
-    assert found.details["pairs"] + found.details["pairs left out"] == 476 - data.dropped.count(
-        "rated pair without a record"
-    )
-    assert 0.35 < estimate(found.item_scores["pairwise"]) < 0.65  # random vectors know nothing

@@ -5,16 +5,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sciprism.errors import InputError
-from sciprism.evaluation import intervals as bootstrap
 from sciprism.evaluation import item_scores as evidences
 from sciprism.evaluation.report.build import Results, build_report
 from sciprism.evaluation.report.model import group_by_system, read_stored_results
 from sciprism.evaluation.report.text_tables import terminal
-from sciprism.evaluation.results import read_item_scores
 from sciprism.evaluation.task import Average, Published, Suite, Task
 
 
@@ -347,43 +343,6 @@ def test_what_was_left_out_is_told_once(lab):
 def test_nothing_to_report_is_an_error(lab):
     with pytest.raises(InputError, match="no results"):
         build_report([], {})
-
-
-@settings(max_examples=10)
-@given(st.lists(st.lists(st.floats(0, 1), min_size=2, max_size=4), min_size=1, max_size=4))
-def test_an_average_lies_between_its_numbers(make_lab, scores):
-    lab = make_lab()
-    for i, some in enumerate(scores):
-        lab.add("A", f"task{i}", {"map": some})
-    report = lab.report()
-    numbers = [row.cells[0].score.value for row in report.rows if row.kind == "task"]
-    average = next(row for row in report.rows if row.kind == "average").cells[0].score
-    assert min(numbers) - 1e-9 <= average.value <= max(numbers) + 1e-9
-    assert average.low <= average.value + 1e-9 and average.value - 1e-9 <= average.high
-
-
-def test_few_items_prove_nothing(lab):
-    """Two items that both gain: of the four ways to swap them, two differ as much, so p is about a half."""
-    lab.add("A", "one", {"map": [0.2, 0.4]})
-    lab.add("B", "one", {"map": [0.7, 0.9]})
-    found = row(lab.report(), "one map").cells[1].difference
-    assert 0.25 < found.p < 0.75 and not found.marked
-
-
-@pytest.mark.parametrize("aggregate", ["kendall_tau", "f1_macro"])
-def test_other_statistics_than_means_are_resampled_too(lab, aggregate):
-    random = np.random.default_rng(3)
-    ids = [str(i) for i in range(150)]
-    gold = random.integers(0, 3, 150)
-    for name, noise in (("A", 0.3), ("B", 0.5)):
-        predicted = np.where(random.random(150) < noise, random.integers(0, 3, 150), gold)
-        make = evidences.score_numbers if aggregate == "kendall_tau" else evidences.score_classes
-        lab.write(name, "one", {"score": make(ids, gold, predicted, aggregate)})
-    found = row(lab.report(), "one score").cells[1].difference
-    items = (read_item_scores(lab.folder / name / "one.json", "score") for name in "BA")
-    known = bootstrap.paired_difference(*items, seed=0, samples=2000)
-    assert found.value == pytest.approx(known.value)
-    assert (found.low, found.high, found.p) == pytest.approx((known.low, known.high, known.p), abs=0.02)
 
 
 def test_a_metric_without_a_value_is_no_score(lab):

@@ -7,13 +7,11 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sciprism.evaluation.report import outputs
 from sciprism.evaluation.report.build import Results
 from sciprism.evaluation.report.figures import draw_task_types
-from sciprism.evaluation.report.text_tables import TextTable, build_tables, fit_table, split_table, terminal
+from sciprism.evaluation.report.text_tables import TextTable, build_tables, fit_table
 from sciprism.evaluation.task import Average, Published, Suite, Task
 
 NASTY = r"a_b & <b>50%</b> | $x$ #{~^}\ *"
@@ -204,17 +202,6 @@ def test_the_page_is_whole_and_needs_nothing_from_elsewhere(report, lab):
     assert sum(facts.get("scope") == "col" for _, facts in reader.found) == tags.count("button")
 
 
-@settings(max_examples=50)
-@given(st.lists(st.integers(1, 40), min_size=1, max_size=8), st.integers(20, 150))
-def test_a_wide_table_keeps_every_column_once(widths, width):
-    block = TextTable("t", ("", *(f"s{i}" for i in range(len(widths)))), (("name", *("x" * w for w in widths)),))
-    parts = list(split_table(block, width))
-    assert [head for part in parts for head in part.heads[1:]] == list(block.heads[1:])
-    assert all(part.rows[0][0] == "name" for part in parts)
-    for part in parts:
-        assert len(part.heads) == 2 or sum(len(cell) + 2 for cell in part.rows[0]) <= width + 2
-
-
 NAMES = ("citations-trained-model-of-the-second-year", "all-MiniLM-L6-v2", "sciprism-small")
 
 
@@ -237,14 +224,6 @@ def test_a_table_fits_a_terminal_with_its_names_whole():
     assert part.heads[4].split("\n") == ["sciprism-", "small"]
     wide = list(fit_table(TextTable("t", ("", *NAMES[1:] * 3), (("one", *(score,) * 6),)), 80))
     assert [part.title for part in wide] == ["t", "t (continued)"] and wide[0].heads[1:3] == NAMES[1:]
-
-
-def test_a_terminal_of_80_columns_splits_no_name(lab):
-    for number, name in enumerate((*NAMES[1:], "random")):
-        lab.add(name, "one", {"accuracy": np.arange(9) % (number + 2) > 0, "f1_macro": np.arange(9) % 2})
-    text = terminal(lab.report(), width=80)
-    assert max(map(len, text.splitlines()[:20])) <= 80 and "continued" not in text
-    assert all(name in text for name in NAMES[1:])
 
 
 def test_evaluate_ends_with_the_table_and_what_it_lacks(lab):

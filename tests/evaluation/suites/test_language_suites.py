@@ -1,6 +1,5 @@
 """BLURB, Climate-Change NER, NASA-QA and the open suite of the kind: declarations, and all public layouts."""
 
-import os
 from dataclasses import replace
 from statistics import mean
 
@@ -8,7 +7,7 @@ import pytest
 
 from build_language import COUNT, blurb_package, climate, linkbert_copy, nasa
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.inputs import PairInput, SpanInput, TaggingInput
+from sciprism.datasets.inputs import PairInput, TaggingInput
 from sciprism.errors import InputError
 from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.suites import suites
@@ -156,82 +155,3 @@ def test_a_set_is_scored_on_its_small_twin(name, tmp_path, system):
 def test_the_questions_are_scored_on_their_small_twin(tmp_path, system):
     nasa(tmp_path)
     scored(suites["nasa-qa"].tasks[1], tmp_path, system)
-
-
-# train + dev, and test; of pairs, sentences or questions where the set's own rows are documents.
-ROWS = {
-    "open-bc5cdr-chemical": (4560 + 4581, 4797),
-    "open-bc5cdr-disease": (4560 + 4581, 4797),
-    "open-ncbi": (5424 + 923, 940),
-    "open-genes": (12574 + 2519, 5038),
-    "open-jnlpba-merged": (16807 + 1739, 3856),
-    "open-anatomy": (5861 + 2118, 3830),
-    "open-cancer-genetics": (3033 + 1003, 1906),
-    "open-infections": (2496 + 721, 1961),
-    "open-craft": (10875 + 3730, 7425),
-    "open-climate": (5045 + 739, 1367),
-    "open-planetary": (2902 + 1135, 3624),
-    "open-pico": (7049, 2064),
-    "open-chemprot-positive": (4169 + 2427, 3469),
-    "open-ddi-2013": (27792, 6657),
-    "open-gad-fold": (4261 + 535, 534),
-    "open-hallmarks": (1295 + 186, 371),
-    "open-scicite": (7320 + 916, 1861),
-    "open-acl-arc": (1688 + 114, 139),
-    "open-pubmedqa-labelled": (500, 500),
-    "open-bioasq-7b": (670 + 75, 140),
-    "open-covid-qa": (829 + 167, 384),
-    "open-sentence-similarity": (64 + 16, 20),
-}
-# Mentions in train, dev and test: BLURB's counts (Gu et al., table 2), but for 4,244 in dev of the diseases.
-MENTIONS = {
-    "open-bc5cdr-chemical": (5203, 5347, 5385),
-    "open-bc5cdr-disease": (4182, 4246, 4424),
-    "open-ncbi": (5134, 787, 960),
-    "open-genes": (15197, 3061, 6325),
-    "open-jnlpba-merged": (46750, 4551, 8662),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.data
-@pytest.mark.parametrize("task", OPEN.tasks, ids=lambda task: task.name)
-def test_the_open_data_have_the_rows_that_they_should(task):
-    data = task.data.read(DataRoot(os.environ["SCIPRISM_DATA"]))
-    assert (len(data.train) + len(data.dev), len(data.test)) == ROWS[task.name]
-    assert len(data.dev) and len(set(data.ids)) == len(data.ids)
-    if isinstance(data, TaggingInput):
-        counts = [
-            sum(tag[0] == "B" for row in rows for tag in data.tags[row]) for rows in (data.train, data.dev, data.test)
-        ]
-        assert tuple(counts) == MENTIONS.get(task.name, tuple(counts))
-    if isinstance(data, SpanInput):
-        for context, answers in zip(data.contexts, data.answers, strict=True):
-            assert all(context[a.start : a.start + len(a.text)] == a.text for a in answers)
-    odd = {reason: entry["count"] for reason, entry in data.dropped.to_json().items()}
-    print(task.name, len(data.train), len(data.dev), len(data.test), odd)
-
-
-@pytest.mark.slow
-@pytest.mark.data
-def test_what_of_the_open_data_does_not_fit_is_known():
-    home = DataRoot(os.environ["SCIPRISM_DATA"])
-    odd = {
-        task.name: {reason: entry["count"] for reason, entry in dropped.items()}
-        for task in OPEN.tasks
-        if (dropped := task.data.read(home).dropped.to_json())
-    }
-    assert odd.pop("open-planetary") == {
-        "span that shares a word with an earlier or longer one, dropped": 307,
-        "span that begins or ends inside a word, widened to it": 73,
-        "sentence end inside an entity, ignored": 5,
-    }
-    trained = {name: found.get("test text that is also in train") for name, found in odd.items()}
-    assert trained == {
-        "open-climate": None,
-        "open-chemprot-positive": 4,
-        "open-ddi-2013": 66,
-        "open-gad-fold": 8,
-        "open-hallmarks": None,
-        "open-acl-arc": 52,
-    }

@@ -1,7 +1,6 @@
 """The open suite: what it covers, what it costs, and that no test paper trains."""
 
 import os
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -14,13 +13,10 @@ from sciprism.evaluation.results import read_pack
 from sciprism.evaluation.suites import suites
 from sciprism.evaluation.task import protocols
 from sciprism.formats import FORMATS
-from sciprism.papers import Label, Paper
-from sciprism.text.template import Template
 
 OPEN = suites["open"]
 COUNTED = OPEN.tasks_of("all")
 VARIANTS = [task.name for task in OPEN.tasks if task not in COUNTED]
-LONG = 60
 """Words from which a text costs as much as a title with its abstract."""
 COUNTS = ("train", "test", "queries", "documents", "papers", "labels", "classes", "submissions", "reviewers")
 RESULTS = Path(__file__).parents[3] / "results" / "benchmarks" / "open.results.jsonl.gz"
@@ -63,21 +59,6 @@ def test_remarks_say_what_each_task_stands_in_for_and_how_many_items_it_has():
     assert all(task.remark.startswith("as ") for task in OPEN.tasks if task.name in VARIANTS)
 
 
-def texts(data) -> list:
-    """Return all papers, labels and words that a protocol is given."""
-    found = []
-    for item in fields(data):
-        value = getattr(data, item.name)
-        if isinstance(value, list) and value and (isinstance(value[0], Paper | Label) or item.name == "queries"):
-            found += value
-    return found
-
-
-def cost(data) -> set[str]:
-    template = Template()
-    return {template.text(item, "paper") for item in texts(data)}
-
-
 @pytest.fixture(scope="module")
 def inputs():
     home = DataRoot(os.environ["SCIPRISM_DATA"])
@@ -105,21 +86,3 @@ def test_no_test_paper_of_any_task_is_a_train_paper_of_any(inputs):
         for paper in trained(data):
             leaks = {tested[key] for key in list_paper_keys(paper) if key in tested}
             assert not leaks, f"{task} trains on {paper.id}, a test paper of {leaks}"
-
-
-@pytest.mark.data
-@pytest.mark.slow
-def test_the_suite_and_its_quick_part_stay_within_their_costs(inputs):
-    for tasks, most, short in ((list(inputs), 70_000, 70_000), (OPEN.views["quick"], 9_000, 20_000)):
-        found = set().union(*(cost(inputs[task]) for task in tasks))
-        full = sum(len(text.split()) >= LONG for text in found)
-        print(f"{len(tasks)} tasks: {full:,} distinct full texts, {len(found) - full:,} short ones")
-        assert full <= most and len(found) - full <= short
-
-
-@pytest.mark.data
-@pytest.mark.slow
-def test_every_task_has_enough_to_score(inputs):
-    for task, data in inputs.items():
-        assert len(list_test_papers(data)) >= 100, task
-        assert not isinstance(data, ProbeInput) or len(trained(data)) >= 400, task

@@ -122,12 +122,6 @@ def test_the_fingerprint_follows_weights_pooling_and_length(modular, distilled):
     assert len({same, *others}) == 4
 
 
-def test_a_copy_of_the_folder_has_the_same_fingerprint(distilled, tmp_path):
-    copy = shutil.copytree(distilled, tmp_path / "copy")
-    one, other = (plain(folder, pooling="mean") for folder in (distilled, copy))
-    assert one.fingerprint == other.fingerprint and one.name != other.name
-
-
 def test_a_broken_folder_and_a_foreign_similarity_are_refused(modular, tmp_path):
     about = json.loads((modular / "config_sentence_transformers.json").read_text())
     about["similarity_fn_name"] = "manhattan"

@@ -59,17 +59,6 @@ def test_each_text_is_encoded_once_across_systems(tmp_path):
     assert first.encoded == ["1 2", "3 4"] and second.encoded == ["5 6"]
 
 
-def test_two_open_systems_share_what_either_encodes(tmp_path):
-    """As two processes do: each opened the cache before the other wrote."""
-    first, second = Counting(), Counting()
-    systems = [DenseSystem(encoder, tmp_path) for encoder in (first, second)]
-    systems[0].encode(papers("1 2"))
-    systems[1].encode(papers("3 4"))
-    np.testing.assert_array_equal(systems[0].encode(papers("3 4", "1 2")), [[3, 4], [1, 2]])
-    np.testing.assert_array_equal(systems[1].encode(papers("1 2")), [[1, 2]])
-    assert (first.encoded, second.encoded) == (["1 2"], ["3 4"])
-
-
 def test_paths_do_not_share_vectors(tmp_path):
     encoder = Counting()
     system = DenseSystem(encoder, tmp_path)
@@ -173,15 +162,6 @@ def test_vectors_of_half_the_size(tmp_path):
     assert (tmp_path / "vectors").stat().st_size == 4 and np.array_equal(rows("b", "a"), read[::-1])
     with pytest.raises(InputError, match="beyond the range of float16; cache them as float32"):
         rows("c")
-
-
-def test_two_caches_on_one_folder_agree(tmp_path):
-    one, two = VectorCache(tmp_path / "c", 1), VectorCache(tmp_path / "c", 1)
-    value = lambda number: lambda places: np.full((len(places), 1), number, np.float32)  # noqa: E731
-    one.find_or_encode(["a"], value(1))
-    two.find_or_encode(["b"], value(2))
-    kept = one.read(one.find_or_encode(["b", "a"], value(9)))
-    assert kept.ravel().tolist() == [2, 1]
 
 
 def test_a_cache_opened_in_the_middle_of_a_write_spoils_nothing(tmp_path):

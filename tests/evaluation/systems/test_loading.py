@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from build_commands import run
 from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder
 from sciprism.errors import InputError
@@ -63,19 +62,3 @@ def test_members_may_be_of_other_libraries_and_options_reach_all(tiny_model):
 def test_what_is_no_ensemble(name, said, models):
     with pytest.raises(InputError, match=said):
         load_system(name, SystemOptions())
-
-
-def test_an_ensemble_is_a_row_of_a_table(models, monkeypatch, capsys, tmp_path):
-    (tmp_path / "set" / "qrels").mkdir(parents=True)
-    (tmp_path / "set" / "corpus.jsonl").write_text(
-        '{"_id": "d1", "title": "black hole", "text": ""}\n{"_id": "d2", "title": "gene", "text": ""}\n'
-    )
-    (tmp_path / "set" / "queries.jsonl").write_text('{"_id": "q1", "text": "gene"}\n')
-    (tmp_path / "set" / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td2\t1\n")
-    task = 'name = "find"\nprotocol = "retrieve"\nformat = "search"\ndata = "set"\nmetric = "ndcg@10"\n'
-    (tmp_path / "my.toml").write_text("[[task]]\n" + task)
-    words = ("evaluate", "mean:control-codes+adapters", "--tasks", "my.toml", "-o", "out")
-    status, out, err = run(monkeypatch, capsys, *words)
-    assert status == 0, err
-    assert "100.0" in out
-    assert (tmp_path / "out" / "mean-control-codes+adapters" / "my" / "find.json").exists()

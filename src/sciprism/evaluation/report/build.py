@@ -11,31 +11,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 from sciprism.encoders.provenance import describe_untrained, untrained_stage
 from sciprism.errors import InputError
-from sciprism.evaluation.intervals import Samples, holm, mean_samples
-from sciprism.evaluation.report.model import (
-    LEVEL,
-    LineResult,
-    Report,
-    ReportAverage,
-    ReportCell,
-    ReportLine,
-    ReportRow,
-    Resampler,
-    SampledScore,
-    StoredResult,
-    SystemResults,
-    TaskId,
-    average_scores,
-    build_averages,
-    build_lines,
-    compare_line,
-    explain_incomparable,
-    group_by_system,
-    list_tasks,
-    score_line,
-    to_difference,
-    to_score,
-)
+from sciprism.evaluation.intervals import holm, mean_samples
+from sciprism.evaluation.report import model
 from sciprism.evaluation.report.text_tables import NAMED, published_columns, show, terminal
 from sciprism.evaluation.results import UNDONE, TaskResult
 from sciprism.evaluation.task import Published, Suite, read_sizes
@@ -44,11 +21,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-LineResults = Sequence[tuple[ReportLine, list[LineResult]]]  # lines with the result of each system
+LineResults = Sequence[tuple[model.ReportLine, list[model.LineResult]]]  # lines with the result of each system
 
 
 def build_notes(
-    systems: Sequence[SystemResults], baseline: int, results: LineResults, rows: Sequence[ReportRow]
+    systems: Sequence[model.SystemResults], baseline: int, results: LineResults, rows: Sequence[model.ReportRow]
 ) -> list[str]:
     """Return the notes under the tables, the method first."""
     return [
@@ -88,7 +65,7 @@ def collect_remarks(suites: Mapping[str, Suite], results: LineResults) -> dict[s
     return remarks
 
 
-def _method(systems: Sequence[SystemResults], baseline: int, rows: Sequence[ReportRow]) -> Iterator[str]:
+def _method(systems: Sequence[model.SystemResults], baseline: int, rows: Sequence[model.ReportRow]) -> Iterator[str]:
     cells = [cell for row in rows for cell in row.cells]
     if any(cell.score and cell.score.low is not None for cell in cells):
         yield (
@@ -103,8 +80,8 @@ def _method(systems: Sequence[SystemResults], baseline: int, rows: Sequence[Repo
     if tested:
         yield (
             f"Differences are to {systems[baseline].name}, paired by item. * : the 95% interval excludes 0 "
-            f"(Student's t, p < {LEVEL}); ** : also after Holm's correction over the {tested} differences shown. Read "
-            "* for one comparison that was chosen before looking, ** to find in the tables where systems differ."
+            f"(Student's t, p < {model.LEVEL}); ** : also after Holm's correction over the {tested} differences shown. "
+            "Read * for one comparison that was chosen before looking, ** to find in the tables where systems differ."
         )
         yield (
             "Intervals and marks are about test items alone: where a probe, a head or an encoder is trained, "
@@ -118,7 +95,7 @@ def _method(systems: Sequence[SystemResults], baseline: int, rows: Sequence[Repo
         yield "Averages are over tasks that all systems have; one that has no number on some has no average."
 
 
-def _explain_untested(systems: Sequence[SystemResults], baseline: int, rows: Sequence[ReportRow]) -> str:
+def _explain_untested(systems: Sequence[model.SystemResults], baseline: int, rows: Sequence[model.ReportRow]) -> str:
     """Return why no difference to the baseline is tested."""
     name = systems[baseline].name
     if not any(run.folder for system in systems for runs in system.runs.values() for run in runs):
@@ -131,7 +108,7 @@ def _explain_untested(systems: Sequence[SystemResults], baseline: int, rows: Seq
     return f'the numbers of others and of {name} are not paired by item; the lines "not compared" below say why'
 
 
-def _untrained(systems: Sequence[SystemResults]) -> Iterator[str]:
+def _untrained(systems: Sequence[model.SystemResults]) -> Iterator[str]:
     """Yield the systems whose model is the start of its training."""
     for system in systems:
         for stage in dict.fromkeys(untrained_stage(result.system) for result in system.results):
@@ -139,7 +116,7 @@ def _untrained(systems: Sequence[SystemResults]) -> Iterator[str]:
                 yield f"{system.name}: {describe_untrained(stage)}."
 
 
-def _incomplete(rows: Sequence[ReportRow]) -> Iterator[str]:
+def _incomplete(rows: Sequence[model.ReportRow]) -> Iterator[str]:
     lacking: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
     for row in rows:
         if row.lacking:
@@ -148,7 +125,7 @@ def _incomplete(rows: Sequence[ReportRow]) -> Iterator[str]:
         yield f"incomplete in {suite}: {', '.join(names)}: without {_first_names(tasks)}"
 
 
-def _without_number(systems: Sequence[SystemResults]) -> Iterator[str]:
+def _without_number(systems: Sequence[model.SystemResults]) -> Iterator[str]:
     absent: dict[str, dict[str, None]] = defaultdict(dict)
     for system in systems:
         reasons: dict[str, list[str]] = defaultdict(list)
@@ -163,7 +140,7 @@ def _without_number(systems: Sequence[SystemResults]) -> Iterator[str]:
         yield f"{_first_names(names)}: not here: {reason}"
 
 
-def _uninformative(systems: Sequence[SystemResults]) -> Iterator[str]:
+def _uninformative(systems: Sequence[model.SystemResults]) -> Iterator[str]:
     """Yield the metrics of tasks that their data cannot inform, each once."""
     yield from dict.fromkeys(
         f"{result.task}: no {metric}: {reason}"
@@ -183,7 +160,7 @@ SIZES = {
 """Column of SciRepEval's table of sizes -> the details of a result that add up to it."""
 
 
-def _other_sizes(systems: Sequence[SystemResults]) -> Iterator[str]:
+def _other_sizes(systems: Sequence[model.SystemResults]) -> Iterator[str]:
     """Yield the tasks of SciRepEval whose data have another size than the paper prints (Table 1), each once."""
     published = read_sizes("scirepeval/1")
     yield from dict.fromkeys(
@@ -196,7 +173,7 @@ def _other_sizes(systems: Sequence[SystemResults]) -> Iterator[str]:
     )
 
 
-def _not_comparable(systems: Sequence[SystemResults], results: LineResults) -> Iterator[str]:
+def _not_comparable(systems: Sequence[model.SystemResults], results: LineResults) -> Iterator[str]:
     remarks: dict[tuple[str, str], list[str]] = defaultdict(list)
     for line, some in results:
         for system, result in zip(systems, some, strict=True):
@@ -206,7 +183,7 @@ def _not_comparable(systems: Sequence[SystemResults], results: LineResults) -> I
         yield f"not compared: {name}, {_first_names(dict.fromkeys(tasks))}: {remark}"
 
 
-def _seeds(systems: Sequence[SystemResults]) -> Iterator[str]:
+def _seeds(systems: Sequence[model.SystemResults]) -> Iterator[str]:
     used: dict[tuple[int, ...], list[str]] = defaultdict(list)
     for system in systems:
         for seeds in dict.fromkeys(
@@ -218,7 +195,7 @@ def _seeds(systems: Sequence[SystemResults]) -> Iterator[str]:
         yield f"seeds differ; differences are over the seeds that both systems have. Seeds {'; '.join(parts)}"
 
 
-def _fingerprints(systems: Sequence[SystemResults]) -> Iterator[str]:
+def _fingerprints(systems: Sequence[model.SystemResults]) -> Iterator[str]:
     """Yield the systems whose runs have different weights: other trainings, or other models."""
     for system in systems:
         fingerprints = {str(result.system.get("fingerprint", "")) for result in system.results}
@@ -226,7 +203,7 @@ def _fingerprints(systems: Sequence[SystemResults]) -> Iterator[str]:
             yield f"{system.name}: its results are of {len(fingerprints)} different models (fingerprints)"
 
 
-def _dropped(systems: Sequence[SystemResults]) -> Iterator[str]:
+def _dropped(systems: Sequence[model.SystemResults]) -> Iterator[str]:
     """Yield what was dropped, a line for each reason and count: with its tasks, and its systems if not all."""
     tasks_by_reason: dict[tuple[str, str, int, str], dict[str, None]] = defaultdict(dict)
     listed: dict[str, str] = {}
@@ -252,7 +229,9 @@ def _first_names(names: Iterable[str]) -> str:
     return ", ".join(first[:NAMED]) + more
 
 
-def build_report(systems: Sequence[SystemResults], suites: Mapping[str, Suite], *, baseline: int = 0) -> Report:
+def build_report(
+    systems: Sequence[model.SystemResults], suites: Mapping[str, Suite], *, baseline: int = 0
+) -> model.Report:
     """Return the report of some systems, with differences to one of them.
 
     suites: declarations by name, with averages and published rows; results of other suites get averages by
@@ -262,25 +241,25 @@ def build_report(systems: Sequence[SystemResults], suites: Mapping[str, Suite], 
         raise InputError("no results to report")
     scored = {suite for system in systems for suite, _ in system.runs}
     suites = {name: suites[name] for name in suites if name in scored}
-    tasks = list_tasks(systems, list(suites.values()))
+    tasks = model.list_tasks(systems, list(suites.values()))
     declared = {(name, task.name): task for name, suite in suites.items() for task in suite.tasks}
     suites = {name: _select_view(suite, tasks) for name, suite in suites.items()}
     ordered = [systems[baseline], *systems]  # others must be comparable to the baseline
-    resampler, rows = Resampler(), list[ReportRow]()
-    all_results: list[tuple[ReportLine, list[LineResult]]] = []
+    resampler, rows = model.Resampler(), list[model.ReportRow]()
+    all_results: list[tuple[model.ReportLine, list[model.LineResult]]] = []
     for suite in dict.fromkeys(suite for suite, _ in tasks):
         tasks_of_suite = [task for task in tasks if task[0] == suite]
-        lines = [line for task in tasks_of_suite for line in build_lines(task, ordered, declared.get(task))]
+        lines = [line for task in tasks_of_suite for line in model.build_lines(task, ordered, declared.get(task))]
         results = [(line, _score_systems(line, systems, baseline, resampler)) for line in lines]
         view = suites[suite].name.partition("/")[2] if suite in suites else ""
         counted = [(line, some) for line, some in results if line.counted]
         rows += [_task_row(line, some, some[baseline]) for line, some in results]
         rows += [
             replace(_average_row(average, counted, systems, baseline), view=view)
-            for average in build_averages(tasks_of_suite, lines, suites.get(suite))
+            for average in model.build_averages(tasks_of_suite, lines, suites.get(suite))
         ]
         all_results += results
-    return Report(
+    return model.Report(
         systems=tuple(system.name for system in systems),
         baseline=baseline,
         rows=tuple(_correct_p_values(rows)),
@@ -290,7 +269,7 @@ def build_report(systems: Sequence[SystemResults], suites: Mapping[str, Suite], 
     )
 
 
-def _published_scores(suite: Suite, rows: Sequence[ReportRow], results: LineResults) -> tuple[Published, ...]:
+def _published_scores(suite: Suite, rows: Sequence[model.ReportRow], results: LineResults) -> tuple[Published, ...]:
     """Return the published rows with the scores that compare: of tasks as declared now, of averages without a gap."""
     declared = {line.task for line, _ in results if line.declared and line.declared.key == line.result.key}
     columns = {
@@ -304,7 +283,7 @@ def _published_scores(suite: Suite, rows: Sequence[ReportRow], results: LineResu
     return tuple(row for row in published if row.scores)
 
 
-def _select_view(suite: Suite, tasks: Sequence[TaskId]) -> Suite:
+def _select_view(suite: Suite, tasks: Sequence[model.TaskId]) -> Suite:
     """Return the view with exactly the tasks that have results, if any: its other tasks are not missing."""
     tried = {task for name, task in tasks if name == suite.name}
     matching = (view for view, members in suite.views.items() if set(members) == tried)
@@ -312,38 +291,38 @@ def _select_view(suite: Suite, tasks: Sequence[TaskId]) -> Suite:
 
 
 def _score_systems(
-    line: ReportLine, systems: Sequence[SystemResults], baseline: int, resampler: Resampler
-) -> list[LineResult]:
+    line: model.ReportLine, systems: Sequence[model.SystemResults], baseline: int, resampler: model.Resampler
+) -> list[model.LineResult]:
     comparable = [_select_comparable(line, system) for system in systems]
     line_results = []
     for i, (system, (runs, remark)) in enumerate(zip(systems, comparable, strict=True)):
         status = system.status(line.task)
         if status != "done" or not runs:
-            line_results.append(LineResult("not comparable" if remark else status, remark=remark))
+            line_results.append(model.LineResult("not comparable" if remark else status, remark=remark))
             continue
-        score = score_line(line, runs, resampler)
+        score = model.score_line(line, runs, resampler)
         if isnan(score.value):  # such as a correlation with a constant
-            line_results.append(LineResult("undefined", remark=remark))
+            line_results.append(model.LineResult("undefined", remark=remark))
             continue
-        result = LineResult("done", score, remark=remark)
+        result = model.LineResult("done", score, remark=remark)
         testable = i != baseline and runs[0].folder is not None  # without items there is no test
         base_runs = comparable[baseline][0]
         if testable and base_runs and systems[baseline].status(line.task) == "done":
-            result.difference, reason = compare_line(line, runs, base_runs, resampler)
+            result.difference, reason = model.compare_line(line, runs, base_runs, resampler)
             result.remark = "; ".join(filter(None, (remark, reason)))
         line_results.append(result)
     return line_results
 
 
-def _select_comparable(line: ReportLine, system: SystemResults) -> tuple[list[StoredResult], str]:
+def _select_comparable(line: model.ReportLine, system: model.SystemResults) -> tuple[list[model.StoredResult], str]:
     """Return the runs that compare to the line's result, and why the others do not."""
-    reasons = {id(run): explain_incomparable(run.result, line.result, line.declared) for run in system.done(line.task)}
-    comparable = [run for run in system.done(line.task) if not reasons[id(run)]]
-    return comparable, "; ".join(dict.fromkeys(filter(None, reasons.values())))
+    runs = [(run, model.explain_incomparable(run.result, line.result, line.declared)) for run in system.done(line.task)]
+    reasons = dict.fromkeys(reason for _, reason in runs if reason)
+    return [run for run, reason in runs if not reason], "; ".join(reasons)
 
 
-def _task_row(line: ReportLine, results: Sequence[LineResult], base: LineResult) -> ReportRow:
-    return ReportRow(
+def _task_row(line: model.ReportLine, results: Sequence[model.LineResult], base: model.LineResult) -> model.ReportRow:
+    return model.ReportRow(
         name=line.name,
         kind="task" if line.counted else "part",
         suite=line.task[0],
@@ -351,21 +330,22 @@ def _task_row(line: ReportLine, results: Sequence[LineResult], base: LineResult)
         metric=", ".join(line.metrics),
         format=line.result.format,
         group=line.result.group,
-        cells=tuple(_cell(result.status, result.score, result.difference, base.score) for result in results),
+        cells=tuple(_cell(result, base.score) for result in results),
     )
 
 
-def _cell(status: str, score: SampledScore | None, samples: Samples | None, base: SampledScore | None) -> ReportCell:
-    return ReportCell(
-        status=status,
-        score=to_score(score) if score else None,
-        difference=to_difference(samples, score, base) if samples and score else None,
+def _cell(result: model.LineResult, base: model.SampledScore | None) -> model.ReportCell:
+    score, samples = result.score, result.difference
+    return model.ReportCell(
+        status=result.status,
+        score=model.to_score(score) if score else None,
+        difference=model.to_difference(samples, score, base) if samples and score else None,
     )
 
 
 def _average_row(
-    average: ReportAverage, counted: LineResults, systems: Sequence[SystemResults], baseline: int
-) -> ReportRow:
+    average: model.ReportAverage, counted: LineResults, systems: Sequence[model.SystemResults], baseline: int
+) -> model.ReportRow:
     """Average the tasks that all systems have; systems that do not serve some, or have none, get none."""
     inside = [(line, results) for line, results in counted if line.task in average.tasks]
     statuses = [{results[i].status for _, results in inside} for i in range(len(systems))]
@@ -375,7 +355,7 @@ def _average_row(
         for task in average.tasks
     }
     lacking = {task: f"{task[1]} ({reason})" for task, reason in reasons.items() if reason}
-    groups: dict[str, list[list[LineResult]]] = {}
+    groups: dict[str, list[list[model.LineResult]]] = {}
     for line, results in inside if members else ():
         if line.task not in lacking:
             groups.setdefault(line.result.group if average.by_group else "", []).append(results)
@@ -384,8 +364,8 @@ def _average_row(
     for i, groups_of_system in enumerate(by_system):
         scores = [[result.score for result in results if result.score] for results in groups_of_system]
         has_mean = i in members and any(scores)
-        means.append(average_scores([average_scores(some) for some in scores]) if has_mean else None)
-    return ReportRow(
+        means.append(model.average_scores([model.average_scores(some) for some in scores]) if has_mean else None)
+    return model.ReportRow(
         name=average.name,
         kind="average",
         suite=average.tasks[0][0],
@@ -399,7 +379,7 @@ def _average_row(
 
 
 def _explain_lacking(
-    results: Sequence[list[LineResult]], systems: Sequence[SystemResults], members: Sequence[int]
+    results: Sequence[list[model.LineResult]], systems: Sequence[model.SystemResults], members: Sequence[int]
 ) -> str:
     """Return which systems lack a task and why, "" if none does."""
     if not results:
@@ -413,23 +393,23 @@ def _explain_lacking(
 
 
 def _average_cell(
-    groups: Sequence[Sequence[LineResult]], score: SampledScore | None, base: SampledScore | None
-) -> ReportCell:
+    groups: Sequence[Sequence[model.LineResult]], score: model.SampledScore | None, base: model.SampledScore | None
+) -> model.ReportCell:
     """Return the mean of the groups' means, and its difference to the baseline's where all are paired."""
     if score is None:
-        return ReportCell(status="left out")
+        return model.ReportCell(status="left out")
     differences = [[result.difference for result in results if result.difference] for results in groups]
     paired = base is not None and all(r.difference for results in groups for r in results if r.score)
     difference = mean_samples([mean_samples(some) for some in differences]) if paired else None
-    return _cell("done", score, difference, base)
+    return _cell(model.LineResult("done", score, difference), base)
 
 
-def _correct_p_values(rows: Sequence[ReportRow]) -> list[ReportRow]:
+def _correct_p_values(rows: Sequence[model.ReportRow]) -> list[model.ReportRow]:
     """Correct p by Holm over all differences that a report shows: tasks and averages of all systems."""
     shown = [cell.difference for row in rows if row.kind != "part" for cell in row.cells if cell.difference]
     corrected = iter(holm([difference.p for difference in shown]))
 
-    def correct(cell: ReportCell) -> ReportCell:
+    def correct(cell: model.ReportCell) -> model.ReportCell:
         if not cell.difference:
             return cell
         return replace(cell, difference=replace(cell.difference, corrected=float(next(corrected))))
@@ -482,13 +462,13 @@ class Results(Sequence[TaskResult]):
         """Return all results as JSON values, as in their files."""
         return [asdict(result) for result in self]
 
-    def report(self) -> Report:
+    def report(self) -> model.Report:
         """Return the report of the results, with averages, and notes on what is missing.
 
         Differences are not tested: that needs the item scores, which `sciprism compare` reads.
         """
         missing = [f"incomplete: {line}" for line in self._missing()]
-        report = build_report(group_by_system([StoredResult(result) for result in self]), self._suites)
+        report = build_report(model.group_by_system([model.StoredResult(result) for result in self]), self._suites)
         return replace(report, notes=(*report.notes, *missing))
 
     def __str__(self) -> str:

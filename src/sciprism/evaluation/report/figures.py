@@ -13,9 +13,6 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from sciprism.arrays import Doubles
 from sciprism.errors import InputError, import_extra
 from sciprism.evaluation.report.model import Report, ReportCell, ReportRow
 from sciprism.evaluation.report.text_tables import TextTable, break_name, cell_text, latex_table, score_text
@@ -160,48 +157,6 @@ def _mark_style(theme: Theme, place: int) -> dict[str, Any]:
     return {"marker": marker, "markersize": 5.5, "linestyle": "", "markeredgecolor": colour, "markerfacecolor": hollow}
 
 
-@dataclass(frozen=True, slots=True)
-class TaskMatrix:
-    """Rank correlations of tasks, shape (tasks, tasks), with the name and the format of each."""
-
-    values: Doubles
-    names: tuple[str, ...]
-    formats: tuple[str, ...]
-    systems: int
-
-
-def draw_matrix(theme: Theme, matrix: TaskMatrix) -> Any:
-    """Draw the lower half: the area of a square is the correlation, hollow where it is negative."""
-    from matplotlib.figure import Figure
-
-    count, formats = len(matrix.names), matrix.formats
-    side = max(3.2, 1.6 + 0.145 * count)
-    figure = Figure(figsize=(side, side - 0.6), layout="constrained")
-    axes = figure.add_subplot(aspect="equal")
-    rows, columns = np.tril_indices(count, -1)
-    values = matrix.values[rows, columns]
-    points = axes.get_window_extent().width * 72 / figure.dpi / count  # of one cell
-    for sign, face in ((1, theme.strong), (-1, "none")):
-        some = sign * values > 0
-        sizes = 0.7 * points**2 * np.abs(values[some])
-        axes.scatter(columns[some], rows[some], s=sizes, marker="s", c=face, edgecolors=theme.strong, linewidths=0.5)
-    starts = [i for i in range(count) if i == 0 or formats[i] != formats[i - 1]]
-    for start in starts[1:]:
-        axes.plot([-0.5, start - 0.5, start - 0.5], [start - 0.5, start - 0.5, count - 0.5], color=theme.muted, lw=0.6)
-    for start in starts:
-        axes.text(start + 0.2, start - 0.6, formats[start], fontsize=8, color=theme.ink)
-    key = f"rank correlation over {matrix.systems} systems:\narea of a square; hollow: negative"
-    axes.text(0.99, 0.97, key, transform=axes.transAxes, ha="right", va="top")
-    axes.set_yticks(range(count), matrix.names, fontsize=6.5)
-    axes.set_xticks(range(count), matrix.names, fontsize=6.5, rotation=90)
-    axes.set_xlim(-0.5, count - 0.5)
-    axes.set_ylim(count - 0.5, -1.5)
-    axes.tick_params(length=0)
-    return figure
-
-
-FEWEST_SYSTEMS = 8
-"""Systems below which a rank correlation of tasks says nothing."""
 NAMED = 8
 """Systems that a note names."""
 
@@ -284,7 +239,7 @@ def write_figures(report: Report, folder: Path, costs: Sequence[EncodingCost] = 
     left_out: list[str] = []
     for suite in report.suites:
         built = (_tradeoff(report, suite, costs, measure) for measure in TRADEOFFS)
-        for figure in (draw_task_types(report, suite), *built, _task_agreement(report, suite)):
+        for figure in (draw_task_types(report, suite), *built):
             if isinstance(figure, PaperFigure):
                 figures.append(figure)
             else:
@@ -420,49 +375,6 @@ def _front(points: Sequence[TradeoffPoint]) -> set[str]:
             best = point.value
             found.add(point.system)
     return found
-
-
-def _task_agreement(report: Report, suite: str) -> PaperFigure | str:
-    """Rank correlations of tasks over systems: which tasks order the encoders alike."""
-    average = _main_average(report, suite)
-    members = set(average.tasks) if average else set()
-    rows = [r for r in report.rows if r.suite == suite and r.kind == "task" and r.format and r.task in members]
-    systems = [i for i in range(len(report.systems)) if all(row.cells[i].score for row in rows)]
-    if len(systems) < FEWEST_SYSTEMS or len(rows) < 3:
-        found = f"{len(rows)} such tasks and {len(systems)} systems"
-        return f"how tasks agree needs 3 tasks and {FEWEST_SYSTEMS} systems with a score on each, and has {found}"
-    formats = list(dict.fromkeys(row.format for row in rows))
-    rows.sort(key=lambda row: formats.index(row.format))
-    scores = np.array([[score.value for i in systems if (score := row.cells[i].score)] for row in rows])
-    names, of_rows = zip(*((row.name, row.format) for row in rows), strict=True)
-    matrix = TaskMatrix(correlate_ranks(scores), names, of_rows, len(systems))
-    cells = [[round(float(value), 4) for value in line] for line in matrix.values]
-    named = zip(matrix.names, matrix.formats, cells, strict=True)
-    records = (("task", "format", *matrix.names), *((name, form, *some) for name, form, some in named))
-    lines = tuple((one, *(_mean_correlation(matrix, one, two) for two in formats)) for one in formats)
-    title = f"{suite}: mean rank correlation of two tasks over {len(systems)} systems, by task type"
-    table = TextTable(title, ("", *formats), lines)
-    return PaperFigure(_file_name(suite, "task-agreement"), table, records, lambda theme: draw_matrix(theme, matrix))
-
-
-def correlate_ranks(scores: Doubles) -> Doubles:
-    """Return Spearman's correlation of each two rows; scores: (tasks, systems). nan for a row of equal scores."""
-    from scipy.stats import rankdata
-
-    ranks = rankdata(scores, axis=1)
-    centred = ranks - ranks.mean(axis=1, keepdims=True)
-    with np.errstate(invalid="ignore"):
-        normal = centred / np.linalg.norm(centred, axis=1, keepdims=True)
-    matrix: Doubles = np.clip(normal @ normal.T, -1, 1)
-    return matrix
-
-
-def _mean_correlation(matrix: TaskMatrix, one: str, two: str) -> str:
-    """Return the mean over the pairs of two different tasks, "" where there is none."""
-    first, second = (np.array(matrix.formats) == each for each in (one, two))
-    some = matrix.values[np.outer(first, second) & ~np.eye(len(first), dtype=bool)]
-    some = some[~np.isnan(some)]
-    return f"{some.mean():.2f}" if some.size else ""
 
 
 def _file_name(suite: str, kind: str) -> str:

@@ -17,21 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from sciprism.arrays import Doubles
-from sciprism.evaluation.intervals import (
-    CELLS,
-    SAMPLES,
-    ItemSample,
-    Limits,
-    Samples,
-    draw_sample,
-    items_key,
-    mean_samples,
-    resample,
-    sample_difference,
-    score_interval,
-    sort_items,
-    sum_samples,
-)
+from sciprism.evaluation import intervals
 from sciprism.evaluation.results import UNDONE, TaskResult, explain_other_scoring, find_item_scores, read_results
 from sciprism.evaluation.task import Published, Suite, Task
 
@@ -386,10 +372,10 @@ class SampledScore:
     """
 
     value: float
-    samples: Samples | None
+    samples: intervals.Samples | None
     by_seed: Mapping[int, float] = field(default_factory=dict)
     n: int = 0
-    stored: Limits | None = None
+    stored: intervals.Limits | None = None
 
 
 @dataclass(slots=True)
@@ -401,7 +387,7 @@ class LineResult:
 
     status: str
     score: SampledScore | None = None
-    difference: Samples | None = None
+    difference: intervals.Samples | None = None
     remark: str = ""
 
 
@@ -425,7 +411,7 @@ def average_scores(scores: Sequence[SampledScore]) -> SampledScore:
     seeds = set(scores[0].by_seed).intersection(*(score.by_seed for score in scores))
     return SampledScore(
         value=float(np.mean([score.value for score in scores])),
-        samples=mean_samples(samples) if len(samples) == len(scores) else None,
+        samples=intervals.mean_samples(samples) if len(samples) == len(scores) else None,
         by_seed={s: float(np.mean([score.by_seed[s] for score in scores])) for s in sorted(seeds)},
         n=sum(score.n for score in scores),
     )
@@ -433,7 +419,7 @@ def average_scores(scores: Sequence[SampledScore]) -> SampledScore:
 
 def compare_line(
     line: ReportLine, runs: Sequence[StoredResult], baseline: Sequence[StoredResult], resampler: Resampler
-) -> tuple[Samples | None, str]:
+) -> tuple[intervals.Samples | None, str]:
     """Return a line's score minus the baseline's, paired by seed and item, or why there is none."""
     theirs = {run.result.seed: run for run in baseline}
     pairs = [(run, theirs[run.result.seed]) for run in runs if run.result.seed in theirs]
@@ -445,7 +431,7 @@ def compare_line(
     others = resampler.mean([(other, name) for _, other, name in named])
     if reason or mine is None or others is None:
         return None, reason
-    difference = sum_samples((mine, others), (1, -1))
+    difference = intervals.sum_samples((mine, others), (1, -1))
     if any(np.isnan(sample.draws).all() for sample in difference.values()):
         return None, "no resample of the items has a value"
     return difference, ""
@@ -453,7 +439,7 @@ def compare_line(
 
 def to_score(score: SampledScore) -> Score:
     """Return a score as a cell shows it."""
-    low, high = (score_interval(score.samples) if score.samples else score.stored) or (math.nan, math.nan)
+    low, high = (intervals.score_interval(score.samples) if score.samples else score.stored) or (math.nan, math.nan)
     values = list(score.by_seed.values())
     return Score(
         value=score.value,
@@ -465,9 +451,9 @@ def to_score(score: SampledScore) -> Score:
     )
 
 
-def to_difference(samples: Samples, score: SampledScore, base: SampledScore | None) -> Difference:
+def to_difference(samples: intervals.Samples, score: SampledScore, base: SampledScore | None) -> Difference:
     """Return a difference with interval, two-sided p, and whether the scores differ beyond their seeds."""
-    difference = sample_difference(samples)
+    difference = intervals.sample_difference(samples)
     low, high = difference.interval()
     apart = base is not None and are_apart([*score.by_seed.values()], [*base.by_seed.values()])
     return Difference(value=difference.value, low=low, high=high, p=difference.p, apart=apart)
@@ -482,7 +468,7 @@ def are_apart(a: Sequence[float] | Doubles, b: Sequence[float] | Doubles) -> boo
     return spread > 0 and abs(float(np.mean(a)) - float(np.mean(b))) > 2 * spread
 
 
-Distribution = tuple[tuple[int, str, int], ItemSample]
+Distribution = tuple[tuple[int, str, int], intervals.ItemSample]
 """The items, aggregate and parts of a metric, and its values on every sample; two results with the same are paired."""
 
 
@@ -493,12 +479,12 @@ class Resampler:
         self._samples: dict[tuple[int, str], Distribution | None] = {}
         self._last: tuple[int, list[Doubles]] = (0, [])
 
-    def mean(self, numbers: Sequence[tuple[StoredResult, str]]) -> Samples | None:
+    def mean(self, numbers: Sequence[tuple[StoredResult, str]]) -> intervals.Samples | None:
         """Return the mean of some metrics of some runs; None where items are missing."""
         distributions = [distribution for run, metric in numbers if (distribution := self._bootstrap(run, metric))]
         if not distributions or len(distributions) < len(numbers):
             return None
-        return mean_samples([{items[0]: sample} for items, sample in distributions])
+        return intervals.mean_samples([{items[0]: sample} for items, sample in distributions])
 
     def unpaired(self, run: StoredResult, other: StoredResult, metric: str) -> str:
         """Return why a metric of two runs cannot be compared item by item, "" if it can."""
@@ -513,16 +499,16 @@ class Resampler:
             self._samples[key] = None
             items = find_item_scores(run.folder, run.result.task, metric) if run.folder else None
             if items:
-                items = sort_items(items)
-                number = items_key(items.ids)
-                sample = draw_sample(items, self._weights(number, items.ids))
+                items = intervals.sort_items(items)
+                number = intervals.items_key(items.ids)
+                sample = intervals.draw_sample(items, self._weights(number, items.ids))
                 self._samples[key] = (number, items.aggregate, len(items.parts)), sample
         return self._samples[key]
 
     def _weights(self, key: int, ids: Sequence[str]) -> Iterable[Doubles]:
         """Return the samples of some items; those of few items are reused for the next system."""
         if key != self._last[0]:
-            if len(ids) * SAMPLES > CELLS:
-                return resample(ids, SAMPLES, seed=0)
-            self._last = (key, list(resample(ids, SAMPLES, seed=0)))
+            if len(ids) * intervals.SAMPLES > intervals.CELLS:
+                return intervals.resample(ids, intervals.SAMPLES, seed=0)
+            self._last = (key, list(intervals.resample(ids, intervals.SAMPLES, seed=0)))
         return self._last[1]

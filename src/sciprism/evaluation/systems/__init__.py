@@ -93,6 +93,21 @@ class TemplateEncoder:
         prompt = self.template.prompts.get(role, "")
         return "all" + (f"|{prompt}" if prompt else "")
 
+    def encode(
+        self,
+        items: Sequence[Item],
+        *,
+        format: Format = "proximity",
+        role: Role = "paper",
+        fields: Sequence[str] = FIELDS,
+    ) -> Floats:
+        """Return one float32 row per item, (n, dim), in the order given."""
+        return self.encode_texts(self.texts(items, role, fields), self.template.prompts.get(role, ""))
+
+    def encode_texts(self, texts: Sequence[str], prompt: str) -> Floats:
+        """Return one row per text; the prompt is part of each."""
+        raise NotImplementedError
+
     def texts(self, items: Sequence[Item], role: Role = "paper", fields: Sequence[str] = FIELDS) -> list[str]:
         """Return the texts that are tokenized for these items."""
         return [self.template.text(item, role, fields) for item in items]

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -40,9 +39,8 @@ from sciprism.evaluation.systems import (
 )
 from sciprism.evaluation.systems.aspire import AspireSystem
 from sciprism.evaluation.systems.bm25 import BM25System
-from sciprism.formats import Format, Role
 from sciprism.hub import first_line
-from sciprism.text.template import FIELDS, Item, Template
+from sciprism.text.template import Template
 from sciprism.text.tokenizer import describe_tokenizer, open_tokenizer, read_json
 
 if TYPE_CHECKING:
@@ -79,8 +77,7 @@ class BridgeEncoder(TemplateEncoder):
         if find_spec("sentence_transformers") is None:
             raise MissingExtraError("peers", "a model of another library")
         self.name, folder = resolve(str(name))
-        load = _load_sentence_transformers if library == "sentence-transformers" else _load_transformers
-        self.model = load(folder, pooling)
+        self.model = _load_model(folder, library, pooling)
         if max_length is not None:
             self.model.max_seq_length = max_length
         sep_token = getattr(self.model.tokenizer, "sep_token", None)
@@ -125,19 +122,11 @@ class BridgeEncoder(TemplateEncoder):
             "fingerprint": self.fingerprint,
         }
 
-    def encode(
-        self,
-        items: Sequence[Item],
-        *,
-        format: Format = "proximity",
-        role: Role = "paper",
-        fields: Sequence[str] = FIELDS,
-    ) -> NDArray[np.float32]:
-        """Return one float32 row per item, (n, dim), in the order given."""
-        if not items:
+    def encode_texts(self, texts: Sequence[str], prompt: str) -> Floats:
+        """Return one float32 row per text, (n, dim), in the order given."""
+        if not texts:
             return np.empty((0, self.dim), np.float32)
-        prompt = self.template.prompts.get(role, "")
-        texts = [text.removeprefix(prompt) for text in self.texts(items, role, fields)]
+        texts = [text.removeprefix(prompt) for text in texts]
         # The library adds the prompt: some poolings skip its tokens.
         vectors = np.asarray(
             self.model.encode(texts, prompt=prompt, show_progress_bar=False, convert_to_numpy=True), np.float32
@@ -156,49 +145,36 @@ class BridgeEncoder(TemplateEncoder):
         return [shape, modules[1:], self.template.to_json(), self.model.max_seq_length, self.distance]
 
 
-def _load_sentence_transformers(folder: Path, pooling: str | None) -> SentenceTransformer:
-    """Load a folder of sentence-transformers, with another pooling if given."""
-    if not (folder / "modules.json").exists():
+def _load_model(folder: Path, library: str, pooling: str | None) -> SentenceTransformer:
+    """Load a folder of sentence-transformers, with another pooling if given, or of transformers with the given one."""
+    is_plain = library == "transformers"
+    if is_plain and pooling is None:
+        raise InputError(
+            f"{folder}: a plain transformers folder does not state its pooling; pass pooling "
+            f"{', '.join(POOLINGS)}, as the model's authors say"
+        )
+    if not is_plain and not (folder / "modules.json").exists():
         raise InputError(
             f"{folder}: no modules.json, so sentence-transformers would guess the pooling; load it as "
             f"transformers:NAME and state the pooling ({', '.join(POOLINGS)})"
         )
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
-    with _load_errors(folder):
-        model: SentenceTransformer = SentenceTransformer(str(folder), local_files_only=True)
+    try:
+        if is_plain:
+            backbone = Transformer(str(folder))
+            width = backbone.get_embedding_dimension()
+            return SentenceTransformer(modules=[backbone, Pooling(width, POOLINGS[str(pooling)])]).eval()
+        model = SentenceTransformer(str(folder), local_files_only=True)
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+        raise InputError(f"{folder}: the library cannot load it: {first_line(error)}") from error
     if pooling is not None:
         positions = [n for n, module in enumerate(model) if isinstance(module, Pooling)]
         if len(positions) != 1:
             raise InputError(f"{folder}: has {len(positions)} pooling modules; leave out pooling {pooling}")
         model[positions[0]] = Pooling(model[positions[0]].embedding_dimension, POOLINGS[pooling])
     return model.eval()
-
-
-def _load_transformers(folder: Path, pooling: str | None) -> SentenceTransformer:
-    """Load a folder of transformers with the given pooling."""
-    if pooling is None:
-        raise InputError(
-            f"{folder}: a plain transformers folder does not state its pooling; pass pooling "
-            f"{', '.join(POOLINGS)}, as the model's authors say"
-        )
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-
-    with _load_errors(folder):
-        backbone = Transformer(str(folder))
-    modules: list[Any] = [backbone, Pooling(backbone.get_embedding_dimension(), POOLINGS[pooling])]
-    return SentenceTransformer(modules=modules).eval()
-
-
-@contextmanager
-def _load_errors(folder: Path) -> Iterator[None]:
-    """Raise InputError for the errors of libraries that cannot load a folder."""
-    try:
-        yield
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
-        raise InputError(f"{folder}: the library cannot load it: {first_line(error)}") from error
 
 
 def _prompts(model: SentenceTransformer) -> dict[str, str]:
@@ -282,16 +258,9 @@ class StaticEncoder(TemplateEncoder):
         facts |= {"max_length": self._length, "template": self.template.to_json(), "distance": self.distance}
         return facts | {"dim": self.dim, "fingerprint": self.fingerprint}
 
-    def encode(
-        self,
-        items: Sequence[Item],
-        *,
-        format: Format = "proximity",
-        role: Role = "paper",
-        fields: Sequence[str] = FIELDS,
-    ) -> Floats:
-        """Return one float32 row per item, (n, dim), in the order given."""
-        texts = [text[: self._characters] for text in self.texts(items, role, fields)]
+    def encode_texts(self, texts: Sequence[str], prompt: str) -> Floats:
+        """Return one float32 row per text, (n, dim), in the order given."""
+        texts = [text[: self._characters] for text in texts]
         dtype = np.dtype(np.float32) if self._table.dtype == np.int8 else self._table.dtype
         vectors = np.zeros((len(texts), self.dim), dtype)
         encodings = self.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
@@ -341,17 +310,10 @@ class RandomEncoder(TemplateEncoder):
         settings = {"method": "random", "seed": self.seed, "dim": self.dim, "distance": self.distance}
         return {"name": self.name, **settings, "fingerprint": self.fingerprint}
 
-    def encode(
-        self,
-        items: Sequence[Item],
-        *,
-        format: Format = "proximity",
-        role: Role = "paper",
-        fields: Sequence[str] = FIELDS,
-    ) -> NDArray[np.float32]:
-        """Return one vector of length 1 per item, (n, dim), in the order given."""
-        rows = np.empty((len(items), self.dim), np.float32)
-        for row, text in zip(rows, self.texts(items, role, fields), strict=True):
+    def encode_texts(self, texts: Sequence[str], prompt: str) -> Floats:
+        """Return one vector of length 1 per text, (n, dim), in the order given."""
+        rows = np.empty((len(texts), self.dim), np.float32)
+        for row, text in zip(rows, texts, strict=True):
             content = f"{self.seed} {text}".encode("utf-8", "surrogatepass")
             number = int.from_bytes(hashlib.blake2b(content, digest_size=16).digest(), "little")
             # RandomState: NumPy guarantees that its samples stay the same in later releases.
