@@ -286,9 +286,7 @@ def _list_nested(value: Any, kind: Any) -> list[tuple[Mapping[str, Any], type]]:
     return []
 
 
-@cache
-def _type_adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+_type_adapter = cache(TypeAdapter)
 
 
 def _field_names(kind: type) -> tuple[str, ...]:

@@ -112,24 +112,21 @@ class WindowTokenizer:
             raise InputError(f"windows of {self._full_length} tokens cannot share {stride}; at most half of them")
         return stride * self.length // self._full_length
 
-    def windows(self, text: str, stride: int) -> list[Window]:
-        """Return windows over one text; neighbours share `stride` tokens, fewer in shorter windows."""
-        return self._split((text,), stride, "longest_first")
+    def windows(self, *texts: str, stride: int) -> list[Window]:
+        """Return windows over the last of one or two texts, each after the whole first one.
 
-    def pair_windows(self, first: str, second: str, stride: int) -> list[Window]:
-        """Return windows over the second text, each after the whole first text."""
-        return self._split((first, second), stride, "only_second")
+        Neighbours share `stride` tokens, fewer in shorter windows.
+        """
+        strategy = "longest_first" if len(texts) == 1 else "only_second"
+        self._tokenizer.enable_truncation(self.length, stride=self.overlap(stride), strategy=strategy)
+        encoding = self._encode(texts)
+        return [self._window(part) for part in (encoding, *encoding.overflowing)]
 
     def shorten(self, text: str, tokens: int) -> str:
         """Return a text truncated to a number of tokens."""
         self._tokenizer.no_truncation()
         offsets = self._encode((text,), special=False).offsets
         return text if len(offsets) <= tokens else text[: offsets[tokens - 1][1]]
-
-    def _split(self, texts: tuple[str, ...], stride: int, strategy: str) -> list[Window]:
-        self._tokenizer.enable_truncation(self.length, stride=self.overlap(stride), strategy=strategy)
-        encoding = self._encode(texts)
-        return [self._window(part) for part in (encoding, *encoding.overflowing)]
 
     def _encode(self, texts: tuple[str, ...], special: bool = True) -> Encoding:
         first, second = (*texts, None)[:2]
@@ -592,7 +589,10 @@ def _search_grid(
             scores, facts = runs[str(setting)] = experiment.run(setting, tuning, context.first_seed, *splits)
             score = estimate(next(iter(scores["dev"].values())))
             dev_scores[str(setting)] = None if math.isnan(score) or facts["diverged"] else score
-            _write_grid(context, dev_scores)
+            if context.grid_file is not None:
+                rows = [row for row in _read_lines(context.grid_file) if row["key"] != context.key]
+                rows += [{"key": context.key, "setting": name, "dev": dev} for name, dev in dev_scores.items()]
+                write_lines(context.grid_file, (json.dumps(row | {"check": _hash_row(row)}) for row in rows))
     return {str(setting): dev_scores[str(setting)] for setting in tuning.grid}, runs if "test" in splits else {}
 
 
@@ -618,10 +618,3 @@ def _read_lines(path: Path | None) -> list[dict[str, Any]]:
 
 def _hash_row(row: Mapping[str, Any]) -> str:
     return hash_bytes(json.dumps(row, sort_keys=True).encode())
-
-
-def _write_grid(context: EvaluationContext, dev_scores: Mapping[str, float | None]) -> None:
-    if context.grid_file is not None:
-        rows = [row for row in _read_lines(context.grid_file) if row["key"] != context.key]
-        rows += [{"key": context.key, "setting": name, "dev": score} for name, score in dev_scores.items()]
-        write_lines(context.grid_file, (json.dumps(row | {"check": _hash_row(row)}) for row in rows))

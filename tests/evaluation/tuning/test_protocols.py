@@ -351,10 +351,10 @@ def test_windows_of_a_shorter_model_share_less(system):
     positions = system.encoder.model.config.max_length
     tokenizer = WindowTokenizer(system.encoder, 2 * positions)
     assert tokenizer.length == positions and tokenizer.overlap(100) == 50
-    found = tokenizer.windows("mouse bird " * positions, 100)
+    found = tokenizer.windows("mouse bird " * positions, stride=100)
     assert len(found) == 3 and max(len(window.ids) for window in found) == positions
     with pytest.raises(InputError, match=f"windows of {2 * positions} tokens cannot share {positions}"):
-        tokenizer.windows("mouse", positions)
+        tokenizer.windows("mouse", stride=positions)
 
 
 def test_windows_are_no_longer_than_what_was_asked_of_the_model(tiny_model):

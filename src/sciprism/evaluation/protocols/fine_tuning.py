@@ -230,7 +230,7 @@ class _TagProblem(TuningProblem[TaggingInput]):
     def row_examples(self, row: int) -> Iterator[TuningExample]:
         words, tags = self.data.words[row], self.data.tags[row]
         text, starts = join_words(words)
-        windows = self.tokenizer.windows(text, self.protocol.stride)
+        windows = self.tokenizer.windows(text, stride=self.protocol.stride)
         first_tokens = find_first_pieces(windows, starts)
         if len(windows) > 1:
             self.dropped.add(LONG, self.data.ids[row])
@@ -317,7 +317,7 @@ class _AnswerProblem(TuningProblem[SpanInput]):
             self.dropped.add(LONG_QUESTION, self.data.ids[row])
         answer = next(iter(self.data.answers[row]), None)
         examples = []
-        for window in self.tokenizer.pair_windows(short, context, self.protocol.stride):
+        for window in self.tokenizer.windows(short, context, stride=self.protocol.stride):
             positions = window.segment_positions(1)
             offsets = window.offsets[positions]
             target = NO_ANSWER if answer is None else find_answer(answer, offsets)

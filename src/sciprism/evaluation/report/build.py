@@ -30,10 +30,20 @@ def build_notes(
     """Return the notes under the tables, the method first."""
     return [
         *_method(systems, baseline, rows),
-        *_untrained(systems),
+        *(
+            f"{system.name}: {describe_untrained(stage)}."
+            for system in systems
+            for stage in dict.fromkeys(untrained_stage(result.system) for result in system.results)
+            if stage
+        ),
         *_incomplete(rows),
         *_without_number(systems),
-        *_uninformative(systems),
+        *dict.fromkeys(
+            f"{result.task}: no {metric}: {reason}"
+            for system in systems
+            for result in system.results
+            for metric, reason in result.details.get("without number", {}).items()
+        ),
         *(
             f"warning: {system.name}, {result.task}: {warning}"
             for system in systems
@@ -43,7 +53,11 @@ def build_notes(
         *_other_sizes(systems),
         *_not_comparable(systems, results),
         *_seeds(systems),
-        *_fingerprints(systems),
+        *(
+            f"{system.name}: its results are of {count} different models (fingerprints)"
+            for system in systems
+            if (count := len({str(result.system.get("fingerprint", "")) for result in system.results})) > 1
+        ),
         *_dropped(systems),
         *(
             f"{system.name}: {count:,} cached vectors were damaged, and were computed again"
@@ -108,14 +122,6 @@ def _explain_untested(systems: Sequence[model.SystemResults], baseline: int, row
     return f'the numbers of others and of {name} are not paired by item; the lines "not compared" below say why'
 
 
-def _untrained(systems: Sequence[model.SystemResults]) -> Iterator[str]:
-    """Yield the systems whose model is the start of its training."""
-    for system in systems:
-        for stage in dict.fromkeys(untrained_stage(result.system) for result in system.results):
-            if stage:
-                yield f"{system.name}: {describe_untrained(stage)}."
-
-
 def _incomplete(rows: Sequence[model.ReportRow]) -> Iterator[str]:
     lacking: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
     for row in rows:
@@ -138,16 +144,6 @@ def _without_number(systems: Sequence[model.SystemResults]) -> Iterator[str]:
             yield f"{system.name}, {_first_names(dict.fromkeys(tasks))}: {reason.removesuffix(': ')}"
     for reason, names in absent.items():
         yield f"{_first_names(names)}: not here: {reason}"
-
-
-def _uninformative(systems: Sequence[model.SystemResults]) -> Iterator[str]:
-    """Yield the metrics of tasks that their data cannot inform, each once."""
-    yield from dict.fromkeys(
-        f"{result.task}: no {metric}: {reason}"
-        for system in systems
-        for result in system.results
-        for metric, reason in result.details.get("without number", {}).items()
-    )
 
 
 SIZES = {
@@ -195,14 +191,6 @@ def _seeds(systems: Sequence[model.SystemResults]) -> Iterator[str]:
         yield f"seeds differ; differences are over the seeds that both systems have. Seeds {'; '.join(parts)}"
 
 
-def _fingerprints(systems: Sequence[model.SystemResults]) -> Iterator[str]:
-    """Yield the systems whose runs have different weights: other trainings, or other models."""
-    for system in systems:
-        fingerprints = {str(result.system.get("fingerprint", "")) for result in system.results}
-        if len(fingerprints) > 1:
-            yield f"{system.name}: its results are of {len(fingerprints)} different models (fingerprints)"
-
-
 def _dropped(systems: Sequence[model.SystemResults]) -> Iterator[str]:
     """Yield what was dropped, a line for each reason and count: with its tasks, and its systems if not all."""
     tasks_by_reason: dict[tuple[str, str, int, str], dict[str, None]] = defaultdict(dict)
@@ -243,7 +231,10 @@ def build_report(
     suites = {name: suites[name] for name in suites if name in scored}
     tasks = model.list_tasks(systems, list(suites.values()))
     declared = {(name, task.name): task for name, suite in suites.items() for task in suite.tasks}
-    suites = {name: _select_view(suite, tasks) for name, suite in suites.items()}
+    for name, whole in suites.items():  # the view with exactly the tasks that have results: its others are not missing
+        tried = {task for suite, task in tasks if suite == name}
+        if view := next((view for view, members in whole.views.items() if set(members) == tried), ""):
+            suites[name] = whole.select_view(view)
     ordered = [systems[baseline], *systems]  # others must be comparable to the baseline
     resampler, rows = model.Resampler(), list[model.ReportRow]()
     all_results: list[tuple[model.ReportLine, list[model.LineResult]]] = []
@@ -281,13 +272,6 @@ def _published_scores(suite: Suite, rows: Sequence[model.ReportRow], results: Li
     }
     published = (replace(row, scores={c: s for c, s in row.scores.items() if c in columns}) for row in suite.published)
     return tuple(row for row in published if row.scores)
-
-
-def _select_view(suite: Suite, tasks: Sequence[model.TaskId]) -> Suite:
-    """Return the view with exactly the tasks that have results, if any: its other tasks are not missing."""
-    tried = {task for name, task in tasks if name == suite.name}
-    matching = (view for view, members in suite.views.items() if set(members) == tried)
-    return next(map(suite.select_view, matching), suite)
 
 
 def _score_systems(

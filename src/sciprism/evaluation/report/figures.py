@@ -38,15 +38,6 @@ DARK = Theme("#e6e6e6", "#16181c", "#8a8a8a", "#dcecff", "#4f83b8", ("#9cc9f5", 
 MARKERS = "osD^v<>PXph*"
 
 
-def theme_settings(theme: Theme) -> dict[str, Any]:
-    """Return matplotlib's settings: colours, sizes, and the same bytes for the same figure."""
-    inks = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
-    plain = {"svg.hashsalt": "sciprism", "svg.fonttype": "none", "pdf.fonttype": 42, "hatch.linewidth": 0.6}
-    plain["text.parse_math"] = False  # names may hold dollars
-    sizes = {"font.size": 8, "axes.linewidth": 0.6, "axes.spines.top": False, "axes.spines.right": False}
-    return {**dict.fromkeys(inks, theme.ink), "hatch.color": theme.ink, **plain, **sizes}
-
-
 BAR_KINDS = {"baseline": "baseline", "apart": "differs from it", "level": "no difference shown", "untested": "no test"}
 
 
@@ -282,8 +273,14 @@ def render(draw: Callable[[Theme], Any], theme: Theme, form: str) -> bytes:
     """Return a drawing as an SVG or a PDF file; the same drawing gives the same bytes."""
     from matplotlib import rc_context
 
+    # colours, sizes, and the same bytes for the same figure
+    settings: dict[str, Any] = {"svg.hashsalt": "sciprism", "svg.fonttype": "none", "pdf.fonttype": 42}
+    settings |= {"text.parse_math": False, "font.size": 8}  # names may hold dollars
+    settings |= {"axes.linewidth": 0.6, "axes.spines.top": False, "axes.spines.right": False}
+    inks = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color", "hatch.color")
+    settings |= {"hatch.linewidth": 0.6, **dict.fromkeys(inks, theme.ink)}
     dates = {"Date": None} if form == "svg" else {"CreationDate": None, "Creator": None, "Producer": None}
-    with rc_context(theme_settings(theme)):  # type: ignore[arg-type]
+    with rc_context(settings):  # type: ignore[arg-type]
         drawn, file = draw(theme), BytesIO()
         drawn.savefig(file, format=form, metadata=dates, bbox_inches="tight", transparent=form == "svg")
     return file.getvalue()
@@ -343,7 +340,12 @@ def _tradeoff(report: Report, suite: str, costs: Sequence[EncodingCost], measure
         return f"{unit} and {row.title} are both known of {len(points)} system(s); a comparison needs two"
     sign = 1 if better == "more" else -1
     points.sort(key=lambda point: (sign * -point.price, -point.value))
-    front = _front(points)
+    front: set[str] = set()  # the systems that none beats in both: the best price first, of equal ones the best average
+    best = float("-inf")
+    for point in points:
+        if point.value > best:
+            best = point.value
+            front.add(point.system)
     records: list[tuple[object, ...]] = [("system", "label", unit, "score", "low", "high", "on the front")]
     lines = []
     for point in points:
@@ -365,16 +367,6 @@ def _main_average(report: Report, suite: str) -> ReportRow | None:
     averages = [row for row in report.rows if row.suite == suite and row.kind == "average"]
     named = {row.name.casefold(): row for row in averages}
     return named.get("average") or named.get("all") or (averages[-1] if averages else None)
-
-
-def _front(points: Sequence[TradeoffPoint]) -> set[str]:
-    """Return the systems that none beats in both; points: the best price first, of equal ones the best average."""
-    best, found = float("-inf"), set()
-    for point in points:
-        if point.value > best:
-            best = point.value
-            found.add(point.system)
-    return found
 
 
 def _file_name(suite: str, kind: str) -> str:

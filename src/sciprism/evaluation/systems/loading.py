@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from sciprism.arrays import Floats
 from sciprism.encoders.cached_encoder import TextProgress
@@ -220,22 +219,21 @@ class StaticEncoder(TemplateEncoder):
             raise InputError(f"{inner}: expected a matrix embeddings or embedding.weight, found {', '.join(weights)}")
         self._table: NDArray[Any] = (table.float() if table.dtype == torch.bfloat16 else table).numpy()
         self._rows, self._factors = (weights[key].numpy() if key in weights else None for key in ("mapping", "weights"))
-        self._check_sizes(inner)
+        tokens = 1 + max(self.tokenizer.get_vocab().values(), default=-1)
+        rows = [len(x) for x in (self._rows, self._factors) if x is not None] or [len(self._table)]
+        if min(rows) < tokens or (self._rows is not None and self._rows.max() >= len(self._table)):
+            raise InputError(f"{inner}: the tokenizer knows {tokens} tokens, the weights {min(rows)}")
         self._is_model2vec, self._normalize = "embeddings" in weights, normalize
         if self._is_model2vec:
             self._normalize = bool(config.get("normalize"))
             self._length = config.get("max_length", DEFAULT_LENGTH)
-            self._unknown = _unknown_token(self.tokenizer)
+            model = json.loads(self.tokenizer.to_str())["model"]
+            unknown, named = model.get("unk_id"), model.get("unk_token")
+            self._unknown = self.tokenizer.token_to_id(named) if unknown is None and named is not None else unknown
             self.tokenizer.no_truncation()
             if self._length is not None:
                 self.tokenizer.enable_truncation(self._length)
                 self._characters = self._length * int(np.median([*map(len, self.tokenizer.get_vocab())]))
-
-    def _check_sizes(self, folder: Path) -> None:
-        tokens = 1 + max(self.tokenizer.get_vocab().values(), default=-1)
-        rows = [len(x) for x in (self._rows, self._factors) if x is not None] or [len(self._table)]
-        if min(rows) < tokens or (self._rows is not None and self._rows.max() >= len(self._table)):
-            raise InputError(f"{folder}: the tokenizer knows {tokens} tokens, the weights {min(rows)}")
 
     @property
     def dim(self) -> int:
@@ -273,14 +271,6 @@ class StaticEncoder(TemplateEncoder):
         if self._normalize:  # rounded again, as model2vec does
             rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
         return rows.astype(dtype).astype(np.float32)
-
-
-def _unknown_token(tokenizer: Tokenizer) -> int | None:
-    """Return the id of the unknown token of a tokenizer's model, None where it has none."""
-    model = json.loads(tokenizer.to_str())["model"]
-    if model.get("unk_id") is not None:
-        return int(model["unk_id"])
-    return None if model.get("unk_token") is None else tokenizer.token_to_id(model["unk_token"])
 
 
 class RandomEncoder(TemplateEncoder):

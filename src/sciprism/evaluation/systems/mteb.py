@@ -74,7 +74,13 @@ class MtebEncoder:
             )
         is_query = format == "search" and getattr(prompt_type, "value", prompt_type) == "query"
         role: Role = "query" if is_query else "paper"
-        items = [item for batch in inputs for item in _items(batch)]
+        items: list[Item] = []
+        for batch in inputs:
+            if "title" in batch and "body" in batch:
+                rows = zip(batch["title"], batch["body"], strict=True)
+                items += [Paper(id="", title=title or "", abstract=body or "") for title, body in rows]
+            else:
+                items += batch["text"]
         return self.encoder.encode(items, format=format, role=role, fields=FIELDS)
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Tensor:
@@ -84,10 +90,3 @@ class MtebEncoder:
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Tensor:
         """Return the similarity of rows at the same position, (n,)."""
         return compute_pairwise_similarity(np.asarray(embeddings1), np.asarray(embeddings2), self.encoder.distance)
-
-
-def _items(batch: Mapping[str, Any]) -> list[Item]:
-    if "title" not in batch or "body" not in batch:
-        return list(batch["text"])
-    rows = zip(batch["title"], batch["body"], strict=True)
-    return [Paper(id="", title=title or "", abstract=body or "") for title, body in rows]
