@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,6 @@ from sciprism.uses.calibration import (
     PairCounts,
     Related,
     RelationCurve,
-    compare,
     count_pairs,
     relate_by_citation,
     relate_by_keys,
@@ -38,13 +36,9 @@ from sciprism.uses.calibration import (
 MODELS = ("sciprism-small", "all-MiniLM-L6-v2")
 PRECISION = "bfloat16"  # what `embed` chooses where the processor has it
 PAPERS = 6000  # of arXiv, of each year
-RESAMPLED = 2000  # papers whose pairs are resampled for intervals
-DRAWS = 400
-NEIGHBOURS = 10
 FIRST_YEAR = 2017  # of visualization papers
 FIELDS = ("Computer Science", "Astronomy and Space Science", "Mathematics", "Economics and Finance", "Biology")
 FIELDS += ("Statistics",)
-LEVELS = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, *np.linspace(0.1, 0.9, 9).round(1).tolist(), 1.01)
 Predict = Callable[[Doubles], Doubles]
 
 
@@ -119,67 +113,12 @@ def fit_logistic(counts: PairCounts) -> Predict:
 
 
 def score(predict: Predict, counts: PairCounts) -> dict[str, float]:
-    """Return the Brier score of all pairs, its skill over their base rate, and the expected calibration error."""
+    """Return the Brier score of all pairs, and its skill over their base rate."""
     p, others = np.broadcast_to(predict(counts.scores), counts.scores.shape), counts.pairs - counts.related
     total = counts.pairs.sum()
     brier = float((counts.related * (1 - p) ** 2 + others * p**2).sum() / total)
     base = counts.base_rate
-    gaps = [abs(row["probability"] - row["share"]) * row["pairs"] for row in draw_reliability(predict, counts)]
-    return {
-        "brier": round(brier, 6),
-        "skill": round(1 - brier / (base * (1 - base)), 4),
-        "calibration_error": round(float(sum(gaps) / total), 5),
-    }
-
-
-def draw_reliability(predict: Predict, counts: PairCounts) -> list[dict[str, float]]:
-    """Return the points of the reliability curve: mean probability, share of related pairs, and pairs."""
-    p, points = np.broadcast_to(predict(counts.scores), counts.scores.shape), []
-    for low, high in pairwise(LEVELS):
-        inside = (p >= low) & (p < high)
-        pairs = counts.pairs[inside].sum()
-        if pairs:
-            mean, share = (p[inside] * counts.pairs[inside]).sum() / pairs, counts.related[inside].sum() / pairs
-            points.append({"probability": round(float(mean), 5), "share": round(float(share), 5), "pairs": int(pairs)})
-    return points
-
-
-def bootstrap(predictions: dict[str, Predict], test: PaperSet) -> dict[str, list[float]]:
-    """Return 95 % intervals of Brier scores, and of the isotonic one minus each other, over resampled papers."""
-    draw = np.random.default_rng(0)
-    test = test.select(np.sort(draw.permutation(len(test.papers))[:RESAMPLED]))
-    size = len(test.papers)
-    related, unit = np.zeros((size, size), bool), _normalize(test.vectors)
-    for row, others in enumerate(map(test.relate(test.papers), range(size))):
-        related[row, others] = True
-    similar = unit @ unit.T
-    weights = draw.multinomial(size, np.full(size, 1 / size), DRAWS).astype(np.float64)
-    total = size**2 - (weights**2).sum(1)
-    scores = {}
-    for name, predict in predictions.items():
-        errors = (np.broadcast_to(predict(similar.ravel()), size**2).reshape(size, size) - related) ** 2
-        np.fill_diagonal(errors, 0)
-        scores[name] = ((weights @ errors) * weights).sum(1) / total
-    ours = scores["isotonic"]
-    shown = scores | {f"isotonic minus {name}": ours - values for name, values in scores.items() if name != "isotonic"}
-    return {name: np.quantile(values, (0.025, 0.975)).round(6).tolist() for name, values in shown.items()}
-
-
-def measure_neighbours(predict: Predict, test: PaperSet) -> dict[str, Any]:
-    """Return how far the probabilities hold for the nearest papers of each, which a search shows."""
-    import torch
-
-    unit = torch.from_numpy(_normalize(test.vectors))
-    similar, related = compare(unit, unit, "cosine"), test.relate(test.papers)
-    np.fill_diagonal(similar, -2)
-    nearest = np.argpartition(-similar, NEIGHBOURS, axis=1)[:, :NEIGHBOURS]
-    outcomes = np.array([np.isin(row, related(place)) for place, row in enumerate(nearest)]).ravel()
-    scores = np.take_along_axis(similar, nearest, 1).ravel().astype(np.float64)
-    order = np.argsort(scores)
-    counts = PairCounts(scores[order], np.ones(len(scores)), outcomes[order].astype(np.float64))
-    mean = round(float(predict(scores).mean()), 4)
-    facts = {"pairs": len(scores), "mean_probability": mean, "share": round(counts.base_rate, 4)}
-    return facts | score(predict, counts) | {"reliability": draw_reliability(predict, counts)}
+    return {"brier": round(brier, 6), "skill": round(1 - brier / (base * (1 - base)), 4)}
 
 
 def shift(curve: RelationCurve, others: PaperSet) -> dict[str, Any]:
@@ -211,9 +150,6 @@ def measure(fit: PaperSet, test: PaperSet, relation: str, pairs: str) -> tuple[R
         "fit": {"papers": len(fit.papers), "pairs": int(counts.pairs.sum()), "base_rate": round(counts.base_rate, 5)},
         "test": {"papers": len(test.papers), "pairs": int(tested.pairs.sum()), "base_rate": round(tested.base_rate, 5)},
         "scores": {name: score(predict, tested) for name, predict in predictions.items()},
-        "intervals": bootstrap(predictions, test),
-        "reliability": {name: draw_reliability(predictions[name], tested) for name in ("cosine, clipped", "isotonic")},
-        "nearest": measure_neighbours(curve.curve.apply, test),
     }
 
 
@@ -260,10 +196,6 @@ def main() -> None:
         write_curves(SHIPPED, shipped)
     packages = ["sciprism", "numpy", "scipy", "torch"]
     write_result(arguments.output, provenance(packages, seed=0, precision=PRECISION, models=results))
-
-
-def _normalize(vectors: Floats) -> Floats:
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
 if __name__ == "__main__":
