@@ -32,7 +32,7 @@ from sciprism import Paper, read_papers
 from sciprism.papers.duplicates import find_duplicates
 from sciprism.papers.identity import normalize_words
 from sciprism.uses.deduplication import dedupe
-from sciprism.uses.deduplication.comparison import WEIGHTS, cite, compare
+from sciprism.uses.deduplication.comparison import WEIGHTS, cite, compare, weigh
 from sciprism.uses.deduplication.dedupe import find_candidates
 
 FOLDER = "dedup_sr_libraries"
@@ -41,6 +41,7 @@ POSITIVE |= {"first and most"}
 NEGATIVE = {"differs", "none", "far", "2 apart", "0.5", "0.7", "0.8", "generic"}
 FREE = {("title", "0.9"), ("title", "more words"), ("abstract", "0.7"), ("journal", "part")}
 PENALTY, SHARE = 1.0, 0.7  # of the distance from this share of the log likelihood ratios
+PROBABILITIES = (0.01, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.99)  # between the bins of the reliability curve
 SHARED_ID = 6.0  # at least; supplements of conferences share a DOI, so that a title that differs still decides
 
 
@@ -132,6 +133,7 @@ def score(groups: Iterable[Sequence[int]], clusters: Sequence[str], titles: Sequ
         "found_pairs": len(pairs),
         "precision": round(precision, 4),
         "recall": round(recall, 4),
+        "recall_interval": bootstrap_clusters(rows.values(), pairs),
         "f1": round(2 * precision * recall / max(1e-9, precision + recall), 4),
         "removed": sum(len(group) - 1 for group in groups),
         "duplicates": len(clusters) - len(rows),
@@ -143,6 +145,31 @@ def score(groups: Iterable[Sequence[int]], clusters: Sequence[str], titles: Sequ
             "of_which_merged": len((equal - true) & pairs),
         },
     }
+
+
+def bootstrap_clusters(clusters: Iterable[Sequence[int]], pairs: set[tuple[int, int]]) -> list[float]:
+    """Return the 95 % interval of the recall over clusters that are drawn again."""
+    counts = [
+        (sum(pair in pairs for pair in combinations(rows, 2)), len(rows) * (len(rows) - 1) // 2)
+        for rows in clusters
+        if len(rows) > 1
+    ]
+    table = np.array(counts)
+    drawn = np.random.default_rng(0).integers(0, len(table), (1000, len(table)))
+    recalls = table[drawn, 0].sum(1) / table[drawn, 1].sum(1)
+    return np.quantile(recalls, (0.025, 0.975)).round(4).tolist()
+
+
+def draw_reliability(probabilities: NDArray[np.float64], same: NDArray[np.bool_]) -> dict[str, Any]:
+    """Return the Brier score of candidate pairs, and their reliability curve: mean probability, share of duplicates."""
+    bins = np.digitize(probabilities, PROBABILITIES)
+    rows = [(probabilities[bins == place], same[bins == place]) for place in np.unique(bins)]
+    curve = [
+        {"probability": round(float(p.mean()), 4), "duplicates": round(float(s.mean()), 4), "pairs": len(p)}
+        for p, s in rows
+    ]
+    brier = round(float(((probabilities - same) ** 2).mean()), 5)
+    return {"pairs": len(same), "duplicates": int(same.sum()), "brier": brier, "curve": curve}
 
 
 # ---- other rules ----
@@ -249,17 +276,21 @@ def main() -> None:
     if arguments.fit:
         print(json.dumps(fit(levels, same), indent=1))
     results: dict[str, dict[str, Any]] = {}
+    probabilities = np.zeros(len(levels))
     for name in sorted(set(collections)):
         rows = [row for row, collection in enumerate(collections) if collection == name]
         library, truth = [papers[row] for row in rows], [clusters[row] for row in rows]
         titles = [squeeze(paper.title) for paper in library]
         others = np.flatnonzero(where != name)
         weights = {field: WEIGHTS[field] | row for field, row in fit([levels[n] for n in others], same[others]).items()}
+        for row in np.flatnonzero(where == name):
+            probabilities[row] = 1 / (1 + np.exp(-weigh(levels[row], WEIGHTS | weights)))
         held_out = dedupe(library, weights=WEIGHTS | weights)
         results[name] = {rule: score(group(library), truth, titles) for rule, group in RULES.items()}
         results[name]["sciprism dedupe, weights of the other libraries"] = score(held_out.groups, truth, titles)
         results[name]["uncertain_pairs"] = len(dedupe(library).uncertain)
-    write_result(arguments.output, provenance(packages, libraries=results))
+    calibration = draw_reliability(probabilities, same)  # each library by weights of the others
+    write_result(arguments.output, provenance(packages, libraries=results, calibration=calibration))
 
 
 if __name__ == "__main__":
