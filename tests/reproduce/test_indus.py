@@ -42,15 +42,6 @@ def test_columns_on_either_data():
     ] + ["Average, open searches (for BEIR)"]
 
 
-def test_printed_averages_are_those_of_the_printed_sets():
-    rows = {row.name: row.scores for row in INDUS.table("11").published}
-    for row in INDUS.table("8").published:
-        sets = [score for name, score in rows[row.name].items() if name.startswith("beir-")]
-        assert len(sets) == 12 and sum(sets) / 12 == pytest.approx(row.scores["Average, BEIR"], abs=1.01)
-        assert rows[row.name]["Average"] == row.scores["Average, BEIR"]
-        assert row.name in INDUS.table("8").seconds
-
-
 def test_recipes_that_rows_name_are_there():
     """With the changes that the row states."""
     commands = [

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
@@ -211,24 +212,22 @@ class TaskData:
     def __init__(self, task: Task, folder: Path | None) -> None:
         self.task = task
         self.data_root = DataRoot(folder)  # one each: a result names the files that its own task read
-        self._data: Any = None
         self._uninformative: Mapping[str, str] | None = None
-        self._error: InputError | OSError | None = None
 
     def read(self) -> Any:
         """Return the protocol's input, or raise again the error of the first attempt."""
-        if self._error is not None:
-            raise self._error
-        if self._data is None:
-            try:
-                self._data = self.task.data.read(self.data_root)
-            except (InputError, OSError) as error:
-                self._error = error
-                raise
-            except (KeyError, TypeError, AttributeError) as error:
-                self._error = InputError(f"a record lacks or misuses {type(error).__name__}: {error}")
-                raise self._error from error
-        return self._data
+        if isinstance(self._input, Exception):
+            raise self._input
+        return self._input
+
+    @cached_property
+    def _input(self) -> Any:
+        try:
+            return self.task.data.read(self.data_root)
+        except (InputError, OSError) as error:
+            return error
+        except (KeyError, TypeError, AttributeError) as error:
+            return InputError(f"a record lacks or misuses {type(error).__name__}: {error}")
 
     def explain_uninformative(self) -> Mapping[str, str]:
         """Return the metrics of a custom task that its data cannot inform, with the reason. InputError if all."""

@@ -1,7 +1,5 @@
 """What all declared suites have in common, and whether the printed tables fit the averages declared."""
 
-from statistics import mean
-
 import pytest
 
 from sciprism.evaluation.suites import suites
@@ -81,40 +79,16 @@ def test_the_numbers_behind_scirepevals_averages():
     assert near == [2, 4, 8, 14]
 
 
-def test_scirepevals_printed_averages_are_means_of_28_numbers():
-    for row in suites["scirepeval-paper"].published:
-        if "Average" in row.scores:
-            inside, outside, old, printed_mean = row.scores.values()
-            assert (7 * inside + 11 * outside + 10 * old) / 28 == pytest.approx(printed_mean, abs=0.11), row.name
-
-
-def test_specter2s_printed_averages_are_means_of_27_numbers():
-    for row in suites["scirepeval"].published:
-        inside, outside, printed_mean = row.scores.values()
-        assert (7 * inside + 20 * outside) / 27 == pytest.approx(printed_mean, abs=0.1), row.name
-
-
 @pytest.mark.parametrize(("name", "count"), [("scidocs", 12), ("multi-scidocs", 5), ("beir", 12)])
 def test_plain_means(name, count):
     suite = suites[name]
     assert numbers(suite, found(suite, "Average")) == count
-    whole = [row for row in suite.published if len(row.scores) == count + 1]
-    assert bool(whole) == (name != "multi-scidocs"), "whose data are made of other papers than the published numbers"
-    for row in whole:
-        *cells, printed_mean = row.scores.values()
-        assert mean(cells) == pytest.approx(printed_mean, abs=0.55 if name == "beir" else 0.06), row.name
 
 
-def test_scimults_printed_averages_are_means_of_their_cells():
+def test_the_numbers_behind_scimults_averages():
     suite = suites["scimult"]
     counts = {average.name: numbers(suite, average) for average in suite.averages}
     assert list(counts.values()) == [12, 12, 4, 9, 11, 5]
-    whole = [row for row in suite.published if row.scores and not row.unreadable]
-    rows = [row for row in whole if len(row.scores) - 1 == counts.get(list(row.scores)[-1])]
-    assert len(rows) == 14 + 15 + 14 + 15 + 14 + 15
-    for row in rows:
-        *cells, printed_mean = row.scores.values()
-        assert mean(cells) == pytest.approx(printed_mean, abs=0.011), f"{row.source}, {row.name}"
 
 
 def test_published_variants_are_the_default():
