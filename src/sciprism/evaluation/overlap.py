@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -76,18 +76,37 @@ def find_overlap(
     near_duplicates: Jaccard similarity of word 3-grams from which two texts count as one; None compares no
     texts. Training papers are read once and not stored.
     """
-    index = _TestPapers(tests, near_duplicates)
-    exact = [(paper.id, index.add(paper)) for paper in training]
-    matches: dict[int, dict[int, set[str]]] = {n: numbers for n, (_, numbers) in enumerate(exact) if numbers}
-    for number, group, reason in index.find_near_duplicates():
-        shared_ids = matches.setdefault(number, {})
-        for test in group - shared_ids.keys():
-            shared_ids[test] = {reason}
-    tasks = tuple(
-        _task_overlap(task, members, matches, [name for name, _ in exact], index)
-        for task, members in index.members.items()
-    )
-    return Overlap(len(exact), len(matches), tasks, dict(unread or {}))
+    finder = DuplicateFinder(near_duplicates=near_duplicates, tell_apart=False)
+    numbers: dict[tuple[str, str, str], int] = {}
+    by_key: dict[str, list[int]] = defaultdict(list)
+    test_ids: list[str] = []
+    members: dict[str, set[int]] = {task: set() for task in tests}
+    for task, papers in tests.items():
+        for paper in papers:
+            text = paper.id, paper.title, paper.abstract
+            if text not in numbers:
+                numbers[text] = len(test_ids)
+                for key in _keys(paper):
+                    by_key[key].append(len(test_ids))
+                test_ids.append(paper.id)
+                finder.add(replace(paper, id=f"test {len(test_ids)}"))  # equal ids in two data sets mean nothing
+            members[task].add(numbers[text])
+    names: list[str] = []
+    matches: dict[int, dict[int, set[str]]] = defaultdict(dict)
+    for number, paper in enumerate(training):
+        names.append(paper.id)
+        for key in _keys(paper):
+            for test in by_key.get(key, ()):
+                matches[number].setdefault(test, set()).add(key.partition(":")[0])
+        finder.add(replace(paper, id=f"{number}"))
+    for group in finder.find().groups:
+        found = {position for position in group.positions if position < len(test_ids)}
+        reason = next((name for name in (TEXT, TITLE) if name in group.reasons), INDIRECT)
+        for position in [position for position in group.positions if found and position >= len(test_ids)]:
+            shared = matches[position - len(test_ids)]
+            shared.update({test: {reason} for test in found - shared.keys()})
+    overlaps = tuple(_task_overlap(task, of_task, matches, names, test_ids) for task, of_task in members.items())
+    return Overlap(len(names), len(matches), overlaps, dict(unread or {}))
 
 
 def list_test_papers(data: object) -> list[Paper]:
@@ -135,54 +154,6 @@ def read_test_papers(data_root: DataRoot, tasks: Iterable[Task]) -> tuple[dict[s
     return papers_by_task, unread
 
 
-class _TestPapers:
-    """The distinct papers of all tests, and the training papers that are compared with them."""
-
-    def __init__(self, tests: Mapping[str, Sequence[Paper]], near_duplicates: float | None) -> None:
-        self.ids: list[str] = []
-        self.members: dict[str, set[int]] = {}
-        self._by_key: dict[str, list[int]] = defaultdict(list)
-        self._finder = DuplicateFinder(near_duplicates=near_duplicates, tell_apart=False)
-        self._count = 0
-        seen: dict[tuple[str, str, str], int] = {}
-        for task, papers in tests.items():
-            self.members[task] = {self._add_test(paper, seen) for paper in papers}
-
-    def add(self, paper: Paper) -> dict[int, set[str]]:
-        """Add a training paper; return the test papers that share an identifier with it, with the reasons."""
-        matches: dict[int, set[str]] = {}
-        for key in _keys(paper):
-            for number in self._by_key.get(key, ()):
-                matches.setdefault(number, set()).add(key.partition(":")[0])
-        self._add_unnamed(paper)
-        return matches
-
-    def find_near_duplicates(self) -> Iterator[tuple[int, set[int], str]]:
-        """Yield the number of a training paper, the test papers of its duplicate group, and the reason."""
-        first = len(self.ids)
-        for group in self._finder.find().groups:
-            tests = {number for number in group.positions if number < first}
-            reason = next((name for name in (TEXT, TITLE) if name in group.reasons), INDIRECT)
-            for number in group.positions if tests else ():
-                if number >= first:
-                    yield number - first, tests, reason
-
-    def _add_test(self, paper: Paper, seen: dict[tuple[str, str, str], int]) -> int:
-        key = paper.id, paper.title, paper.abstract
-        if key not in seen:
-            seen[key] = len(self.ids)
-            for name in _keys(paper):
-                self._by_key[name].append(len(self.ids))
-            self.ids.append(paper.id)
-            self._add_unnamed(paper)
-        return seen[key]
-
-    def _add_unnamed(self, paper: Paper) -> None:
-        """Add a paper under a unique id: equal ids in two data sets mean nothing by themselves."""
-        self._count += 1
-        self._finder.add(replace(paper, id=f"{self._count}"))
-
-
 def _keys(paper: Paper) -> list[str]:
     """Return a paper's identifiers, and its id: alone where it is specific enough, else with the title."""
     if len(paper.id) >= SHORT_ID and not paper.id.isdigit():
@@ -196,7 +167,7 @@ def _task_overlap(
     members: set[int],
     matches: Mapping[int, Mapping[int, set[str]]],
     training: Sequence[str],
-    index: _TestPapers,
+    test_ids: Sequence[str],
 ) -> TaskOverlap:
     inside = {number: sorted(members & tests.keys()) for number, tests in matches.items()}
     shared = {number: tests for number, tests in inside.items() if tests}
@@ -204,7 +175,7 @@ def _task_overlap(
     for number, tests in shared.items():
         reasons.update(set().union(*(matches[number][test] for test in tests)))
     examples = tuple(
-        PaperMatch(training[number], index.ids[first], tuple(sorted(matches[number][first])))
+        PaperMatch(training[number], test_ids[first], tuple(sorted(matches[number][first])))
         for number, (first, *_) in islice(shared.items(), EXAMPLES)
     )
     test_papers = set().union(*shared.values())
