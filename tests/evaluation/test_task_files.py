@@ -265,7 +265,7 @@ def test_a_task_may_be_like_a_template_or_a_task_of_another_suite(toml, tmp_path
         (('"scidocs-pools"', '"scidoc-pools"'), "task 'one': unknown layout 'scidoc-pools'; did you mean"),
         (("relation =", "relatoin ="), "task 'one', data: unknown key 'relatoin'; did you mean 'relation'"),
         (("among =", "amongst ="), "unknown key 'amongst'; did you mean 'among'"),
-        (("81.6, nan", "81.6, 'x'"), "'us': 'x' is not a number"),
+        (("81.6, nan", "81.6, 'x'"), r"row\.0\.values\.1: Input should be a valid number"),
     ],
 )
 def test_messages_of_shared_settings(toml, change, message):

@@ -51,7 +51,7 @@ from sciprism.reproduce.papers import (
     TableModel,
     build_columns,
 )
-from sciprism.text.template import Item
+from sciprism.text.template import FIELDS, Item
 
 
 class InstructedEncoder:
@@ -79,8 +79,16 @@ class InstructedEncoder:
         """Return the encoder's path with the instruction appended: one pass serves one instruction."""
         return f"{self.encoder.path(format, role)}|{self.instruction.text}"
 
-    def encode(self, items: Sequence[Item], **settings: Any) -> Floats:
+    def encode(
+        self,
+        items: Sequence[Item],
+        *,
+        format: Format = "proximity",
+        role: Role = "paper",
+        fields: Sequence[str] = FIELDS,
+    ) -> Floats:
         """Return one row per item, encoded with the instruction."""
+        settings: dict[str, Any] = {"format": format, "role": role, "fields": fields}
         vectors: Floats = self.encoder.encode(items, **settings, instruction=self.instruction.text)
         return vectors
 
