@@ -17,10 +17,10 @@ from typing import Any, cast
 
 from torch import OutOfMemoryError
 
+import sciprism.evaluation.results as stored
 from sciprism.datasets.data_root import DataRoot, PinnedData
 from sciprism.encoders.cached_encoder import TextProgress
 from sciprism.errors import AbsentDataError, InputError
-from sciprism.evaluation import results as stored
 from sciprism.evaluation.intervals import METHOD, bootstrap_interval, estimate
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.protocols.probe import ProbeProtocol

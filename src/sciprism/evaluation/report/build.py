@@ -9,10 +9,10 @@ from dataclasses import asdict, replace
 from math import isnan
 from typing import TYPE_CHECKING, Any, overload
 
+import sciprism.evaluation.report.model as model
 from sciprism.encoders.provenance import describe_untrained, untrained_stage
 from sciprism.errors import InputError
 from sciprism.evaluation.intervals import holm, mean_samples
-from sciprism.evaluation.report import model
 from sciprism.evaluation.report.text_tables import NAMED, published_columns, show, terminal
 from sciprism.evaluation.results import UNDONE, TaskResult
 from sciprism.evaluation.task import Published, Suite, read_sizes
