@@ -11,7 +11,7 @@ import pytest
 
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.custom import CustomCorpus, LabelledTable
-from sciprism.datasets.layouts.scidocs import SciDocsPools
+from sciprism.datasets.layouts.published import SciDocsPools
 from sciprism.errors import InputError
 from sciprism.evaluation.protocols.match import MatchProtocol
 from sciprism.evaluation.protocols.probe import ProbeProtocol

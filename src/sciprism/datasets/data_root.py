@@ -361,20 +361,13 @@ def _select_named(here: set[str], config: str, split: str) -> list[str]:
             return _check_parts(sorted(parts))
         if parts := [name for name in here if re.fullmatch(start + r"/\d{4}\.parquet", name)]:
             return sorted(parts)
-        for name in _single_file_names(folder, config, split):
+        stems = [f"{folder}{split}", f"{folder}{split}_qrel"]
+        stems += [f"{folder}reviewer_metadata"] if split == "metadata" else []
+        stems += [f"{folder}meta", f"{folder}metadata", config] if split == "evaluation" else []
+        for name in (f"{stem}.{ending}" for stem in stems for ending in _ENDINGS):
             if name in here:
                 return [name]
     return []
-
-
-def _single_file_names(folder: str, config: str, split: str) -> Iterator[str]:
-    stems = [f"{folder}{split}", f"{folder}{split}_qrel"]
-    if split == "metadata":
-        stems.append(f"{folder}reviewer_metadata")
-    if split == "evaluation":
-        stems += [f"{folder}meta", f"{folder}metadata", config]
-    for stem in stems:
-        yield from (f"{stem}.{ending}" for ending in _ENDINGS)
 
 
 def _check_parts(parts: list[str]) -> list[str]:

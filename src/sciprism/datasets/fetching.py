@@ -36,7 +36,7 @@ from sciprism.files import (
 from sciprism.hub import check_reachable, client_errors, first_line
 from sciprism.limits import describe_excess, limit
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.remote.objects import ObjectVersion, RemoteFolder, RemoteObject, find_remote
+from sciprism.papers.remote.objects import RemoteFolder, RemoteObject, find_remote
 
 RECORD, DOWNLOADS = "fetched.json", ".downloads"
 CHUNK = 1 << 20
@@ -226,9 +226,11 @@ _CHANGED = "the owner has changed the file, or it is not the owner's; see to it 
 def _copy(remote: RemoteObject, target: Path, on_bytes: OnBytes) -> None:
     """Copy an object to a file, from where an interrupted copy of the same version stopped."""
     version = remote.version
-    part = target.with_name(f"{target.name}.{_name_version(version)}{PARTIAL_SUFFIX}")
+    name = hashlib.sha256(f"{version.size} {version.tag} {version.modified}".encode()).hexdigest()[:8]
+    part = target.with_name(f"{target.name}.{name}{PARTIAL_SUFFIX}")
+    can_resume = version.size is not None and bool(version.tag or version.modified)
     for other in target.parent.glob(f"{target.name}.*{PARTIAL_SUFFIX}"):  # of versions that are no more
-        if other != part or not _can_resume(version):
+        if other != part or not can_resume:
             other.unlink()
 
     def write(file: BinaryIO, start: int) -> None:
@@ -243,14 +245,6 @@ def _copy(remote: RemoteObject, target: Path, on_bytes: OnBytes) -> None:
     append_file(target, part, write)
 
 
-def _can_resume(version: ObjectVersion) -> bool:
-    return version.size is not None and bool(version.tag or version.modified)
-
-
-def _name_version(version: ObjectVersion) -> str:
-    return hashlib.sha256(f"{version.size} {version.tag} {version.modified}".encode()).hexdigest()[:8]
-
-
 # ---- from downloads to the folder of a data set
 
 
@@ -262,7 +256,18 @@ def _convert(data: PublishedData, place: Path, folder: Path) -> dict[str, int]:
     files: dict[str, bytes] = {}
     for file in data.files:
         path = place / file.name
-        files |= read_archive(path, data.members) if is_archive(path) else {file.name: read_whole(path)}
+        is_archive, content = zipfile.is_zipfile(path), b""
+        if not is_archive:
+            with InputFile(path).binary() as stream:  # unpacked where it is gzipped
+                content = stream.read(CHUNK)
+                is_archive = content[257:262] == b"ustar"
+                content += b"" if is_archive else stream.read(limit("record"))
+        if is_archive:
+            files |= read_archive(path, data.members)
+        elif len(content) > limit("record"):
+            raise InputError(f"{path}: {describe_excess('record')}")
+        else:
+            files[file.name] = content
     try:
         made = CONVERTERS[data.converter](files)
     except InputError:
@@ -306,20 +311,6 @@ def _write(path: Path, content: Any) -> None:
         write_json(path, content)
 
 
-def is_archive(path: Path) -> bool:
-    """Say whether a file is a zip or tar archive, packed or not."""
-    if zipfile.is_zipfile(path):
-        return True
-    with InputFile(path).binary() as stream:
-        return stream.read(CHUNK)[257:262] == b"ustar"
-
-
-def read_whole(path: Path) -> bytes:
-    """Return the bytes of a file, unpacked where it is gzipped, within the limits of all readers."""
-    with InputFile(path).binary() as stream:
-        return _read_limited(stream, str(path))
-
-
 def read_archive(path: Path, patterns: Sequence[str]) -> dict[str, bytes]:
     """Return name -> bytes of an archive's files that match a pattern; nothing is unpacked to the disk.
 
@@ -358,10 +349,3 @@ def _list_members(path: Path) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
         for entry in archive:  # links and devices are no files
             if entry.isfile() and (inner := archive.extractfile(entry)) is not None:
                 yield entry.name, entry.size, inner.read
-
-
-def _read_limited(stream: BinaryIO, name: str) -> bytes:
-    content = stream.read(limit("record") + 1)
-    if len(content) > limit("record"):
-        raise InputError(f"{name}: {describe_excess('record')}")
-    return content

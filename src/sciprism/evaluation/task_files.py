@@ -37,9 +37,8 @@ _LAYOUTS = {
     "mentions": "S2andFolders SplitMentions",
     "open_data": "PaperClasses PaperNumbers Headings ClassNames LinkedPools GradedPools LinkedCorpus IrTestCollection "
     "SummaryToPaper TitleToAbstract CitingSentences RatedReviewers",
-    "scidocs": "SciDocsClasses SciDocsPools SciDocsClicks",
-    "scimult": "MapleLabels LinkedPapers PatientLinks GradedPapers SearchPools SearchCorpus PatientSearch",
-    "scirepeval": "PaperLabels RankedPapers ReviewerPapers",
+    "published": "SciDocsClasses SciDocsPools SciDocsClicks PaperLabels RankedPapers ReviewerPapers MapleLabels "
+    "LinkedPapers PatientLinks GradedPapers SearchPools SearchCorpus PatientSearch",
     "texts": "SquadFiles DocumentQuestions DrugPairs HallmarkAbstracts LabelledTexts",
     "words": "MarkedDocuments WordTags",
 }

@@ -38,6 +38,7 @@ from sciprism.registry import Registry
 
 Part = Literal["val", "test", "train"]
 PARTS: tuple[Part, ...] = ("val", "test", "train")
+SCORED_PARTS: tuple[Part, ...] = ("val", "test")
 
 Groups = Mapping[str, Sequence[int]]  # field -> rows
 FieldSplits = Mapping[Part, Groups]  # rows of each part by field, in random order
@@ -225,13 +226,22 @@ class QueryCounts:
 QueryPool = tuple[int, list[int], list[int]]  # the rows of a query, of its positives and of its negatives
 
 
-class PoolSampler:
-    """Splits a corpus, and samples the queries and the papers with classes of each part.
+class Benchmark:
+    """Splits a corpus, samples the queries and the papers with classes of each part, and writes the files.
 
-    rows: the papers that may be queries. dropped: queries and papers, by file and reason.
+    rows: the papers that may be queries. texts: the file with the corpus' papers. A file that would be empty is
+    deleted. dropped: queries and papers, by file and reason. counts: "cite/test" and so on -> its queries or papers.
+    files: path below the output folder -> lines. not_written: file -> the reason. class_numbers: field -> number.
     """
 
-    def __init__(self, corpus: CitationCorpus, rows: Sequence[int], settings: BenchmarkSettings) -> None:
+    def __init__(
+        self, corpus: CitationCorpus, rows: Sequence[int], settings: BenchmarkSettings, texts: Path, out: Path
+    ) -> None:
+        self.counts: dict[str, QueryCounts] = {}
+        self.files: dict[str, int] = {}
+        self.not_written: dict[str, str] = {}
+        self.class_numbers: dict[str, int] = {}
+        self._texts, self._out = texts, out
         self.corpus = corpus
         self.settings = settings
         self.dropped = DropReport()
@@ -312,6 +322,84 @@ class PoolSampler:
             self.dropped.add(f"{where}: {BEYOND_LIMIT}", self.corpus.names[row])
         return rows[: self._limit]
 
+    def write_judgements(self, relation: Relation) -> None:
+        """Write `RELATION/{val,test}.qrel`: query, 0, paper, 1 or 0."""
+        names = self.corpus.names
+        for part in SCORED_PARTS:
+            counts = self.counts[f"{relation}/{part}"] = QueryCounts()
+            lines = (
+                f"{names[row]} 0 {names[other]} {grade}"
+                for row, positives, negatives in self.pools(relation, part, counts)
+                for rows, grade in ((positives, 1), (negatives, 0))
+                for other in rows
+            )
+            self._write(f"{MULTI_SCIDOCS}/{relation}/{part}.qrel", lines)
+        if not self.counts[f"{relation}/test"].rows:
+            self.not_written[f"{relation}/test"] = "no query is left"
+
+    def write_queries(self) -> None:
+        """Write `{val,test}.txt`, the queries with a pool, and `train.txt`, possible queries."""
+        for part in PARTS:
+            if part in SCORED_PARTS:
+                rows = sorted({row for name in RELATIONS for row in self.counts[f"{name}/{part}"].rows})
+            else:
+                rows = self.linked(part)
+            self._write(f"{MULTI_SCIDOCS}/{part}.txt", (self.corpus.names[row] for row in rows))
+
+    def write_classes(self) -> None:
+        """Write `mag/{train,val,test}.csv` and the records of their papers, in SciDocs' folder."""
+        classes: dict[Part, list[tuple[int, str]]] = {}
+        for part in PARTS:
+            counts = self.counts[f"mag/{part}"] = QueryCounts()
+            classes[part] = list(self.classes(part, counts))
+        names = {name for rows_of_part in classes.values() for _, name in rows_of_part}
+        if not (classes["train"] and classes["test"]) or len(names) < 2:
+            self.not_written["mag"] = "fewer than two fields, or no paper to train or to test on"
+            names, classes = set(), {part: [] for part in PARTS}
+            self.counts |= {f"mag/{part}": QueryCounts() for part in PARTS}
+        numbers = self.class_numbers = _number_classes(names)
+        for part in PARTS:
+            rows = ((self.corpus.names[row], numbers[name]) for row, name in classes[part])
+            table = StringIO()
+            csv.writer(table, lineterminator="\n").writerows([("pid", "class_label"), *rows])
+            self._write(f"{MULTI_SCIDOCS}/mag/{part}.csv", table.getvalue().splitlines() if names else ())
+        labelled = {row for rows_of_part in classes.values() for row, _ in rows_of_part}
+        self._write(f"{MULTI_SCIDOCS}/paper_metadata_mag_mesh.json", self._records(labelled))
+
+    def write_papers(self) -> None:
+        """Write `data_final.json`, the papers with citations of possible queries, and `paper_ids.json`."""
+        corpus, graph = self.corpus, self.corpus.graph
+        linked = {row for part in PARTS for row in self.linked(part)}
+
+        def citations(row: int) -> Mapping[str, Any]:
+            ends = {"cites": graph.cited[row], "cited_by": graph.citing[row]} if row in linked else {}
+            return {name: [corpus.names[other] for other in rows] for name, rows in ends.items()}
+
+        self._write(f"{MULTI_SCIDOCS}/data_final.json", self._records(range(graph.size), citations))
+        ids = (f"{'[' if not row else ','}{json.dumps(name)}" for row, name in enumerate(corpus.names))
+        self._write(f"{MULTI_SCIDOCS}/paper_ids.json", chain(ids, "]"))
+
+    def _records(
+        self, rows: Collection[int], extra: Callable[[int], Mapping[str, Any]] = lambda _: {}
+    ) -> Iterator[str]:
+        """Yield the lines of one JSON object keyed by id; none for no rows."""
+        mark = "{"
+        with self._texts.open(encoding="utf-8") as texts:
+            for row, line in enumerate(texts):
+                if row in rows:
+                    paper = json.loads(line)
+                    record = {"paper_id": paper["id"], "title": paper["title"], "abstract": paper["abstract"]}
+                    yield f"{mark}{json.dumps(paper['id'])}: {json.dumps(record | dict(extra(row)))}"
+                    mark = ","
+        if mark == ",":
+            yield "}"
+
+    def _write(self, name: str, lines: Iterable[str]) -> None:
+        if count := write_lines(self._out / name, lines, errors="replace"):
+            self.files[name] = count
+        else:
+            (self._out / name).unlink()
+
 
 def read_corpus(sources: CitationSources, texts: Path) -> CitationCorpus:
     """Read all papers once; memory holds ids, fields and citations, the file `texts` the texts, a line each.
@@ -355,103 +443,6 @@ FIELDS_FROM = (
 )
 
 
-SCORED_PARTS: tuple[Part, ...] = ("val", "test")
-
-
-class BenchmarkWriter:
-    """Writes the files of one benchmark; a file that would be empty is deleted.
-
-    texts: the file with the corpus' papers. counts: "cite/test" and so on -> its queries or papers. files: path
-    below the output folder -> lines. not_written: file -> the reason. class_numbers: field -> number.
-    """
-
-    def __init__(self, sampler: PoolSampler, texts: Path, out: Path) -> None:
-        self.counts: dict[str, QueryCounts] = {}
-        self.files: dict[str, int] = {}
-        self.not_written: dict[str, str] = {}
-        self.class_numbers: dict[str, int] = {}
-        self._sampler = sampler
-        self._corpus, self._texts, self._out = sampler.corpus, texts, out
-
-    def write_judgements(self, relation: Relation) -> None:
-        """Write `RELATION/{val,test}.qrel`: query, 0, paper, 1 or 0."""
-        names = self._corpus.names
-        for part in SCORED_PARTS:
-            counts = self.counts[f"{relation}/{part}"] = QueryCounts()
-            lines = (
-                f"{names[row]} 0 {names[other]} {grade}"
-                for row, positives, negatives in self._sampler.pools(relation, part, counts)
-                for rows, grade in ((positives, 1), (negatives, 0))
-                for other in rows
-            )
-            self._write(f"{MULTI_SCIDOCS}/{relation}/{part}.qrel", lines)
-        if not self.counts[f"{relation}/test"].rows:
-            self.not_written[f"{relation}/test"] = "no query is left"
-
-    def write_queries(self) -> None:
-        """Write `{val,test}.txt`, the queries with a pool, and `train.txt`, possible queries."""
-        for part in PARTS:
-            if part in SCORED_PARTS:
-                rows = sorted({row for name in RELATIONS for row in self.counts[f"{name}/{part}"].rows})
-            else:
-                rows = self._sampler.linked(part)
-            self._write(f"{MULTI_SCIDOCS}/{part}.txt", (self._corpus.names[row] for row in rows))
-
-    def write_classes(self) -> None:
-        """Write `mag/{train,val,test}.csv` and the records of their papers, in SciDocs' folder."""
-        classes: dict[Part, list[tuple[int, str]]] = {}
-        for part in PARTS:
-            counts = self.counts[f"mag/{part}"] = QueryCounts()
-            classes[part] = list(self._sampler.classes(part, counts))
-        names = {name for rows_of_part in classes.values() for _, name in rows_of_part}
-        if not (classes["train"] and classes["test"]) or len(names) < 2:
-            self.not_written["mag"] = "fewer than two fields, or no paper to train or to test on"
-            names, classes = set(), {part: [] for part in PARTS}
-            self.counts |= {f"mag/{part}": QueryCounts() for part in PARTS}
-        numbers = self.class_numbers = _number_classes(names)
-        for part in PARTS:
-            rows = ((self._corpus.names[row], numbers[name]) for row, name in classes[part])
-            table = StringIO()
-            csv.writer(table, lineterminator="\n").writerows([("pid", "class_label"), *rows])
-            self._write(f"{MULTI_SCIDOCS}/mag/{part}.csv", table.getvalue().splitlines() if names else ())
-        labelled = {row for rows_of_part in classes.values() for row, _ in rows_of_part}
-        self._write(f"{MULTI_SCIDOCS}/paper_metadata_mag_mesh.json", self._records(labelled))
-
-    def write_papers(self) -> None:
-        """Write `data_final.json`, the papers with citations of possible queries, and `paper_ids.json`."""
-        corpus, graph = self._corpus, self._corpus.graph
-        linked = {row for part in PARTS for row in self._sampler.linked(part)}
-
-        def citations(row: int) -> Mapping[str, Any]:
-            ends = {"cites": graph.cited[row], "cited_by": graph.citing[row]} if row in linked else {}
-            return {name: [corpus.names[other] for other in rows] for name, rows in ends.items()}
-
-        self._write(f"{MULTI_SCIDOCS}/data_final.json", self._records(range(graph.size), citations))
-        ids = (f"{'[' if not row else ','}{json.dumps(name)}" for row, name in enumerate(corpus.names))
-        self._write(f"{MULTI_SCIDOCS}/paper_ids.json", chain(ids, "]"))
-
-    def _records(
-        self, rows: Collection[int], extra: Callable[[int], Mapping[str, Any]] = lambda _: {}
-    ) -> Iterator[str]:
-        """Yield the lines of one JSON object keyed by id; none for no rows."""
-        mark = "{"
-        with self._texts.open(encoding="utf-8") as texts:
-            for row, line in enumerate(texts):
-                if row in rows:
-                    paper = json.loads(line)
-                    record = {"paper_id": paper["id"], "title": paper["title"], "abstract": paper["abstract"]}
-                    yield f"{mark}{json.dumps(paper['id'])}: {json.dumps(record | dict(extra(row)))}"
-                    mark = ","
-        if mark == ",":
-            yield "}"
-
-    def _write(self, name: str, lines: Iterable[str]) -> None:
-        if count := write_lines(self._out / name, lines, errors="replace"):
-            self.files[name] = count
-        else:
-            (self._out / name).unlink()
-
-
 def _number_classes(names: Collection[str]) -> dict[str, int]:
     """Return field -> number: SciDocs' numbers if it has all fields, else in alphabetical order."""
     folded = {name.casefold() for name in names}
@@ -474,14 +465,13 @@ def prepare_multi_scidocs(out: Path, sources: CitationSources, settings: Benchma
         texts = Path(folder) / "papers.jsonl"
         corpus = read_corpus(sources, texts)
         queries = [row for row, name in enumerate(corpus.names) if sources.is_query(name)]
-        sampler = PoolSampler(corpus, queries, settings)
+        made = Benchmark(corpus, queries, settings, texts, out)
         write_json(out / REPORT, {"finished": False})
-        writer = BenchmarkWriter(sampler, texts, out)
         for relation in RELATIONS:
-            writer.write_judgements(relation)
-        writer.write_queries()
-        writer.write_classes()
-        writer.write_papers()
+            made.write_judgements(relation)
+        made.write_queries()
+        made.write_classes()
+        made.write_papers()
     record = {
         "version": version("sciprism"),
         "settings": settings.model_dump(),
@@ -490,31 +480,31 @@ def prepare_multi_scidocs(out: Path, sources: CitationSources, settings: Benchma
         "edges": sources.data_root.provenance(),
         "papers": corpus.graph.size,
         "citations": len(corpus.graph.cited.others),
-        "counts": {name: counts.to_json() for name, counts in writer.counts.items()},
-        "classes": writer.class_numbers,
-        "files": list(writer.files),
-        "not_written": writer.not_written,
-        "dropped": {"papers and citations": sources.reader.dropped.to_json(), "queries": sampler.dropped.to_json()},
+        "counts": {name: counts.to_json() for name, counts in made.counts.items()},
+        "classes": made.class_numbers,
+        "files": list(made.files),
+        "not_written": made.not_written,
+        "dropped": {"papers and citations": sources.reader.dropped.to_json(), "queries": made.dropped.to_json()},
     }
     write_json(out / REPORT, record)
-    if not any(counts.rows for counts in writer.counts.values()):
+    if not any(counts.rows for counts in made.counts.values()):
         raise InputError(f"no query and no class is left; {out / REPORT} says what was dropped and why")
-    counts = writer.counts.values()
+    counts = made.counts.values()
     fields = sorted({name for counted in counts for name in counted.fields})
     rows: list[list[str | int]] = [[name, *(counted.fields[name] for counted in counts)] for name in fields]
     rows.append(["sum over fields", *(counted.fields.total() for counted in counts)])
     rows.append(["unique", *(len(counted.rows) for counted in counts)])
     return Preparation(
-        files=writer.files,
+        files=made.files,
         record=record,
-        dropped={"papers and citations": sources.reader.dropped, "queries and classes": sampler.dropped},
-        not_made=writer.not_written,
+        dropped={"papers and citations": sources.reader.dropped, "queries and classes": made.dropped},
+        not_made=made.not_written,
         tables=[CountTable(("field",), HEADS, rows)],
         notes=[f"{record['papers']:,} papers, {record['citations']:,} citations among them"],
         warnings=[
             f"{name}: {counts.short:,} queries with fewer than {settings.negatives:,} negatives; "
             f"the least is {counts.fewest:,}"
-            for name, counts in writer.counts.items()
+            for name, counts in made.counts.items()
             if counts.short
         ],
     )

@@ -37,19 +37,18 @@ def prepare_s2and_mini(folder: Path, out: Path, *, rule: BlockRule = "alphabetic
     if not present:
         raise InputError(f"{folder} has none of the folders {', '.join(SOURCES)}; see the layout of S2AND")
     done = Preparation()
-    rows: list[list[str]] = []
     retained, total = Counter[str](), Counter[str]()
     for source in present:
         record = done.record[source] = _write_source(folder, out, source, rule, done.files)
         retained.update(record["retained"])
         total.update(record["all"])
-        rows.append(_row(source, record["retained"], record["all"]))
-    done.tables = [CountTable(("source",), COUNTS, [*rows, _row("all", retained, total)])]
+    counted = {source: (record["retained"], record["all"]) for source, record in done.record.items()}
+    rows = [
+        [name, *(f"{some[kind]:,} of {every[kind]:,}" for kind in COUNTS)]
+        for name, (some, every) in (counted | {"all": (retained, total)}).items()
+    ]
+    done.tables = [CountTable(("source",), COUNTS, rows)]
     return done
-
-
-def _row(name: str, retained: Mapping[str, int], total: Mapping[str, int]) -> list[str]:
-    return [name, *(f"{retained[kind]:,} of {total[kind]:,}" for kind in COUNTS)]
 
 
 def choose_blocks(sizes: Mapping[str, int], rule: BlockRule) -> set[str]:

@@ -6,7 +6,7 @@ import pytest
 
 from build_data import text
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.scidocs import SciDocsClasses, SciDocsClicks, SciDocsPools
+from sciprism.datasets.layouts.published import SciDocsClasses, SciDocsClicks, SciDocsPools
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 

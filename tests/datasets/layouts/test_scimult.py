@@ -4,7 +4,7 @@ import pytest
 
 from build_data import lines, text
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.scimult import (
+from sciprism.datasets.layouts.published import (
     GradedPapers,
     LinkedPapers,
     MapleLabels,

@@ -7,7 +7,7 @@ import pytest
 
 from build_data import hub, lines, paper, text
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.scirepeval import HubTexts, PaperLabels, RankedPapers, ReviewerPapers
+from sciprism.datasets.layouts.published import HubTexts, PaperLabels, RankedPapers, ReviewerPapers
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 

@@ -14,17 +14,21 @@ from build_data import hub, lines, text
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.beir import BeirFiles, BeirSet
 from sciprism.datasets.layouts.mentions import S2andFolders
-from sciprism.datasets.layouts.scidocs import SciDocsClasses, SciDocsClicks, SciDocsPools
-from sciprism.datasets.layouts.scimult import (
+from sciprism.datasets.layouts.published import (
     GradedPapers,
     LinkedPapers,
     MapleLabels,
+    PaperLabels,
     PatientLinks,
     PatientSearch,
+    RankedPapers,
+    ReviewerPapers,
+    SciDocsClasses,
+    SciDocsClicks,
+    SciDocsPools,
     SearchCorpus,
     SearchPools,
 )
-from sciprism.datasets.layouts.scirepeval import PaperLabels, RankedPapers, ReviewerPapers
 from sciprism.evaluation.intervals import estimate
 from sciprism.evaluation.protocols.probe import FewShot, ProbeProtocol
 from sciprism.evaluation.protocols.recommend import RecommendProtocol

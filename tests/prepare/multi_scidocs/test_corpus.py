@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.scidocs import SciDocsPools
+from sciprism.datasets.layouts.published import SciDocsPools
 from sciprism.errors import InputError
 from sciprism.prepare.multi_scidocs import BenchmarkSettings, prepare_multi_scidocs
 from sciprism.prepare.sources.citation_corpus import CitationSources

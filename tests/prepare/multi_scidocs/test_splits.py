@@ -3,7 +3,7 @@
 from collections import Counter
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.scidocs import SciDocsClasses
+from sciprism.datasets.layouts.published import SciDocsClasses
 from sciprism.prepare.multi_scidocs import SEVERAL_FIELDS
 
 

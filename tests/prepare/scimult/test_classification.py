@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from build_data import text
-from sciprism.datasets.layouts.scimult import MapleLabels
+from sciprism.datasets.layouts.published import MapleLabels
 from sciprism.errors import InputError
 from sciprism.evaluation.suites import suites
 from sciprism.prepare.scimult import maple

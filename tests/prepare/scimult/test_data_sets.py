@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from build_data import lines, text
-from sciprism.cli.prepare_benchmarks import prepare
+from sciprism.cli.main import app
 from sciprism.datasets.data_root import DataRoot
 from sciprism.errors import InputError
 from sciprism.evaluation.suites import suites
@@ -36,7 +36,7 @@ def contents(folder):
 
 def test_the_command(some, tmp_path):
     out = tmp_path / "out"
-    done = CliRunner().invoke(prepare, ["scimult", str(some), "-o", str(out)])
+    done = CliRunner().invoke(app, ["prepare", "scimult", str(some), "-o", str(out)])
     assert done.exit_code == 0, done.output
     printed = [" ".join(line.split()) for line in done.stdout.splitlines()]
     assert printed[:4] == [

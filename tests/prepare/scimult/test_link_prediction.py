@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from build_data import lines, text
 from build_scimult import judgements, rows_of
-from sciprism.datasets.layouts.scimult import GradedPapers, LinkedPapers, PatientLinks, PatientSearch
+from sciprism.datasets.layouts.published import GradedPapers, LinkedPapers, PatientLinks, PatientSearch
 from sciprism.errors import InputError
 from sciprism.evaluation.run import evaluate
 from sciprism.prepare.scimult import retrieval

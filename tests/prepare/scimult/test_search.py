@@ -3,7 +3,7 @@
 import pytest
 
 from build_data import lines, paper
-from sciprism.datasets.layouts.scimult import SearchCorpus, SearchFiles, SearchPools
+from sciprism.datasets.layouts.published import SearchCorpus, SearchFiles, SearchPools
 from sciprism.prepare.scimult import retrieval
 from sciprism.prepare.scimult.context import MissingFilesError
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -89,13 +89,36 @@ class S2andFolders:
         authors: dict[str, Authors] = {}
         for key, record in data_root.members(find_source_file(folder, "papers")):
             rows[as_id(key)], authors[as_id(key)] = len(papers), _list_authors(record)
-            papers.append(_parse_paper(source, as_id(key), record))
+            year = record.get("year")
+            paper = Paper(
+                id=f"{source}:{as_id(key)}",
+                title=record.get("title") or "",
+                abstract=record.get("abstract") or "",
+                authors=tuple(author for _, author in authors[as_id(key)]),
+                venue=record.get("venue") or record.get("journal_name") or "",
+                year=int(year) if year else None,
+                references=tuple(f"{source}:{as_id(name)}" for name in record.get("references") or ()),
+            )
+            papers.append(paper)
         mentions = []
         for key, row in data_root.members(find_source_file(folder, "signatures")):
-            paper = as_id(row["paper_id"])
-            if key in people and paper in rows:
-                block = f"{source}: {blocks_of.get(key) or row['author_info']['block']}"
-                mentions.append(_parse_mention(row, (source, key, people[key]), block, (rows[paper], authors[paper])))
+            name = as_id(row["paper_id"])
+            if key in people and name in rows:
+                info = row["author_info"]
+                position = int(info.get("position") or 0)
+                given = " ".join(filter(None, (info.get("first"), info.get("middle"))))
+                mention = Signature(
+                    id=key if key.startswith(f"{source}_") else f"{source}_{key}",
+                    paper=rows[name],
+                    name=f"{info.get('last') or ''}, {given}",
+                    block=f"{source}: {blocks_of.get(key) or info['block']}",
+                    author=f"{source}:{people[key]}",
+                    position=position,
+                    coauthors=tuple(author for at, author in authors[name] if at != position),
+                    affiliations=tuple(filter(None, info.get("affiliations") or ())),
+                    email=info.get("email") or "",
+                )
+                mentions.append(mention)
             else:
                 dropped.add("mention without a cluster or a paper", f"{source} {key}")
         return mentions
@@ -139,39 +162,6 @@ def _list_authors(record: Mapping[str, Any]) -> Authors:
     return tuple((int(a.get("position") or 0), a["author_name"]) for a in listed if a.get("author_name"))
 
 
-def _parse_paper(source: str, name: str, record: Mapping[str, Any]) -> Paper:
-    year = record.get("year")
-    return Paper(
-        id=f"{source}:{name}",
-        title=record.get("title") or "",
-        abstract=record.get("abstract") or "",
-        authors=tuple(author for _, author in _list_authors(record)),
-        venue=record.get("venue") or record.get("journal_name") or "",
-        year=int(year) if year else None,
-        references=tuple(f"{source}:{as_id(key)}" for key in record.get("references") or ()),
-    )
-
-
-def _parse_mention(
-    row: Mapping[str, Any], names: tuple[str, str, str], block: str, paper: tuple[int, Authors]
-) -> Signature:
-    source, key, person = names
-    info = row["author_info"]
-    position = int(info.get("position") or 0)
-    given = " ".join(filter(None, (info.get("first"), info.get("middle"))))
-    return Signature(
-        id=key if key.startswith(f"{source}_") else f"{source}_{key}",
-        paper=paper[0],
-        name=f"{info.get('last') or ''}, {given}",
-        block=block,
-        author=f"{source}:{person}",
-        position=position,
-        coauthors=tuple(name for at, name in paper[1] if at != position),
-        affiliations=tuple(filter(None, info.get("affiliations") or ())),
-        email=info.get("email") or "",
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CustomMentions:
     """Read mentions of authors on papers, each with its true author.
@@ -210,20 +200,18 @@ class CustomMentions:
                 raise row.error(f"block {mention.block!r} is in two splits, {splits[mention.block]!r} and {part!r}")
         total = len(mentions) + len(unknown)
         check_references("papers of mentions", unknown, total, table.ids, self.allow_missing)
-        parts = splits if any(splits.values()) else self._sample_parts(list(splits), dropped)
+        parts = splits
+        if not any(splits.values()):
+            parts = split_by_hash(dict.fromkeys(splits, ""), self.draw_seed)
+            rest = dict.fromkeys((block for block in splits if parts[block] != "test"), "")
+            dev = [block for block, part in split_by_hash(rest, self.draw_seed + 1).items() if part == "test"]
+            parts |= dict.fromkeys(dev, "dev")
+            for block, part in parts.items():
+                dropped.add(f"no split: {part} block sampled by a hash of its name", block)
         train, dev, test = (frozenset(block for block in parts if parts[block] == part) for part in PARTS)
         return Signatures(
             papers=papers, signatures=list(mentions.values()), train=train, dev=dev, test=test, dropped=dropped
         )
-
-    def _sample_parts(self, blocks: Sequence[str], dropped: DropReport) -> dict[str, str]:
-        parts = split_by_hash(dict.fromkeys(blocks, ""), self.draw_seed)
-        rest = dict.fromkeys((block for block in blocks if parts[block] != "test"), "")
-        dev = [block for block, part in split_by_hash(rest, self.draw_seed + 1).items() if part == "test"]
-        parts |= dict.fromkeys(dev, "dev")
-        for block, part in parts.items():
-            dropped.add(f"no split: {part} block sampled by a hash of its name", block)
-        return parts
 
 
 def _parse_row(row: TableRow, place: int, paper: Paper) -> Signature:
@@ -292,8 +280,20 @@ class AuthorMentions:
                 dropped.add("mention of an unknown paper", str(row["signature_id"]))
                 continue
             place = places[row["paper_id"]]
-            affiliations = records[row["paper_id"]].get("affiliations") or ()
-            mentions.append(_parse_open_mention(row, place, papers[place], affiliations))
+            position, authors = int(row.get("position") or 0), papers[place].authors
+            listed = tuple(records[row["paper_id"]].get("affiliations") or ())
+            mention = Signature(
+                id=str(row["signature_id"]),
+                paper=place,
+                name=row["name"],
+                block=row["block"],
+                author=str(row["author_id"]),
+                position=position,
+                coauthors=tuple(name for i, name in enumerate(authors) if i != position),
+                affiliations=listed[position : position + 1] if len(listed) == len(authors) else listed,
+                email=row.get("email") or "",
+            )
+            mentions.append(mention)
         train, dev, test = (frozenset(sampled[part]) for part in PARTS)
         return Signatures(papers=papers, signatures=mentions, train=train, dev=dev, test=test, dropped=dropped)
 
@@ -347,23 +347,6 @@ def _parse_open_paper(record: Mapping[str, Any]) -> Paper:
         venue=record.get("venue") or "",
         year=record.get("year"),
         references=tuple(map(str, record.get("references") or ())),
-    )
-
-
-def _parse_open_mention(row: Mapping[str, Any], place: int, paper: Paper, affiliations: Iterable[str]) -> Signature:
-    position = int(row.get("position") or 0)
-    places = tuple(affiliations)
-    affiliations_of_author = places[position : position + 1] if len(places) == len(paper.authors) else places
-    return Signature(
-        id=str(row["signature_id"]),
-        paper=place,
-        name=row["name"],
-        block=row["block"],
-        author=str(row["author_id"]),
-        position=position,
-        coauthors=tuple(name for i, name in enumerate(paper.authors) if i != position),
-        affiliations=affiliations_of_author,
-        email=row.get("email") or "",
     )
 
 

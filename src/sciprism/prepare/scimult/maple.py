@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sciprism.datasets.layouts.item_tables import NO_TEXT, clean_text, count_missing_text, parse_number, parse_paper
-from sciprism.datasets.layouts.scidocs import SciDocsClasses
-from sciprism.datasets.layouts.scirepeval import TEXTS
+from sciprism.datasets.layouts.published import TEXTS, SciDocsClasses
 from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
