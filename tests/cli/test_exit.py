@@ -9,7 +9,7 @@ from build_commands import sciprism
 from fake_encoder import FakeEncoder, some_papers
 from sciprism.checksums import CheckedFile
 from sciprism.papers import read_papers
-from sciprism.papers.readers import parquet
+from sciprism.papers.readers import tables
 from sciprism.store import StoredCollection, embed
 
 
@@ -31,7 +31,7 @@ def test_arrow_reads_python_objects_in_the_thread_that_asks(tmp_path, monkeypatc
             seen.add(threading.get_ident())
             return super().readinto(buffer)
 
-    monkeypatch.setattr(parquet, "_open_table", lambda _: Stream(table))
+    monkeypatch.setattr(tables, "_open_table", lambda _: Stream(table))
     assert len(list(read_papers(table))) == 600
     assert seen == {threading.get_ident()}
 

@@ -17,11 +17,11 @@ from typing import Any, cast
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.json_rows import JsonLayout, parse_json
+from sciprism.papers.rows import read_parquet_rows
 
 Row = dict[str, Any]
 
 CHUNK = 1 << 20
-BATCH_ROWS = 2048  # rows of a Parquet file converted to Python objects at once
 _LIST, _KEYED = JsonLayout(list_keys=()), JsonLayout(keyed=True)
 _MAX_CELL_CHARACTERS = 1 << 24  # lists of ids exceed the csv module's 128 KiB
 
@@ -73,7 +73,7 @@ class DataFile:
     def rows(self) -> Iterator[tuple[str, Row]]:
         """Yield the objects or table rows of the file, as its ending says, each with its place, "line 3"."""
         if self.kind == "parquet":
-            yield from ((f"record {number}", row) for number, row in enumerate(self._parquet(), 1))
+            yield from ((f"record {number}", row) for number, row in enumerate(read_parquet_rows(self.path), 1))
         elif self.kind in ("csv", "tsv"):
             yield from self._table("," if self.kind == "csv" else "\t")
         else:
@@ -117,17 +117,6 @@ class DataFile:
 
     def _text(self, newline: str | None = None) -> io.TextIOWrapper:
         return io.TextIOWrapper(self._bytes, encoding="utf-8-sig", newline=newline)
-
-    def _parquet(self) -> Iterator[Row]:
-        import pyarrow.lib
-        from pyarrow import parquet
-
-        try:
-            with parquet.ParquetFile(self.path) as table:
-                for batch in table.iter_batches(batch_size=BATCH_ROWS):
-                    yield from batch.to_pylist()
-        except (pyarrow.lib.ArrowException, OSError) as error:
-            raise InputError(f"{self.path}: not a whole Parquet file ({error}); download it again") from error
 
 
 _ID = re.compile(r"(?:.*[_-])?id|pid|clicked_pid|papers", re.IGNORECASE)

@@ -94,10 +94,6 @@ class BadRecord:
     reason: str
 
 
-NOT_WANTED = BadRecord(0, None, "it is of another part of the input")
-"""What a reader yields in place of a record that another worker reads (`InputFile.wanted`)."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
     """How files are read.
@@ -138,8 +134,6 @@ class InputFile:
         self.part, self.deletes = part, deletes
         self.md5 = ""  # the checksum that the bytes must have, where one is known
         self.listed_records: int | None = None  # their number in the manifest
-        # Says whether the record of a number, from 1, is needed: a reader may yield NOT_WANTED in its place.
-        self.wanted: Callable[[int], bool] | None = None
         self.chosen_encoding = check_encoding(encoding) if encoding else ""
         # What reading the text finds:
         self.encoding = ""  # of a text that is not UTF-8

@@ -13,6 +13,7 @@ from sciprism.papers.bibliographic_fields import (
     find_name_joint,
     find_noted_ids,
     find_retraction,
+    find_year,
     join_pages,
     reorder_name,
     split_keywords,
@@ -223,6 +224,46 @@ def build_paper(
         orcids=orcids,
         notice=find_retraction(str(get("kind"))),
     )
+
+
+def build_listed_paper(
+    format: str, find: Callable[[str], Sequence[str]], *, is_apart: bool = False, **given: Any
+) -> Paper:
+    """Build the paper of a record by the table of its format: field -> tags or paths, the best first.
+
+    find: returns the texts of a tag or a path. is_apart: whether a venue is never what the title is. given: fields that
+    the format has in a way of its own; of ids those of the table come first.
+    """
+    table: Mapping[str, list[str]] = FIELD_NAMES["formats"][format]
+
+    def every(field: str) -> list[str]:
+        groups = ([text for tag in group.split() for text in find(tag) if text] for group in table.get(field, ()))
+        return next(filter(None, groups), [])
+
+    def first(field: str) -> str:
+        return next(iter(every(field)), "")
+
+    title = given.get("title") or first("title")
+    venues = (text for path in table.get("venue", ()) for text in find(path) if not (is_apart and text == title))
+    years = (find_year(text) for path in table.get("year", ()) for text in find(path))
+    ids: dict[str, str] = given.pop("ids", {}) | {
+        system: text for system in table if system in ID_SYSTEMS and (text := first(system))
+    }
+    values: dict[str, Any] = {
+        "id": first("id"),
+        "title": title,
+        "abstract": first("abstract"),
+        "authors": tuple(dict.fromkeys(map(reorder_name, every("authors")))),
+        "venue": next(filter(None, venues), ""),
+        "year": next(filter(None, years), None),
+        "keywords": tuple(dict.fromkeys(text for path in table.get("keywords", ()) for text in find(path))),
+        "ids": {system: text for system, text in ids.items() if text},
+        "volume": first("volume"),
+        "issue": first("issue"),
+        "pages": join_pages(first("first_page"), first("last_page")) or first("pages"),
+        "notice": find_retraction(*every("kind")),
+    }
+    return Paper(**values | given)
 
 
 def _split_categories(field: str) -> list[str]:

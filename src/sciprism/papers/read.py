@@ -242,10 +242,9 @@ class _RecordStream(Generic[Record]):
         if file.part and not self.formats[counts.format].reads_parts:
             raise InputError(f"{file.path}#{file.part}: a {counts.format} file has no parts; name {file.path} alone")
         columns = _read_folder_columns(file)
-        if piece.pieces > 1:
-            file.wanted = piece.select(self._count_records(file, counts.format)).__contains__
+        wanted = piece.select(self._count_records(file, counts.format)) if piece.pieces > 1 else None
         try:
-            for number, record in self._finish_all(file, counts, prefix):  # noqa: B007 - the last is the count
+            for number, record in self._finish_all(file, counts, prefix, wanted):  # noqa: B007 - the last is the count
                 if record is None:
                     continue
                 if isinstance(record, BadRecord):
@@ -269,20 +268,21 @@ class _RecordStream(Generic[Record]):
             self._skip_file(counts, f"{number:,} records, but {listed}; fetch both again", piece)
 
     def _count_records(self, file: InputFile, format: str) -> int:
-        """Count the records of a file that several parts read, once; none is built."""
+        """Count the records of a file that several parts read, once."""
         counted = self.part.records if self.part else {}
         if file.full_name not in counted:
             whole = InputFile(file.path, encoding=file.chosen_encoding, part=file.part, deletes=file.deletes)
-            whole.wanted = range(0).__contains__
             counted[file.full_name] = sum(1 for _ in self.formats[format].read(whole, self.options))
         return counted[file.full_name]
 
-    def _finish_all(self, file: InputFile, counts: FileReport, prefix: str) -> Iterator[tuple[int, Finished[Record]]]:
+    def _finish_all(
+        self, file: InputFile, counts: FileReport, prefix: str, wanted: range | None
+    ) -> Iterator[tuple[int, Finished[Record]]]:
         """Yield number and record of each, None of another part. Raises InputError after too many unusable in a row."""
         unusable, most = 0, limit("unusable")
         for number, item in enumerate(self.formats[counts.format].read(file, self.options), 1):
             record: Finished[Record] = None
-            if not file.wanted or file.wanted(number):
+            if wanted is None or number in wanted:
                 place = Place(counts.path, number, file.record_line, file.record_version)
                 record = item if isinstance(item, BadRecord) else self._finish(item, prefix, place, file.deletes)
                 unusable = unusable + 1 if isinstance(record, BadRecord) else 0

@@ -1,4 +1,4 @@
-"""Read the rows of a table with a header line (CSV, TSV ...): its delimiter, its columns, its cells by field."""
+"""Read rows of any file by the names of their values; of a table its delimiter, its columns, its cells by field."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ from importlib.resources import files
 from itertools import islice
 from typing import Any
 
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.limits import LINE_SIZE, describe_excess, limit
 from sciprism.papers.input_file import FilePath, InputFile
+from sciprism.papers.json_rows import MAX_REASON_CHARS, NOT_READ, read_json_values
 
 FIELD_NAMES: dict[str, Any] = tomllib.loads((files(__package__) / "field_names.toml").read_text(encoding="utf-8"))
 """Of papers and labels: field -> the normalized headers of its columns, the best first; and where names vary."""
 _DELIMITERS = ("\t", ",", ";", "|")  # a table of one column is read as if between tabs
 _MAX_READ_AGAIN = 16  # times the lines of a table, where its quotation marks are not closed
 _MAX_HEADER_ROW = 3
+_BATCH_ROWS = 256  # rows of Parquet in memory
 _MIN_SIMILARITY = 0.7
 _MAX_COMPARED = 200  # headers that are compared with a name, a tenth of a millisecond each
 _EXCEL = re.compile(r"sep=(.)\s*")
@@ -122,6 +125,59 @@ def read_rows(file: InputFile, layout: TableLayout) -> Iterator[tuple[list[str],
                 fault = f"{len(cells)} cells, but the header has {width}; is a text unquoted?"
             file.record_line = read[0][0]
             yield cells, fault
+
+
+def read_named_rows(
+    file: InputFile, dropped: DropReport | None = None, columns: Sequence[str] = ()
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield place ("line 3") and values by name of each row: of JSON, of Parquet, else of a table with a header line.
+
+    What is no such row is counted in `dropped`; without one it raises InputError. columns: those of a Parquet file that
+    are read, as far as it has them; () for all.
+    """
+    for place, row, fault in _read_any_rows(file, columns):
+        if fault or not isinstance(row, dict):
+            reason = fault or f"{row!r:.60} is not an object"
+            if dropped is None:
+                raise InputError(f"{file.path}, {place}: {reason}")
+            dropped.add(NOT_READ, f"{file.path.name}, {place}: {reason}"[:MAX_REASON_CHARS])
+        else:
+            yield place, row
+
+
+def _read_any_rows(file: InputFile, columns: Sequence[str]) -> Iterator[tuple[str, Any, str]]:
+    """Yield place, row, and what is wrong with it, else an empty text."""
+    head = file.head()
+    if head.startswith("PAR1"):
+        for number, row in enumerate(read_parquet_rows(file.path, columns), 1):
+            yield f"record {number}", row, ""
+    elif head.lstrip()[:1] in ("{", "["):
+        for number, line, value, fault in read_json_values(file):
+            yield f"record {number}" if line is None else f"line {line}", value, fault
+    else:
+        layout = detect_layout(head, lambda _: ())
+        width = len(layout.headers)
+        for cells, fault in read_rows(file, layout):
+            wrong = (
+                f"{len(cells)} cells, but the header has {width}; is a text unquoted?" if len(cells) != width else ""
+            )
+            yield f"line {file.record_line}", dict(zip(layout.headers, cells, strict=False)), fault or wrong
+
+
+def read_parquet_rows(path: FilePath, columns: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a Parquet file, with all columns or some; raises InputError where it is damaged."""
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        with path.open("rb") as stream, parquet.ParquetFile(stream) as table:
+            names = [name for name in table.schema_arrow.names if name in columns] if columns else None
+            for batch in table.iter_batches(_BATCH_ROWS, columns=names, use_threads=False):
+                yield from batch.to_pylist()
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path}: not a whole Parquet file ({error}); fetch it again") from error
 
 
 def normalize_header(header: str) -> str:

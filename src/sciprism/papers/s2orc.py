@@ -12,17 +12,9 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.cleaning import clean_abstract, clean_paper
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.json_rows import (
-    MAX_REASON_CHARS,
-    NOT_READ,
-    JsonObject,
-    get_first,
-    get_path,
-    list_texts,
-    parse_year,
-    read_json_values,
-)
+from sciprism.papers.json_rows import NOT_READ, get_first, get_path, list_texts, parse_year
 from sciprism.papers.records import Paper
+from sciprism.papers.rows import read_named_rows
 
 PARTS = ("metadata", "pdf_parses")
 
@@ -78,7 +70,7 @@ def check_shards(files: Sequence[Path], shards: Sequence[int]) -> None:
 
 def _join_shard(metadata: Path, parses: Path, dropped: DropReport) -> Iterator[Paper]:
     papers = _read_safe_metadata(metadata, dropped)
-    for _, row in read_json_objects(InputFile(parses), dropped):
+    for _, row in read_named_rows(InputFile(parses), dropped):
         paper = papers.pop(str(row.get("paper_id")), None)
         if paper is None:  # not safe by its metadata, and counted there
             continue
@@ -96,11 +88,11 @@ def _join_shard(metadata: Path, parses: Path, dropped: DropReport) -> Iterator[P
 def _read_safe_metadata(path: Path, dropped: DropReport) -> dict[str, Paper]:
     """Return id -> paper, without abstract, of those that are safe by their metadata."""
     papers: dict[str, Paper] = {}
-    for location, row in read_json_objects(InputFile(path), dropped):
+    for place, row in read_named_rows(InputFile(path), dropped):
         try:
             paper = clean_paper(_build_paper(row))
         except ValueError as error:
-            dropped.add(NOT_READ, f"{location}: {error}")
+            dropped.add(NOT_READ, f"{path.name}, {place}: {error}")
             continue
         if not paper.fields:
             dropped.add(NO_FIELD, paper.id)
@@ -143,13 +135,3 @@ def _find_shard_files(folder: Path, part: str) -> dict[int, Path]:
     name = re.compile(rf"{part}_(0|[1-9]\d*)\.jsonl(?:\.gz)?")
     inside = sorted((folder / part).iterdir(), reverse=True) if (folder / part).is_dir() else ()
     return {int(match[1]): path for path in inside if (match := name.fullmatch(path.name))}
-
-
-def read_json_objects(file: InputFile, dropped: DropReport) -> Iterator[tuple[str, JsonObject]]:
-    """Yield (location, object) of every record of a file; other values are counted in `dropped`."""
-    for number, line, value, reason in read_json_values(file):
-        location = file.locate(number, line)
-        if isinstance(value, dict):
-            yield location, value
-        else:
-            dropped.add(NOT_READ, f"{location}: {reason or 'not an object'}"[:MAX_REASON_CHARS])

@@ -14,7 +14,9 @@ from typing import Any
 from sciprism.errors import InputError
 from sciprism.files import write_lines
 from sciprism.formats import Role
+from sciprism.papers.input_file import InputFile
 from sciprism.papers.records import Label, Paper
+from sciprism.papers.rows import read_named_rows
 from sciprism.text.template import Item
 
 PAPERS_FILE = "papers.jsonl"  # the file with the papers of triplets of ids, in their folder
@@ -97,32 +99,15 @@ def write_examples(examples: Iterable[Example], path: Path) -> int:
 
 
 def read_examples(path: Path, *, query: Role, candidate: Role) -> Iterator[Example]:
-    """Yield the examples of a file: JSON lines, or one JSON array as in DPR (held in memory)."""
+    """Yield the examples of a file: JSON lines, or one JSON array as in DPR."""
     papers = PaperLookup(path.parent / PAPERS_FILE)
-    for number, row in enumerate(_rows(path), start=1):
+    for place, row in read_named_rows(InputFile(path)):
         try:
             example = from_row(row, query=query, candidate=candidate, papers=papers)
         except ValueError as error:
-            raise InputError(f"{path}, record {number}: {error}") from error
+            raise InputError(f"{path}, {place}: {error}") from error
         if example is not None:
             yield example
-
-
-def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    try:
-        with path.open(encoding="utf-8-sig") as file:
-            if file.read(1) == "[":
-                file.seek(0)
-                yield from json.load(file)
-                return
-            file.seek(0)
-            for number, line in enumerate(file, start=1):
-                if line.strip():
-                    yield parse_json(line, f"{path}, line {number}")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 ({error})") from error
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}: not JSON ({error})") from error
 
 
 def parse_json(content: str | bytes, where: str) -> Any:

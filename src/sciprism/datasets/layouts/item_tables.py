@@ -12,13 +12,12 @@ from typing import Any
 from sciprism.datasets.rows import IdConverter, as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.papers import ReadReport, read_papers, rows
+from sciprism.papers import ReadReport, read_papers
 from sciprism.papers.bibliographic_fields import split_list
 from sciprism.papers.cleaning import clean_id, is_placeholder
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.json_rows import read_json_values
 from sciprism.papers.records import Paper
-from sciprism.papers.rows import detect_layout
+from sciprism.papers.rows import read_named_rows
 from sciprism.text.template import Item
 
 ID_FIELDS = ("doc_id", "corpus_id", "paper_id")
@@ -210,9 +209,8 @@ def read_rows(path: Path, dropped: DropReport) -> Iterator[TableRow]:
     source, ids = InputFile(path), IdConverter(dropped)
     if not source.name.endswith(TABLES):
         raise InputError(f"{path}: expected a table ({' '.join(TABLES)}, optionally with .gz)")
-    is_json = source.head().lstrip()[:1] in ("{", "[")
     count = 0
-    for count, (where, values) in enumerate(_read_objects(source) if is_json else _read_cells(source), 1):  # noqa: B007
+    for count, (where, values) in enumerate(read_named_rows(source), 1):  # noqa: B007
         yield TableRow(ids.row(values), f"{path}, {where}")
     if not count:
         raise InputError(f"{path}: no rows")
@@ -271,26 +269,6 @@ def find_table(data: str, path: str, stem: str) -> Path:
     if not data:
         raise InputError(f"no {stem}: set {stem} to their file, or data to the folder of all files")
     return require_file(Path(data), stem)
-
-
-def _read_objects(source: InputFile) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, line, value, reason in read_json_values(source):
-        where = f"record {number}" if line is None else f"line {line}"
-        if reason or not isinstance(value, dict):
-            raise InputError(f"{source.path}, {where}: {reason or f'{value!r:.60} is not an object'}")
-        yield where, value
-
-
-def _read_cells(source: InputFile) -> Iterator[tuple[str, dict[str, Any]]]:
-    layout = detect_layout(source.head(), lambda _: ())
-    width = len(layout.headers)
-    for cells, fault in rows.read_rows(source, layout):
-        where = f"line {source.record_line}"
-        if not fault and len(cells) != width:
-            fault = f"{len(cells)} cells, but the header has {width}; is a text unquoted?"
-        if fault:
-            raise InputError(f"{source.path}, {where}: {fault}")
-        yield where, dict(zip(layout.headers, cells, strict=True))
 
 
 def _normalize_column(name: str) -> str:

@@ -8,17 +8,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sciprism.papers.bibliographic_fields import join_pages, reorder_name
-from sciprism.papers.json_rows import (
-    JsonLayout,
-    JsonObject,
-    find_text,
-    first_text,
-    get_first,
-    get_path,
-    list_texts,
-    parse_year,
-)
+from sciprism.papers.bibliographic_fields import reorder_name
+from sciprism.papers.json_rows import JsonLayout, JsonObject, first_text, get_path, list_texts
+from sciprism.papers.paper_rows import build_listed_paper
 from sciprism.papers.readers.csl_json import join_title
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
@@ -37,20 +29,14 @@ def _build_paper(answer: JsonObject) -> Paper:
     outer = answer["data"] if isinstance(answer.get("data"), dict) else answer
     row = outer["attributes"] if isinstance(outer.get("attributes"), dict) else outer
     titles = _select(row, "titles", "titleType", "title", "") or list_texts(row.get("titles"), "title")
-    doi, container, people = first_text(row.get("doi")), row.get("container"), _as_list(row, "creators")
-    ids = {"doi": doi, "url": first_text(row.get("url"))}
-    return Paper(
-        id="" if doi else first_text(outer.get("id")),
+    people = _as_list(row, "creators")
+    return build_listed_paper(
+        "datacite",
+        lambda path: list_texts(get_path(row, *path.split(".")), "name", "subject"),
+        id="" if row.get("doi") else first_text(outer.get("id")),
         title=join_title(first_text(list(titles)), _select(row, "titles", "titleType", "title", "Subtitle")),
         abstract=first_text(list(_select(row, "descriptions", "descriptionType", "description", "Abstract"))),
         authors=tuple(filter(None, map(_parse_person, people))),
-        venue=find_text(container, "title") or first_text(row.get("publisher"), "name"),
-        year=parse_year(get_first(row, "publicationYear", "published")),
-        keywords=list_texts(row.get("subjects"), "subject"),
-        ids={system: value for system, value in ids.items() if value},
-        volume=find_text(container, "volume"),
-        issue=find_text(container, "issue"),
-        pages=join_pages(find_text(container, "firstPage"), find_text(container, "lastPage")),
         orcids={_parse_person(person): orcid for person in people if (orcid := _find_orcid(person))},
     )
 

@@ -6,19 +6,16 @@ import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-from sciprism.papers.bibliographic_fields import find_retraction, find_year, is_medline, reorder_name, split_all
+from sciprism.papers.bibliographic_fields import is_medline, split_all
 from sciprism.papers.cleaning import normalize_doi
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
+from sciprism.papers.paper_rows import build_listed_paper
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.readers.tagged import TaggedFields, TaggedSyntax, build_tagged_papers, first_value
 from sciprism.papers.records import Paper
 from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
 
 _XML = re.compile(r"<xml\b[^>]*>\s*<records\b|<records>\s*<record>\s*<(?:database|source-app|rec-number|ref-type)\b")
-_XML_VENUES = (
-    *("titles/secondary-title", "periodical/full-title", "alt-periodical/full-title", "titles/alt-title", "publisher"),
-)
-_XML_DATES = ("dates/year", "dates/pub-dates/date")
 
 
 @paper_readers.reader(
@@ -32,56 +29,32 @@ def read_endnote_xml(file: InputFile, options: ReadOptions) -> Iterator[Paper | 
 
 
 def _build_xml_paper(record: Element) -> Paper:
-    ids = _collect_xml_ids(record)
-    authors = texts_of(record, "contributors/authors/author") or texts_of(record, "contributors/*/author")
-    title = text_of(record, "titles/title")
-    venues = (text_of(record, path) for path in _XML_VENUES)
-    return Paper(
-        id=_choose_id(record, ids),
-        title=title,
-        abstract=text_of(record, "abstract") or text_of(record, "research-notes"),
-        authors=tuple(dict.fromkeys(map(reorder_name, authors))),
-        venue=next((venue for venue in venues if venue and venue != title), ""),
-        year=next(filter(None, (find_year(text_of(record, path)) for path in _XML_DATES)), None),
-        keywords=split_all(texts_of(record, "keywords/keyword")),
-        ids=ids,
-        volume=text_of(record, "volume"),
-        issue=text_of(record, "number"),
-        pages=text_of(record, "pages"),
-    )
-
-
-def _choose_id(record: Element, ids: dict[str, str]) -> str:
-    """Return the label; else what a database calls the paper; else library and record number.
-
-    Papers with a DOI or a PMID have an id already. A record number alone recurs from library to library.
-    """
-    label = text_of(record, "label")
-    if label and not label.isdigit():
-        return label
-    if "doi" in ids or "pmid" in ids:
-        return ""
-    library, number = text_of(record, "database"), text_of(record, "rec-number")
-    return text_of(record, "accession-num") or (f"{library}:{number}" if library and number else "")
-
-
-def _collect_xml_ids(record: Element) -> dict[str, str]:
     urls = [text_of(url) for url in record.iterfind("urls/*/url")]
     urls = [url for url in urls if url.startswith(("http://", "https://"))]
-    links = [url for url in urls if "doi.org/" in url]
-    accession = text_of(record, "accession-num")
+    label, accession, pmcid = (text_of(record, path) for path in ("label", "accession-num", "custom2"))
     names = (text_of(record, f"remote-database-{part}") for part in ("name", "provider"))
     medical = is_medline(*names) or any("ncbi.nlm.nih.gov" in url for url in urls)
-    pmcid = text_of(record, "custom2")
     is_book = "book" in (kind.get("name", "").lower() if (kind := record.find("ref-type")) is not None else "")
+    link = next((url for url in urls if "doi.org/" in url), "")
     ids = {
-        "doi": normalize_doi(text_of(record, "electronic-resource-num")) or normalize_doi(" ".join(links[:1])),
+        "doi": normalize_doi(text_of(record, "electronic-resource-num")) or normalize_doi(link),
         "pmid": accession if accession.isdigit() and medical else "",
         "pmcid": pmcid if pmcid.upper().startswith("PMC") else "",
         "isbn": text_of(record, "isbn") if is_book else "",
         "url": urls[0] if urls else "",
     }
-    return {system: value for system, value in ids.items() if value}
+    # The label; else what a database calls the paper; else library and record number, which alone recurs. Papers with
+    # a DOI or a PMID have an id already.
+    numbered = [text_of(record, "database"), text_of(record, "rec-number")]
+    other = "" if ids["doi"] or ids["pmid"] else accession or (":".join(numbered) if all(numbered) else "")
+    return build_listed_paper(
+        "endnote_xml",
+        lambda path: texts_of(record, path),
+        id=label if label and not label.isdigit() else other,
+        keywords=split_all(texts_of(record, "keywords/keyword")),
+        ids=ids,
+        is_apart=True,
+    )
 
 
 # ---- EndNote's tagged text ----
@@ -116,22 +89,13 @@ def _build_enw_paper(fields: TaggedFields) -> Paper:
         "pmid": accession if medical else "",
         "pmcid": custom if custom.upper().startswith("PMC") else "",
         "isbn": first_value(fields, "@") if "book" in first_value(fields, "0").lower() else "",
-        "url": first_value(fields, "U"),
     }
-    authors = [name for tag in ("A", "Q") for name in fields.get(tag, ())] or fields.get("E", [])
-    title = first_value(fields, "T", "!", "B")
-    return Paper(
-        id=label if label and not label.isdigit() else "" if ids["doi"] or medical else accession,
-        title=title,
-        abstract=first_value(fields, "X"),
+    return build_listed_paper(
+        "enw",
         # EndNote ends the name of an institution with a comma.
-        authors=tuple(dict.fromkeys(reorder_name(name.rstrip(",")) for name in authors if name.rstrip(","))),
-        venue=next((venue for tag in "JBSI" if (venue := first_value(fields, tag)) and venue != title), ""),
-        year=find_year(first_value(fields, "D")) or find_year(first_value(fields, "8")),
+        lambda tag: [text.rstrip(",") if tag in "AQE" else text for text in fields.get(tag, ())],
+        id=label if label and not label.isdigit() else "" if ids["doi"] or medical else accession,
         keywords=split_all(fields.get("K", [])),
-        ids={system: value for system, value in ids.items() if value},
-        volume=first_value(fields, "V"),
-        issue=first_value(fields, "N"),
-        pages=first_value(fields, "P"),
-        notice=find_retraction(*fields.get("9", ())),
+        ids=ids,
+        is_apart=True,
     )

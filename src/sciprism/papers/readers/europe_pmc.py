@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sciprism.papers.bibliographic_fields import find_retraction, split_names
-from sciprism.papers.json_rows import JsonLayout, JsonObject, first_text, get_first, get_path, list_texts, parse_year
+from sciprism.papers.bibliographic_fields import split_names
+from sciprism.papers.json_rows import JsonLayout, JsonObject, first_text, get_path, list_texts
+from sciprism.papers.paper_rows import build_listed_paper
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 
@@ -23,36 +24,14 @@ _REPLY = JsonLayout(("result", "citation", "reference"), containers=("resultList
 )
 def _build_paper(row: JsonObject) -> Paper:
     medical = first_text(row.get("source")) == "MED"
-    number = first_text(row.get("id"))
-    headings, words = get_path(row, "meshHeadingList", "meshHeading"), get_path(row, "keywordList", "keyword")
-    ids = {
-        "doi": first_text(row.get("doi")),
-        "pmid": first_text(row.get("pmid")) or (number if medical else ""),
-        "pmcid": first_text(row.get("pmcid")),
-    }
-    return Paper(
-        id=number,
-        title=first_text(row.get("title")),
-        abstract=first_text(row.get("abstractText")),
-        authors=_name_authors(row),
-        venue=first_text(get_path(row, "journalInfo", "journal", "title"))
-        or first_text(get_first(row, "journalTitle", "journalAbbreviation", "publicationTitle"))
-        or first_text(get_path(row, "bookOrReportDetails", "publisher")),
-        year=parse_year(get_first(row, "pubYear", "firstPublicationDate")),
-        keywords=list_texts([*list_texts(headings, "descriptorName"), *list_texts(words)]),
-        ids={system: value for system, value in ids.items() if value},
-        volume=first_text(get_path(row, "journalInfo", "volume") or row.get("journalVolume")),
-        issue=first_text(get_path(row, "journalInfo", "issue") or row.get("issue")),
-        pages=first_text(row.get("pageInfo")),
-        notice=find_retraction(*list_texts(get_path(row, "pubTypeList", "pubType"))),
-    )
-
-
-def _name_authors(row: JsonObject) -> tuple[str, ...]:
     people = get_path(row, "authorList", "author")
-    if not isinstance(people, list):
-        return split_names(first_text(row.get("authorString")).removesuffix("."))
-    return tuple(filter(None, map(_parse_person, people)))
+    written = split_names(first_text(row.get("authorString")).removesuffix("."))
+    return build_listed_paper(
+        "europe_pmc",
+        lambda path: list_texts(get_path(row, *path.split(".")), "descriptorName"),
+        authors=tuple(filter(None, map(_parse_person, people))) if isinstance(people, list) else written,
+        ids={"pmid": first_text(row.get("id")) if medical else ""},
+    )
 
 
 def _parse_person(value: Any) -> str:

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from xml.etree.ElementTree import Element
 
-from sciprism.papers.bibliographic_fields import choose_title, find_retraction, find_year
+from sciprism.papers.bibliographic_fields import choose_title
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
+from sciprism.papers.paper_rows import build_listed_paper
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Deletion, Paper
 from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
 
 _XML = re.compile(r"<Pubmed(Book)?Article(Set)?\b")
-_ISSUES = ("Journal/JournalIssue/PubDate", "Book/PubDate")
-# A MedlineDate is such as "1998 Dec-1999 Jan", "Spring 2000".
-_DATES = [f"{issue}/{date}" for issue in _ISSUES for date in ("Year", "MedlineDate")]
-_DATES += ["ArticleDate/Year", "ContributionDate/Year"]
 _AUTHORS = "AuthorList/Author"  # with ValidYN="N" a name that an erratum corrected (NLM, elements of MEDLINE)
 _CITED = "Reference/ArticleIdList/ArticleId[@IdType='pubmed']"
 _LATER_VERSION = re.compile(r"(?!1$)[1-9]\d{0,2}", re.ASCII)
@@ -62,27 +60,23 @@ def _build_xml_paper(record: Element) -> Paper:
     ids = _collect_xml_ids(record, citation, article)
     headings = texts_of(citation, "MeshHeadingList/MeshHeading/DescriptorName")
     keywords = texts_of(citation, "KeywordList/Keyword")
-    return Paper(
+    paper = build_listed_paper(
+        "pubmed_xml",
+        lambda path: texts_of(article, path),
         id=ids.get("pmid", ""),
         title=choose_title(text_of(article, path) for path in ("ArticleTitle", "VernacularTitle", "Book/BookTitle")),
         abstract=_build_abstract(article.find("Abstract")) or _build_abstract(citation.find("OtherAbstract")),
         authors=tuple(filter(None, map(_join_name, article.iterfind(_AUTHORS)))),
-        venue=_first(article, "Journal/Title", "Journal/ISOAbbreviation", "Book/BookTitle")
-        or text_of(citation, "MedlineJournalInfo/MedlineTA"),
-        year=next(filter(None, (find_year(text_of(article, path)) for path in _DATES)), None),
         keywords=tuple(dict.fromkeys(headings + keywords)),
         references=texts_of(record, f"PubmedData/ReferenceList//{_CITED}"),
         ids=ids,
-        volume=text_of(article, "Journal/JournalIssue/Volume"),
-        issue=text_of(article, "Journal/JournalIssue/Issue"),
-        pages=text_of(article, "Pagination/MedlinePgn"),
-        notice=find_retraction(*texts_of(article, "PublicationTypeList/PublicationType")),
         orcids={
             _join_name(author): orcid
             for author in article.iterfind(_AUTHORS)
             if (orcid := text_of(author, "Identifier[@Source='ORCID']")) and author.get("ValidYN") != "N"
         },
     )
+    return paper if paper.venue else replace(paper, venue=text_of(citation, "MedlineJournalInfo/MedlineTA"))
 
 
 def _collect_xml_ids(record: Element, citation: Element, article: Element) -> dict[str, str]:
@@ -115,7 +109,3 @@ def _join_name(author: Element) -> str:
     given = text_of(author, "ForeName") or text_of(author, "Initials")
     name = " ".join(filter(None, (given, text_of(author, "LastName"), text_of(author, "Suffix"))))
     return name or text_of(author, "CollectiveName")
-
-
-def _first(element: Element, *paths: str) -> str:
-    return next(filter(None, (text_of(element, path) for path in paths)), "")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from sciprism.papers.input_file import NOT_WANTED, BadRecord, InputFile, ReadOptions
+from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.json_rows import ANY_LAYOUT, MAX_REASON_CHARS, JsonLayout, JsonObject, read_json_values, unfold
 from sciprism.papers.records import Deletion, Label, Paper
 from sciprism.registry import Registry
@@ -120,9 +120,6 @@ def read_objects(
                 file.omitted[omission] += 1
                 continue
             number += 1
-            if file.wanted and not file.wanted(number):
-                yield NOT_WANTED
-                continue
             if reason or not isinstance(item, dict):
                 yield BadRecord(number, line, (reason or f"{item!r} is not an object")[:MAX_REASON_CHARS])
                 continue

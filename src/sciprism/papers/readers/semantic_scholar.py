@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
-from sciprism.papers.json_rows import JsonLayout, JsonObject, first_text, get_first, get_path, list_texts, parse_year
-from sciprism.papers.paper_rows import RecordRows
+from sciprism.papers.json_rows import JsonLayout, JsonObject, first_text, get_first, get_path, list_texts
+from sciprism.papers.paper_rows import RecordRows, build_listed_paper
 from sciprism.papers.printed_values import nest_columns
 from sciprism.papers.readers.registry import KEYED_RECORDS, STARTS_JSON, paper_readers, read_objects
 from sciprism.papers.records import Deletion, Paper
@@ -54,20 +54,14 @@ def _build_paper(answer: JsonObject) -> Paper:
     listed = get_path(row, "externalids")
     external = {key.lower(): value for key, value in listed.items()} if isinstance(listed, dict) else {}
     ids = {"s2": number, **{ours: first_text(external.get(s2) or row.get(ours)) for s2, ours in _SYSTEMS.items()}}
-    return Paper(
+    return build_listed_paper(
+        "semantic_scholar",
+        lambda path: list_texts(get_path(row, *path.split("."))),
         id=number,  # a cited paper that Semantic Scholar does not have is without one
-        title=first_text(row.get("title")),
-        abstract=first_text(get_first(row, "abstract", "paperabstract")),
         authors=list_texts(row.get("authors"), "name"),
-        venue=first_text(get_first(row, "venue", "journalname"))
-        or first_text(get_path(row, "journal", "name"))
-        or first_text(get_path(row, "publicationvenue", "name")),
-        year=parse_year(get_first(row, "year", "publicationdate")),
         fields=list_texts([*list_texts(row.get("fieldsofstudy")), *list_texts(row.get("s2fieldsofstudy"), "category")]),
         references=list_texts(get_first(row, "references", "outcitations"), "paperId", "corpusId"),
-        ids={system: value for system, value in ids.items() if value},
-        volume=first_text(get_path(row, "journal", "volume")),
-        pages=first_text(get_path(row, "journal", "pages")),
+        ids=ids,
     )
 
 

@@ -1,73 +1,71 @@
-"""Tables of papers with a header line: CSV, TSV, and workbooks of Excel and OpenDocument.
+"""Papers in rows: tables (CSV, TSV, workbooks of Excel and OpenDocument), JSON with the same names, Parquet.
 
-They come from Zotero, Scopus, Web of Science, Dimensions, Lens, or are your own. Of a workbook the first sheet with a
-title column is read, or the one of `FILE.xlsx#SHEET`.
+They come from Zotero, Scopus, Web of Science, Dimensions, Lens, BEIR, or are your own. Of a workbook the first sheet
+with a title column is read, or the one of `FILE.xlsx#SHEET`. Rows of Parquet are read in small batches, without its
+columns of vectors.
 """
 
 from __future__ import annotations
 
 import io
+import json
 import re
 import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date, datetime
+from decimal import Decimal
 from difflib import get_close_matches
-from functools import reduce
 from itertools import chain, islice
-from typing import IO, TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from sciprism.errors import InputError
 from sciprism.limits import describe_excess, limit
-from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
-from sciprism.papers.paper_rows import guess_paper_columns, known_headers, list_unread, table_row_builder
-from sciprism.papers.printed_values import parse_texts
-from sciprism.papers.readers.registry import build_record, paper_readers
-from sciprism.papers.records import Deletion, Paper
-from sciprism.papers.rows import (
-    detect_layout,
-    find_columns,
-    is_table,
-    normalize_header,
-    read_rows,
-    sample_rows,
+from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions, copy_file
+from sciprism.papers.json_rows import MAX_REASON_CHARS, JsonLayout, JsonObject
+from sciprism.papers.paper_rows import (
+    RECORD_IDS,
+    RecordRows,
+    guess_paper_columns,
+    known_headers,
+    list_unread,
+    table_row_builder,
 )
+from sciprism.papers.printed_values import parse_texts
+from sciprism.papers.readers.registry import (
+    JSON_SUFFIXES,
+    KEYED_RECORDS,
+    STARTS_JSON,
+    build_record,
+    paper_readers,
+    read_objects,
+    without,
+)
+from sciprism.papers.records import Deletion, Paper
+from sciprism.papers.remote.objects import RemoteObject
+from sciprism.papers.rows import detect_layout, find_columns, is_table, normalize_header, read_rows, sample_rows
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from python_calamine import CalamineWorkbook
 
+Records = Iterator[Paper | Deletion | BadRecord]
 FLATTENED = {
-    "openalex": (
-        {"authorships", "primary_location", "abstract_inverted_index"},
-        re.compile(
-            r"id|ids\..*|doi|title|display_name|abstract|abstract_inverted_index.*|publication_(?:year|date)|ids"
-            r"|authorships(?:\.author\.display_name|\.raw_author_name)?|referenced_works|host_venue(?:\.display_name)?"
-            r"|primary_location(?:\.source\.display_name|\.raw_source_name)?|keywords(?:\.display_name|\.keyword)?"
-            r"|topics(?:(?:\.(?:sub)?field)?\.display_name)?|primary_topic(?:\.(?:sub)?field\.display_name)?"
-            r"|mesh(?:\.descriptor_name)?|is_retracted|concepts(?:\.(?:display_name|level|score))?"
-        ),
-    ),
-    "semantic_scholar": (
-        {"externalIds"},
-        re.compile(
-            r"(?:citedPaper\.|citingPaper\.)?(?:paperId|corpusId|title|abstract|authors|venue|year|publicationDate"
-            r"|(?:journal|publicationVenue)(?:\.name)?|externalIds.*|(?:s2F|f)ieldsOfStudy|references)"
-        ),
-    ),
+    "openalex": {"authorships", "primary_location", "abstract_inverted_index"},
+    "semantic_scholar": {"externalIds"},
 }
-"""JSON formats that tables flatten: what marks their columns, and which of these are read."""
+"""JSON formats that tables flatten, and what marks their columns."""
 _SAMPLE_ROWS = 200  # rows that show how a column joins its names and keywords
 _ZIP = b"PK\x03\x04"
 _WORKBOOK = re.compile(r"\A(?:\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1|PK\x03\x04[\s\S]*?(?:xl/|opendocument\.spreadsheet))")
-_PLACE = rb"""\b(?:r|(?<=dimension )ref)=["'](?:[A-Z]+\d+:)?"""
-_COLUMN, _ROW = re.compile(_PLACE + rb"([A-Z]{1,3})\d"), re.compile(_PLACE + rb"[A-Z]{0,3}(\d{1,7})")
-_MAX_REFERENCE = 32  # bytes of the name of a cell
 _MAX_HEADER_ROW = 10
 _MIN_BYTES, _MAX_BYTES = 1 << 24, 1 << 32
 _CELL_BYTES = 64  # of memory, at most, when a workbook is opened
-# What a workbook that is no .xlsx asks for is known once it is open: it is opened first where that does no harm.
+# What a workbook asks for is known once it is open: it is opened first where that does no harm.
 _COUNT_CELLS = """
 import io, sys
 from contextlib import suppress
@@ -85,6 +83,22 @@ except Exception:  # the reader says what is wrong
     print(0)
 """
 _ANNIF = re.compile(r".*\bsubject_uris\b")  # the header of a corpus of Annif, which has a reader
+_ID = re.compile(r'"(?:id|paper_?id|corpus_id|pid|bibcode|pmid|pubmed_id|doi|arxiv_id|lens_id)"\s*:', re.IGNORECASE)
+_TEXT = re.compile(r'"(?:title|abstract|text)"\s*:', re.IGNORECASE)
+_BEIR = (re.compile(r'"_id"\s*:'), re.compile(r'"text"\s*:'))
+_OTHER_FORMATS = without(
+    r'"(_id|abstract_inverted_index|referenced_works|authorships|paperId|corpusid|externalIds|outCitations'
+    r"|authors_parsed|update_date|container-title|issued|invitations?|tcdate|itemType|message-type|recommendedPapers"
+    r'|authorString|resultList)"\s*:|"content"\s*:\s*\{|"titles"\s*:\s*\['
+    r'|"id"\s*:\s*"https://openalex\.org/W'
+    rf"|{KEYED_RECORDS}"
+)
+_JSON_LAYOUT = JsonLayout(
+    ("results", "items", "data", "articles", "papers", "records", "docs", "hit", "References"),
+    containers=("response", "result", "hits"),
+)
+ROWS = 256  # rows of Parquet that are decoded at once
+_MAGIC = "PAR1"
 
 
 @paper_readers.reader(
@@ -93,7 +107,7 @@ _ANNIF = re.compile(r".*\bsubject_uris\b")  # the header of a corpus of Annif, w
     (".csv", ".tsv", ".tab"),
     check=lambda head: is_table(head, guess_paper_columns, "title") and not _ANNIF.match(head),
 )
-def read_table(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
+def read_table(file: InputFile, options: ReadOptions) -> Records:
     """Yield one paper from each row; the header or `options.columns` says which field a column holds.
 
     Raises InputError for a table without a title (`options.required_column`).
@@ -112,10 +126,9 @@ def _find_row_builder(
     sample: rows that show how the cells of a column join several values.
     """
     roots = {header.partition(".")[0] for header in headers}
-    for format, (marks, read) in FLATTENED.items():
+    for format, marks in FLATTENED.items():
         build = paper_readers[format].build
         if build and marks & roots and not options.columns:
-            file.unread_columns = tuple(header for header in headers if header and not read.fullmatch(header))
             return lambda cells: build(parse_texts(dict(zip(headers, cells, strict=False))))
     required = options.required_column
     option = "--columns" if required == "title" else ""
@@ -133,7 +146,7 @@ def _find_row_builder(
     patterns=(_WORKBOOK,),
     reads_parts=True,
 )
-def read_workbook(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
+def read_workbook(file: InputFile, options: ReadOptions) -> Records:
     """Yield one paper from each row of a sheet, all of which is in memory; columns are found as in other tables.
 
     Raises InputError for an unknown sheet, or where none has a title column.
@@ -143,9 +156,7 @@ def read_workbook(file: InputFile, options: ReadOptions) -> Iterator[Paper | Del
     with file.binary() as stream:
         content = io.BytesIO(stream.read())
     try:
-        names = _check_size(content)
-        if "xl/workbook.xml" not in names or not names.isdisjoint(("xl/workbook.bin", "content.xml")):
-            _check_apart(content)
+        _check_size(content)
         workbook = CalamineWorkbook.from_object(content)
         rows, start = _find_table(workbook, file, options)
     except (CalamineError, zipfile.BadZipFile, EOFError, OSError, ValueError, RuntimeError) as error:  # last: encrypted
@@ -163,32 +174,15 @@ def read_workbook(file: InputFile, options: ReadOptions) -> Iterator[Paper | Del
             yield build_record(build, cells, number, file)
 
 
-def _check_size(content: io.BytesIO) -> set[str]:
-    """Return the parts, in lower case; raise InputError if they unpack to too much: a stray cell far below counts."""
-    if content.getbuffer()[:4] != _ZIP:
-        return set()
-    with zipfile.ZipFile(content) as archive:
-        unpacked = sum(member.file_size for member in archive.infolist())
+def _check_size(content: io.BytesIO) -> None:
+    """Raise InputError for a workbook that unpacks to too much, or that a subprocess cannot open in bounded memory."""
+    if content.getbuffer()[:4] == _ZIP:
+        with zipfile.ZipFile(content) as archive:
+            unpacked = sum(member.file_size for member in archive.infolist())
         if unpacked > max(_MIN_BYTES, limit("ratio") * len(content.getbuffer())):
             raise InputError(f"the workbook unpacks to {describe_excess('ratio')}")
         if unpacked > _MAX_BYTES:
             raise InputError("the workbook is too large to be read; save the sheet as CSV")
-        for name in archive.namelist():
-            if name.startswith("xl/"):  # all are read: of one that states a wrong size the checksum is wrong
-                with archive.open(name) as part:
-                    column, row = _find_last_cell(part)
-                if column * row > limit("cells"):
-                    raise InputError(
-                        f"{name} extends to row {row:,} and column {column:,}, {describe_excess('cells')}; else delete "
-                        "the cells beyond the table, or save it as CSV"
-                    )
-        names = {name.lower() for name in archive.namelist()}
-    content.seek(0)
-    return names
-
-
-def _check_apart(content: io.BytesIO) -> None:
-    """Raise InputError for a workbook with too many cells, or that a subprocess cannot open in bounded memory."""
     memory = (1 << 30) + _CELL_BYTES * limit("cells")
     command = [sys.executable, "-c", _COUNT_CELLS, str(memory)]
     done = subprocess.run(command, input=content.getvalue(), capture_output=True, check=False)
@@ -197,18 +191,6 @@ def _check_apart(content: io.BytesIO) -> None:
             f"the workbook asks for over {memory >> 30} GB, or has {describe_excess('cells')}; else delete the cells "
             "beyond the table, or save it as CSV"
         )
-
-
-def _find_last_cell(part: IO[bytes]) -> tuple[int, int]:
-    """Return the last column and the last row that a sheet names, as far as they matter."""
-    columns, rows, rest = {b""}, 0, b""
-    while piece := part.read(1 << 20):
-        piece = rest + piece
-        columns.update(_COLUMN.findall(piece))
-        rows = max(rows, *map(int, _ROW.findall(piece)), 0)
-        rest = piece[-_MAX_REFERENCE:]
-    last = max(columns, key=lambda letters: (len(letters), letters))
-    return reduce(lambda number, letter: 26 * number + letter - 64, last, 0) or 1, rows
 
 
 def _find_table(workbook: CalamineWorkbook, file: InputFile, options: ReadOptions) -> tuple[list[list[Any]], int]:
@@ -240,3 +222,106 @@ def _text(cell: Any) -> str:
     if isinstance(cell, date | datetime):
         return cell.isoformat()
     return str(cell).strip()
+
+
+@paper_readers.reader(
+    "jsonl",
+    "Papers as `Paper.to_json` writes them, and JSON whose keys are named as the columns of tables",
+    JSON_SUFFIXES,
+    patterns=(STARTS_JSON, _ID, _TEXT, _OTHER_FORMATS),
+)
+@paper_readers.reader(
+    "beir",
+    "The `corpus.jsonl` of a retrieval test collection in BEIR's layout",
+    JSON_SUFFIXES,
+    patterns=(STARTS_JSON, *_BEIR),
+)
+def read_json_papers(file: InputFile, options: ReadOptions) -> Records:
+    """Yield one paper from each object; its keys may be the headers of any table of papers."""
+    return read_objects(file, RecordRows(file, exact=True).build, _JSON_LAYOUT)
+
+
+@paper_readers.reader(
+    "parquet",
+    "Parquet files of papers: our own columns, a table's, or those of a JSON format such as OpenAlex works",
+    (".parquet",),
+    patterns=(re.compile(rf"\A{_MAGIC}"),),
+)
+def read_parquet(file: InputFile, options: ReadOptions) -> Records:
+    """Yield one paper from each row; the names of the columns say which format the rows have.
+
+    Raises InputError for a table without a title. A damaged file is one BadRecord.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    number = 0
+    try:
+        with _open_table(file) as source, parquet.ParquetFile(source, pre_buffer=isinstance(source, Path)) as table:
+            names = [field.name for field in table.schema_arrow if not _is_vector(field.type)]
+            maps = [field.name for field in table.schema_arrow if pa.types.is_map(field.type)]
+            folders = {name: value for name, value in file.folder_columns.items() if name in options.columns.values()}
+            build = None if options.columns else _find_json_builder(names)
+            if build is None:
+                columns = [*names, *folders]
+                required = options.required_column if RECORD_IDS.isdisjoint(columns) else ""
+                find_columns(file.path, columns, known_headers(columns), chosen=options.columns, required=required)
+                build = RecordRows(file, chosen=options.columns).build
+            # No threads: one of Arrow's that reads through a Python object can abort the exit of the process.
+            batches = table.iter_batches(ROWS, columns=names, use_threads=False)
+            for number, row in enumerate((row for batch in batches for row in batch.to_pylist()), 1):
+                row |= folders | {name: dict(row[name]) for name in maps if row[name] is not None}
+                values = {name: _to_json(cell) for name, cell in row.items()}
+                yield build_record(build, values, number, file)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        if isinstance(error, InputError):
+            raise
+        reason = " ".join(str(error).split())[:MAX_REASON_CHARS]
+        yield BadRecord(number + 1, None, f"not a Parquet file that can be read: {reason}; fetch it again")
+
+
+@contextmanager
+def _open_table(file: InputFile) -> Iterator[Path | BinaryIO]:
+    """Yield a file that can be read from any position: a packed one or a pipe is copied first.
+
+    Of an object only the ranges of the columns are fetched, where its server sends ranges.
+    """
+    ranged = not isinstance(file.path, RemoteObject) or file.path.version.ranged
+    if file.path.is_file() and ranged:
+        with file.path.open("rb") as stream:
+            ranged = stream.read(len(_MAGIC)) == _MAGIC.encode()
+    if not (ranged and file.path.is_file()):
+        with copy_file(file) as copy:
+            yield copy
+    elif isinstance(file.path, Path):
+        yield file.path
+    else:
+        with file.path.open("rb") as stream:
+            yield stream
+
+
+def _is_vector(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    listed = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    return bool(listed) and bool(pa.types.is_floating(kind.value_type) or pa.types.is_int8(kind.value_type))
+
+
+def _find_json_builder(names: list[str]) -> Callable[[JsonObject], Paper | Deletion] | None:
+    """Return the builder of the JSON format whose objects have these keys, if one has."""
+    head = json.dumps(dict.fromkeys((name.partition(".")[0] for name in names), ""))
+    for name in sorted(paper_readers):
+        if (build := paper_readers[name].build) and paper_readers[name].recognizes(head):
+            return lambda row: build(parse_texts(row))
+    return None
+
+
+def _to_json(value: Any) -> Any:
+    """Return a value as JSON has it; of a missing number, which pandas writes as NaN, None."""
+    if isinstance(value, float) and value != value:
+        return None
+    if isinstance(value, Decimal):
+        return int(value) if value == int(value) else float(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

@@ -10,16 +10,14 @@ from sciprism.errors import InputError
 from sciprism.limits import LINE_SIZE, describe_excess, limit
 from sciprism.papers.bibliographic_fields import (
     choose_title,
-    find_retraction,
-    find_year,
     is_medline,
-    join_pages,
     reorder_name,
     split_all,
     split_list,
 )
 from sciprism.papers.cleaning import normalize_doi
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
+from sciprism.papers.paper_rows import build_listed_paper
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 
@@ -189,40 +187,27 @@ class _RisTags:
 
 def _build_ris_paper(fields: TaggedFields) -> Paper:
     title_tag = next((tag for tag in _TITLES if first_value(fields, tag)), "")
-    ids = _collect_ris_ids(fields)
-    label, accession = first_value(fields, "ID"), first_value(fields, "AN")
-    label = "" if label.isdigit() else label  # EndNote numbers the records of each library from 1
-    authors = [name for tag in ("AU", "A1") for name in fields.get(tag, ())]
-    editors = [name for tag in ("A2", "A3", "ED") for name in fields.get(tag, ())]
-    return Paper(
-        id=label or ("" if "doi" in ids or "pmid" in ids else accession),
-        title=first_value(fields, title_tag),
-        abstract=max((first_value(fields, "AB"), first_value(fields, "N2")), key=len),
-        authors=tuple(dict.fromkeys(map(reorder_name, filter(None, authors or editors)))),
-        venue=first_value(fields, *(tag for tag in _VENUES if tag != title_tag)),
-        year=next((year for tag in ("PY", "Y1", "DA") if (year := find_year(first_value(fields, tag)))), None),
-        keywords=split_all(fields.get("KW", [])),
-        ids=ids,
-        volume=first_value(fields, "VL"),
-        issue=first_value(fields, "IS"),
-        pages=join_pages(first_value(fields, "SP"), first_value(fields, "EP")) or first_value(fields, "C7"),
-        notice=find_retraction(*fields.get("M3", ())),
-    )
-
-
-def _collect_ris_ids(fields: TaggedFields) -> dict[str, str]:
     values = [(tag, value) for tag in ("DO", "M3", "L3", "N1", "UR", "L2") for value in fields.get(tag, ())]
     dois = (value for tag, value in values if "10." in value and (tag == "DO" or _RIS_DOI.match(value)))
-    accession, pmcid = first_value(fields, "AN"), first_value(fields, "C2")
+    label, accession, pmcid = (first_value(fields, tag) for tag in ("ID", "AN", "C2"))
     medical = accession.isdigit() and is_medline(first_value(fields, "DB"), first_value(fields, "DP"))
     ids = {
         "doi": next(dois, ""),
-        "url": first_value(fields, "UR"),
         "isbn": first_value(fields, "SN") if first_value(fields, "TY") in ("BOOK", "EBOOK", "EDBOOK", "WHOLE") else "",
         "pmid": first_value(fields, "PMID") or (accession if medical else ""),  # the tag is PsycNet's
         "pmcid": pmcid if pmcid.startswith("PMC") else "",
     }
-    return {system: value for system, value in ids.items() if value}
+    label = "" if label.isdigit() else label  # EndNote numbers the records of each library from 1
+    return build_listed_paper(
+        "ris",
+        lambda tag: fields.get(tag, ()),
+        id=label or ("" if ids["doi"] or ids["pmid"] else accession),
+        title=first_value(fields, title_tag),
+        abstract=max((first_value(fields, "AB"), first_value(fields, "N2")), key=len),
+        venue=first_value(fields, *(tag for tag in _VENUES if tag != title_tag)),
+        keywords=split_all(fields.get("KW", [])),
+        ids=ids,
+    )
 
 
 # ---- MEDLINE ----
@@ -288,28 +273,16 @@ def _build_nbib_paper(fields: TaggedFields) -> Paper:
     pmid = first_value(fields, "PMID")
     marked = [*fields.get("AID", ()), *fields.get("LID", ())]  # each with the name of its system in brackets
     doi = next((value.removesuffix("[doi]") for value in marked if value.endswith("[doi]") or "doi.org/" in value), "")
-    ids = {
-        "pmid": pmid,
-        "pmcid": first_value(fields, "PMC"),
-        "doi": doi,
-        "url": first_value(fields, "LID") if not pmid else "",
-    }
     # A star marks the main headings; a slash precedes the aspect of a topic.
     words = [*(heading.split("/")[0] for heading in fields.get("MH", ())), *fields.get("OT", ())]
     authors = [reorder_name(name) for name in fields.get("FAU", fields.get("AU", []))]
-    return Paper(
-        id=pmid or first_value(fields, "OID"),
+    return build_listed_paper(
+        "nbib",
+        lambda tag: fields.get(tag, ()),
         title=choose_title(first_value(fields, tag) for tag in _NBIB_TITLES),
-        abstract=first_value(fields, "AB", "OAB"),
         authors=tuple(filter(None, [*authors, *fields.get("CN", ())])),
-        venue=first_value(fields, "JT", "TA", "BTI"),
-        year=find_year(first_value(fields, "DP", "DEP")),
         keywords=tuple(dict.fromkeys(filter(None, (word.replace("*", "") for word in words)))),
-        ids={system: value for system, value in ids.items() if value},
-        volume=first_value(fields, "VI"),
-        issue=first_value(fields, "IP"),
-        pages=first_value(fields, "PG"),
-        notice=find_retraction(*fields.get("PT", ())),
+        ids={"doi": doi, "url": first_value(fields, "LID") if not pmid else ""},
     )
 
 
@@ -342,26 +315,17 @@ def read_web_of_science(file: InputFile, options: ReadOptions) -> Iterator[Paper
 
 
 def _build_wos_paper(fields: TaggedFields) -> Paper:
-    def join(tag: str) -> str:
-        return " ".join(filter(None, fields.get(tag, ())))
+    def find(tag: str) -> list[str]:
+        return [" ".join(filter(None, fields.get(tag, ())))]
 
-    authors = max(fields.get("AF", []), fields.get("AU", []), key=len)
-    book = first_value(fields, "BN") if first_value(fields, "PT") == "B" else ""
-    ids = {"doi": first_value(fields, "DI"), "pmid": first_value(fields, "PM"), "isbn": book}
     cited = (doi[1] for reference in fields.get("CR", ()) if (doi := _CITED_DOI.search(reference)))
-    return Paper(
-        id=first_value(fields, "UT"),
-        title=join("TI"),
-        abstract=join("AB"),
-        authors=tuple(dict.fromkeys(reorder_name(name) for name in authors or fields.get("CA", []) if name)),
-        venue=join("SO") or join("SE"),
-        year=find_year(first_value(fields, "PY")) or find_year(first_value(fields, "EA")),
-        fields=split_list(join("WC") or join("SC")),
-        keywords=split_all([join("DE"), join("ID")]),
+    authors = max(fields.get("AF", []), fields.get("AU", []), key=len) or fields.get("CA", [])
+    return build_listed_paper(
+        "web_of_science",
+        find,
+        authors=tuple(dict.fromkeys(reorder_name(name) for name in authors if name)),
+        fields=split_list(*(find("WC") if fields.get("WC") else find("SC"))),
+        keywords=split_all([*find("DE"), *find("ID")]),
         references=tuple(dict.fromkeys(f"doi:{normalize_doi(doi)}" for doi in cited)),
-        ids={system: value for system, value in ids.items() if value},
-        volume=first_value(fields, "VL"),
-        issue=first_value(fields, "IS"),
-        pages=join_pages(first_value(fields, "BP"), first_value(fields, "EP")) or first_value(fields, "AR"),
-        notice=find_retraction(join("DT")),
+        ids={"isbn": first_value(fields, "BN") if first_value(fields, "PT") == "B" else ""},
     )

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from itertools import chain
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -21,8 +22,10 @@ from sciprism.errors import InputError
 from sciprism.papers.bibliographic_fields import RETRACTED, find_noted_ids, find_year
 from sciprism.papers.cleaning import normalize_arxiv
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions, copy_file
+from sciprism.papers.paper_rows import build_listed_paper
 from sciprism.papers.readers.registry import paper_readers
-from sciprism.papers.records import PRINTED, Paper
+from sciprism.papers.records import Paper
+from sciprism.papers.rows import FIELD_NAMES
 from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
 
 _TABLES = {
@@ -43,16 +46,8 @@ JOIN creators USING (creatorID) JOIN creatorTypes USING (creatorTypeID) WHERE it
 """
 _TAGS = "SELECT name FROM itemTags JOIN tags USING (tagID) WHERE itemID = ? ORDER BY name"
 _MEMBERSHIPS = "SELECT collectionID FROM collectionItems WHERE itemID = ? ORDER BY collectionID"
-# Each kind of item has its own field of these names; the best first.
-_TITLES = ("title", "caseName", "nameOfAct", "subject")
-_VENUES = (
-    *("publicationTitle", "proceedingsTitle", "bookTitle", "encyclopediaTitle", "dictionaryTitle", "conferenceName"),
-    *("blogTitle", "websiteTitle", "forumTitle", "programTitle", "repository", "university", "institution"),
-    *("series", "reporter", "publisher"),
-)
-_DATES = ("date", "dateDecided", "dateEnacted", "issueDate", "filingDate")
 _NUMBERS = ("archiveID", "number", "reportNumber")  # "arXiv:1706.03762" of a preprint
-FIELDS = (*_TITLES, *_VENUES, *_DATES, *_NUMBERS, *PRINTED, "abstractNote", "DOI", "ISBN", "url", "extra")
+FIELDS = (*chain.from_iterable(FIELD_NAMES["formats"]["zotero"].values()), *_NUMBERS, "extra")
 """Zotero's fields that are read."""
 MAX_LISTED = 40  # names that a message lists
 _LIBRARY_NAMES = {"user": "My Library", "publications": "My Publications"}
@@ -137,20 +132,14 @@ def build_item(
 ) -> Paper:
     """Build the paper of an item. fields: by Zotero's names. creators: kind, given and last name of each."""
     number = next((fields[name] for name in _NUMBERS if fields.get(name, "").lower().startswith("arxiv:")), "")
-    ids = {"doi": fields.get("DOI"), "isbn": fields.get("ISBN"), "url": fields.get("url"), "arxiv": number}
-    return Paper(
+    return build_listed_paper(
+        "zotero",
+        lambda name: [fields.get(name, "")],
         id=id,
-        title=_first(fields, _TITLES),
-        abstract=fields.get("abstractNote", ""),
         authors=_name_authors(creators),
-        venue=_first(fields, _VENUES),
-        year=find_year(_first(fields, _DATES)),
         fields=tuple(collections),
         keywords=tuple(tags),
-        ids=find_noted_ids(fields.get("extra", "")) | {system: value for system, value in ids.items() if value},
-        volume=fields.get("volume", ""),
-        issue=fields.get("issue", ""),
-        pages=fields.get("pages", ""),
+        ids=find_noted_ids(fields.get("extra", "")) | ({"arxiv": number} if number else {}),
     )
 
 
@@ -159,10 +148,6 @@ def _name_authors(creators: Iterable[tuple[Any, Any, Any]]) -> tuple[str, ...]:
     people = [(kind, " ".join(filter(None, (_text(given), _text(last))))) for kind, given, last in creators]
     chosen = "author" if any(kind == "author" for kind, _ in people) else next((kind for kind, _ in people), "")
     return tuple(name for kind, name in people if kind == chosen and name)
-
-
-def _first(fields: Mapping[str, str], names: Iterable[str]) -> str:
-    return next((fields[name] for name in names if fields.get(name)), "")
 
 
 def _text(value: Any) -> str:

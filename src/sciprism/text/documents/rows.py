@@ -18,7 +18,7 @@ from sciprism.papers.json_rows import NOT_READ, get_first, get_path, list_texts
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper
-from sciprism.papers.s2orc import read_json_objects
+from sciprism.papers.rows import read_named_rows
 from sciprism.papers.xml_records import read_xml_records, text_of
 from sciprism.text.documents.document import (
     JSON_SUFFIXES,
@@ -39,13 +39,13 @@ _BIBCODE = re.compile(r'"bibcode"\s*:')
 @register_reader("ads", JSON_SUFFIXES, lambda head: is_json(head) and _BIBCODE.search(head) is not None)
 def read_ads(file: DocumentFile) -> Iterator[Document]:
     """Yield title, abstract and body of each record; a file may be a response, `{"response": {"docs": [..]}}`."""
-    for location, value in read_json_objects(file.input_file, file.dropped):
+    for place, value in read_named_rows(file.input_file, file.dropped):
         docs = get_path(value, "response", "docs")
         for row in docs if isinstance(docs, list) else [value]:
             try:
                 yield _build_ads(row)
             except ValueError as error:
-                file.drop_record(location, str(error))
+                file.drop_record(f"{file.path.name}, {place}", str(error))
 
 
 def _build_ads(row: Any) -> Document:
@@ -79,12 +79,12 @@ def read_cmr(file: DocumentFile) -> Iterator[Document]:
 
     A file may be a response with `items`.
     """
-    for location, value in read_json_objects(file.input_file, file.dropped):
+    for place, value in read_named_rows(file.input_file, file.dropped):
         umm = value.get("umm", value)
         if isinstance(umm, Mapping):
-            yield _build_cmr(value, umm, location)
+            yield _build_cmr(value, umm, f"{file.path.name}, {place}")
         else:
-            file.drop_record(location, "umm is not an object")
+            file.drop_record(f"{file.path.name}, {place}", "umm is not an object")
 
 
 def _build_cmr(row: Mapping[str, Any], umm: Mapping[str, Any], location: str) -> Document:
@@ -298,14 +298,16 @@ TEXTS = ("text", "body", "content", "contents", "abstract")
 IDS = ("id", "_id", "paper_id", *PAPER_ID_SYSTEMS)
 LANGUAGES, LICENCES = ("language", "lang"), ("licence", "license")
 _READ = {*IDS, *LANGUAGES, *LICENCES, *TEXTS, "title"}
-BATCH_ROWS = 256  # rows of a Parquet file in memory
 
 
+@register_reader("parquet", (".parquet",), lambda head: head.startswith("PAR1"))
 @register_reader("rows", JSON_SUFFIXES, is_json)
-def read_json_rows(file: DocumentFile) -> Iterator[Document]:
-    """Yield the text of each object: its title and the first of `TEXTS`, or the columns given."""
-    for location, row in read_json_objects(file.input_file, file.dropped):
-        yield build_row_document(row, file.columns, location)
+def read_text_rows(file: DocumentFile) -> Iterator[Document]:
+    """Yield the text of each object or row: its title and the first of `TEXTS`, or the columns given."""
+    for place, row in read_named_rows(file.input_file, file.dropped, (*_READ, *file.columns)):
+        if file.path.suffix == ".parquet" and (missing := [name for name in file.columns if name not in row]):
+            raise InputError(f"{file.path}: no column {missing[0]!r}; it has {', '.join(row)}")
+        yield build_row_document(row, file.columns, f"{file.path.name}, {place}")
 
 
 def build_row_document(row: Mapping[str, Any], columns: tuple[str, ...], location: str) -> Document:
@@ -329,22 +331,3 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         return join_paragraphs(*map(_text, value))
     return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
-
-
-@register_reader("parquet", (".parquet",), lambda head: head.startswith("PAR1"))
-def read_parquet_rows(file: DocumentFile) -> Iterator[Document]:
-    """Yield what `read_json_rows` does; raises InputError for a damaged file and for missing columns."""
-    import pyarrow
-    from pyarrow.parquet import ParquetFile
-
-    try:
-        with ParquetFile(file.path) as table:
-            names = table.schema_arrow.names
-            if missing := [column for column in file.columns if column not in names]:
-                raise InputError(f"{file.path}: no column {missing[0]!r}; it has {', '.join(names)}")
-            wanted = [name for name in names if name in _READ or name in file.columns]
-            batches = table.iter_batches(BATCH_ROWS, columns=wanted)
-            for number, row in enumerate((row for batch in batches for row in batch.to_pylist()), 1):
-                yield build_row_document(row, file.columns, file.input_file.locate(number, None))
-    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file.path}: the Parquet file is damaged ({error}); fetch it again") from error
