@@ -10,12 +10,13 @@ import gzip
 import hashlib
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, cast
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
+from sciprism.papers.input_file import InputFile
 from sciprism.papers.json_rows import JsonLayout, parse_json
 from sciprism.papers.rows import read_parquet_rows
 
@@ -55,11 +56,11 @@ class HashedFile(io.RawIOBase):
         return self._hash.hexdigest()
 
 
-class DataFile:
-    """A data file that is read once from its start; `finish` reads the rest and returns the hash."""
+class DataFile(InputFile):
+    """A data file, read once from its start, whose text is as it is; `finish` reads the rest and returns the hash."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        super().__init__(path)
         self.kind = path.name.lower().removesuffix(".gz").rpartition(".")[2]
         self._raw = HashedFile(path)
         self._bytes = io.BufferedReader(cast(io.RawIOBase, self._raw), CHUNK)
@@ -98,24 +99,24 @@ class DataFile:
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield (line number from 1, line without its end)."""
-        for number, line in enumerate(self._text(), 1):
+        for number, line in enumerate(self._decoded(), 1):
             yield number, line.rstrip("\r\n")
 
-    def chunks(self) -> Iterator[str]:
+    def chunks(self, size: int = CHUNK) -> Generator[str, None, None]:
         """Yield the text in pieces."""
-        text = self._text()
-        return iter(lambda: text.read(CHUNK), "")
+        text = self._decoded()
+        yield from iter(lambda: text.read(size), "")
 
     def _table(self, delimiter: str) -> Iterator[tuple[str, Row]]:
         csv.field_size_limit(_MAX_CELL_CHARACTERS)
-        reader = csv.DictReader(self._text(newline=""), delimiter=delimiter)
+        reader = csv.DictReader(self._decoded(newline=""), delimiter=delimiter)
         for row in reader:
             if None in row:
                 raise InputError(f"{self.path}, line {reader.line_num}: more fields than the header names")
             inside = sum(cell.count("\n") for cell in row.values() if cell)  # a cell may hold line ends
             yield f"line {reader.line_num - inside}", row
 
-    def _text(self, newline: str | None = None) -> io.TextIOWrapper:
+    def _decoded(self, newline: str | None = None) -> io.TextIOWrapper:
         return io.TextIOWrapper(self._bytes, encoding="utf-8-sig", newline=newline)
 
 

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import html
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache, partial
 from hashlib import sha1
+from importlib.resources import files
 from itertools import groupby, islice
 from typing import Literal
 from urllib.parse import unquote
 
 from sciprism.papers.records import Label, Paper
 
-_BLOCKS = """
-p br div title label sec section list list-item li ul ol dl dt dd table tr td th thead tbody caption h1 h2
-h3 h4 h5 h6 hr blockquote abstract body disp-formula fig
-"""
-_BLOCK_NAMES = frozenset(_BLOCKS.split())
-_INLINES = """
-i b u em strong sub sup inf small big tt code pre font span a italic bold underline sc scp smallcaps
-monospace roman sans-serif strike s del ins q cite abbr mark named-content styled-content ext-link xref uri
-email inline-formula inline-graphic img alternatives
-"""
-_INLINE_NAMES = frozenset(_INLINES.split())
+_WORDS: dict[str, frozenset[str]] = {
+    name: frozenset(words.split())
+    for name, words in tomllib.loads((files(__package__) / "markup.toml").read_text(encoding="utf-8")).items()
+}
 # Any name in the namespaces of JATS and MathML is a tag; without a namespace only known names are, so that
 # `a <b and c> d` stays. Attributes must look like attributes for the same reason.
 _TAG = re.compile(
@@ -83,11 +78,7 @@ _MISSING = r"NA N/A n/a #N/A <NA> nan NaN NaT \N (null) #REF! #VALUE! #NAME? #DI
 MISSING_VALUES = frozenset(_MISSING.split())
 """What R, pandas, databases and Excel write for a missing value: as spelled here no title, and no name of a person."""
 _MISSING_TEXTS = MISSING_VALUES | {"None", "none", "null", "NULL", "nil", "na", "n.a.", "N.A."}
-_MISSING_WORDS = """
-na nan nat null none nil nill nodoi nopmid noid notavailable notapplicable notfound unavailable unassigned undefined
-unknown missing tba tbc tbd doi pmid pmcid arxiv url httpsdoiorg httpdxdoiorg httpdoiorg
-"""
-_PLACEHOLDERS = frozenset(["", *_MISSING_WORDS.split()])  # compared without case, spaces and punctuation
+_PLACEHOLDERS = _WORDS["missing"] | {""}  # compared without case, spaces and punctuation
 _FLOAT = re.compile(r"(\d+)\.0+")  # pandas, of numbers in a column where some are missing
 _ARXIV_FLOAT = re.compile(r"(\d{3,4})\.(\d{1,5})")  # 704.0001 and 1512.0338 were 0704.0001 and 1512.03380
 _ROUNDED = re.compile(r"\d[.,]?\d{0,20}e\+?\d", re.IGNORECASE)  # Excel: 3.1E+07
@@ -129,17 +120,6 @@ _SUBSCRIPT = re.compile(r"_(?:\{(\d+)\}|(\d))")
 _COMMAND = re.compile(r"\\(?P<name>[A-Za-z]+)\*?(?P<space>\s*)(?P<argument>(?:\{\}|(?=\{))?)")
 _PUNCTUATION = re.compile(r"---?|``|''")
 _TYPESET = {"---": "—", "--": "–", "``": "“", "''": "”"}
-_SETTING = """
-em bf it tt sc rm sf sl bfseries itshape scshape ttfamily rmfamily sffamily upshape mdseries slshape
-emph textit textbf texttt textrm textsc textsf text mathrm mathbf mathit mathcal mathbb
-displaystyle textstyle limits nolimits left right big Big bigg Bigg bigl bigr Bigl Bigr
-tiny scriptsize footnotesize small normalsize large Large boldmath unboldmath
-noindent centering protect relax today
-"""
-_LETTERS = "o O l L i j ss ae AE oe OE aa AA dh DH th TH dj DJ ng NG"
-_SILENT = frozenset(_SETTING.split())
-_SPACES = frozenset(["par", "item", "quad", "qquad", "xspace", "newline", "linebreak"])
-_IN_WORDS = frozenset(_LETTERS.split())
 _MARKUP = re.compile(r"[\\{}~$]|--|``|''")
 
 
@@ -287,9 +267,9 @@ def _replace_tag(tag: re.Match[str], closed: frozenset[str]) -> str:
     name = tag["name"].lower()
     if len(name) == 1 and not tag["space"] and f"</{tag['name']}" not in closed:
         return tag[0]  # in physics <p> is a mean
-    if name in _BLOCK_NAMES:
+    if name in _WORDS["blocks"]:
         return " "
-    if tag["space"] or name in _INLINE_NAMES or _MATHML.fullmatch(name):
+    if tag["space"] or name in _WORDS["inlines"] or _MATHML.fullmatch(name):
         return ""
     return tag[0]
 
@@ -364,10 +344,10 @@ def _replace_command(command: re.Match[str]) -> str:
     """Return the symbol of a command, else its name, unless it has an argument or only formats."""
     name = command["name"]
     following = command["space"] and " "
-    if name in _SILENT or name in _SPACES:
-        return " " if name in _SPACES else ""
+    if name in _WORDS["silent_commands"] or name in _WORDS["space_commands"]:
+        return " " if name in _WORDS["space_commands"] else ""
     if (symbol := _symbols().get(name)) is not None:
-        return symbol if name in _IN_WORDS or command["argument"] else symbol + following
+        return symbol if name in _WORDS["letter_commands"] or command["argument"] else symbol + following
     has_argument = command.string[command.end() : command.end() + 1] == "{"
     return "" if has_argument else name + following
 

@@ -19,24 +19,19 @@ from urllib.parse import urlsplit
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.papers.input_file import FilePath, InputFile, SealedFile
 from sciprism.papers.remote.objects import (
-    WEB,
     MissingObjectError,
-    ObjectVersion,
     RemoteObject,
     find_version,
     folder_of,
     is_address,
     join_address,
-    list_versions,
     parse_address,
-    scheme_of,
     show_address,
     split_path,
 )
 
 MAX_NAMED = 3  # missing files that a message names
-PROBED = 3  # files by which the place of all is found, one by one
-WORKERS = 10  # files that a web server is asked for at once
+WORKERS = 10  # files that a server is asked for at once
 _ENTRIES = re.compile(r'"entries"\s*:\s*\[\s*\{[^{}]*(\{[^{}]*\}[^{}]*)?"url"\s*:')
 _FILES = re.compile(r'"files"\s*:\s*\[\s*"\w+://')
 _ENTRY_KEYS = {"url", "meta", "mandatory"}
@@ -69,9 +64,7 @@ def expand_manifest(file: InputFile) -> list[tuple[FilePath, str, int | None]]:
         return []
     if isinstance(file.path, SealedFile):
         file.path.refuse_references()
-    paths = _find_in_folder(file.path, listed) or _find_files(
-        {entry.url: parse_address(entry.url) for entry in listed if is_address(entry.url)}
-    )
+    paths = _find_files(file.path, [entry.url for entry in listed])
     missing = [show_address(entry.url) for entry in listed if entry.url not in paths]
     if missing:
         named = ", ".join(missing[:MAX_NAMED]) + (" ..." if len(missing) > MAX_NAMED else "")
@@ -116,10 +109,10 @@ def _read_entry(path: FilePath, entry: dict[str, Any]) -> ListedFile:
     return ListedFile(entry["url"], *numbers)
 
 
-def _find_in_folder(manifest: Path | RemoteObject, listed: Sequence[ListedFile]) -> dict[str, FilePath]:
-    """Return url -> the file of that path in the manifest's folder, of all that are there; empty where none is.
+def _find_files(manifest: Path | RemoteObject, urls: Sequence[str]) -> dict[str, FilePath]:
+    """Return url -> file, of those that exist: in the manifest's folder, else at their addresses.
 
-    How much of a path counts is the same for all: the most with which one of the first files is found.
+    How much of a path counts there is the same for all: the most with which the first file is found.
     """
 
     def join(names: Sequence[str]) -> Path | str:
@@ -127,50 +120,28 @@ def _find_in_folder(manifest: Path | RemoteObject, listed: Sequence[ListedFile])
             return manifest.parent.joinpath(*names)
         return join_address(folder_of(manifest.address), names)
 
-    parts = {entry.url: _split(entry.url) for entry in listed}
-    for first in list(parts.values())[:PROBED]:
-        for start in range(len(first)):
-            if ".." not in first and _find_files({"": join(first[start:])}):
-                return _find_files({url: join(names[start:]) for url, names in parts.items()})
-    return {}
+    parts = {url: _split(url) for url in urls}
+    first = parts[urls[0]]
+    inside = not any(".." in names for names in parts.values())
+    starts = (start for start in range(len(first)) if inside and _find_file(join(first[start:])))
+    if (start := next(starts, None)) is not None:
+        wanted = {url: join(names[start:]) for url, names in parts.items()}
+    else:
+        wanted = {url: parse_address(url) for url in urls if is_address(url)}
+    with ThreadPoolExecutor(WORKERS) as pool:
+        found = zip(wanted, pool.map(_find_file, wanted.values()), strict=True)
+        return {url: path for url, path in found if path is not None}
 
 
-def _find_files(wanted: Mapping[str, Path | str]) -> dict[str, FilePath]:
-    """Return url -> file of paths and addresses, of those that exist."""
-    files: dict[str, FilePath] = {
-        url: path for url, path in wanted.items() if isinstance(path, Path) and path.is_file()
-    }
-    addresses = {url: address for url, address in wanted.items() if isinstance(address, str)}
-    versions = _find_versions(sorted(set(addresses.values())))
-    return files | {
-        url: RemoteObject(address, versions[address]) for url, address in addresses.items() if address in versions
-    }
-
-
-def _find_versions(addresses: Sequence[str]) -> dict[str, ObjectVersion]:
-    """Return the versions of the objects that exist; many in a bucket are found by one listing of their folder."""
-    versions: dict[str, ObjectVersion] = {}
-    buckets: dict[str, list[str]] = {}
-    for address in addresses:
-        in_bucket = scheme_of(address) not in WEB
-        buckets.setdefault("/".join(address.split("/")[:3]) if in_bucket else "", []).append(address)
-    for bucket, members in buckets.items():
-        if bucket and len(members) > PROBED:
-            shared = _count_shared(list(map(_split, members)))
-            folder = "/".join(_split(members[0])[:shared])
-            versions |= list_versions(f"{scheme_of(bucket)}://{folder}/")
-            continue
-        with ThreadPoolExecutor(WORKERS) as pool:
-            pairs = zip(members, pool.map(_find_version, members), strict=True)
-            versions |= {address: version for address, version in pairs if version is not None}
-    return versions
-
-
-def _find_version(address: str) -> ObjectVersion | None:
+def _find_file(place: Path | str) -> FilePath | None:
+    """Return the file at a path or an address, None where there is none."""
+    if isinstance(place, Path):
+        return place if place.is_file() else None
     try:
-        return find_version(address)
+        version = find_version(place)
     except MissingObjectError:
         return None
+    return RemoteObject(place, version) if version else None
 
 
 def _split(url: str) -> tuple[str, ...]:

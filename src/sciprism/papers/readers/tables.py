@@ -157,6 +157,7 @@ def read_workbook(file: InputFile, options: ReadOptions) -> Records:
         content = io.BytesIO(stream.read())
     try:
         _check_size(content)
+        content.seek(0)
         workbook = CalamineWorkbook.from_object(content)
         rows, start = _find_table(workbook, file, options)
     except (CalamineError, zipfile.BadZipFile, EOFError, OSError, ValueError, RuntimeError) as error:  # last: encrypted

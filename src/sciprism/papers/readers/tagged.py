@@ -20,6 +20,7 @@ from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.paper_rows import build_listed_paper
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
+from sciprism.papers.rows import FIELD_NAMES
 
 TaggedFields = dict[str, list[str]]  # tag -> its values
 TaggedLines = list[list[str]]  # the lines of each value of a tag
@@ -105,9 +106,8 @@ def _is_next(tag: str, fields: dict[str, TaggedLines], syntax: TaggedSyntax, is_
     return (parts and lacks_first) or ((parts or lacks_first) and begins and has_title)
 
 
-def _limit_tags(match: Match, names: str, file: InputFile) -> Match:
+def _limit_tags(match: Match, tags: Collection[str], file: InputFile) -> Match:
     """Return `match`, of known tags alone where the file does not indent texts that go on: "MR images" may be one."""
-    tags = frozenset(names.split())
     if _INDENTED.search(file.head()):
         return match
     return lambda line: tagged if (tagged := match(line)) and tagged["tag"] in tags else None
@@ -121,12 +121,9 @@ def first_value(fields: TaggedFields, *tags: str) -> str:
 # ---- RIS ----
 
 # The standard has two spaces before the dash. With fewer spaces only these tags are read: "IV - results" is text.
-_SPACED_TAGS = """
-TY ER EF ID TI T1 T2 T3 CT BT TT ST AB N1 N2 AU A1 A2 A3 A4 ED PY Y1 Y2 DA JO JF JA J1 J2 KW DO UR LK SN AN AD AV
-C1 C2 C3 C4 C5 C6 C7 C8 CA CN CP CY DB DP ET EP IS L1 L2 L3 L4 LA LB M1 M2 M3 NV OP PB PP RI RN RP SE SP TA U1 U2
-U3 U4 U5 VL VO
-"""
-_RIS_TAGS = frozenset(_SPACED_TAGS.split())
+_RIS_TAGS, _NBIB_NAMES, _WOS_NAMES = (
+    frozenset(FIELD_NAMES["tags"][format].split()) for format in ("ris", "nbib", "web_of_science")
+)
 _RIS_LINE = re.compile(r"(?P<indent>\s*)(?P<tag>PMID|[A-Z][A-Z0-9])(?P<gap>\s{0,3})-(?P<space>\s*)(?P<value>.*)")
 _RIS_CODE, _RIS_END = re.compile(r"[A-Z]{3,}"), ("ER", "EF")  # the code of a type: JOUR, CONF
 # Never text:
@@ -213,12 +210,6 @@ def _build_ris_paper(fields: TaggedFields) -> Paper:
 # ---- MEDLINE ----
 
 _NBIB_LINE = re.compile(r"(?P<tag>[A-Z][A-Z0-9]{1,3})(?P<gap> {0,2})-(?P<space> ?)(?P<value>.*)")
-_NBIB_NAMES = """
-AB AD AID AU AUID BTI CDAT CDT CI CIN CN COI COIS CON CP CRDT CRF CRI CTDT CTI CY DA DCOM DDIN DEP DP DRDT DRIN EA ECF
-ECI ED EDAT EFR EIN EN FAU FED FIR FPS GN GR IP IR IRAD IS ISBN ISSN JID JT LA LID LR MH MHDA MID NM OAB OABL OCI OID
-ORI OT OTO OWN PB PG PHST PL PMC PMCR PMID PRIN PROF PS PST PT PUBM RF RIN RN ROF RPF RPI RRF RRI SB SFM SI SO SPIN STAT
-TA TI TT UIN UOF UPIN UOV VI VTI
-"""
 _NBIB_WIDTH, _NBIB_TITLES = 4, ("TI", "BTI", "TT", "CTI")  # the width is that of a tag with spaces before its dash
 # A PMID, or a tag that RIS has not, or not with a year.
 _CITATION = re.compile(
@@ -293,10 +284,6 @@ _WOS_LINE = re.compile(
     r"(?P<tag>(?:ER|EF)(?=\s*$)|PT(?= [A-Z]\s*$)|VR(?= \d)|FN(?= (?:Clarivate|Thomson|ISI|Web of))"
     r"|(?!ER|EF|PT|VR|FN)[A-Z][A-Z0-9])(?: (?P<value>.*))?$"
 )
-_WOS_NAMES = """
-FN VR PT AU AF BA BF CA GP BE TI SO SE BS LA DT CT CY CL SP HO DE ID AB C1 C3 RP EM RI OI FU FX CR NR TC Z9 U1 U2 PU PI
-PA SN EI BN J9 JI PD PY VL IS SI PN SU MA BP EP AR DI DL D2 EA EY PG P2 WC WE SC GA PM UT OA HP HC DA ER EF
-"""
 _WOS_START = re.compile(r"^FN (?:Clarivate|Thomson|ISI|Web of)|^PT [A-Z]\n(?:.*\n){0,400}?(?:TI|SO|UT) ", re.MULTILINE)
 _CITED_DOI = re.compile(r"\bDOI \[?(10\.[^\s,\]]+)")
 
@@ -309,7 +296,7 @@ _CITED_DOI = re.compile(r"\bDOI \[?(10\.[^\s,\]]+)")
 )
 def read_web_of_science(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield one paper from each PT to the next or to ER; the id is Web of Science's own."""
-    match, tags = _limit_tags(_WOS_LINE.match, _WOS_NAMES, file), _WOS_NAMES.split()
+    match, tags = _limit_tags(_WOS_LINE.match, _WOS_NAMES, file), _WOS_NAMES
     syntax = TaggedSyntax(match, "PT", ("TI",), ("ER", "FN", "VR", "EF"), lists=tags, paragraphs=tags)
     return build_tagged_papers(file, syntax, _build_wos_paper)
 
