@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.json_rows import JsonLayout, read_json_values
+from sciprism.papers.rows import JsonLayout, read_json_values
 
 NESTED = JsonLayout(("items",), containers=("message",))
 

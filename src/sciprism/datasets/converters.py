@@ -15,7 +15,7 @@ from typing import Any
 
 from sciprism.errors import InputError
 from sciprism.papers.cleaning import normalize_unicode
-from sciprism.papers.encodings import guess_encoding, has_invalid_utf8, redecode
+from sciprism.papers.input_file import guess_encoding, has_invalid_utf8, redecode
 from sciprism.registry import Registry
 
 Files = Mapping[str, bytes]

@@ -17,8 +17,7 @@ from typing import Any, cast
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.json_rows import JsonLayout, parse_json
-from sciprism.papers.rows import read_parquet_rows
+from sciprism.papers.rows import JsonLayout, parse_json, read_parquet_rows
 
 Row = dict[str, Any]
 

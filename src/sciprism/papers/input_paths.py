@@ -1,12 +1,22 @@
-"""Find input files: paths, folders, patterns, addresses of objects, and the files that a manifest lists."""
+"""Find input files: paths, folders, patterns, addresses, what manifests and differences of releases list, checksums.
+
+A manifest (OpenAlex, Redshift's UNLOAD, listings of Semantic Scholar) stands for its files. They are read from its own
+folder where they lie there, as in a copy of a snapshot, else from the addresses that it states. A difference is the
+answer of Semantic Scholar's datasets API to `/diffs/START/to/END/papers`, saved as a `.json` file; the files that it
+names apply in its order. PubMed has a `.md5` next to each file (`pubmed25n0001.xml.gz.md5`).
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
-from sciprism.errors import InputError
+from sciprism.errors import DamagedFileError, InputError
 from sciprism.papers.input_file import FilePath, InputFile, SealedFile
 from sciprism.papers.remote.objects import (
     WEB,
@@ -14,11 +24,14 @@ from sciprism.papers.remote.objects import (
     RemoteFolder,
     RemoteObject,
     find_remote,
+    find_version,
+    folder_of,
     is_address,
+    join_address,
     parse_address,
     show_address,
+    split_path,
 )
-from sciprism.papers.snapshots import expand_manifest
 
 Paths = Iterable[str | Path | SealedFile] | str | Path
 InputPath = tuple[FilePath | RemoteFolder, str]  # a file or folder that exists, and the part that is read of a file
@@ -170,3 +183,215 @@ def _split_part(path: Path) -> tuple[Path, str]:
             if Path(name[: mark.start()]).is_file():
                 return Path(name[: mark.start()]), name[mark.end() :]
     return path, ""
+
+
+MAX_NAMED = 3  # missing files that a message names
+WORKERS = 10  # files that a server is asked for at once
+_ENTRIES = re.compile(r'"entries"\s*:\s*\[\s*\{[^{}]*(\{[^{}]*\}[^{}]*)?"url"\s*:')
+_FILES = re.compile(r'"files"\s*:\s*\[\s*"\w+://')
+_ENTRY_KEYS = {"url", "meta", "mandatory"}
+DATASET = "papers"  # the data set whose records are papers
+_DIFF = re.compile(r"""\A\s*\{(?=.*"diffs"\s*:\s*\[)(?=.*"(start|from)_release"\s*:)""", re.DOTALL)
+MD5_SUFFIX = ".xml.gz"  # files of this suffix may have a checksum in their folder
+_MD5 = re.compile(rb"\b[0-9a-fA-F]{32}\b")
+_MAX_MD5_BYTES = 1 << 12
+
+
+class ListedFile(NamedTuple):
+    """A file as a manifest lists it: its address or path, its bytes and its records, where they are stated."""
+
+    url: str
+    size: int | None = None
+    records: int | None = None
+
+
+def expand_manifest(file: InputFile) -> list[tuple[FilePath, str, int | None]]:
+    """Return the files that a manifest lists, none where the file is no manifest.
+
+    Of each file its path, its name below the folder of all, and the number of its records where it is stated. Raises
+    InputError where some are missing, or have another size than it states.
+    """
+    name = file.path.name.lower()
+    if not file.path.is_file() or not ("manifest" in name or name.endswith(".json") or "." not in name):
+        return []
+    listed = _read_manifest(file)
+    if not listed:
+        return []
+    if isinstance(file.path, SealedFile):
+        file.path.refuse_references()
+    paths = _find_files(file.path, [entry.url for entry in listed])
+    missing = [show_address(entry.url) for entry in listed if entry.url not in paths]
+    if missing:
+        named = ", ".join(missing[:MAX_NAMED]) + (" ..." if len(missing) > MAX_NAMED else "")
+        raise InputError(
+            f"{file.path}: of {len(listed):,} files that it lists, {len(missing):,} cannot be found "
+            f"({named}); fetch them, or a new manifest"
+        )
+    for entry in listed:
+        path = paths[entry.url]
+        size = path.version.size if isinstance(path, RemoteObject) else path.stat().st_size
+        if entry.size is not None and entry.size != size:
+            raise InputError(f"{path} has {size:,} bytes, but {entry.size:,} in {file.path}; fetch both again")
+    shared = _count_shared([_split(entry.url) for entry in listed])
+    return [(paths[entry.url], "/".join(_split(entry.url)[shared:]), entry.records) for entry in listed]
+
+
+def _read_manifest(file: InputFile) -> list[ListedFile]:
+    head = file.head()
+    if not head.lstrip().startswith("{") or not (_ENTRIES.search(head) or _FILES.search(head)):
+        return []
+    try:
+        content = json.loads("".join(file.chunks()))
+    except ValueError as error:
+        raise InputError(f"{file.path}: a manifest that is not valid JSON: {error}; fetch it again") from None
+    entries, files = content.get("entries"), content.get("files")
+    if isinstance(entries, list) and all(isinstance(entry, dict) and entry.keys() <= _ENTRY_KEYS for entry in entries):
+        listed = [_read_entry(file.path, entry) for entry in entries]
+    elif isinstance(files, list) and all(isinstance(url, str) for url in files):
+        listed = [ListedFile(url) for url in files]
+    else:
+        return []
+    if repeated := len(listed) - len({entry.url for entry in listed}):
+        raise InputError(f"{file.path}: lists {repeated:,} files twice; fetch it again")
+    return listed
+
+
+def _read_entry(path: FilePath, entry: dict[str, Any]) -> ListedFile:
+    meta = entry.get("meta") or {}
+    numbers = [meta.get("content_length"), meta.get("record_count")] if isinstance(meta, dict) else ["meta"]
+    if not isinstance(entry.get("url"), str) or any(not isinstance(number, int | None) for number in numbers):
+        raise InputError(f"{path}: not an entry of a manifest: {json.dumps(entry)[:200]}; fetch it again")
+    return ListedFile(entry["url"], *numbers)
+
+
+def _find_files(manifest: Path | RemoteObject, urls: Sequence[str]) -> dict[str, FilePath]:
+    """Return url -> file, of those that exist: in the manifest's folder, else at their addresses.
+
+    How much of a path counts there is the same for all: the most with which the first file is found.
+    """
+
+    def join(names: Sequence[str]) -> Path | str:
+        if isinstance(manifest, Path):
+            return manifest.parent.joinpath(*names)
+        return join_address(folder_of(manifest.address), names)
+
+    parts = {url: _split(url) for url in urls}
+    first = parts[urls[0]]
+    inside = not any(".." in names for names in parts.values())
+    starts = (start for start in range(len(first)) if inside and _find_file(join(first[start:])))
+    if (start := next(starts, None)) is not None:
+        wanted = {url: join(names[start:]) for url, names in parts.items()}
+    else:
+        wanted = {url: parse_address(url) for url in urls if is_address(url)}
+    with ThreadPoolExecutor(WORKERS) as pool:
+        found = zip(wanted, pool.map(_find_file, wanted.values()), strict=True)
+        return {url: path for url, path in found if path is not None}
+
+
+def _find_file(place: Path | str) -> FilePath | None:
+    """Return the file at a path or an address, None where there is none."""
+    if isinstance(place, Path):
+        return place if place.is_file() else None
+    try:
+        version = find_version(place)
+    except MissingObjectError:
+        return None
+    return RemoteObject(place, version) if version else None
+
+
+def _split(url: str) -> tuple[str, ...]:
+    return split_path(parse_address(url)) if is_address(url) else Path(url).parts
+
+
+def _count_shared(paths: Sequence[tuple[str, ...]]) -> int:
+    """Return how many folders all paths begin with."""
+    folders = [path[:-1] for path in paths]
+    shared = (number for number, names in enumerate(zip(*folders, strict=False)) if len(set(names)) > 1)
+    return next(shared, min(map(len, folders)))
+
+
+def is_release_diff(file: InputFile) -> bool:
+    """Say whether a file is a saved difference."""
+    return file.name.endswith(".json") and file.path.is_file() and _DIFF.match(file.head()) is not None
+
+
+def expand_diffs(files: Sequence[tuple[InputFile, str]]) -> list[tuple[InputFile, str]]:
+    """Put in the place of each difference the files that it names; they are not read a second time.
+
+    files: with the name of each in the folder that was named. Raises InputError for a difference of another data set,
+    with a gap between releases, or that names a file which is not there.
+    """
+    diffs = {number: _read_diff(file) for number, (file, _) in enumerate(files) if is_release_diff(file)}
+    named = {_resolve(inner) for inside in diffs.values() for inner in inside}
+    expanded: list[tuple[InputFile, str]] = []
+    for number, (file, name) in enumerate(files):
+        if number in diffs:
+            expanded += [(inner, inner.path.name) for inner in diffs[number]]
+        elif not named or _resolve(file) not in named:
+            expanded.append((file, name))
+    return expanded
+
+
+def _resolve(file: InputFile) -> FilePath:
+    return file.path.resolve() if isinstance(file.path, Path) else file.path
+
+
+def _read_diff(file: InputFile) -> list[InputFile]:
+    if isinstance(file.path, SealedFile):
+        file.path.refuse_references()
+    if not isinstance(file.path, Path):
+        raise InputError(f"{file.path} is a difference of releases; copy it and the files that it names to a folder")
+    try:
+        content = json.loads("".join(file.chunks()))
+        listed = [(_find_named(file.path, name), deletes) for name, deletes in _list_names(content, file.path)]
+    except InputError:
+        raise
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        raise InputError(f"{file.path} is a damaged difference of releases ({error}); fetch it again") from None
+    paths = [path for path, _ in listed]
+    if repeated := next((path for path in paths if paths.count(path) > 1), None):
+        raise InputError(
+            f"{file.path} names {repeated} twice; keep files of one name in folders, and write their paths"
+        )
+    return [InputFile(path, encoding=file.chosen_encoding, deletes=deletes) for path, deletes in listed]
+
+
+def _list_names(content: Mapping[str, Any], path: Path) -> Iterator[tuple[str, bool]]:
+    """Yield the files of a difference in the order in which they apply, and whether each deletes."""
+    dataset = content.get("dataset", DATASET)
+    if dataset != DATASET:
+        raise InputError(f"{path} is a difference of the data set {dataset!r}; papers are in {DATASET!r}")
+    release = content.get("start_release")
+    for diff in content["diffs"]:
+        if release and diff.get("from_release", release) != release:
+            raise InputError(
+                f"{path}: after the release {release} it goes on from {diff['from_release']}; fetch it again"
+            )
+        release = diff.get("to_release")
+        yield from ((name, False) for name in diff.get("update_files") or ())
+        yield from ((name, True) for name in diff.get("delete_files") or ())
+
+
+def _find_named(diff: Path, name: str) -> Path:
+    """Return the file of a name or an address: in the folder of the difference, or below it as the address says."""
+    parts = [part for part in urlsplit(name).path.split("/") if part] if "://" in name else [name]
+    for start in range(len(parts)):
+        if (path := diff.parent.joinpath(*parts[start:])).is_file():
+            return path
+    fetched = parts[-1] if parts else name
+    raise InputError(f"{diff} names {fetched}, which is not in {diff.parent}; fetch the files that it names to there")
+
+
+def find_md5(path: FilePath) -> str:
+    """Return the MD5 that the file next to a PubMed file states, "" where there is none."""
+    if isinstance(path, SealedFile) or not path.name.endswith(MD5_SUFFIX) or not path.is_file():
+        return ""
+    name = f"{path.name}.md5"
+    checksum = path.find_neighbour(name) if isinstance(path, RemoteObject) else path.with_name(name)
+    if checksum is None or not checksum.is_file():
+        return ""
+    with checksum.open("rb") as file:
+        md5 = _MD5.search(file.read(_MAX_MD5_BYTES))
+    if md5 is None:
+        raise DamagedFileError(f"{checksum} holds no MD5; fetch it again, or delete it")
+    return md5[0].decode().lower()

@@ -22,16 +22,18 @@ from sciprism.papers.bibliographic_fields import (
 )
 from sciprism.papers.cleaning import is_missing
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.json_rows import JsonObject, list_texts, parse_year
 from sciprism.papers.printed_values import name_item, name_object, parse_cell, parse_printed_list
 from sciprism.papers.records import ID_SYSTEMS, Paper
 from sciprism.papers.rows import (
     FIELD_NAMES,
     Columns,
+    JsonObject,
     find_columns,
     find_nearest_header,
     guess_columns,
+    list_texts,
     normalize_header,
+    parse_year,
 )
 
 PAPER_HEADERS: Mapping[str, str] = FIELD_NAMES["fields"]

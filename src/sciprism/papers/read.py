@@ -17,10 +17,18 @@ from sciprism.papers.bibliographic_fields import find_year
 from sciprism.papers.cleaning import clean_id, clean_label, clean_name, clean_paper
 from sciprism.papers.division import FilePiece, InputPart
 from sciprism.papers.input_file import BadRecord, FilePath, InputFile, ReadOptions
-from sciprism.papers.input_paths import InputPath, Paths, file_size, find_paths, list_files
+from sciprism.papers.input_paths import (
+    InputPath,
+    Paths,
+    expand_diffs,
+    file_size,
+    find_md5,
+    find_paths,
+    is_release_diff,
+    list_files,
+)
 from sciprism.papers.records import Deletion, Label, Paper, Place
 from sciprism.papers.rows import guess_columns
-from sciprism.papers.snapshots import expand_diffs, find_md5, is_release_diff
 
 if TYPE_CHECKING:
     from sciprism.papers.readers.registry import FileFormat

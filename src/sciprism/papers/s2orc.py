@@ -12,9 +12,8 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.cleaning import clean_abstract, clean_paper
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.json_rows import NOT_READ, get_first, get_path, list_texts, parse_year
 from sciprism.papers.records import Paper
-from sciprism.papers.rows import read_named_rows
+from sciprism.papers.rows import NOT_READ, get_first, get_path, list_texts, parse_year, read_named_rows
 
 PARTS = ("metadata", "pdf_parses")
 

@@ -13,8 +13,7 @@ from xml.parsers import expat
 from sciprism.errors import InputError
 from sciprism.limits import describe_excess, limit
 from sciprism.papers.cleaning import raise_powers
-from sciprism.papers.encodings import check_encoding
-from sciprism.papers.input_file import BadRecord, InputFile
+from sciprism.papers.input_file import BadRecord, InputFile, check_encoding
 
 _PIECE = 1 << 16
 _DECLARED = re.compile(r"\s*<\?xml\b[^>]*?\bencoding\s*=\s*[\"']([\w.:-]+)")

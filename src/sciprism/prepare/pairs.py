@@ -20,8 +20,8 @@ from sciprism.evaluation.task import read_sizes
 from sciprism.files import create_work_folder
 from sciprism.formats import Role
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.json_rows import NOT_READ
 from sciprism.papers.records import Paper
+from sciprism.papers.rows import NOT_READ
 from sciprism.prepare.filters import Filters
 from sciprism.prepare.preparation import PARTS, CountTable, DevShare, ExampleFolder, Preparation, Settings
 from sciprism.prepare.sources.citation_corpus import CitationSources, PaperReader, build_corpus

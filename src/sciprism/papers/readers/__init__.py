@@ -2,21 +2,12 @@
 
 from sciprism.papers.readers import (  # noqa: F401 - registered by their import
     annif,
-    arxiv,
     bibtex,
-    csl_json,
-    datacite,
-    endnote,
-    europe_pmc,
+    json_databases,
     marc,
-    openalex,
-    openreview,
-    pubmed,
-    semantic_scholar,
-    skos,
     tables,
     tagged,
     vocabularies,
+    xml_databases,
     zotero,
-    zotero_json,
 )

@@ -7,11 +7,10 @@ import re
 from collections.abc import Iterator, Mapping
 
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
-from sciprism.papers.json_rows import JsonObject, list_texts
 from sciprism.papers.readers.registry import build_record, paper_readers, read_objects
 from sciprism.papers.readers.vocabularies import bare_uri
 from sciprism.papers.records import Deletion, Paper
-from sciprism.papers.rows import cell_getter, detect_columns, read_rows
+from sciprism.papers.rows import JsonObject, cell_getter, detect_columns, list_texts, read_rows
 
 _HEADERS = {"text": "text", "subjects": "subjecturis", "id": "documentid", "title": "title"}
 _KEYS = {"document_id", "text", "metadata", "subjects"}

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from sciprism.errors import import_extra
 from sciprism.papers.bibliographic_fields import find_year, reorder_name
-from sciprism.papers.encodings import has_invalid_utf8
-from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
+from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions, has_invalid_utf8
 from sciprism.papers.readers.registry import build_record, paper_readers
 from sciprism.papers.records import Deletion, Paper
 from sciprism.papers.xml_records import read_xml_records

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from sciprism.errors import InputError
 from sciprism.limits import describe_excess, limit
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions, copy_file
-from sciprism.papers.json_rows import MAX_REASON_CHARS, JsonLayout, JsonObject
 from sciprism.papers.paper_rows import (
     RECORD_IDS,
     RecordRows,
@@ -47,7 +46,17 @@ from sciprism.papers.readers.registry import (
 )
 from sciprism.papers.records import Deletion, Paper
 from sciprism.papers.remote.objects import RemoteObject
-from sciprism.papers.rows import detect_layout, find_columns, is_table, normalize_header, read_rows, sample_rows
+from sciprism.papers.rows import (
+    MAX_REASON_CHARS,
+    JsonLayout,
+    JsonObject,
+    detect_layout,
+    find_columns,
+    is_table,
+    normalize_header,
+    read_rows,
+    sample_rows,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,8 +1,9 @@
-"""Zotero: its library `zotero.sqlite` (Zotero 5 to 7), read from a copy as Zotero may be open, and its RDF exports.
+"""Zotero: its library `zotero.sqlite` (Zotero 5 to 7), read from a copy as Zotero may be open; its RDF; its JSON.
 
 `zotero.sqlite#NAME` reads one library ("My Library", a group) or one collection with those inside it. The id of a paper
-is the item's key, its fields are its collections, its keywords the tags. In RDF the id is derived from the DOI, PMID or
-arXiv id where there is one, else it is the address of the item; `#item_12` is a number of one export, and no id.
+is the item's key, in JSON of Better BibTeX the citation key; its fields are its collections, its keywords the tags. In
+RDF the id is derived from the DOI, PMID or arXiv id where there is one, else it is the address of the item; `#item_12`
+is a number of one export, and no id. Attachments, notes and deleted items are no papers.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions, copy_f
 from sciprism.papers.paper_rows import build_listed_paper
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
-from sciprism.papers.rows import FIELD_NAMES
+from sciprism.papers.rows import FIELD_NAMES, JsonLayout, JsonObject, first_text, get_first, get_path, list_texts
 from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
 
 _TABLES = {
@@ -350,3 +351,44 @@ def _name_people(item: Element) -> tuple[str, ...]:
         given = text_of(person, f"{_FOAF}givenName") or text_of(person, f"{_FOAF}givenname")
         names.append(" ".join(filter(None, (given, text_of(person, f"{_FOAF}surname")))))
     return tuple(filter(None, names))
+
+
+_KEYS = re.compile(r'"itemType"\s*:|"label"\s*:\s*"BetterBibTeX JSON"')
+
+_BETTER_BIBTEX_IDS = ("citationKey", "citekey", "itemKey", "key", "itemID")
+
+
+def _find_omission(item: Any) -> str:
+    row = _fields(item)
+    kind = first_text(row.get("itemType"))
+    return "deleted item" if row.get("deleted") else kind if kind in NO_PAPERS else ""
+
+
+@paper_readers.json_objects(
+    "zotero_json",
+    'Zotero\'s items as JSON: replies of its API, and "BetterBibTeX JSON"',
+    (_KEYS,),
+    layout=JsonLayout(("items",)),
+    find_omission=_find_omission,
+)
+def _build_paper(item: JsonObject) -> Paper:
+    row = _fields(item)
+    people = row.get("creators")
+    paper = build_item(
+        first_text(get_first(item, "key") if "data" in item else get_first(item, *_BETTER_BIBTEX_IDS)),
+        {name: first_text(row.get(name)) for name in FIELDS},
+        creators=map(_parse_creator, people if isinstance(people, list) else ()),
+        tags=list_texts(row.get("tags"), "tag"),
+    )
+    return replace(paper, year=paper.year or find_year(first_text(get_path(item, "meta", "parsedDate"))))
+
+
+def _fields(item: Any) -> JsonObject:
+    """Return the fields of an item: in the API's replies they are inside `data`."""
+    inner = get_path(item, "data")
+    return inner if isinstance(inner, dict) else item if isinstance(item, dict) else {}
+
+
+def _parse_creator(creator: Any) -> tuple[Any, Any, Any]:
+    first, last = get_path(creator, "firstName"), get_path(creator, "lastName")
+    return get_path(creator, "creatorType"), first, last or get_path(creator, "name")

@@ -16,8 +16,8 @@ from typing import BinaryIO
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.input_file import HEAD_BYTES, InputFile
-from sciprism.papers.json_rows import NOT_READ
 from sciprism.papers.records import Paper
+from sciprism.papers.rows import NOT_READ
 from sciprism.papers.s2orc import is_s2orc, read_s2orc
 from sciprism.registry import Registry
 

@@ -14,11 +14,10 @@ from xml.etree.ElementTree import Element
 from sciprism.errors import InputError
 from sciprism.papers.cleaning import clean_paper, clean_text
 from sciprism.papers.input_file import BadRecord, InputFile
-from sciprism.papers.json_rows import NOT_READ, get_first, get_path, list_texts
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper
-from sciprism.papers.rows import read_named_rows
+from sciprism.papers.rows import NOT_READ, get_first, get_path, list_texts, read_named_rows
 from sciprism.papers.xml_records import read_xml_records, text_of
 from sciprism.text.documents.document import (
     JSON_SUFFIXES,

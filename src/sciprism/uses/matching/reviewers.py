@@ -14,10 +14,17 @@ from sciprism.errors import InputError
 from sciprism.papers.bibliographic_fields import split_list
 from sciprism.papers.cleaning import clean_id, is_missing, is_placeholder
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.json_rows import JsonLayout, get_first, list_texts, read_json_values
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
-from sciprism.papers.rows import detect_layout, normalize_header, read_rows
+from sciprism.papers.rows import (
+    JsonLayout,
+    detect_layout,
+    get_first,
+    list_texts,
+    normalize_header,
+    read_json_values,
+    read_rows,
+)
 from sciprism.store import StoredCollection
 from sciprism.store.manifest import is_collection
 from sciprism.store.paper_lookup import iterate_papers

@@ -1,0 +1,502 @@
+"""JSON of databases: CSL and Crossref, DataCite, Europe PMC, Semantic Scholar, OpenAlex, OpenReview.
+
+Each format has a function that builds the paper of one object.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+from sciprism.limits import describe_excess, limit
+from sciprism.papers.bibliographic_fields import (
+    RETRACTED,
+    find_noted_ids,
+    find_retraction,
+    find_year,
+    join_pages,
+    reorder_name,
+    split_keywords,
+    split_names,
+)
+from sciprism.papers.cleaning import clean_text, normalize_arxiv, normalize_doi
+from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
+from sciprism.papers.paper_rows import RecordRows, build_listed_paper
+from sciprism.papers.printed_values import nest_columns
+from sciprism.papers.readers.registry import (
+    JSON_SUFFIXES,
+    KEYED_RECORDS,
+    STARTS_JSON,
+    paper_readers,
+    read_objects,
+    without,
+)
+from sciprism.papers.records import Deletion, Paper
+from sciprism.papers.rows import (
+    FIELD_NAMES,
+    JsonLayout,
+    JsonObject,
+    detect_layout,
+    find_text,
+    first_text,
+    get_first,
+    get_path,
+    list_texts,
+    normalize_header,
+    parse_year,
+    read_rows,
+)
+
+_MARK = re.compile(
+    r'"(?:issued|date-parts|container-title|family|citation-key)"\s*:'
+    r'|"type"\s*:\s*"(?:article-(?:journal|magazine|newspaper)|paper-conference|post-weblog|entry-encyclopedia)"'
+    r'|"message-type"\s*:\s*"work'
+)
+_ZOTERO = without(r'"itemType"\s*:')  # whose replies may hold CSL too
+_ITEM = re.compile(r"https?://zotero\.org/.*/items/")  # Zotero's own export: the address of the item
+_RESOLVED = re.compile(r"https?://(?:dx\.)?doi\.org/10\.")
+_ACRONYM = re.compile(r"(?=(?:.*[A-Z]){2})\S{2,20}")
+_WORD = re.compile(r"[^\W_]+")
+_CSL_SYSTEMS = ("DOI", "PMID", "PMCID", "ISBN", "URL")
+_TITLES, _VENUES, _DATES = (FIELD_NAMES["csl"][field].split() for field in ("title", "venue", "year"))
+
+
+@paper_readers.json_objects(
+    "csl_json",
+    "CSL-JSON, as Zotero, Mendeley, Paperpile, pandoc and doi.org write it, and replies of Crossref's API",
+    (_MARK, _ZOTERO),
+    suffixes=(".csl.json", ".csljson", ".json", ".jsonl", ".ndjson"),
+    layout=JsonLayout(containers=("message",)),
+)
+def _build_csl_paper(row: JsonObject) -> Paper:
+    row = message if isinstance(message := row.get("message"), dict) else row
+    people, words = get_first(row, "author", "editor"), get_first(row, "keyword", "categories")
+    people = split_names(people) if isinstance(people, str) else people if isinstance(people, list) else [people]
+    cited = row.get("reference")
+    number = first_text(get_first(row, "id", "citation-key"))
+    if _ITEM.match(number):
+        number = first_text(row.get("citation-key")) or number.rpartition("/")[2]
+    return Paper(
+        id="" if _RESOLVED.match(number) else number,  # DataCite: the address of the DOI
+        title=_join_titles(row),
+        abstract=first_text(row.get("abstract")),
+        authors=tuple(filter(None, map(_parse_csl_person, people))),
+        venue=_first_of(row, _VENUES),
+        year=next(filter(None, map(_parse_year, _list_dates(row))), None),
+        fields=list_texts(row.get("subject")),
+        keywords=split_keywords(words) if isinstance(words, str) else list_texts(words, "tag", "name"),
+        references=tuple(f"doi:{doi}" for doi in map(normalize_doi, list_texts(cited, "DOI")) if doi),
+        ids=_collect_ids(row),
+        volume=find_text(row, "volume"),
+        issue=find_text(row, "issue"),
+        pages=find_text(row, "page", "pages", "article-number", "number"),
+        orcids={_parse_csl_person(who): orcid for who in people if (orcid := find_text(who, "ORCID"))},
+        notice=RETRACTED if "retraction" in list_texts(row.get("updated-by"), "type") else "",
+    )
+
+
+def _join_titles(row: JsonObject) -> str:
+    """Return the title of a work: Crossref has its acronym, as a short title, and its subtitle apart."""
+    title = join_title(_first_of(row, _TITLES), list_texts(row.get("subtitle")))
+    acronym = first_text(row.get("short-title")).strip(" :")
+    if _ACRONYM.fullmatch(acronym) and _words(acronym) not in _words(title):
+        return f"{acronym}: {title}"
+    return title
+
+
+def join_title(title: str, subtitles: Iterable[str]) -> str:
+    """Return title and subtitles as one title; a subtitle that the title has already is not repeated."""
+    for subtitle in subtitles:
+        words, more = _words(title), _words(subtitle)
+        if more in words:
+            continue
+        if more.startswith(words) or not title.strip():
+            title = subtitle
+            continue
+        colon = "" if title.rstrip().endswith((":", "?", "!", ".")) or subtitle.lstrip().startswith("(") else ":"
+        title = f"{title.rstrip()}{colon} {subtitle.lstrip(': ')}"
+    return title
+
+
+def _words(text: str) -> str:
+    return f" {' '.join(_WORD.findall(clean_text(text).casefold()))} "
+
+
+def _first_of(row: JsonObject, keys: Iterable[str]) -> str:
+    return next((text for key in keys if (text := first_text(row.get(key), "name", "title")).strip()), "")
+
+
+def _parse_csl_person(value: Any) -> str:
+    if not isinstance(value, dict):
+        return first_text(value)
+    parts = ("given", "dropping-particle", "non-dropping-particle", "family", "suffix")
+    whole = " ".join(filter(None, (first_text(value.get(part)) for part in parts)))
+    name = first_text(value.get("literal")) or whole or first_text(value.get("name"))
+    return "" if name == "others" else name  # converters make a person of BibTeX's "and others"
+
+
+def _list_dates(row: JsonObject) -> Iterator[Any]:
+    """Yield the dates of a work, the best first: `created` is when its DOI was, years later for old works."""
+    yield from map(row.get, _DATES)
+    yield from (get_path(row, "journal-issue", key) for key in ("published-print", "published-online"))
+    yield row.get("created")
+
+
+def _parse_year(value: Any) -> int | None:
+    if not isinstance(value, dict):
+        return find_year(first_text(value))
+    parts = value.get("date-parts")
+    for part in parts if isinstance(parts, list) else ():
+        first = part[0] if isinstance(part, list) and part else part
+        if isinstance(first, int | float | str) and (year := re.match(r"0*([1-9]\d{0,3})\b", str(first))):
+            return int(year[1])
+    return find_year(" ".join(first_text(value.get(key)) for key in ("raw", "literal", "season", "year", "date-time")))
+
+
+def _collect_ids(row: JsonObject) -> dict[str, str]:
+    ids = {
+        name.lower(): value for name in _CSL_SYSTEMS if (value := first_text(row.get(name) or row.get(name.lower())))
+    }
+    if _RESOLVED.match(number := first_text(row.get("id"))):
+        ids.setdefault("doi", number)
+    note = row.get("note")
+    for system, value in find_noted_ids(note).items() if isinstance(note, str) else ():
+        ids.setdefault(system, value)
+    preprint = first_text(row.get("number"))  # Zotero: "arXiv:1706.03762" of a preprint
+    if preprint.lower().startswith("arxiv:"):
+        ids.setdefault("arxiv", preprint)
+    return ids
+
+
+_DATACITE_KEYS = (re.compile(r'"titles"\s*:\s*\['), re.compile(r'"(?:creators|publicationYear|descriptions)"\s*:'))
+_ORCID = re.compile(r"\b\d{4}-\d{4}-\d{4}-\d{3}[\dX]\b")
+
+
+@paper_readers.json_objects(
+    "datacite",
+    "DataCite's metadata: replies of its API, and DataCite JSON of doi.org",
+    _DATACITE_KEYS,
+    layout=JsonLayout(("data",)),
+)
+def _build_datacite_paper(answer: JsonObject) -> Paper:
+    outer = answer["data"] if isinstance(answer.get("data"), dict) else answer
+    row = outer["attributes"] if isinstance(outer.get("attributes"), dict) else outer
+    titles = _select(row, "titles", "titleType", "title", "") or list_texts(row.get("titles"), "title")
+    people = _as_datacite_list(row, "creators")
+    return build_listed_paper(
+        "datacite",
+        lambda path: list_texts(get_path(row, *path.split(".")), "name", "subject"),
+        id="" if row.get("doi") else first_text(outer.get("id")),
+        title=join_title(first_text(list(titles)), _select(row, "titles", "titleType", "title", "Subtitle")),
+        abstract=first_text(list(_select(row, "descriptions", "descriptionType", "description", "Abstract"))),
+        authors=tuple(filter(None, map(_parse_datacite_person, people))),
+        orcids={_parse_datacite_person(person): orcid for person in people if (orcid := _find_orcid(person))},
+    )
+
+
+def _select(row: JsonObject, name: str, type_key: str, key: str, kind: str) -> tuple[str, ...]:
+    """Return the texts of one type ("" for those without a type) in a list of typed texts."""
+    items = (item for item in _as_datacite_list(row, name) if isinstance(item, dict))
+    return list_texts([item.get(key) for item in items if (item.get(type_key) or "") == kind])
+
+
+def _parse_datacite_person(value: Any) -> str:
+    if not isinstance(value, dict):
+        return first_text(value)
+    whole = " ".join(filter(None, (first_text(value.get(key)) for key in ("givenName", "familyName"))))
+    name = first_text(value.get("name"))
+    return whole or (name if value.get("nameType") == "Organizational" else reorder_name(name))
+
+
+def _find_orcid(value: Any) -> str:
+    orcids = list_texts(get_path(value, "nameIdentifiers"), "nameIdentifier")
+    return next((orcid for orcid in orcids if _ORCID.search(orcid)), "")
+
+
+def _as_datacite_list(row: JsonObject, key: str) -> list[Any]:
+    value = row.get(key)
+    return value if isinstance(value, list) else []
+
+
+_EUROPE_KEYS = re.compile(r'"(?:resultList|citationList|referenceList|authorString)"\s*:')
+_EUROPE_REPLY = JsonLayout(
+    ("result", "citation", "reference"), containers=("resultList", "citationList", "referenceList")
+)
+
+
+@paper_readers.json_objects(
+    "europe_pmc",
+    "Europe PMC: replies of its API about a search, citations or references",
+    (_EUROPE_KEYS,),
+    layout=_EUROPE_REPLY,
+)
+def _build_europe_paper(row: JsonObject) -> Paper:
+    medical = first_text(row.get("source")) == "MED"
+    people = get_path(row, "authorList", "author")
+    written = split_names(first_text(row.get("authorString")).removesuffix("."))
+    return build_listed_paper(
+        "europe_pmc",
+        lambda path: list_texts(get_path(row, *path.split(".")), "descriptorName"),
+        authors=tuple(filter(None, map(_parse_europe_person, people))) if isinstance(people, list) else written,
+        ids={"pmid": first_text(row.get("id")) if medical else ""},
+    )
+
+
+def _parse_europe_person(value: Any) -> str:
+    last = first_text(get_path(value, "lastName"))
+    given = first_text(get_path(value, "firstName")) or first_text(get_path(value, "initials"))
+    return f"{given} {last}".strip() if last else first_text(value, "fullName", "collectiveName")
+
+
+_S2_KEYS = re.compile(
+    r'"(paperid|corpusid|externalids|s2fieldsofstudy|outcitations|paperabstract|citedpaper|citingpaper'
+    r'|recommendedpapers)"\s*:',
+    re.IGNORECASE,
+)
+_S2_SYSTEMS = {"doi": "doi", "arxiv": "arxiv", "pubmed": "pmid", "pubmedcentral": "pmcid", "mag": "mag"}
+_HASH = re.compile("[0-9a-f]{40}")
+_WRAPPERS = ("citedPaper", "citingPaper", "paper")  # of the papers in replies about citations and snippets
+_S2_REPLY = JsonLayout(("data", "results", "items", "recommendedPapers", "papers"))
+
+
+def _find_s2_omission(answer: Any) -> str:
+    """Name what stands for an id that Semantic Scholar does not know: null in a batch, in a list of citations."""
+    is_unknown = answer is None or (isinstance(answer, dict) and any(answer.get(key, "") is None for key in _WRAPPERS))
+    return "unknown id" if is_unknown else ""
+
+
+@paper_readers.json_objects(
+    "semantic_scholar",
+    "Semantic Scholar papers: responses of the API, the bulk data sets, and the older research corpus",
+    (_S2_KEYS,),
+    layout=_S2_REPLY,
+    find_omission=_find_s2_omission,
+)
+def _build_s2_paper(answer: JsonObject) -> Paper:
+    answer = nest_columns(answer)
+    inner = next((answer[key] for key in _WRAPPERS if isinstance(answer.get(key), dict)), answer)
+    # The API writes corpusId and fieldsOfStudy, the bulk files corpusid and fieldsofstudy.
+    row = {key.lower(): value for key, value in inner.items()}
+    if "authorid" in row and "title" not in row:
+        raise ValueError("an author, not a paper; ask for the papers of the author")
+    number = first_text(get_first(row, "paperid", "id", "corpusid"))
+    listed = get_path(row, "externalids")
+    external = {key.lower(): value for key, value in listed.items()} if isinstance(listed, dict) else {}
+    ids = {"s2": number, **{ours: first_text(external.get(s2) or row.get(ours)) for s2, ours in _S2_SYSTEMS.items()}}
+    return build_listed_paper(
+        "semantic_scholar",
+        lambda path: list_texts(get_path(row, *path.split("."))),
+        id=number,  # a cited paper that Semantic Scholar does not have is without one
+        authors=list_texts(row.get("authors"), "name"),
+        fields=list_texts([*list_texts(row.get("fieldsofstudy")), *list_texts(row.get("s2fieldsofstudy"), "category")]),
+        references=list_texts(get_first(row, "references", "outcitations"), "paperId", "corpusId"),
+        ids=ids,
+    )
+
+
+@paper_readers.reader(
+    "specter",
+    "SPECTER's `metadata.json`, also SciDocs' `paper_metadata_*.json`: one JSON object, id -> paper",
+    (".json",),
+    patterns=(STARTS_JSON, re.compile(KEYED_RECORDS)),
+)
+def read_specter(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
+    """Yield one paper from each member; numbers among its authors are no names."""
+    rows = RecordRows(file, exact=True)
+
+    def build(row: JsonObject) -> Paper:
+        cited = row.get("references")
+        paper = rows.build({**row, "references": list(cited)} if isinstance(cited, dict) else row)
+        names = tuple(name for name in paper.authors if not name.isdecimal())
+        ids = {"s2": paper.id} if _HASH.fullmatch(paper.id) else {}
+        return replace(paper, authors=names, ids={**ids, **paper.ids})
+
+    return read_objects(file, build, JsonLayout(keyed=True))
+
+
+_WORK = re.compile(r'"id"\s*:\s*"https://openalex\.org/W|"(abstract_inverted_index|referenced_works|authorships)"\s*:')
+_MERGED = re.compile(r"\A[^\n]*\bmerge_into_id\b")
+_ID_COLUMN, _MERGED_COLUMNS = "id", ("mergedate", "id", "mergeintoid")
+_WORK_ID = re.compile(r"(?:https?://openalex\.org/(?:works/)?)?([Ww]\d+)/?")
+_LISTS = ("authorships", "keywords", "topics", "concepts", "mesh")
+_MIN_SCORE = 0.3  # OpenAlex assigns no concepts below
+
+
+def _build_openalex_paper(row: JsonObject) -> Paper:
+    row = nest_columns(row, lists=_LISTS, maps=("abstract_inverted_index",))
+    number = _shorten(get_path(row, "id") or get_path(row, "ids", "openalex"))
+    ids = {
+        "openalex": number,
+        "doi": row.get("doi") or get_path(row, "ids", "doi"),
+        **{system: _shorten(get_path(row, "ids", system)) for system in ("pmid", "pmcid", "mag")},
+    }
+    names = [
+        get_path(person, "author", "display_name") or get_path(person, "raw_author_name")
+        for person in _as_openalex_list(row, "authorships")
+    ]
+    orcids = [get_path(person, "author", "orcid") for person in _as_openalex_list(row, "authorships")]
+    fields, narrower = _fields(row)
+    printed = row.get("biblio")
+    words = list_texts(_as_openalex_list(row, "keywords"), "display_name", "keyword")
+    headings = list_texts(_as_openalex_list(row, "mesh"), "descriptor_name")
+    return Paper.from_json(
+        {
+            "id": number,
+            "title": get_first(row, "title", "display_name"),
+            "abstract": _build_abstract(row.get("abstract_inverted_index")) or row.get("abstract"),
+            "authors": list_texts(names),
+            "venue": get_path(row, "primary_location", "source", "display_name")
+            or get_path(row, "host_venue", "display_name")
+            or get_path(row, "primary_location", "raw_source_name"),
+            "year": parse_year(get_first(row, "publication_year", "publication_date")),
+            "fields": fields,
+            "keywords": list_texts([*words, *headings, *narrower]),
+            "references": list_texts([_shorten(work) for work in _as_openalex_list(row, "referenced_works")]),
+            "ids": {system: value for system, value in ids.items() if value},
+            "orcids": {name: orcid for name, orcid in zip(names, orcids, strict=True) if name and orcid},
+            "volume": find_text(printed, "volume"),
+            "issue": find_text(printed, "issue"),
+            "pages": join_pages(find_text(printed, "first_page"), find_text(printed, "last_page")),
+        },
+        notice=find_retraction(str(row.get("is_retracted"))),
+    )
+
+
+def _build_abstract(index: Any) -> str:
+    """Put the words of an inverted index, word -> positions, in order."""
+    if index is None:
+        return ""
+    try:
+        most = limit("words")
+        listed = ((int(position), word) for word, positions in index.items() for position in positions)
+        words = list(islice(listed, most + 1))
+        if len(words) > most or sum(len(word) for _, word in words) > limit("field"):
+            raise ValueError(describe_excess("words" if len(words) > most else "field"))
+    except (AttributeError, TypeError) as error:
+        raise ValueError(f"abstract_inverted_index does not map words to positions: {error}") from None
+    return " ".join(word for _, word in sorted(words))
+
+
+def _fields(row: JsonObject) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the fields and the narrower topics; concepts without levels are all fields."""
+    # A table may have the name of the primary topic without its field.
+    topics = _as_openalex_list(row, "topics") or [
+        topic for topic in _as_openalex_list(row, "primary_topic") if get_path(topic, "field") is not None
+    ]
+    if topics:
+        levels = (("subfield", "display_name"), ("display_name",))
+        narrower = list_texts([get_path(topic, *path) for path in levels for topic in topics])
+        return list_texts([get_path(topic, "field", "display_name") for topic in topics]), narrower
+    concepts = [
+        item
+        for item in _as_openalex_list(row, "concepts")
+        if (score := get_path(item, "score")) is None or float(score) >= _MIN_SCORE
+    ]
+    if all(get_path(item, "level") is None for item in concepts):
+        return list_texts(concepts, "display_name"), ()
+    widest = [item for item in concepts if get_path(item, "level") in (0, "0")]
+    return list_texts(widest, "display_name"), list_texts([c for c in concepts if c not in widest], "display_name")
+
+
+def _shorten(address: Any) -> Any:
+    """Return the last part of an address such as `https://openalex.org/W2741809807`."""
+    return address.rstrip("/").rsplit("/", 1)[-1] if isinstance(address, str) else address
+
+
+def _as_openalex_list(row: JsonObject, key: str) -> list[Any]:
+    value = row.get(key)
+    if isinstance(value, str):
+        return value.split("|")
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _is_openalex(head: str) -> bool:
+    """Look for a key of works, or for the header of merged ids."""
+    is_json = head.lstrip()[:1] in ("{", "[")
+    return _MERGED.match(head) is not None or (is_json and _WORK.search(head) is not None)
+
+
+@paper_readers.reader(
+    "openalex",
+    "OpenAlex works: pages of the API, or one work a line as in the snapshot",
+    JSON_SUFFIXES,
+    check=_is_openalex,
+    build=_build_openalex_paper,
+)
+def read_openalex(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
+    """Yield every work of a file, or the deletion of every work that was merged into another."""
+    return _read_merged(file) if _MERGED.match(file.head()) else read_objects(file, _build_openalex_paper)
+
+
+def _read_merged(file: InputFile) -> Iterator[Deletion | BadRecord]:
+    layout = detect_layout(file.head(), lambda headers: {*map(normalize_header, headers)} & {*_MERGED_COLUMNS})
+    column = [*map(normalize_header, layout.headers)].index(_ID_COLUMN)
+    number, file.deletes = 0, True
+    for cells, fault in read_rows(file, layout):
+        work = None if fault else _WORK_ID.fullmatch(cells[column].strip() if column < len(cells) else "")
+        if work is None and not fault:
+            file.omitted["other merged id"] += 1
+            continue
+        number += 1
+        yield BadRecord(number, file.record_line, fault) if work is None else Deletion(work[1].upper())
+
+
+# Archives of reviewers' papers hold only id and content.
+_OPENREVIEW_KEYS = (
+    re.compile(r'"content"\s*:\s*\{'),
+    re.compile(r'"(?:invitations?|tcdate|forum)"\s*:|"content"\s*:\s*\{\s*"(?:title|abstract)"\s*:'),
+)
+
+
+def _find_openreview_omission(note: Any) -> str:
+    if not isinstance(note, dict):
+        return ""
+    if note.get("ddate"):
+        return "deleted note"
+    is_reply = note.get("replyto") or note.get("forum") not in (None, "", note.get("id"))
+    return "reply" if is_reply else ""
+
+
+@paper_readers.json_objects(
+    "openreview",
+    "OpenReview notes as versions 1 and 2 of its API give them: reviews and comments (replies) are no papers",
+    _OPENREVIEW_KEYS,
+    layout=JsonLayout(("notes",)),
+    find_omission=_find_openreview_omission,
+)
+def _build_openreview_paper(note: JsonObject) -> Paper:
+    content = note.get("content")
+    if not isinstance(content, dict):
+        raise ValueError("the note has no content")
+    # Version 2 writes {"title": {"value": "..."}}, version 1 {"title": "..."}.
+    row = {key: get_path(item, "value") if isinstance(item, dict) else item for key, item in content.items()}
+    people, words, link = row.get("authors"), row.get("keywords"), row.get("html")
+    link = link if isinstance(link, str) else ""
+    ids = {"doi": row.get("doi") or (link if "doi.org/" in link else ""), "arxiv": normalize_arxiv(link), "url": link}
+    return Paper.from_json(
+        {
+            "id": note.get("id"),
+            "title": row.get("title"),
+            "abstract": row.get("abstract"),
+            "authors": split_names(people) if isinstance(people, str) else list_texts(people, "fullname", "name"),
+            "venue": row.get("venue"),
+            "year": _parse_date(note.get("pdate")) or parse_year(row.get("venue")) or _parse_date(note.get("cdate")),
+            "fields": list_texts(get_first(row, "primary_area", "subject_areas")),
+            "keywords": split_keywords(words) if isinstance(words, str) else list_texts(words),
+            "ids": {system: value for system, value in ids.items() if value},
+        }
+    )
+
+
+def _parse_date(milliseconds: Any) -> int | None:
+    """Return the year of a time in milliseconds since 1970."""
+    if isinstance(milliseconds, bool) or not isinstance(milliseconds, int | float):
+        return None
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, UTC).year
+    except (ValueError, OverflowError, OSError):
+        return None
