@@ -247,7 +247,7 @@ def build_listed_paper(
 
     title = given.get("title") or first("title")
     venues = (text for path in table.get("venue", ()) for text in find(path) if not (is_apart and text == title))
-    years = (find_year(text) for path in table.get("year", ()) for text in find(path))
+    years = (find_year(text) for path in table.get("year", ()) for text in ("year" not in given and find(path)) or ())
     ids: dict[str, str] = given.pop("ids", {}) | {
         system: text for system in table if system in ID_SYSTEMS and (text := first(system))
     }

@@ -357,6 +357,18 @@ def list_texts(value: Any, *keys: str) -> tuple[str, ...]:
     return tuple(texts)
 
 
+_NAMES = ("name", "display_name", "title", "value", "subject", "descriptorName", "descriptor_name", "keyword", "DOI")
+
+
+def find_texts(value: Any, path: str) -> tuple[str, ...]:
+    """Return the texts at a path of keys ("journal.name"), of lists on the way of all items; of objects their names."""
+    found = [value]
+    for key in path.split("."):
+        items = (item for value in found for item in (value if isinstance(value, list) else [value]))
+        found = [item.get(key) for item in items if isinstance(item, Mapping)]
+    return list_texts([text for value in found for text in (value if isinstance(value, list) else [value])], *_NAMES)
+
+
 def first_text(value: Any, *keys: str) -> str:
     """Return a text or a number as text; of a list its first text, of an object the first value of `keys`."""
     return next(iter(list_texts(value, *keys)), "")

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -18,7 +19,6 @@ from sciprism.papers.bibliographic_fields import (
     find_noted_ids,
     find_retraction,
     find_year,
-    join_pages,
     reorder_name,
     split_keywords,
     split_names,
@@ -42,6 +42,7 @@ from sciprism.papers.rows import (
     JsonObject,
     detect_layout,
     find_text,
+    find_texts,
     first_text,
     get_first,
     get_path,
@@ -61,8 +62,7 @@ _ITEM = re.compile(r"https?://zotero\.org/.*/items/")  # Zotero's own export: th
 _RESOLVED = re.compile(r"https?://(?:dx\.)?doi\.org/10\.")
 _ACRONYM = re.compile(r"(?=(?:.*[A-Z]){2})\S{2,20}")
 _WORD = re.compile(r"[^\W_]+")
-_CSL_SYSTEMS = ("DOI", "PMID", "PMCID", "ISBN", "URL")
-_TITLES, _VENUES, _DATES = (FIELD_NAMES["csl"][field].split() for field in ("title", "venue", "year"))
+_TITLES, _DATES = (FIELD_NAMES["formats"]["csl_json"][field] for field in ("title", "year"))
 
 
 @paper_readers.json_objects(
@@ -76,32 +76,34 @@ def _build_csl_paper(row: JsonObject) -> Paper:
     row = message if isinstance(message := row.get("message"), dict) else row
     people, words = get_first(row, "author", "editor"), get_first(row, "keyword", "categories")
     people = split_names(people) if isinstance(people, str) else people if isinstance(people, list) else [people]
-    cited = row.get("reference")
     number = first_text(get_first(row, "id", "citation-key"))
     if _ITEM.match(number):
         number = first_text(row.get("citation-key")) or number.rpartition("/")[2]
-    return Paper(
-        id="" if _RESOLVED.match(number) else number,  # DataCite: the address of the DOI
+    resolved = _RESOLVED.match(number) is not None  # DataCite: the address of the DOI
+    note, preprint = row.get("note"), first_text(row.get("number"))  # Zotero: "arXiv:1706.03762" of a preprint
+    ids = find_noted_ids(note) if isinstance(note, str) else {}
+    ids |= {"doi": number} if resolved else {}
+    ids |= {"arxiv": preprint} if preprint.lower().startswith("arxiv:") and "arxiv" not in ids else {}
+    return build_listed_paper(
+        "csl_json",
+        partial(find_texts, row),
+        id="" if resolved else number,
         title=_join_titles(row),
-        abstract=first_text(row.get("abstract")),
         authors=tuple(filter(None, map(_parse_csl_person, people))),
-        venue=_first_of(row, _VENUES),
         year=next(filter(None, map(_parse_year, _list_dates(row))), None),
         fields=list_texts(row.get("subject")),
         keywords=split_keywords(words) if isinstance(words, str) else list_texts(words, "tag", "name"),
-        references=tuple(f"doi:{doi}" for doi in map(normalize_doi, list_texts(cited, "DOI")) if doi),
-        ids=_collect_ids(row),
-        volume=find_text(row, "volume"),
-        issue=find_text(row, "issue"),
-        pages=find_text(row, "page", "pages", "article-number", "number"),
+        references=tuple(f"doi:{doi}" for doi in map(normalize_doi, find_texts(row, "reference.DOI")) if doi),
+        ids=ids,
         orcids={_parse_csl_person(who): orcid for who in people if (orcid := find_text(who, "ORCID"))},
-        notice=RETRACTED if "retraction" in list_texts(row.get("updated-by"), "type") else "",
+        notice=RETRACTED if "retraction" in find_texts(row, "updated-by.type") else "",
     )
 
 
 def _join_titles(row: JsonObject) -> str:
     """Return the title of a work: Crossref has its acronym, as a short title, and its subtitle apart."""
-    title = join_title(_first_of(row, _TITLES), list_texts(row.get("subtitle")))
+    titles = (text for key in _TITLES for text in find_texts(row, key) if text.strip())
+    title = join_title(next(titles, ""), list_texts(row.get("subtitle")))
     acronym = first_text(row.get("short-title")).strip(" :")
     if _ACRONYM.fullmatch(acronym) and _words(acronym) not in _words(title):
         return f"{acronym}: {title}"
@@ -124,10 +126,6 @@ def join_title(title: str, subtitles: Iterable[str]) -> str:
 
 def _words(text: str) -> str:
     return f" {' '.join(_WORD.findall(clean_text(text).casefold()))} "
-
-
-def _first_of(row: JsonObject, keys: Iterable[str]) -> str:
-    return next((text for key in keys if (text := first_text(row.get(key), "name", "title")).strip()), "")
 
 
 def _parse_csl_person(value: Any) -> str:
@@ -157,21 +155,6 @@ def _parse_year(value: Any) -> int | None:
     return find_year(" ".join(first_text(value.get(key)) for key in ("raw", "literal", "season", "year", "date-time")))
 
 
-def _collect_ids(row: JsonObject) -> dict[str, str]:
-    ids = {
-        name.lower(): value for name in _CSL_SYSTEMS if (value := first_text(row.get(name) or row.get(name.lower())))
-    }
-    if _RESOLVED.match(number := first_text(row.get("id"))):
-        ids.setdefault("doi", number)
-    note = row.get("note")
-    for system, value in find_noted_ids(note).items() if isinstance(note, str) else ():
-        ids.setdefault(system, value)
-    preprint = first_text(row.get("number"))  # Zotero: "arXiv:1706.03762" of a preprint
-    if preprint.lower().startswith("arxiv:"):
-        ids.setdefault("arxiv", preprint)
-    return ids
-
-
 _DATACITE_KEYS = (re.compile(r'"titles"\s*:\s*\['), re.compile(r'"(?:creators|publicationYear|descriptions)"\s*:'))
 _ORCID = re.compile(r"\b\d{4}-\d{4}-\d{4}-\d{3}[\dX]\b")
 
@@ -185,23 +168,29 @@ _ORCID = re.compile(r"\b\d{4}-\d{4}-\d{4}-\d{3}[\dX]\b")
 def _build_datacite_paper(answer: JsonObject) -> Paper:
     outer = answer["data"] if isinstance(answer.get("data"), dict) else answer
     row = outer["attributes"] if isinstance(outer.get("attributes"), dict) else outer
-    titles = _select(row, "titles", "titleType", "title", "") or list_texts(row.get("titles"), "title")
-    people = _as_datacite_list(row, "creators")
+    titles = _select(row, "titles", "titleType", "title", "") or find_texts(row, "titles.title")
+    people = [*filter(None, row.get("creators") or [])]
     return build_listed_paper(
         "datacite",
-        lambda path: list_texts(get_path(row, *path.split(".")), "name", "subject"),
+        partial(find_texts, row),
         id="" if row.get("doi") else first_text(outer.get("id")),
-        title=join_title(first_text(list(titles)), _select(row, "titles", "titleType", "title", "Subtitle")),
-        abstract=first_text(list(_select(row, "descriptions", "descriptionType", "description", "Abstract"))),
+        title=join_title(next(iter(titles), ""), _select(row, "titles", "titleType", "title", "Subtitle")),
+        abstract=next(iter(_select(row, "descriptions", "descriptionType", "description", "Abstract")), ""),
         authors=tuple(filter(None, map(_parse_datacite_person, people))),
-        orcids={_parse_datacite_person(person): orcid for person in people if (orcid := _find_orcid(person))},
+        orcids={_parse_datacite_person(person): orcid for person in people for orcid in _find_orcids(person)},
     )
 
 
 def _select(row: JsonObject, name: str, type_key: str, key: str, kind: str) -> tuple[str, ...]:
     """Return the texts of one type ("" for those without a type) in a list of typed texts."""
-    items = (item for item in _as_datacite_list(row, name) if isinstance(item, dict))
-    return list_texts([item.get(key) for item in items if (item.get(type_key) or "") == kind])
+    listed = row.get(name) if isinstance(row.get(name), list) else []
+    return list_texts(
+        [item.get(key) for item in listed if isinstance(item, dict) and (item.get(type_key) or "") == kind]
+    )
+
+
+def _find_orcids(person: Any) -> list[str]:
+    return [*filter(_ORCID.search, find_texts(person, "nameIdentifiers.nameIdentifier"))][:1]
 
 
 def _parse_datacite_person(value: Any) -> str:
@@ -210,16 +199,6 @@ def _parse_datacite_person(value: Any) -> str:
     whole = " ".join(filter(None, (first_text(value.get(key)) for key in ("givenName", "familyName"))))
     name = first_text(value.get("name"))
     return whole or (name if value.get("nameType") == "Organizational" else reorder_name(name))
-
-
-def _find_orcid(value: Any) -> str:
-    orcids = list_texts(get_path(value, "nameIdentifiers"), "nameIdentifier")
-    return next((orcid for orcid in orcids if _ORCID.search(orcid)), "")
-
-
-def _as_datacite_list(row: JsonObject, key: str) -> list[Any]:
-    value = row.get(key)
-    return value if isinstance(value, list) else []
 
 
 _EUROPE_KEYS = re.compile(r'"(?:resultList|citationList|referenceList|authorString)"\s*:')
@@ -240,7 +219,7 @@ def _build_europe_paper(row: JsonObject) -> Paper:
     written = split_names(first_text(row.get("authorString")).removesuffix("."))
     return build_listed_paper(
         "europe_pmc",
-        lambda path: list_texts(get_path(row, *path.split(".")), "descriptorName"),
+        partial(find_texts, row),
         authors=tuple(filter(None, map(_parse_europe_person, people))) if isinstance(people, list) else written,
         ids={"pmid": first_text(row.get("id")) if medical else ""},
     )
@@ -289,7 +268,7 @@ def _build_s2_paper(answer: JsonObject) -> Paper:
     ids = {"s2": number, **{ours: first_text(external.get(s2) or row.get(ours)) for s2, ours in _S2_SYSTEMS.items()}}
     return build_listed_paper(
         "semantic_scholar",
-        lambda path: list_texts(get_path(row, *path.split("."))),
+        partial(find_texts, row),
         id=number,  # a cited paper that Semantic Scholar does not have is without one
         authors=list_texts(row.get("authors"), "name"),
         fields=list_texts([*list_texts(row.get("fieldsofstudy")), *list_texts(row.get("s2fieldsofstudy"), "category")]),
@@ -322,46 +301,35 @@ _WORK = re.compile(r'"id"\s*:\s*"https://openalex\.org/W|"(abstract_inverted_ind
 _MERGED = re.compile(r"\A[^\n]*\bmerge_into_id\b")
 _ID_COLUMN, _MERGED_COLUMNS = "id", ("mergedate", "id", "mergeintoid")
 _WORK_ID = re.compile(r"(?:https?://openalex\.org/(?:works/)?)?([Ww]\d+)/?")
-_LISTS = ("authorships", "keywords", "topics", "concepts", "mesh")
+_LISTS = ("authorships", "keywords", "topics", "concepts", "mesh", "referenced_works")
 _MIN_SCORE = 0.3  # OpenAlex assigns no concepts below
 
 
 def _build_openalex_paper(row: JsonObject) -> Paper:
     row = nest_columns(row, lists=_LISTS, maps=("abstract_inverted_index",))
+    row = {key: value.split("|") if key in _LISTS and isinstance(value, str) else value for key, value in row.items()}
     number = _shorten(get_path(row, "id") or get_path(row, "ids", "openalex"))
-    ids = {
-        "openalex": number,
-        "doi": row.get("doi") or get_path(row, "ids", "doi"),
-        **{system: _shorten(get_path(row, "ids", system)) for system in ("pmid", "pmcid", "mag")},
-    }
+    if not number:
+        raise ValueError("no id")
+    people = [*filter(None, row.get("authorships") or [])]
     names = [
-        get_path(person, "author", "display_name") or get_path(person, "raw_author_name")
-        for person in _as_openalex_list(row, "authorships")
+        find_text(get_path(person, "author"), "display_name") or find_text(person, "raw_author_name")
+        for person in people
     ]
-    orcids = [get_path(person, "author", "orcid") for person in _as_openalex_list(row, "authorships")]
+    orcids = [find_text(get_path(person, "author"), "orcid") for person in people]
     fields, narrower = _fields(row)
-    printed = row.get("biblio")
-    words = list_texts(_as_openalex_list(row, "keywords"), "display_name", "keyword")
-    headings = list_texts(_as_openalex_list(row, "mesh"), "descriptor_name")
-    return Paper.from_json(
-        {
-            "id": number,
-            "title": get_first(row, "title", "display_name"),
-            "abstract": _build_abstract(row.get("abstract_inverted_index")) or row.get("abstract"),
-            "authors": list_texts(names),
-            "venue": get_path(row, "primary_location", "source", "display_name")
-            or get_path(row, "host_venue", "display_name")
-            or get_path(row, "primary_location", "raw_source_name"),
-            "year": parse_year(get_first(row, "publication_year", "publication_date")),
-            "fields": fields,
-            "keywords": list_texts([*words, *headings, *narrower]),
-            "references": list_texts([_shorten(work) for work in _as_openalex_list(row, "referenced_works")]),
-            "ids": {system: value for system, value in ids.items() if value},
-            "orcids": {name: orcid for name, orcid in zip(names, orcids, strict=True) if name and orcid},
-            "volume": find_text(printed, "volume"),
-            "issue": find_text(printed, "issue"),
-            "pages": join_pages(find_text(printed, "first_page"), find_text(printed, "last_page")),
-        },
+    return build_listed_paper(
+        "openalex",
+        partial(find_texts, row),
+        id=str(number),
+        abstract=_build_abstract(row.get("abstract_inverted_index")) or find_text(row, "abstract"),
+        authors=list_texts(names),
+        fields=fields,
+        keywords=list_texts([*find_texts(row, "keywords"), *find_texts(row, "mesh"), *narrower]),
+        references=list_texts([_shorten(work) for work in row.get("referenced_works") or ()]),
+        ids={"openalex": str(number)}
+        | {system: str(_shorten(get_path(row, "ids", system)) or "") for system in ("pmid", "pmcid", "mag")},
+        orcids={name: orcid for name, orcid in zip(names, orcids, strict=True) if name and orcid},
         notice=find_retraction(str(row.get("is_retracted"))),
     )
 
@@ -384,18 +352,13 @@ def _build_abstract(index: Any) -> str:
 def _fields(row: JsonObject) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the fields and the narrower topics; concepts without levels are all fields."""
     # A table may have the name of the primary topic without its field.
-    topics = _as_openalex_list(row, "topics") or [
-        topic for topic in _as_openalex_list(row, "primary_topic") if get_path(topic, "field") is not None
-    ]
+    primary = row.get("primary_topic")
+    topics = row.get("topics") or ([primary] if get_path(primary, "field") is not None else [])
     if topics:
-        levels = (("subfield", "display_name"), ("display_name",))
-        narrower = list_texts([get_path(topic, *path) for path in levels for topic in topics])
-        return list_texts([get_path(topic, "field", "display_name") for topic in topics]), narrower
-    concepts = [
-        item
-        for item in _as_openalex_list(row, "concepts")
-        if (score := get_path(item, "score")) is None or float(score) >= _MIN_SCORE
-    ]
+        narrower = [*find_texts(topics, "subfield.display_name"), *find_texts(topics, "display_name")]
+        return find_texts(topics, "field.display_name"), list_texts(narrower)
+    scored = ((item, get_path(item, "score")) for item in row.get("concepts") or ())
+    concepts = [item for item, score in scored if score is None or float(score) >= _MIN_SCORE]
     if all(get_path(item, "level") is None for item in concepts):
         return list_texts(concepts, "display_name"), ()
     widest = [item for item in concepts if get_path(item, "level") in (0, "0")]
@@ -405,13 +368,6 @@ def _fields(row: JsonObject) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _shorten(address: Any) -> Any:
     """Return the last part of an address such as `https://openalex.org/W2741809807`."""
     return address.rstrip("/").rsplit("/", 1)[-1] if isinstance(address, str) else address
-
-
-def _as_openalex_list(row: JsonObject, key: str) -> list[Any]:
-    value = row.get(key)
-    if isinstance(value, str):
-        return value.split("|")
-    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _is_openalex(head: str) -> bool:
@@ -474,21 +430,16 @@ def _build_openreview_paper(note: JsonObject) -> Paper:
         raise ValueError("the note has no content")
     # Version 2 writes {"title": {"value": "..."}}, version 1 {"title": "..."}.
     row = {key: get_path(item, "value") if isinstance(item, dict) else item for key, item in content.items()}
-    people, words, link = row.get("authors"), row.get("keywords"), row.get("html")
-    link = link if isinstance(link, str) else ""
-    ids = {"doi": row.get("doi") or (link if "doi.org/" in link else ""), "arxiv": normalize_arxiv(link), "url": link}
-    return Paper.from_json(
-        {
-            "id": note.get("id"),
-            "title": row.get("title"),
-            "abstract": row.get("abstract"),
-            "authors": split_names(people) if isinstance(people, str) else list_texts(people, "fullname", "name"),
-            "venue": row.get("venue"),
-            "year": _parse_date(note.get("pdate")) or parse_year(row.get("venue")) or _parse_date(note.get("cdate")),
-            "fields": list_texts(get_first(row, "primary_area", "subject_areas")),
-            "keywords": split_keywords(words) if isinstance(words, str) else list_texts(words),
-            "ids": {system: value for system, value in ids.items() if value},
-        }
+    people, words, link = row.get("authors"), row.get("keywords"), find_text(row, "html")
+    return build_listed_paper(
+        "openreview",
+        partial(find_texts, row),
+        id=find_text(note, "id"),
+        authors=split_names(people) if isinstance(people, str) else list_texts(people, "fullname", "name"),
+        year=_parse_date(note.get("pdate")) or parse_year(row.get("venue")) or _parse_date(note.get("cdate")),
+        fields=list_texts(get_first(row, "primary_area", "subject_areas")),
+        keywords=split_keywords(words) if isinstance(words, str) else list_texts(words),
+        ids={"doi": link if "doi.org/" in link else "", "arxiv": normalize_arxiv(link), "url": link},
     )
 
 
