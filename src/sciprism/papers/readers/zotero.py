@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from itertools import chain
 from typing import Any
@@ -54,14 +54,19 @@ MAX_LISTED = 40  # names that a message lists
 _LIBRARY_NAMES = {"user": "My Library", "publications": "My Publications"}
 _LIBRARIES = "SELECT libraries.libraryID, type, name FROM libraries LEFT JOIN groups USING (libraryID)"
 _COLLECTIONS = "SELECT collectionID, collectionName, parentCollectionID, libraryID FROM collections"
-_NAMESPACE = "http://www.zotero.org/namespaces/export#"
-_BIB, _Z = "{http://purl.org/net/biblio#}", f"{{{_NAMESPACE}}}"
-_DC, _TERMS = "{http://purl.org/dc/elements/1.1/}", "{http://purl.org/dc/terms/}"
-_RDF, _FOAF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}", "{http://xmlns.com/foaf/0.1/}"
-_PRISM = "{http://prismstandard.org/namespaces/1.2/basic/}"
-_NUMBER = f"{_PRISM}number"
-_KINDS = {f"{_Z}Attachment": "attachment", f"{_BIB}Memo": "note"}
-_PEOPLE = (f"{_BIB}authors", f"{_BIB}editors", f"{_Z}inventors", f"{_BIB}contributors")
+_NAMESPACES = {
+    "z": "http://www.zotero.org/namespaces/export#",
+    "bib": "http://purl.org/net/biblio#",
+    "dc": "http://purl.org/dc/elements/1.1/",
+    "dcterms": "http://purl.org/dc/terms/",
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "foaf": "http://xmlns.com/foaf/0.1/",
+    "prism": "http://prismstandard.org/namespaces/1.2/basic/",
+}
+_ABOUT, _RESOURCE = (f"{{{_NAMESPACES['rdf']}}}{name}" for name in ("about", "resource"))
+_KINDS = {f"{{{_NAMESPACES['z']}}}Attachment": "attachment", f"{{{_NAMESPACES['bib']}}}Memo": "note"}
+_PEOPLE = ("bib:authors", "bib:editors", "z:inventors", "bib:contributors")
+_PARTS = ("foaf:givenName", "foaf:givenname", "foaf:surname")
 _IDENTIFIER = re.compile(r"\s*(DOI|ISBN|PMID|PMCID)[\s:]+(\S+)", re.IGNORECASE)
 
 
@@ -95,14 +100,15 @@ def read_zotero(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRe
 
 
 def _read_items(database: sqlite3.Connection, file: InputFile) -> Iterator[Paper | BadRecord]:
-    collections = _Collections.read(database)
-    only, inside = collections.select(file.part, f"{file.path}#{file.part}") if file.part else (None, None)
+    libraries, names, paths = _read_collections(database)
+    part = _find_part(file, [*libraries.values(), *paths.values()]) if file.part else ""
+    inside = {number for number, path in paths.items() if f"{path}/".startswith(f"{part}/")}
+    whole = {number for number, path in libraries.items() if part in ("", path)}
     retracted = _list_numbers(database, "retractedItems", "itemID")  # by Retraction Watch, which Zotero asks
     number = 0
     for item, key, kind, library, deleted in database.execute(_ITEMS):
         memberships = _column(database, _MEMBERSHIPS, item)
-        selected = only in (None, library) if inside is None else not inside.isdisjoint(memberships)
-        if library not in collections.libraries or not selected:
+        if library not in libraries or not (library in whole or not inside.isdisjoint(memberships)):
             continue
         if deleted or kind in NO_PAPERS:
             file.omitted["deleted item" if deleted else kind] += 1
@@ -113,7 +119,7 @@ def _read_items(database: sqlite3.Connection, file: InputFile) -> Iterator[Paper
             {str(name): _text(value) for name, value in database.execute(_FIELDS, (item,))},
             creators=database.execute(_CREATORS, (item,)),
             tags=filter(None, map(_text, _column(database, _TAGS, item))),
-            collections=[collections.names[place] for place in memberships if place in collections.names],
+            collections=[names[place] for place in memberships if place in names],
         )
         if paper.title or paper.abstract:
             yield replace(paper, notice=RETRACTED) if item in retracted else paper
@@ -166,87 +172,52 @@ def _list_numbers(database: sqlite3.Connection, table: str, column: str) -> set[
     return set(_column(database, f"SELECT {column} FROM {table}")) if exists else set()
 
 
-@dataclass(frozen=True, slots=True)
-class _Collections:
-    """The libraries and collections of a database.
+def _read_collections(database: sqlite3.Connection) -> tuple[dict[int, str], dict[int, str], dict[int, str]]:
+    """Return the names of libraries, the names of collections, and their paths, by number.
 
-    libraries, names: of libraries and of collections, by number; parents: of collections, None at the top.
-
-    Feeds are no libraries, and deleted collections are not in it.
+    Feeds are no libraries, and deleted collections are not among them.
     """
-
-    libraries: dict[int, str]
-    names: dict[int, str]
-    parents: dict[int, int | None]
-    owners: dict[int, int]
-
-    @classmethod
-    def read(cls, database: sqlite3.Connection) -> _Collections:
-        """Read all names of a database."""
-        libraries = {
-            number: str(name or _LIBRARY_NAMES.get(kind) or f"library {number}")
-            for number, kind, name in database.execute(_LIBRARIES)
-            if kind != "feed"
-        }
-        deleted = _list_numbers(database, "deletedCollections", "collectionID")
-        rows = [row for row in database.execute(_COLLECTIONS) if row[0] not in deleted and row[3] in libraries]
-        return cls(
-            libraries,
-            {number: str(name) for number, name, _, _ in rows},
-            {number: parent for number, _, parent, _ in rows},
-            {number: library for number, _, _, library in rows},
-        )
-
-    def select(self, name: str, asked: str) -> tuple[int, frozenset[int] | None]:
-        """Return the library of a name, and the collections where a collection has it, or the end of its path.
-
-        asked: how the user named it. InputError lists what there is where none or several have the name.
-        """
-        paths: dict[tuple[int, int | None], str] = {(number, None): path for number, path in self.libraries.items()}
-        paths |= {(self.owners[number], number): self._path(number) for number in self.names}
-        wanted = name.strip("/").casefold()
-        exact = [key for key, path in paths.items() if path.casefold() == wanted]
-        ending = [key for key, path in paths.items() if f"/{path}".casefold().endswith(f"/{wanted}")]
-        matches = exact if len(exact) == 1 else ending
-        if len(matches) == 1:
-            library, collection = matches[0]
-            return library, None if collection is None else self._inside(collection)
-        if matches:
-            listed = "; ".join(sorted(paths[key] for key in matches)[:MAX_LISTED])
-            raise InputError(f"{asked}: several have this name: {listed}; write more of the path")
-        raise InputError(f"{asked}: no such library or collection{_list_names(wanted, list(paths.values()))}")
-
-    def _inside(self, collection: int) -> frozenset[int]:
-        return frozenset(number for number in self.names if collection in self._ancestors(number))
-
-    def _ancestors(self, collection: int) -> list[int]:
-        """Return a collection, its parent, and so on to the top."""
-        ancestors: list[int] = []
-        next_one: int | None = collection
-        while next_one is not None and next_one not in ancestors:  # a damaged file may hold a circle
-            ancestors.append(next_one)
-            next_one = self.parents.get(next_one)
-        return ancestors
-
-    def _path(self, collection: int) -> str:
-        names = [self.names.get(number, "deleted") for number in reversed(self._ancestors(collection))]
-        return "/".join([self.libraries[self.owners[collection]], *names])
+    libraries = {
+        number: str(name or _LIBRARY_NAMES.get(kind) or f"library {number}")
+        for number, kind, name in database.execute(_LIBRARIES)
+        if kind != "feed"
+    }
+    deleted = _list_numbers(database, "deletedCollections", "collectionID")
+    rows = {row[0]: row[1:] for row in database.execute(_COLLECTIONS) if row[0] not in deleted and row[3] in libraries}
+    names = {number: str(name) for number, (name, _, _) in rows.items()}
+    paths = {}
+    for number, (_, _, library) in rows.items():
+        place, seen = number, dict[int, str]()
+        while place is not None and place not in seen:  # a damaged file may hold a circle
+            seen[place] = names.get(place, "deleted")
+            place = rows[place][1] if place in rows else None
+        paths[number] = "/".join([libraries[library], *reversed(seen.values())])
+    return libraries, names, paths
 
 
-def _list_names(wanted: str, paths: list[str]) -> str:
-    """Return "; did you mean ..." with the nearest name, and the list of all."""
+def _find_part(file: InputFile, paths: Sequence[str]) -> str:
+    """Return the one path that the part of a file names, or the end of; InputError lists what there is otherwise."""
+    wanted = file.part.strip("/").casefold()
+    exact = [path for path in paths if path.casefold() == wanted]
+    matches = exact if len(exact) == 1 else [path for path in paths if f"/{path}".casefold().endswith(f"/{wanted}")]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        listed = "; ".join(sorted(matches)[:MAX_LISTED])
+        raise InputError(f"{file.full_name}: several have this name: {listed}; write more of the path")
     by_name = {path.rsplit("/", 1)[-1].casefold(): path for path in paths}
     near = get_close_matches(wanted.rsplit("/", 1)[-1], by_name, n=1)
-    meant = f"; did you mean {by_name[near[0]]!r}?" if near else ""
+    meant = f"; did you mean {by_name[near[0]]!r}?" if near else ";"
     more = f"; {len(paths) - MAX_LISTED:,} more" if len(paths) > MAX_LISTED else ""
-    return f"{meant or ';'} it has: {'; '.join(sorted(paths)[:MAX_LISTED])}{more}"
+    listed = "; ".join(sorted(paths)[:MAX_LISTED])
+    raise InputError(f"{file.full_name}: no such library or collection{meant} it has: {listed}{more}")
 
 
 @paper_readers.reader(
     "zotero_rdf",
     "Zotero RDF, as Zotero exports it; notes (memos) and attachments are no papers",
     (".rdf",),
-    patterns=(re.compile(re.escape(_NAMESPACE)), re.compile("<")),
+    patterns=(re.compile(re.escape(_NAMESPACES["z"])), re.compile("<")),
 )
 def read_zotero_rdf(file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
     """Yield every item, after a pass that collects the journals and collections to which items refer."""
@@ -257,100 +228,82 @@ def read_zotero_rdf(file: InputFile, options: ReadOptions) -> Iterator[Paper | B
         yield from _read_records(InputFile(copy), file)
 
 
-@dataclass(slots=True)
-class _References:
-    """What items refer to by address: containers (journals, books, series), and the collections of each item."""
-
-    containers: dict[str, Element] = field(default_factory=dict)
-    collections: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-
-    def add(self, record: Element) -> None:
-        """Keep a container or the members of a collection; other records are not kept."""
-        if record.tag == f"{_Z}Collection":
-            for part in record.iterfind(f"{_TERMS}hasPart"):
-                self.collections[part.get(f"{_RDF}resource", "")].append(text_of(record, f"{_DC}title"))
-        elif record.tag not in _KINDS and not _is_item(record):
-            self.containers[record.get(f"{_RDF}about", "")] = record
-
-    def containers_of(self, item: Element) -> list[Element]:
-        """Return what an item is part of, inside it or by address, series last."""
-        parts = item.findall(f"{_TERMS}isPartOf")
-        inside = [child for part in parts for child in part]
-        addresses = [part.get(f"{_RDF}resource", "") for part in parts]
-        containers = inside + [self.containers[address] for address in addresses if address in self.containers]
-        return sorted(containers, key=lambda container: container.tag == f"{_BIB}Series")
-
-
 def _read_records(source: InputFile, file: InputFile) -> Iterator[Paper | BadRecord]:
-    references = _References()
+    containers: dict[str, Element] = {}  # journals, books, series by address
+    collections: defaultdict[str, list[str]] = defaultdict(list)  # names of those of each item
     for record in read_xml_records(source, None):
-        if not isinstance(record, BadRecord):  # the second pass reports it
-            references.add(record)
+        if isinstance(record, BadRecord):  # the second pass reports it
+            continue
+        if record.tag == _expand("z:Collection"):
+            for part in record.iterfind(_expand("dcterms:hasPart")):
+                collections[part.get(_RESOURCE, "")].append(text_of(record, _expand("dc:title")))
+        elif record.tag not in _KINDS and not _is_item(record):
+            containers[record.get(_ABOUT, "")] = record
     for record in read_xml_records(source, None):
         if isinstance(record, BadRecord):
             yield record
         elif kind := _KINDS.get(record.tag):
             file.omitted[kind] += 1
         elif _is_item(record):
-            yield _build_rdf_paper(record, references)
+            parts = record.findall(_expand("dcterms:isPartOf"))
+            addresses = [part.get(_RESOURCE, "") for part in parts]
+            holders = [child for part in parts for child in part]
+            holders += [containers[address] for address in addresses if address in containers]
+            holders.sort(key=lambda container: container.tag == _expand("bib:Series"))  # last
+            yield _build_rdf_paper(record, holders, collections.get(record.get(_ABOUT, ""), []))
+
+
+def _expand(path: str) -> str:
+    """Return a path with the addresses of its namespaces."""
+    return re.sub(r"(\w+):(?=\w)", lambda prefix: f"{{{_NAMESPACES[prefix[1]]}}}", path)
 
 
 def _is_item(record: Element) -> bool:
     """Say whether a record is a paper; journals and collections have no type of item."""
-    return record.find(f"{_Z}itemType") is not None or record.find(f"{_BIB}authors") is not None
+    return record.find(_expand("z:itemType")) is not None or record.find(_expand("bib:authors")) is not None
 
 
-def _build_rdf_paper(item: Element, references: _References) -> Paper:
-    containers = references.containers_of(item)
-    address = item.get(f"{_RDF}about", "")
-    ids = _collect_ids(item, containers)
+def _build_rdf_paper(item: Element, containers: list[Element], collections: list[str]) -> Paper:
+    def find(path: str) -> list[str]:
+        """Return the texts at a path in the item; after an @, in what holds it."""
+        elements = containers if path.startswith("@") else [item]
+        return [text for element in elements for text in texts_of(element, _expand(path.removeprefix("@")))]
+
+    address, ids = item.get(_ABOUT, ""), _collect_ids(item, containers)
     is_link = not address.startswith(("#", "urn:")) and not {"doi", "pmid", "arxiv"} & ids.keys()
-    return Paper(
+    groups = (item.find(_expand(path)) for path in _PEOPLE)
+    people = next((group for group in groups if group is not None), [])
+    names = (
+        " ".join(
+            filter(None, (next(filter(None, (text_of(who, _expand(name)) for name in part)), "") for part in _PARTS))
+        )
+        for group in people
+        for who in group.iter(_expand("foaf:Person"))
+    )
+    return build_listed_paper(
+        "zotero_rdf",
+        find,
         id=address if is_link else "",
-        title=text_of(item, f"{_DC}title"),
-        abstract=text_of(item, f"{_TERMS}abstract"),
-        authors=_name_people(item),
-        venue=_first_of(containers, f"{_DC}title")
-        or text_of(item, f"{_TERMS}presentedAt//{_DC}title")
-        or text_of(item, f"{_DC}publisher//{_FOAF}name"),
-        year=find_year(text_of(item, f"{_DC}date")),
-        fields=tuple(dict.fromkeys(filter(None, references.collections.get(address, ())))),
-        keywords=texts_of(item, f"{_DC}subject"),
+        authors=tuple(filter(None, names)),
+        fields=tuple(dict.fromkeys(filter(None, collections))),
         ids=ids,
-        volume=_first_of(containers, f"{_PRISM}volume"),
-        issue=_first_of(containers, f"{_PRISM}number"),
-        pages=text_of(item, f"{_BIB}pages"),
     )
 
 
-def _first_of(containers: list[Element], path: str) -> str:
-    return next(filter(None, (text_of(container, path) for container in containers)), "")
-
-
-def _collect_ids(item: Element, containers: list[Element]) -> Mapping[str, str]:
+def _collect_ids(item: Element, containers: list[Element]) -> dict[str, str]:
     """Return the ids of an item; its DOI may be noted at its journal."""
     ids: dict[str, str] = {}
-    for identifier in (inner for element in (item, *containers) for inner in element.iterfind(f"{_DC}identifier")):
+    for identifier in (inner for part in (item, *containers) for inner in part.iterfind(_expand("dc:identifier"))):
         if match := _IDENTIFIER.match(text_of(identifier)):
             ids.setdefault(match[1].lower(), match[2])
-        elif (address := text_of(identifier, f"{_TERMS}URI")) and "url" not in ids:
+        elif (address := text_of(identifier, _expand("dcterms:URI"))) and "url" not in ids:
             ids["url"] = address
-    for note in item.iterfind(f"{_DC}description"):
+    for note in item.iterfind(_expand("dc:description")):
         ids = find_noted_ids("".join(note.itertext())) | ids
-    for number in (text_of(item, _NUMBER), ids.get("url", "")):
+    for number in (text_of(item, _expand("prism:number")), ids.get("url", "")):
         if arxiv := normalize_arxiv(number) if "arxiv" in number.lower() else "":
             ids.setdefault("arxiv", arxiv)
     return ids
-
-
-def _name_people(item: Element) -> tuple[str, ...]:
-    groups = (item.find(tag) for tag in _PEOPLE)
-    people = next((group for group in groups if group is not None), None)
-    names = []
-    for person in () if people is None else people.iter(f"{_FOAF}Person"):
-        given = text_of(person, f"{_FOAF}givenName") or text_of(person, f"{_FOAF}givenname")
-        names.append(" ".join(filter(None, (given, text_of(person, f"{_FOAF}surname")))))
-    return tuple(filter(None, names))
 
 
 _KEYS = re.compile(r'"itemType"\s*:|"label"\s*:\s*"BetterBibTeX JSON"')
