@@ -73,17 +73,17 @@ def find_file(text: str) -> FilePath:
 
 
 def list_files(
-    paths: Iterable[InputPath], encoding: str, reads: Callable[[InputFile], bool], ignore: Callable[[], None]
-) -> Iterator[tuple[InputFile, str]]:
+    paths: Iterable[InputPath], encoding: str, reads: Callable[[InputFile], bool]
+) -> Iterator[tuple[InputFile | None, str]]:
     """Yield the files to read, each with its path below the folder that the user named.
 
-    A folder stands for its files for which `reads` is true; `ignore` is called for each other file. A manifest stands
+    A folder stands for its files for which `reads` is true; each other file is None. A manifest stands
     for the files that it lists. Raises InputError for a folder without a readable file, and for a manifest whose files
     are missing or of another size.
     """
     for path, part in paths:
         if isinstance(path, RemoteFolder) or (isinstance(path, Path) and path.is_dir()):
-            yield from _list_folder(path, encoding, reads, ignore)
+            yield from _list_folder(path, encoding, reads)
             continue
         file = InputFile(path, encoding=encoding, part=part)
         listed = [] if part else expand_manifest(file)
@@ -125,8 +125,8 @@ def _find_address(text: str) -> list[InputPath]:
 
 
 def _list_folder(
-    path: Path | RemoteFolder, encoding: str, reads: Callable[[InputFile], bool], ignore: Callable[[], None]
-) -> Iterator[tuple[InputFile, str]]:
+    path: Path | RemoteFolder, encoding: str, reads: Callable[[InputFile], bool]
+) -> Iterator[tuple[InputFile | None, str]]:
     """Yield the readable files of a folder, those of collections excepted: `embed` may write there."""
     inside: dict[str, FilePath]
     if isinstance(path, RemoteFolder):
@@ -146,7 +146,7 @@ def _list_folder(
             count += 1
             yield file, name
         else:
-            ignore()
+            yield None, name
     if not count:
         raise InputError(f"{path}: no file in a known format in this folder; name the files")
 

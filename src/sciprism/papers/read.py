@@ -208,10 +208,9 @@ class _RecordStream(Generic[Record]):
 
     def _expand(self, paths: list[InputPath]) -> list[tuple[InputFile, str]]:
         """Return the files of all paths, each with its name in the folder that was named."""
-        return expand_diffs(list(list_files(paths, self.options.encoding, self._is_readable, self._ignore)))
-
-    def _ignore(self) -> None:
-        self.report.ignored += 1
+        found = list(list_files(paths, self.options.encoding, self._is_readable))
+        self.report.ignored += sum(file is None for file, _ in found)
+        return expand_diffs([(file, name) for file, name in found if file is not None])
 
     def _read_all(self, paths: list[InputPath]) -> Iterator[Record | Deletion]:
         files = self._expand(paths)
@@ -242,22 +241,34 @@ class _RecordStream(Generic[Record]):
         if file.deletes and _is_empty(file):
             return
         if wrong := self._find_wrong_kind(file):
-            self._skip_file(counts, wrong, piece)
+            self._skip(counts, None, None, wrong)
             return
         counts.format = self.reader or self._choose_format(file)
         if not counts.format:
-            raise InputError(self._explain_unknown(file))
+            names = ", ".join(f"{name} ({' '.join(self.formats[name].suffixes)})" for name in sorted(self.formats))
+            element = f" (XML of <{root[1]}>)" if (root := _XML_ROOT.match(file.head())) else ""
+            if (head := file.head().lstrip()).startswith(("{", "[")):
+                element = f" (JSON that begins {' '.join(head.split())[:_MAX_QUOTED]!r})"
+            raise InputError(
+                f"{file.path}: not in a known format{element}; known: {names}; pass --reader NAME to force one"
+            )
         if file.part and not self.formats[counts.format].reads_parts:
             raise InputError(f"{file.path}#{file.part}: a {counts.format} file has no parts; name {file.path} alone")
         columns = _read_folder_columns(file)
         wanted = piece.select(self._count_records(file, counts.format)) if piece.pieces > 1 else None
+        unusable, most = 0, limit("unusable")
         try:
-            for number, record in self._finish_all(file, counts, prefix, wanted):  # noqa: B007 - the last is the count
-                if record is None:
+            for number, item in enumerate(self.formats[counts.format].read(file, self.options), 1):
+                if wanted is not None and number not in wanted:
                     continue
+                place = Place(counts.path, number, file.record_line, file.record_version)
+                record = item if isinstance(item, BadRecord) else self._finish(item, prefix, place, file.deletes)
                 if isinstance(record, BadRecord):
+                    if (unusable := unusable + 1) > most:  # in a row
+                        raise InputError(f"{place}: {describe_excess('unusable')}")
                     self._skip(counts, record.number, record.line, record.reason)
                     continue
+                unusable = 0
                 if columns and isinstance(record, Paper):
                     record = replace(record, **{name: columns[name] for name in columns if not getattr(record, name)})
                 if isinstance(record, Paper) and record.notice:
@@ -270,10 +281,10 @@ class _RecordStream(Generic[Record]):
             counts.note, counts.unread_columns = _describe_repairs(file), file.unread_columns
             _warn_of_choices(file, counts.path)
         if not number and not file.deletes:
-            self._skip_file(counts, f"no record in it, read as {counts.format}", piece)
+            self._skip(counts, None, None, f"no record in it, read as {counts.format}")
         elif file.listed_records not in (None, number):
             listed = f"{file.listed_records:,} in the manifest"
-            self._skip_file(counts, f"{number:,} records, but {listed}; fetch both again", piece)
+            self._skip(counts, None, None, f"{number:,} records, but {listed}; fetch both again")
 
     def _count_records(self, file: InputFile, format: str) -> int:
         """Count the records of a file that several parts read, once."""
@@ -282,21 +293,6 @@ class _RecordStream(Generic[Record]):
             whole = InputFile(file.path, encoding=file.chosen_encoding, part=file.part, deletes=file.deletes)
             counted[file.full_name] = sum(1 for _ in self.formats[format].read(whole, self.options))
         return counted[file.full_name]
-
-    def _finish_all(
-        self, file: InputFile, counts: FileReport, prefix: str, wanted: range | None
-    ) -> Iterator[tuple[int, Finished[Record]]]:
-        """Yield number and record of each, None of another part. Raises InputError after too many unusable in a row."""
-        unusable, most = 0, limit("unusable")
-        for number, item in enumerate(self.formats[counts.format].read(file, self.options), 1):
-            record: Finished[Record] = None
-            if wanted is None or number in wanted:
-                place = Place(counts.path, number, file.record_line, file.record_version)
-                record = item if isinstance(item, BadRecord) else self._finish(item, prefix, place, file.deletes)
-                unusable = unusable + 1 if isinstance(record, BadRecord) else 0
-                if unusable > most:
-                    raise InputError(f"{place}: {describe_excess('unusable')}")
-            yield number, record
 
     def _finish(self, item: Record | Deletion, prefix: str, place: Place, deletes: bool) -> Finished[Record]:
         """Clean a record, and put what precedes ids before the id of its file; an unusable one is a BadRecord."""
@@ -314,13 +310,6 @@ class _RecordStream(Generic[Record]):
             fault = "no id" if not record.id else "" if record.name else "no name"
         return BadRecord(place.record or 0, place.line, fault) if fault else record
 
-    def _explain_unknown(self, file: InputFile) -> str:
-        names = ", ".join(f"{name} ({' '.join(self.formats[name].suffixes)})" for name in sorted(self.formats))
-        element = f" (XML of <{root[1]}>)" if (root := _XML_ROOT.match(file.head())) else ""
-        if (head := file.head().lstrip()).startswith(("{", "[")):
-            element = f" (JSON that begins {' '.join(head.split())[:_MAX_QUOTED]!r})"
-        return f"{file.path}: not in a known format{element}; known: {names}; pass --reader NAME to force one"
-
     def _find_prefix(self, path: FilePath, name: str) -> str:
         """Return what precedes the ids of one file."""
         if not self.options.ids_per_file:
@@ -334,10 +323,6 @@ class _RecordStream(Generic[Record]):
                 "or embed each with its own --id-prefix"
             )
         return f"{self.options.id_prefix}{name}:"
-
-    def _skip_file(self, counts: FileReport, reason: str, piece: FilePiece) -> None:
-        if piece.number == 0:  # else another part says so
-            self._skip(counts, None, None, reason)
 
     def _skip(self, counts: FileReport, number: int | None, line: int | None, reason: str) -> None:
         skipped = SkippedRecord(counts.path, number, line, reason)

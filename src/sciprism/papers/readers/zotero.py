@@ -274,9 +274,7 @@ def _build_rdf_paper(item: Element, containers: list[Element], collections: list
     groups = (item.find(_expand(path)) for path in _PEOPLE)
     people = next((group for group in groups if group is not None), [])
     names = (
-        " ".join(
-            filter(None, (next(filter(None, (text_of(who, _expand(name)) for name in part)), "") for part in _PARTS))
-        )
+        " ".join(filter(None, (text_of(who, _expand(part)) for part in _PARTS)))
         for group in people
         for who in group.iter(_expand("foaf:Person"))
     )
