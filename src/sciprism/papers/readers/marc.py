@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 from sciprism.errors import import_extra
-from sciprism.papers.bibliographic_fields import find_year, reorder_name
+from sciprism.papers.bibliographic_fields import reorder_name
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions, has_invalid_utf8
+from sciprism.papers.paper_rows import build_listed_paper
 from sciprism.papers.readers.registry import build_record, paper_readers
 from sciprism.papers.records import Deletion, Paper
 from sciprism.papers.xml_records import read_xml_records
@@ -97,22 +98,21 @@ def _build_paper(rows: Iterable[tuple[str, Subfields]]) -> Paper:
         return next(iter(_texts(fields, codes, *tags)), "").strip(" /:;,=.")
 
     number, organization = first("", "001"), first("", "003")
-    dates = [*_texts(fields, "c", "264", "260"), first("", "008")[7:11]]
     links = _texts(fields, "u", "856")
     ids = {
         "doi": next(filter(_DOI.match, (*_texts(fields, "a", "024"), *links)), ""),
         "isbn": "" if "773" in fields else first("a", "020").split(" ")[0],
         "url": next(iter(links), ""),
     }
-    return Paper(
+    return build_listed_paper(
+        "marc",
+        lambda path: [first(path[3:], path[:3])] if path != "008" else [first("", "008")[7:11]],
         id=f"({organization}){number}" if organization and number else number,
         title=re.sub(r" ([:;.,])(?= )", r"\1", first("abnp", "245")),
         abstract=max(_texts(fields, "ab", "520"), key=len, default=""),
         authors=_name_authors(fields),
-        venue=first("t", "773") or first("a", "490", "440") or first("b", "264", "260"),
-        year=next(filter(None, map(find_year, dates)), None),
         keywords=tuple(dict.fromkeys(_FULL_STOP.sub("", text) for text in _texts(fields, "a", *_SUBJECTS))),
-        ids={system: value for system, value in ids.items() if value},
+        ids=ids,
     )
 
 
