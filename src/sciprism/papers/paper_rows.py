@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from sciprism.papers.bibliographic_fields import (
-    find_keyword_joint,
     find_name_joint,
     find_noted_ids,
     find_retraction,
@@ -93,13 +91,11 @@ def table_row_builder(
 
     sample: rows that show how the cells of a column join several values.
     """
-    names, keywords = (
-        [row[column].strip() for row in sample for column in columns.get(field, ())[:1] if column < len(row)]
-        for field in ("authors", "keywords")
-    )
+    column = next(iter(columns.get("authors", ())), None)
+    names = [row[column].strip() for row in sample if column is not None and column < len(row)]
     glued = set(map(normalize_header, headers)) >= _SPRINGER
-    joints = "glued" if glued else find_name_joint(names), find_keyword_joint(keywords)
-    return lambda cells: build_paper(_select_values(cells, columns).get, *joints)
+    joint = "glued" if glued else find_name_joint(names)
+    return lambda cells: build_paper(_select_values(cells, columns).get, joint)
 
 
 class RecordRows:
@@ -167,12 +163,10 @@ def _select_values(cells: Sequence[Any], columns: Columns, exact: bool = False) 
     return values
 
 
-def build_paper(
-    get: Callable[[str], Any], name_joint: str = "", keyword_joint: str = "", *, as_written: bool = False
-) -> Paper:
+def build_paper(get: Callable[[str], Any], name_joint: str = "", *, as_written: bool = False) -> Paper:
     """Build the paper of one row. get: returns the value of a field, a text, number, list or object, or None.
 
-    The joints are those of `split_names` and `split_keywords`; names without any are "glued". as_written: whether
+    The joint is that of `split_names`; names without any are "glued". as_written: whether
     names in a list stay as they are, else given names come first. Raises ValueError for a title, an abstract or an id
     that is no text, and for lists of something else.
     """
@@ -202,8 +196,7 @@ def build_paper(
         kept = as_written and isinstance(authors, list) and all(isinstance(item, str) for item in authors)
         names = names if kept else tuple(map(reorder_name, names))
     fields = _as_list(get("fields"), split_list) + _as_list(get("more_fields"), split_list)
-    keywords = _as_list(get("keywords"), partial(split_keywords, joined_by=keyword_joint))
-    keywords += _as_list(get("more_keywords"), split_keywords)
+    keywords = _as_list(get("keywords")) + _as_list(get("more_keywords"))
     references = get("references")
     return Paper(
         id=work[1].upper() if work else number,

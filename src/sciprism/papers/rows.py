@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import SequenceMatcher
+from difflib import get_close_matches
 from importlib.resources import files
 from itertools import count, islice
 from typing import Any
@@ -387,7 +387,6 @@ _DELIMITERS = ("\t", ",", ";", "|")  # a table of one column is read as if betwe
 _MAX_READ_AGAIN = 16  # times the lines of a table, where its quotation marks are not closed
 _MAX_HEADER_ROW = 3
 _BATCH_ROWS = 256  # rows of Parquet in memory
-_MIN_SIMILARITY = 0.7
 _MAX_COMPARED = 200  # headers that are compared with a name, a tenth of a millisecond each
 _EXCEL = re.compile(r"sep=(.)\s*")
 
@@ -608,17 +607,10 @@ def find_columns(
 
 def find_nearest_header(headers: Sequence[str], names: str) -> str:
     """Return the header most like one of the known names, or an empty text where none is like them."""
-
-    def similarity(header: str) -> float:
-        normalized = normalize_header(header)
-        words = [normalized, *map(normalize_header, header.split())]
-        return max(
-            SequenceMatcher(None, word, name).ratio() for word in words for name in names.split() if len(name) > 2
-        )
-
-    scores = {header: similarity(header) for header in headers[:_MAX_COMPARED] if header}
-    best = max(scores, key=lambda header: scores[header], default="")
-    return best if scores.get(best, 0.0) >= _MIN_SIMILARITY else ""
+    filled = [header for header in headers[:_MAX_COMPARED] if header]
+    words = {normalize_header(word): header for header in filled for word in (*header.split(), header)}
+    near = (match for name in names.split() if len(name) > 2 for match in get_close_matches(name, words, 1, 0.7))
+    return words.get(next(near, ""), "")
 
 
 def cell_getter(cells: Sequence[str], columns: Columns) -> Callable[[str], str]:

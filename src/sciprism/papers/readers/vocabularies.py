@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element
 from xml.parsers import expat
 
+from sciprism.drop_report import count_noun
 from sciprism.errors import InputError, import_extra
 from sciprism.papers.bibliographic_fields import split_list
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
@@ -185,7 +186,7 @@ def read_annif(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRec
 
 
 def _describe_deprecated(count: int) -> list[str]:
-    return [f"{count:,} deprecated {'label' if count == 1 else 'labels'} left out"] if count else []
+    return [f"{count_noun(count, 'deprecated label')} left out"] if count else []
 
 
 def bare_uri(text: str) -> str:
@@ -331,9 +332,9 @@ def read_skos(file: InputFile, options: ReadOptions) -> Iterator[Label | BadReco
         if named.identifier != graph.identifier:
             for triple in list(named):
                 graph.add(triple)
-    concepts = _Concepts(graph, normalize_language(options.language) or "en")
-    number = 0
-    for number, label in enumerate(concepts.build_labels(), 1):
+    concepts, number = _Concepts(graph, normalize_language(options.language) or "en"), 0
+    used = (concept for concept in concepts.list_concepts() if not concepts.is_deprecated(concept))
+    for number, label in enumerate(map(concepts.build_label, used), 1):
         yield BadRecord(number, None, label) if isinstance(label, str) else label
     file.remarks += concepts.describe_counts()
     if fault is not None:
@@ -446,25 +447,6 @@ class _Concepts:
         self._deprecated = self._repeated = self._unused = 0
         self._other_languages = Counter[str]()
 
-    def build_labels(self) -> Iterator[Label | str]:
-        """Yield a label for each concept in use, or the reason why it is unusable."""
-        for concept in self._list_concepts():
-            if self._is_deprecated(concept):
-                self._deprecated += 1
-            else:
-                yield self._build_label(concept)
-
-    def describe_counts(self) -> Iterator[str]:
-        """Yield what was left out or chosen, after the last label."""
-        if count := self._deprecated:
-            yield f"{count:,} deprecated {'concept' if count == 1 else 'concepts'} left out"
-        if count := self._unused:
-            yield f"{count:,} named {'resource is' if count == 1 else 'resources are'} no skos:Concept and left out"
-        if count := self._repeated:
-            noun = "concept has" if count == 1 else "concepts have"
-            yield f"{count:,} {noun} several preferred names in one language: the first is used"
-        yield from describe_other_languages(self._other_languages, self._language)
-
     def _expand(self, *kinds: Any) -> list[Any]:
         """Return properties and those that the file declares to be kinds of them; a mapping is no hierarchy."""
         from rdflib import RDFS, SKOS
@@ -479,7 +461,7 @@ class _Concepts:
     def _list_used(self, kinds: Iterable[Any]) -> list[Any]:
         return [kind for kind in kinds if (None, kind, None) in self._graph]  # looking for the others costs time
 
-    def _list_concepts(self) -> list[Any]:
+    def list_concepts(self) -> list[Any]:
         """Return what is a concept by its type or by its place in the hierarchy; count what else has a name."""
         from rdflib import RDF, RDFS, SKOS
 
@@ -502,15 +484,28 @@ class _Concepts:
                 self._unused += 1
         return list(concepts)
 
-    def _is_deprecated(self, concept: Any) -> bool:
-        """Tell whether a concept is deprecated in the way of OWL, by a value or its class, or replaced by another."""
+    def is_deprecated(self, concept: Any) -> bool:
+        """Tell, and count, whether a concept is deprecated in the way of OWL or its class, or replaced by another."""
         from rdflib import DCTERMS, OWL, RDF
 
         marks = {str(value).strip().lower() for value in self._graph.objects(concept, OWL.deprecated)}
         replaced = not marks and (concept, DCTERMS.isReplacedBy, None) in self._graph
-        return bool(marks & {"true", "1"}) or replaced or (concept, RDF.type, OWL.DeprecatedClass) in self._graph
+        is_old = bool(marks & {"true", "1"}) or replaced or (concept, RDF.type, OWL.DeprecatedClass) in self._graph
+        self._deprecated += is_old
+        return is_old
 
-    def _build_label(self, concept: Any) -> Label | str:
+    def describe_counts(self) -> Iterator[str]:
+        """Yield what was left out or chosen, after the last label."""
+        if count := self._deprecated:
+            yield f"{count_noun(count, 'deprecated concept')} left out"
+        if count := self._unused:
+            yield f"{count:,} named {'resource is' if count == 1 else 'resources are'} no skos:Concept and left out"
+        if count := self._repeated:
+            noun = "concept has" if count == 1 else "concepts have"
+            yield f"{count:,} {noun} several preferred names in one language: the first is used"
+        yield from describe_other_languages(self._other_languages, self._language)
+
+    def build_label(self, concept: Any) -> Label | str:
         from rdflib import SKOS, URIRef
 
         if not isinstance(concept, URIRef):
@@ -519,19 +514,14 @@ class _Concepts:
         names = self._collect_texts(concept, self._names)
         if not names:
             return f"{iri} has no skos:prefLabel"
-        chosen = min(names, key=self._rank)
+        chosen = min(names, key=lambda tag: rank_language(tag, self._language))
         languages = self._languages | {primary_language(chosen)}
         if languages != self._languages:
             self._other_languages[chosen] += 1
         preferred = self._collect_texts(concept, self._preferred).values()
         self._repeated += any(len(set(map(str.casefold, texts))) > 1 for texts in preferred)
-        every_name = (
-            text
-            for by_language in (names, self._collect_texts(concept, self._others))
-            for language, texts in by_language.items()
-            if primary_language(language) in languages
-            for text in texts
-        )
+        by_languages = [*names.items(), *self._collect_texts(concept, self._others).items()]
+        every_name = (text for tag, texts in by_languages if primary_language(tag) in languages for text in texts)
         name = names[chosen][0]
         return Label(
             id=iri,
@@ -557,15 +547,12 @@ class _Concepts:
                         of_language.append(text)
         return texts
 
-    def _rank(self, language: str) -> LanguageRank:
-        return rank_language(language, self._language)
-
     def _choose_definition(self, concept: Any) -> str:
         """Return the definition, else the scope note, in the chosen language; else in another."""
         from rdflib import SKOS
 
         options = [
-            (primary_language(language) not in self._languages, order, self._rank(language), texts)
+            (primary_language(language) not in self._languages, order, rank_language(language, self._language), texts)
             for order, kind in enumerate((SKOS.definition, SKOS.scopeNote))
             for language, texts in self._collect_texts(concept, [kind]).items()
         ]

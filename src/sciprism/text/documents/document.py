@@ -231,9 +231,10 @@ def build_paper(text: str, name: str) -> Paper:
     return Paper(id=name, title=first, abstract=rest) if rest.strip() else Paper(id=name, abstract=first)
 
 
-def build_document(paper: Paper) -> Document:
-    """Return the title and the abstract of a paper as a document."""
-    return Document(id=paper.id, text=join_paragraphs(paper.title, paper.abstract), paper=paper)
+def build_document(paper: Paper, body: str = "", *, language: str = "", licence: str = "") -> Document:
+    """Return the title and the abstract of a paper, and what follows them, as a document."""
+    text = join_paragraphs(paper.title, paper.abstract, body)
+    return Document(id=paper.id, text=text, paper=paper, language=language, licence=licence)
 
 
 def join_paragraphs(*parts: str) -> str:

@@ -50,21 +50,20 @@ def read_ads(file: DocumentFile) -> Iterator[Document]:
 def _build_ads(row: Any) -> Document:
     if not isinstance(row, Mapping) or not isinstance(row.get("bibcode"), str):
         raise ValueError("not an object with a bibcode")
+
+    def text(key: str) -> str:
+        return " ".join(list_texts(row.get(key)))
+
     arxiv = [name[6:] for name in list_texts(row.get("identifier")) if name.lower().startswith("arxiv:")]
     ids = {"doi": list_texts(row.get("doi")), "arxiv": arxiv[-1:]}
-    paper = clean_paper(
-        Paper(
-            id=row["bibcode"],
-            title=" ".join(list_texts(row.get("title"))),
-            abstract=" ".join(list_texts(row.get("abstract"))),
-            ids={system: listed[0] for system, listed in ids.items() if listed},
-        )
+    ids = {system: listed[0] for system, listed in ids.items() if listed}
+    paper = clean_paper(Paper(id=row["bibcode"], title=text("title"), abstract=text("abstract"), ids=ids))
+    return build_document(
+        paper,
+        clean_text(text("body")),
+        language=" ".join(list_texts(row.get("language"))[:1]),
+        licence=normalize_licence(text("license")),
     )
-    body = clean_text(" ".join(list_texts(row.get("body"))))
-    licence = normalize_licence(" ".join(list_texts(row.get("license"))))
-    language = " ".join(list_texts(row.get("language"))[:1])
-    text = join_paragraphs(paper.title, paper.abstract, body)
-    return Document(id=paper.id, text=text, paper=paper, language=language, licence=licence)
 
 
 _KEYS = (re.compile(r'"EntryTitle"\s*:'), re.compile(r'"(Abstract|umm)"\s*:'))
@@ -87,27 +86,19 @@ def read_cmr(file: DocumentFile) -> Iterator[Document]:
 
 
 def _build_cmr(row: Mapping[str, Any], umm: Mapping[str, Any], location: str) -> Document:
-    doi = get_path(umm, "DOI", "DOI")
+    def string(*keys: str) -> str:
+        return value if isinstance(value := get_path(umm, *keys), str) else ""
+
     paper = clean_paper(
         Paper(
             id=str(get_path(row, "meta", "concept-id") or get_first(row, "concept-id", "ShortName") or location),
-            title=_string(umm.get("EntryTitle")),
-            abstract=_string(umm.get("Abstract")),
-            ids={"doi": doi} if isinstance(doi, str) else {},
+            title=string("EntryTitle"),
+            abstract=string("Abstract"),
+            ids={"doi": doi} if (doi := string("DOI", "DOI")) else {},
         )
     )
-    link = get_path(umm, "UseConstraints", "LicenseURL", "Linkage")
-    return Document(
-        id=paper.id,
-        text=join_paragraphs(paper.title, paper.abstract),
-        paper=paper,
-        language=_string(umm.get("DataLanguage")),
-        licence=normalize_licence(_string(link) or _string(get_path(umm, "UseConstraints", "Description"))),
-    )
-
-
-def _string(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+    licence = string("UseConstraints", "LicenseURL", "Linkage") or string("UseConstraints", "Description")
+    return build_document(paper, language=string("DataLanguage"), licence=normalize_licence(licence))
 
 
 _START = re.compile(r"<(\w+:)?article\b")
