@@ -45,8 +45,7 @@ def train(
 def compare(
     tokenizers: Annotated[
         list[str],
-        "Models by name or folder, or tokenizers: a folder, tokenizer.json, .tiktoken; the others are "
-        "compared with the first.",
+        "Models by name or folder, or tokenizers: a folder, tokenizer.json; the others are compared with the first.",
     ],
     texts: Annotated[list[str], "DOMAIN=FILE: papers in any format, or .txt; repeatable.", "--texts"],
     terms: Annotated[Path | None, "Terms, one a line, that should be one token each."] = None,

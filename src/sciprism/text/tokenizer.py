@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import compress, pairwise
+from itertools import compress
 from operator import not_
 from pathlib import Path
 from typing import Any
 
-from tokenizers import AddedToken, Encoding, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import AddedToken, Encoding, Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from sciprism.checksums import check_folder
 from sciprism.errors import InputError, TokenizerFilesWarning
@@ -83,14 +82,12 @@ def read_tokenizer(folder: Path) -> tuple[Tokenizer, dict[str, str]]:
 
 
 def open_tokenizer(path: Path) -> Tokenizer:
-    """Open the tokenizer of a model folder, a `tokenizer.json`, or a vocabulary in tiktoken's format."""
+    """Open the tokenizer of a model folder, or a `tokenizer.json`."""
     if path.is_dir():
         return read_tokenizer(path)[0]
     if not path.is_file():
-        raise InputError(f"{path}: no such file; name a model folder, a tokenizer.json or a .tiktoken file")
+        raise InputError(f"{path}: no such file; name a model folder or a tokenizer.json")
     check_settings_files(path)
-    if path.suffix == ".tiktoken":
-        return _read_tiktoken(path)
     try:
         return Tokenizer.from_file(str(path))
     except Exception as error:  # `tokenizers` raises nothing narrower for a bad file
@@ -214,36 +211,6 @@ def _add_tokens(folder: Path, tokenizer: Tokenizer, config: dict[str, Any]) -> N
 def _require_tokens(folder: Path, vocabulary: dict[str, int], tokens: Any) -> None:
     if missing_tokens := [token for token in tokens if token not in vocabulary]:
         raise InputError(f"{folder}: the vocabulary lacks the special tokens {', '.join(missing_tokens)}")
-
-
-def _read_tiktoken(path: Path) -> Tokenizer:
-    """Read a byte-level BPE of lines "token in base64, rank" (GPT-2's, whose tokens RoBERTa shares)."""
-    try:
-        pairs = (line.split() for line in path.read_text(encoding="ascii").splitlines() if line)
-        ranks = {base64.b64decode(token, validate=True): int(rank) for token, rank in pairs}
-    except ValueError as error:
-        raise InputError(f"{path}: not lines of a token in base64 and a rank ({error})") from error
-    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]  # bytes that are their own letters
-    others = [byte for byte in range(256) if byte not in plain]
-    letters = {byte: chr(byte) for byte in plain} | {byte: chr(256 + n) for n, byte in enumerate(others)}
-    shown = {token: "".join(letters[byte] for byte in token) for token in ranks}
-    merges = [_split_merge(token, ranks) for token in sorted(ranks, key=ranks.__getitem__) if len(token) > 1]
-    vocabulary = {shown[token]: rank for token, rank in ranks.items()}
-    tokenizer = Tokenizer(models.BPE(vocabulary, [(shown[one], shown[other]) for one, other in merges]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    return tokenizer
-
-
-def _split_merge(token: bytes, ranks: dict[bytes, int]) -> tuple[bytes, bytes]:
-    """Return the two tokens that merge into this one, found by merging its bytes by all lower ranks."""
-    parts = [bytes([byte]) for byte in token]
-    while len(parts) > 2:
-        rank, at = min((ranks.get(a + b, len(ranks)), at) for at, (a, b) in enumerate(pairwise(parts)))
-        if rank >= ranks[token]:
-            raise InputError(f"the token {token!r} is not made of two others")
-        parts[at : at + 2] = [parts[at] + parts[at + 1]]
-    return parts[0], parts[1]
 
 
 def encode_texts(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:

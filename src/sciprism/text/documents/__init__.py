@@ -4,4 +4,4 @@ The first reader that recognizes a file reads it, so that of rows, which accepts
 """
 
 # ruff: noqa: F401 (importing a module registers its reader)
-from sciprism.text.documents import rows, wikipedia
+from sciprism.text.documents import document, wikipedia
