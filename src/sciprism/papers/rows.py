@@ -360,13 +360,18 @@ def list_texts(value: Any, *keys: str) -> tuple[str, ...]:
 _NAMES = ("name", "display_name", "title", "value", "subject", "descriptorName", "descriptor_name", "keyword", "DOI")
 
 
+def list_items(value: Any) -> list[Any]:
+    """Return a list as it is, without what is empty; another value as a list of one."""
+    return [item for item in (value if isinstance(value, list) else [value]) if item not in (None, "")]
+
+
 def find_texts(value: Any, path: str) -> tuple[str, ...]:
     """Return the texts at a path of keys ("journal.name"), of lists on the way of all items; of objects their names."""
     found = [value]
     for key in path.split("."):
-        items = (item for value in found for item in (value if isinstance(value, list) else [value]))
+        items = (item for value in found for item in list_items(value))
         found = [item.get(key) for item in items if isinstance(item, Mapping)]
-    return list_texts([text for value in found for text in (value if isinstance(value, list) else [value])], *_NAMES)
+    return list_texts([text for value in found for text in list_items(value)], *_NAMES)
 
 
 def first_text(value: Any, *keys: str) -> str:

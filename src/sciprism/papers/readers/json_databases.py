@@ -46,6 +46,7 @@ from sciprism.papers.rows import (
     first_text,
     get_first,
     get_path,
+    list_items,
     list_texts,
     normalize_header,
     parse_year,
@@ -75,7 +76,7 @@ _TITLES, _DATES = (FIELD_NAMES["formats"]["csl_json"][field] for field in ("titl
 def _build_csl_paper(row: JsonObject) -> Paper:
     row = message if isinstance(message := row.get("message"), dict) else row
     people, words = get_first(row, "author", "editor"), get_first(row, "keyword", "categories")
-    people = split_names(people) if isinstance(people, str) else people if isinstance(people, list) else [people]
+    people = split_names(people) if isinstance(people, str) else list_items(people)
     number = first_text(get_first(row, "id", "citation-key"))
     if _ITEM.match(number):
         number = first_text(row.get("citation-key")) or number.rpartition("/")[2]
@@ -169,7 +170,7 @@ def _build_datacite_paper(answer: JsonObject) -> Paper:
     outer = answer["data"] if isinstance(answer.get("data"), dict) else answer
     row = outer["attributes"] if isinstance(outer.get("attributes"), dict) else outer
     titles = _select(row, "titles", "titleType", "title", "") or find_texts(row, "titles.title")
-    people = [*filter(None, row.get("creators") or [])]
+    people = list_items(row.get("creators"))
     return build_listed_paper(
         "datacite",
         partial(find_texts, row),
@@ -183,10 +184,8 @@ def _build_datacite_paper(answer: JsonObject) -> Paper:
 
 def _select(row: JsonObject, name: str, type_key: str, key: str, kind: str) -> tuple[str, ...]:
     """Return the texts of one type ("" for those without a type) in a list of typed texts."""
-    listed = row.get(name) if isinstance(row.get(name), list) else []
-    return list_texts(
-        [item.get(key) for item in listed if isinstance(item, dict) and (item.get(type_key) or "") == kind]
-    )
+    items = (item for item in list_items(row.get(name)) if isinstance(item, dict))
+    return list_texts([item.get(key) for item in items if (item.get(type_key) or "") == kind])
 
 
 def _find_orcids(person: Any) -> list[str]:
@@ -311,7 +310,7 @@ def _build_openalex_paper(row: JsonObject) -> Paper:
     number = _shorten(get_path(row, "id") or get_path(row, "ids", "openalex"))
     if not number:
         raise ValueError("no id")
-    people = [*filter(None, row.get("authorships") or [])]
+    people = list_items(row.get("authorships"))
     names = [
         find_text(get_path(person, "author"), "display_name") or find_text(person, "raw_author_name")
         for person in people
@@ -326,7 +325,7 @@ def _build_openalex_paper(row: JsonObject) -> Paper:
         authors=list_texts(names),
         fields=fields,
         keywords=list_texts([*find_texts(row, "keywords"), *find_texts(row, "mesh"), *narrower]),
-        references=list_texts([_shorten(work) for work in row.get("referenced_works") or ()]),
+        references=list_texts([_shorten(work) for work in list_items(row.get("referenced_works"))]),
         ids={"openalex": str(number)}
         | {system: str(_shorten(get_path(row, "ids", system)) or "") for system in ("pmid", "pmcid", "mag")},
         orcids={name: orcid for name, orcid in zip(names, orcids, strict=True) if name and orcid},
@@ -353,11 +352,11 @@ def _fields(row: JsonObject) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the fields and the narrower topics; concepts without levels are all fields."""
     # A table may have the name of the primary topic without its field.
     primary = row.get("primary_topic")
-    topics = row.get("topics") or ([primary] if get_path(primary, "field") is not None else [])
+    topics = list_items(row.get("topics")) or ([primary] if get_path(primary, "field") is not None else [])
     if topics:
         narrower = [*find_texts(topics, "subfield.display_name"), *find_texts(topics, "display_name")]
         return find_texts(topics, "field.display_name"), list_texts(narrower)
-    scored = ((item, get_path(item, "score")) for item in row.get("concepts") or ())
+    scored = ((item, get_path(item, "score")) for item in list_items(row.get("concepts")))
     concepts = [item for item, score in scored if score is None or float(score) >= _MIN_SCORE]
     if all(get_path(item, "level") is None for item in concepts):
         return list_texts(concepts, "display_name"), ()
