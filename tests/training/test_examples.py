@@ -106,7 +106,7 @@ def test_errors_name_file_and_record(tmp_path):
     with pytest.raises(InputError, match=r"a\.jsonl, record 2: expected an object with question"):
         list(read_examples(path, query="paper", candidate="label"))
     path.write_text("{oh\n")
-    with pytest.raises(InputError, match=r"a\.jsonl, line 1: not JSON"):
+    with pytest.raises(InputError, match=r"a\.jsonl, line 1: not valid JSON"):
         list(read_examples(path, query="paper", candidate="label"))
 
 

@@ -101,11 +101,11 @@ def write_examples(examples: Iterable[Example], path: Path) -> int:
 def read_examples(path: Path, *, query: Role, candidate: Role) -> Iterator[Example]:
     """Yield the examples of a file: JSON lines, or one JSON array as in DPR."""
     papers = PaperLookup(path.parent / PAPERS_FILE)
-    for place, row in read_named_rows(InputFile(path)):
+    for number, (_, row) in enumerate(read_named_rows(InputFile(path)), start=1):
         try:
             example = from_row(row, query=query, candidate=candidate, papers=papers)
         except ValueError as error:
-            raise InputError(f"{path}, {place}: {error}") from error
+            raise InputError(f"{path}, record {number}: {error}") from error
         if example is not None:
             yield example
 

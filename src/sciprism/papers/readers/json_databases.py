@@ -270,6 +270,7 @@ def _build_s2_paper(answer: JsonObject) -> Paper:
         partial(find_texts, row),
         id=number,  # a cited paper that Semantic Scholar does not have is without one
         authors=list_texts(row.get("authors"), "name"),
+        year=parse_year(get_first(row, "year", "publicationdate")),
         fields=list_texts([*list_texts(row.get("fieldsofstudy")), *list_texts(row.get("s2fieldsofstudy"), "category")]),
         references=list_texts(get_first(row, "references", "outcitations"), "paperId", "corpusId"),
         ids=ids,
@@ -323,6 +324,7 @@ def _build_openalex_paper(row: JsonObject) -> Paper:
         id=str(number),
         abstract=_build_abstract(row.get("abstract_inverted_index")) or find_text(row, "abstract"),
         authors=list_texts(names),
+        year=parse_year(get_first(row, "publication_year", "publication_date")),
         fields=fields,
         keywords=list_texts([*find_texts(row, "keywords"), *find_texts(row, "mesh"), *narrower]),
         references=list_texts([_shorten(work) for work in list_items(row.get("referenced_works"))]),
