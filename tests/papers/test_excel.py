@@ -21,7 +21,7 @@ _DEFAULT = '<Default Extension="xml" ContentType="application/xml"/>'
 _NAMESPACE = "http://schemas.openxmlformats.org"
 
 
-def build_workbook(sheets: Mapping[str, Rows], *, size: str = "A1") -> bytes:
+def build_workbook(sheets: Mapping[str, Rows], *, stray: str = "") -> bytes:
     """Return the least of an Excel file: texts in the cells themselves, no styles."""
     types = f'<Types xmlns="{_NAMESPACE}/package/2006/content-types">{_DEFAULT}</Types>'
     relations = '<Relationship Id="r{0}" Type="{1}/officeDocument/2006/relationships/{2}" Target="{3}"/>'
@@ -29,9 +29,9 @@ def build_workbook(sheets: Mapping[str, Rows], *, size: str = "A1") -> bytes:
     for number, (name, rows) in enumerate(sheets.items(), 1):
         listed += f'<sheet name="{escape(name)}" sheetId="{number}" r:id="r{number}"/>'
         linked += relations.format(number, _NAMESPACE, "worksheet", f"worksheets/sheet{number}.xml")
-        cells = "".join(f"<row>{''.join(map(_cell, row))}</row>" for row in rows)
+        cells = "".join(f"<row>{''.join(map(_cell, row))}</row>" for row in rows) + stray
         members[f"xl/worksheets/sheet{number}.xml"] = (
-            f'<worksheet xmlns="{_NAMESPACE}/spreadsheetml/2006/main"><dimension ref="A1:{size}"/>'
+            f'<worksheet xmlns="{_NAMESPACE}/spreadsheetml/2006/main"><dimension ref="A1"/>'
             f"<sheetData>{cells}</sheetData></worksheet>"
         )
     start, end = f'<Relationships xmlns="{_NAMESPACE}/package/2006/relationships">', "</Relationships>"
@@ -105,7 +105,10 @@ def test_a_workbook_whose_part_begins_behind_its_end(read) -> None:
 
 def test_a_stray_cell_far_away_and_no_workbook_at_all(read) -> None:
     with pytest.raises(InputError, match="asks for over 6 GB, or has more than"):
-        read("stray.xlsx", build_workbook({"a": [HEADERS, *ROWS]}, size="XFD1048576"))
+        read(
+            "stray.xlsx",
+            build_workbook({"a": [HEADERS, *ROWS]}, stray='<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'),
+        )
     with pytest.raises(InputError, match="not a workbook that can be read"):
         read("cut.xlsx", build_workbook({"a": [HEADERS, *ROWS]})[:-40])
 

@@ -179,7 +179,7 @@ def test_the_export_of_openalex(read) -> None:
         "cited_by_count": "3",
         "abstract": "On tides.",
     }
-    papers, report = read("works.csv", f"{','.join(columns)}\n{','.join(columns.values())}\n")
+    papers, _ = read("works.csv", f"{','.join(columns)}\n{','.join(columns.values())}\n")
     work = {
         "id": columns["id"],
         "doi": columns["doi"],
