@@ -141,7 +141,6 @@ FilePath = Path | RemoteObject | SealedFile
 PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"SQLite format 3", b"PAR1")
 """First bytes of files that may grow when they are read, or that are databases."""
 HEAD_BYTES = 1 << 16  # bytes of a file that readers see before one is chosen
-_COPY_ATTEMPTS = 3
 _RATIO_BYTES = 1 << 24  # bytes of which the ratio of unpacked to packed ones is limited
 _LOOK_AHEAD = 1 << 18
 _UTF16_SAMPLE = 1 << 10
@@ -417,46 +416,16 @@ class _CheckedStream(io.RawIOBase):
 
 @contextmanager
 def copy_file(file: InputFile, side_suffixes: tuple[str, ...] = ()) -> Iterator[Path]:
-    """Copy the decompressed bytes of a file, and the files next to it with these suffixes; removed at the end.
-
-    A file that changes while it is copied is copied again; InputError after three attempts.
-    """
-    local = file.path if isinstance(file.path, Path) else None  # the bytes of an object are those of one version
-    sides = [local.with_name(local.name + suffix) for suffix in side_suffixes] if local else []
-    watched = [local, *sides] if local else []
+    """Copy the decompressed bytes of a file, and the files next to it with these suffixes; removed at the end."""
     with TemporaryDirectory(prefix="sciprism-") as folder:
         copy = Path(folder) / "copy"
-        for _ in range(_COPY_ATTEMPTS):
-            before = _stamps(*watched)
-            _copy(file, copy, sides)
-            if _stamps(*watched) == before:
-                break
-        else:
-            raise InputError(f"{file.path} changes while it is read; close the program that writes it, or try again")
-        yield copy
-
-
-def _copy(file: InputFile, copy: Path, sides: list[Path]) -> None:
-    try:
-        with file.binary() as source, copy.open("wb") as target:
-            shutil.copyfileobj(source, target, 1 << 20)
-        for side in sides:
-            target_side = copy.with_name(copy.name + side.name.removeprefix(file.path.name))
-            target_side.unlink(missing_ok=True)
-            if side.is_file():
-                shutil.copyfile(side, target_side)
-    except OSError as error:
-        advice = f"{copy.parent.parent} needs the room of the file; set TMPDIR to another folder"
-        raise OSError(f"{file.path} cannot be copied: {error.strerror or error}; {advice}") from error
-
-
-def _stamps(*paths: Path) -> list[tuple[int, int] | None]:
-    """Return time of change and size of each file, None of one that is absent or a pipe."""
-    stamps: list[tuple[int, int] | None] = []
-    for path in paths:
         try:
-            status = path.stat() if path.is_file() else None
-        except FileNotFoundError:
-            status = None
-        stamps.append(status and (status.st_mtime_ns, status.st_size))
-    return stamps
+            with file.binary() as source, copy.open("wb") as target:
+                shutil.copyfileobj(source, target, 1 << 20)
+            for suffix in side_suffixes if isinstance(file.path, Path) else ():
+                if (side := Path(f"{file.path}{suffix}")).is_file():
+                    shutil.copyfile(side, f"{copy}{suffix}")
+        except OSError as error:
+            advice = f"{copy.parent.parent} needs the room of the file; set TMPDIR to another folder"
+            raise OSError(f"{file.path} cannot be copied: {error.strerror or error}; {advice}") from error
+        yield copy
