@@ -21,8 +21,8 @@ from sciprism.papers.cleaning import clean_paper, clean_text, decode_latex, norm
 from sciprism.papers.identity import identify
 from sciprism.papers.printed_values import parse_printed_list
 from sciprism.papers.read import ReadReport, read_papers
-from sciprism.papers.readers.annif import is_annif_object
 from sciprism.papers.readers.registry import paper_readers
+from sciprism.papers.readers.vocabularies import is_annif_object
 from sciprism.papers.records import Paper
 from sciprism.text.documents.wikipedia import strip_wikitext
 from sciprism.uses.matching.persons import find_addresses, name_in_id, parse_person

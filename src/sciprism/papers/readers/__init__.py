@@ -1,7 +1,6 @@
 """Formats of papers and of vocabularies; importing this package registers all."""
 
 from sciprism.papers.readers import (  # noqa: F401 - registered by their import
-    annif,
     bibtex,
     json_databases,
     marc,

@@ -1,8 +1,7 @@
-"""Vocabularies: JSON lines, tables, MeSH's XML, those of Annif, MICoL and MAPLE, and SKOS in any form of RDF.
+"""Vocabularies: JSON lines, tables, MeSH's XML, those of Annif (and its corpora), MICoL, MAPLE, SKOS in any RDF.
 
 Of SKOS the whole graph is held in memory. Ids are the concepts' IRIs. Names are in English or the chosen language,
-where a concept has one; hidden labels are synonyms too. Deprecated concepts are left out and counted.
-"""
+where a concept has one; hidden labels are synonyms too. Deprecated concepts are left out and counted."""
 
 from __future__ import annotations
 
@@ -23,11 +22,13 @@ from sciprism.drop_report import count_noun
 from sciprism.errors import InputError, import_extra
 from sciprism.papers.bibliographic_fields import split_list
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
-from sciprism.papers.readers.registry import label_readers, without
-from sciprism.papers.records import Label
+from sciprism.papers.readers.registry import build_record, label_readers, paper_readers, read_objects, without
+from sciprism.papers.records import Deletion, Label, Paper
 from sciprism.papers.rows import (
     FIELD_NAMES,
     JsonObject,
+    cell_getter,
+    detect_columns,
     detect_layout,
     find_columns,
     get_first,
@@ -41,7 +42,7 @@ from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
 if TYPE_CHECKING:
     from rdflib import Graph
 
-_KEYS = (re.compile(r'"(id|label)"\s*:'), re.compile(r'"name"\s*:'))
+_OWN_KEYS = (re.compile(r'"(id|label)"\s*:'), re.compile(r'"name"\s*:'))
 _MICOL = re.compile(r'"name"\s*:\s*\[|"combined_text"\s*:')
 _TEXTS = ("name", "synonyms", "definition")  # fields whose columns may name a language
 _OF_LANGUAGE = re.compile(
@@ -55,7 +56,7 @@ _DEPTH = re.compile(r"\d{1,2}")
 
 
 @label_readers.json_objects(
-    "jsonl", "Labels as `Label.to_json` writes them, and others", (*_KEYS, without(_MICOL.pattern))
+    "jsonl", "Labels as `Label.to_json` writes them, and others", (*_OWN_KEYS, without(_MICOL.pattern))
 )
 def _build_label(row: JsonObject) -> Label:
     return Label.from_json(
@@ -574,3 +575,79 @@ class _Concepts:
         above = [node for kind in up for node in self._graph.objects(concept, kind)]
         above += [node for kind in down for node in self._graph.subjects(kind, concept)]
         return [node for node in dict.fromkeys(above) if not isinstance(node, BNode)]
+
+
+_HEADERS = {"text": "text", "subjects": "subjecturis", "id": "documentid", "title": "title"}
+_ANNIF_KEYS = {"document_id", "text", "metadata", "subjects"}
+URI = r"<[^<>\n]+>|\w+://\S+|urn:\S+"
+# Lines without subjects may come first; XML and JSON are something else.
+_TSV = re.compile(rf"\A(?!\s*[<{{])(?:[^\t\n]*(?:\t[^\S\n]*)?\n)*?[^\t\n]+\t\s*(?:{URI})", re.IGNORECASE)
+_SUBJECT = re.compile(r"<([^<>]+)>|([^\s<>]+)")
+
+
+def _is_corpus(head: str) -> bool:
+    if head.lstrip().startswith("{"):
+        return is_annif_object(head.lstrip())
+    return {"text", "subjects"} <= detect_columns(head, _HEADERS)[1].keys() or _TSV.match(head) is not None
+
+
+def is_annif_object(text: str) -> bool:
+    """Tell whether the first object of a text has keys of Annif's documents, and no others; it may be cut."""
+    try:
+        value, _ = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return '"subjects"' in text or '"document_id"' in text
+    return isinstance(value, dict) and value.keys() <= _ANNIF_KEYS and bool(value.keys() & {"text", "metadata"})
+
+
+@paper_readers.reader(
+    "annif",
+    "Annif's corpora: TSV of text and subjects without a header, CSV with `text` and `subject_uris`, JSON lines",
+    (),  # tables and JSON lines of other kinds have these suffixes too
+    check=_is_corpus,
+)
+def read_annif_corpus(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
+    """Yield a paper of each document; a text without a title is the title. Documents without subjects are counted."""
+    if file.head().lstrip().startswith("{"):
+        yield from read_objects(file, build_annif_paper)
+        return
+    for number, (row, fault) in enumerate(_list_rows(file), 1):
+        yield (
+            BadRecord(number, file.record_line, fault) if fault else build_record(build_annif_paper, row, number, file)
+        )
+
+
+def _list_rows(file: InputFile) -> Iterator[tuple[JsonObject, str]]:
+    """Yield the document of each row as Annif's JSON would have it, and what is wrong with the row."""
+    layout, columns = detect_columns(file.head(), _HEADERS)
+    if {"text", "subjects"} <= columns.keys():
+        for cells, fault in read_rows(file, layout):
+            cell = cell_getter(cells, columns)
+            about = {"document_id": cell("id"), "metadata": {"title": cell("title")}}
+            yield {"text": cell("text"), "subjects": _split_subjects(cell("subjects")), **about}, fault
+        return
+    for line, row in file.lines():
+        text, tab, subjects = row.partition("\t")
+        file.record_line = line
+        if row.strip():
+            fault = "" if tab else "no tab between the text and its subjects"
+            yield {"text": text, "subjects": _split_subjects(subjects)}, fault
+
+
+def _split_subjects(text: str) -> list[str]:
+    return [bracketed or bare for bracketed, bare in _SUBJECT.findall(text)]
+
+
+def build_annif_paper(row: JsonObject) -> Paper:
+    """Build the paper of a document in Annif's JSON; its keywords are URIs, or labels where there is no URI."""
+    metadata, text = row.get("metadata") or {}, str(row.get("text") or "")
+    if not isinstance(metadata, Mapping):
+        raise ValueError(f"metadata is {metadata!r}, not an object")
+    title = str(metadata.get("title") or "")
+    return Paper(
+        id=str(row.get("document_id") or ""),
+        title=title or text,
+        abstract=text if title else "",
+        keywords=tuple(map(bare_uri, list_texts(row.get("subjects"), "uri", "label"))),
+        notice="" if row.get("subjects") else "untagged document",
+    )

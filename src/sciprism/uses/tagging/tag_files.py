@@ -15,8 +15,7 @@ from sciprism.errors import InputError
 from sciprism.files import join_cells, write_lines
 from sciprism.papers.cleaning import MISSING_VALUES, clean_id, clean_paper
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.readers.annif import URI, build_annif_paper, is_annif_object
-from sciprism.papers.readers.vocabularies import bare_uri
+from sciprism.papers.readers.vocabularies import URI, bare_uri, build_annif_paper, is_annif_object
 from sciprism.papers.records import Paper
 from sciprism.papers.rows import cell_getter, detect_columns, read_rows
 from sciprism.uses.tagging.suggestions import PaperTags
