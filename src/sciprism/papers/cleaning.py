@@ -227,6 +227,7 @@ def normalize_arxiv(text: str) -> str:
 
 def clean_paper(paper: Paper) -> Paper:
     """Clean every text of a paper, normalize its ids, and derive an id if it has none."""
+    given = {system.lower(): clean_id(value) for system, value in paper.ids.items()}
     cleaned = replace(
         paper,
         id=clean_id(paper.id),
@@ -237,7 +238,7 @@ def clean_paper(paper: Paper) -> Paper:
         fields=_clean_all(paper.fields),
         keywords=_clean_all(paper.keywords),
         references=tuple(filter(None, map(clean_id, paper.references))),
-        ids=_clean_ids(paper),
+        ids={key: id for key, value in given.items() if (id := _normalize_id(key, value))},
     )
     return cleaned if cleaned.id else replace(cleaned, id=_derive_id(cleaned))
 
@@ -276,13 +277,6 @@ def _replace_tag(tag: re.Match[str], closed: frozenset[str]) -> str:
 
 def _clean_all(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(filter(None, map(clean_text, texts)))
-
-
-def _clean_ids(paper: Paper) -> dict[str, str]:
-    """Normalize the ids of a paper; those that cannot be one are left out, or papers without any would be one paper."""
-    ids = {system.lower(): clean_id(value) for system, value in paper.ids.items()}
-    ids = {system: _normalize_id(system, value) for system, value in ids.items()}
-    return {system: value for system, value in ids.items() if value}
 
 
 def _normalize_id(system: str, value: str) -> str:

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -232,7 +233,7 @@ def expand_manifest(file: InputFile) -> list[tuple[FilePath, str, int | None]]:
         size = path.version.size if isinstance(path, RemoteObject) else path.stat().st_size
         if entry.size is not None and entry.size != size:
             raise InputError(f"{path} has {size:,} bytes, but {entry.size:,} in {file.path}; fetch both again")
-    shared = _count_shared([_split(entry.url) for entry in listed])
+    shared = len(commonprefix([_split(entry.url)[:-1] for entry in listed]))  # noqa: RUF071 (of names, no letters)
     return [(paths[entry.url], "/".join(_split(entry.url)[shared:]), entry.records) for entry in listed]
 
 
@@ -301,13 +302,6 @@ def _find_file(place: Path | str) -> FilePath | None:
 
 def _split(url: str) -> tuple[str, ...]:
     return split_path(parse_address(url)) if is_address(url) else Path(url).parts
-
-
-def _count_shared(paths: Sequence[tuple[str, ...]]) -> int:
-    """Return how many folders all paths begin with."""
-    folders = [path[:-1] for path in paths]
-    shared = (number for number, names in enumerate(zip(*folders, strict=False)) if len(set(names)) > 1)
-    return next(shared, min(map(len, folders)))
 
 
 def is_release_diff(file: InputFile) -> bool:

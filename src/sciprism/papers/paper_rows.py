@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
@@ -119,23 +120,20 @@ class RecordRows:
         if isinstance(inner := row.get("info"), Mapping):
             row = inner  # DBLP
         keys = tuple(row)
-        columns = self._columns.get(keys) or self._find_columns(keys)
+        if (columns := self._columns.get(keys)) is None:
+            known = known_headers(keys, records=True)
+            columns = find_columns(self._file.path, keys, known, chosen=self._chosen)
+            if len(self._columns) < _MAX_SHAPES:
+                self._columns[keys] = columns
+            if len(self._unread) < _MAX_UNREAD:
+                self._unread |= dict.fromkeys(list_unread(keys, columns))
+                self._unread.pop("metadata", None)
+                self._file.unread_columns = tuple(self._unread)
         if columns.keys().isdisjoint(("id", "title", "abstract")):
             raise ValueError(_describe_other(row))
         authors = columns.get("authors", ())
         as_written = len(authors) > 0 and keys[authors[0]] == "authors"
         return build_paper(_select_values([*row.values()], columns, self._exact).get, as_written=as_written)
-
-    def _find_columns(self, keys: tuple[str, ...]) -> dict[str, Sequence[int]]:
-        known = known_headers(keys, records=True)
-        columns = find_columns(self._file.path, keys, known, chosen=self._chosen)
-        if len(self._columns) < _MAX_SHAPES:
-            self._columns[keys] = columns
-        if len(self._unread) < _MAX_UNREAD:
-            self._unread |= dict.fromkeys(list_unread(keys, columns))
-            self._unread.pop("metadata", None)
-            self._file.unread_columns = tuple(self._unread)
-        return columns
 
 
 def _describe_other(row: JsonObject) -> str:
@@ -195,9 +193,15 @@ def build_paper(get: Callable[[str], Any], name_joint: str = "", *, as_written: 
         names = _as_list(authors)
         kept = as_written and isinstance(authors, list) and all(isinstance(item, str) for item in authors)
         names = names if kept else tuple(map(reorder_name, names))
-    fields = _as_list(get("fields"), split_list) + _as_list(get("more_fields"), split_list)
+    fields = (
+        re.split(",? ", text) if _CATEGORIES.fullmatch(text) else [text]
+        for field in ("fields", "more_fields")
+        for text in _as_list(get(field), split_list)
+    )
     keywords = _as_list(get("keywords")) + _as_list(get("more_keywords"))
-    references = get("references")
+    references = get("references")  # ids in a text have no spaces; Scopus writes whole references under this header
+    listed = split_list(references) if isinstance(references, str) else ()
+    cited = tuple(_OPENALEX_ID.sub(r"\1", item) for item in listed if " " not in item)
     return Paper(
         id=work[1].upper() if work else number,
         title=text("title"),
@@ -207,11 +211,9 @@ def build_paper(get: Callable[[str], Any], name_joint: str = "", *, as_written: 
             "", text("venue") or (text("container") if isinstance(get("container"), Mapping) else "")
         ),
         year=parse_year(year if isinstance(year := get("year"), str | int | float) else str(year)),
-        fields=tuple(dict.fromkeys(part for field in fields for part in _split_categories(field))),
+        fields=tuple(dict.fromkeys(chain.from_iterable(fields))),
         keywords=tuple(dict.fromkeys(_HEADING_NUMBER.sub("", word) if word[:1] == "D" else word for word in keywords)),
-        references=_split_references(references)
-        if isinstance(references, str)
-        else list_texts(references, *_REFERENCE),
+        references=cited if isinstance(references, str) else list_texts(references, *_REFERENCE),
         ids=find_noted_ids(text("note")) | ({"openalex": work[1]} if work else {}) | marked | ids | _as_ids(get("ids")),
         volume=text("volume"),
         issue=text("issue"),
@@ -259,15 +261,6 @@ def build_listed_paper(
         "notice": find_retraction(*every("kind")),
     }
     return Paper(**values | given)
-
-
-def _split_categories(field: str) -> list[str]:
-    return re.split(",? ", field) if _CATEGORIES.fullmatch(field) else [field]
-
-
-def _split_references(text: str) -> tuple[str, ...]:
-    """Return the ids in a text; they have no spaces, and Scopus writes whole references under this header."""
-    return tuple(_OPENALEX_ID.sub(r"\1", item) for item in split_list(text) if " " not in item)
 
 
 def _as_text(field: str, value: Any, joint: str = "") -> str:

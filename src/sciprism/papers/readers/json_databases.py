@@ -81,6 +81,9 @@ def _build_csl_paper(row: JsonObject) -> Paper:
     if _ITEM.match(number):
         number = first_text(row.get("citation-key")) or number.rpartition("/")[2]
     resolved = _RESOLVED.match(number) is not None  # DataCite: the address of the DOI
+    # The best first: `created` is when its DOI was, years later for old works.
+    issue = [get_path(row, "journal-issue", key) for key in ("published-print", "published-online")]
+    dates = [*map(row.get, _DATES), *issue, row.get("created")]
     note, preprint = row.get("note"), first_text(row.get("number"))  # Zotero: "arXiv:1706.03762" of a preprint
     ids = find_noted_ids(note) if isinstance(note, str) else {}
     ids |= {"doi": number} if resolved else {}
@@ -91,7 +94,7 @@ def _build_csl_paper(row: JsonObject) -> Paper:
         id="" if resolved else number,
         title=_join_titles(row),
         authors=tuple(filter(None, map(_parse_csl_person, people))),
-        year=next(filter(None, map(_parse_year, _list_dates(row))), None),
+        year=next(filter(None, map(_parse_year, dates)), None),
         fields=list_texts(row.get("subject")),
         keywords=split_keywords(words) if isinstance(words, str) else list_texts(words, "tag", "name"),
         references=tuple(f"doi:{doi}" for doi in map(normalize_doi, find_texts(row, "reference.DOI")) if doi),
@@ -136,13 +139,6 @@ def _parse_csl_person(value: Any) -> str:
     whole = " ".join(filter(None, (first_text(value.get(part)) for part in parts)))
     name = first_text(value.get("literal")) or whole or first_text(value.get("name"))
     return "" if name == "others" else name  # converters make a person of BibTeX's "and others"
-
-
-def _list_dates(row: JsonObject) -> Iterator[Any]:
-    """Yield the dates of a work, the best first: `created` is when its DOI was, years later for old works."""
-    yield from map(row.get, _DATES)
-    yield from (get_path(row, "journal-issue", key) for key in ("published-print", "published-online"))
-    yield row.get("created")
 
 
 def _parse_year(value: Any) -> int | None:
@@ -371,17 +367,12 @@ def _shorten(address: Any) -> Any:
     return address.rstrip("/").rsplit("/", 1)[-1] if isinstance(address, str) else address
 
 
-def _is_openalex(head: str) -> bool:
-    """Look for a key of works, or for the header of merged ids."""
-    is_json = head.lstrip()[:1] in ("{", "[")
-    return _MERGED.match(head) is not None or (is_json and _WORK.search(head) is not None)
-
-
 @paper_readers.reader(
     "openalex",
     "OpenAlex works: pages of the API, or one work a line as in the snapshot",
     JSON_SUFFIXES,
-    check=_is_openalex,
+    # a key of works, or the header of merged ids
+    check=lambda head: bool(_MERGED.match(head) or (STARTS_JSON.match(head) and _WORK.search(head))),
     build=_build_openalex_paper,
 )
 def read_openalex(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:

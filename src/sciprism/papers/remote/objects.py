@@ -96,11 +96,6 @@ def find_version(address: str) -> ObjectVersion | None:
     return None if info["type"] == "directory" else _version_of(info)
 
 
-def list_versions(folder: str) -> dict[str, ObjectVersion]:
-    """Return address -> version of all objects in a folder and below."""
-    return {address: version for address, version in _list(folder, "find").items() if version}
-
-
 def _list(address: str, method: Literal["find", "glob"]) -> dict[str, ObjectVersion | None]:
     """Return address -> version of what lies in a folder or is matched, None of folders (a slash at their end)."""
     scheme = scheme_of(address)
@@ -273,7 +268,7 @@ def find_remote(text: str | Path) -> list[RemoteObject | RemoteFolder]:
     Raises MissingObjectError where there is nothing, InputError where it cannot be read.
     """
     address = parse_address(text)
-    if not is_pattern(address):
+    if not re.search(r"[*?\[]", _path_of(address)):  # a question mark begins the query of the web's
         return [_open_found(address, find_version(address))]
     matches = _list(address, "glob")
     if not (matches or scheme_of(address) in WEB):  # fsspec takes a bucket that may not be listed for an empty one
@@ -290,7 +285,7 @@ def _open_found(address: str, version: ObjectVersion | None) -> RemoteObject | R
     if version is not None:
         return RemoteObject(address, version)
     folder = address.rstrip("/") + "/"
-    versions = list_versions(folder)
+    versions = {path: version for path, version in _list(folder, "find").items() if version}
     return RemoteFolder(
         folder, {path[len(folder) :]: RemoteObject(path, versions[path]) for path in sorted(versions, key=split_path)}
     )
@@ -334,11 +329,6 @@ def show_address(address: str) -> str:
     path, _, query = path.partition("#")[0].partition("?")
     parameters = [(name, value) for name, value in parse_qsl(query) if name.lower() in _SHOWN_PARAMETERS]
     return f"{shown}{path}" + (f"?{urlencode(parameters)}" if parameters else "")
-
-
-def is_pattern(address: str) -> bool:
-    """Say whether an address stands for the objects that it matches; a question mark begins the query of the web's."""
-    return re.search(r"[*?\[]", _path_of(address)) is not None
 
 
 def join_address(folder: str, names: Sequence[str]) -> str:
