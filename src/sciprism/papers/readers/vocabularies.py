@@ -31,7 +31,7 @@ from sciprism.papers.rows import (
     detect_columns,
     detect_layout,
     find_columns,
-    get_first,
+    guess_columns,
     is_table,
     list_texts,
     normalize_header,
@@ -59,16 +59,11 @@ _DEPTH = re.compile(r"\d{1,2}")
     "jsonl", "Labels as `Label.to_json` writes them, and others", (*_OWN_KEYS, without(_MICOL.pattern))
 )
 def _build_label(row: JsonObject) -> Label:
-    return Label.from_json(
-        {
-            "id": get_first(row, "id", "label"),
-            "name": row.get("name"),
-            "synonyms": list_texts(get_first(row, "synonyms", "alt_names", "aliases")),
-            "definition": get_first(row, "definition", "description", "scope_notes"),
-            "broader": list_texts(get_first(row, "broader", "parents"), "id"),
-            "codes": list_texts(get_first(row, "codes", "tree_numbers")),
-        }
-    )
+    columns, values = guess_columns([*row], FIELD_NAMES["labels"]), [*row.values()]
+    filled = {field: [values[number] for number in numbers if values[number]] for field, numbers in columns.items()}
+    found = {field: next(iter(listed), None) for field, listed in filled.items()}
+    lists = {field: list_texts(found.get(field), "id") for field in ("synonyms", "broader", "codes")}
+    return Label.from_json({**found, "id": found.get("id") or row.get("label"), **lists})
 
 
 @label_readers.json_objects("micol", "Labels of the MICoL release", (re.compile(r'"label"\s*:'), _MICOL))
