@@ -241,7 +241,7 @@ class _RecordStream(Generic[Record]):
         if file.deletes and _is_empty(file):
             return
         if wrong := self._find_wrong_kind(file):
-            self._skip(counts, None, None, wrong)
+            self._skip(counts, None, None, wrong, piece)
             return
         counts.format = self.reader or self._choose_format(file)
         if not counts.format:
@@ -281,10 +281,10 @@ class _RecordStream(Generic[Record]):
             counts.note, counts.unread_columns = _describe_repairs(file), file.unread_columns
             _warn_of_choices(file, counts.path)
         if not number and not file.deletes:
-            self._skip(counts, None, None, f"no record in it, read as {counts.format}")
+            self._skip(counts, None, None, f"no record in it, read as {counts.format}", piece)
         elif file.listed_records not in (None, number):
             listed = f"{file.listed_records:,} in the manifest"
-            self._skip(counts, None, None, f"{number:,} records, but {listed}; fetch both again")
+            self._skip(counts, None, None, f"{number:,} records, but {listed}; fetch both again", piece)
 
     def _count_records(self, file: InputFile, format: str) -> int:
         """Count the records of a file that several parts read, once."""
@@ -324,7 +324,11 @@ class _RecordStream(Generic[Record]):
             )
         return f"{self.options.id_prefix}{name}:"
 
-    def _skip(self, counts: FileReport, number: int | None, line: int | None, reason: str) -> None:
+    def _skip(
+        self, counts: FileReport, number: int | None, line: int | None, reason: str, piece: FilePiece | None = None
+    ) -> None:
+        if piece and piece.number:  # of a whole file another part says so
+            return
         skipped = SkippedRecord(counts.path, number, line, reason)
         if not self.skip_bad:
             raise InputError(f"{skipped}; fix it or pass --skip-bad")

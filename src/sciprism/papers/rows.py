@@ -32,6 +32,8 @@ _DECODER = json.JSONDecoder(strict=False, parse_constant={"NaN": None}.get)
 _RECORD_KEYS = frozenset(("id", "_id", "title"))  # of what is a record, whatever lists it has
 _SPACE = re.compile(r"[ \t\n\r]*")
 _OBJECTS = re.compile(r"[ \t\n\r]*\[[ \t\n\r]*[{\]]")
+_WINDOW = 1 << 16  # characters in which a value is decoded: an error counts the lines of the whole text
+_FIRST = 1 << 8  # the fewest in which it is first: copying more would take longer than decoding a short value
 _OPENING, _DEEP = re.compile(r"[\[{]"), 500  # a bracket, and how many of them are passed where there are too many
 _NEAR = 1 << 8  # characters in which a list begins, with the space before its first element
 _NEXT_OBJECT = re.compile(r',[ \t\n\r]*(?P<start>(?=\{[ \t\n\r]*"))')  # one with a key
@@ -68,11 +70,10 @@ def read_json_values(file: InputFile, layout: JsonLayout = ANY_LAYOUT) -> Iterat
 
 def parse_json(source: InputFile, layout: JsonLayout = ANY_LAYOUT) -> Iterator[JsonValue]:
     """Yield every record of a text, as in `read_json_values`; a keyed one is (key, value). One is held at a time."""
-    head, keys = source.head(), "|".join(map(re.escape, layout.list_keys))
-    has_list = not layout.keyed and bool(keys) and re.search(rf'"(?:{keys})"\s*:\s*\[\s*[{{\]]', head) is not None
-    if not layout.keyed and _is_json_lines(head, layout, has_list=has_list):
+    head = source.head()
+    if not layout.keyed and _is_json_lines(head, layout):
         return _parse_lines(source)
-    return _JsonStream(source.chunks(), layout, has_list=has_list).records()
+    return _JsonStream(source.chunks(), layout, has_list=not layout.keyed and _finds_list(head, layout)).records()
 
 
 def unfold(value: Any, layout: JsonLayout) -> list[Any]:
@@ -81,11 +82,10 @@ def unfold(value: Any, layout: JsonLayout) -> list[Any]:
     return [value] if found is None else found
 
 
-def _find_records(value: Any, layout: JsonLayout, *, is_reply: bool = False) -> list[Any] | None:
-    """Return the list of records in a value; is_reply: also where it has an id or a title of its own."""
+def _find_records(value: Any, layout: JsonLayout) -> list[Any] | None:
     if isinstance(value, list) and all(isinstance(item, dict) for item in value):
         return value
-    if not isinstance(value, dict) or not (is_reply or _RECORD_KEYS.isdisjoint(value)):
+    if not isinstance(value, dict) or not _RECORD_KEYS.isdisjoint(value):
         return None
     kinds = dict.fromkeys(layout.list_keys, list) | dict.fromkeys(layout.containers, dict)
     inside = (_find_records(inner, layout) for key, inner in value.items() if isinstance(inner, kinds.get(key, ())))
@@ -103,17 +103,37 @@ def _parse_lines(source: InputFile) -> Iterator[JsonValue]:
             yield number, line, None, f"not valid JSON: {error}"
 
 
-def _is_json_lines(head: str, layout: JsonLayout, *, has_list: bool) -> bool:
-    first, _, rest = head.lstrip().partition("\n")
-    if not first.startswith("{"):
-        return not first.startswith("[")
+def _is_json_lines(head: str, layout: JsonLayout) -> bool:
+    text = head.lstrip()
+    if text.startswith("[") or _finds_list(head, layout):
+        return False
+    first, _, rest = text.partition("\n")
     try:
-        return _find_records(_DECODER.decode(first), layout, is_reply=True) is None
+        _DECODER.decode(first)
     except (ValueError, RecursionError) as error:
         # An object printed over several lines is cut at the end of the first, and its second line does
         # not begin another object.
         position = error.pos if isinstance(error, json.JSONDecodeError) else 0
-        return not has_list and (rest.lstrip().startswith("{") or not rest or position < len(first.rstrip()))
+        return rest.lstrip().startswith("{") or not rest or position < len(first.rstrip())
+    return True
+
+
+def _finds_list(head: str, layout: JsonLayout, start: int = 0) -> bool:
+    """Say whether the object at a position has a member that is the list of records, or a container of it."""
+    position = _after_space(head, start)
+    try:
+        while head[position] in "{,":
+            key, position = _DECODER.raw_decode(head, _after_space(head, position + 1))
+            position = _after_space(head, _after_space(head, position) + 1)  # past the colon
+            if key in layout.list_keys and head[position] == "[" and head[_after_space(head, position + 1)] in "{]":
+                return True
+            if key in layout.containers and head[position] == "{" and _finds_list(head, layout, position):
+                return True
+            _, position = _DECODER.raw_decode(head, position)
+            position = _after_space(head, position)
+    except (ValueError, IndexError, TypeError, RecursionError):
+        return False
+    return False
 
 
 def _after_space(text: str, position: int) -> int:
@@ -139,6 +159,7 @@ class _JsonStream:
         self._chunks, self._layout, self._has_list = chunks, layout, has_list
         self._number, self._most = count(1), limit("record")
         self._text, self._position, self._line = "", 0, 1
+        self._size = _WINDOW  # characters in which the next value is decoded first
 
     def records(self) -> Iterator[JsonValue]:
         """Yield all records of the file."""
@@ -272,26 +293,32 @@ class _JsonStream:
                 return True
 
     def _decode(self, offset: int = 0) -> tuple[Any, int]:
-        """Decode the value at an offset from our position, in a text that grows until it has all of it."""
+        """Decode the value at an offset from our position, in a part of the text that grows until it has all of it."""
+        size: int | None = self._size
         while True:
             start = self._position + offset
+            text, first = (self._text, 0) if size is None else (self._text[start : start + size], start)
             try:
-                value, end = _DECODER.raw_decode(self._text, start)
+                value, end = _DECODER.raw_decode(text, start - first)
             except json.JSONDecodeError as error:
-                cut_off = error.msg.startswith("Unterminated") or error.pos > len(self._text) - 16
+                cut_off = error.msg.startswith("Unterminated") or error.pos > len(text) - 16
                 too_long = len(self._text) - self._position > self._most
-                if cut_off and not too_long and self._read_more():
+                if cut_off and (size is not None or (not too_long and self._read_more())):
+                    size = _WINDOW if size is not None and size < _WINDOW else None
                     continue
-                line = self._line + self._text.count("\n", self._position, error.pos)
+                self._size = min(_WINDOW, max(_FIRST, 4 * (first + error.pos - start)))  # as the next may be as long
+                line = self._line + self._text.count("\n", self._position, first + error.pos)
                 reason = describe_excess("record") if cut_off and too_long else error.msg
-                raise _BrokenValueError(f"{reason} (line {line})", error.pos) from None
+                raise _BrokenValueError(f"{reason} (line {line})", first + error.pos) from None
             except RecursionError as error:
                 ends = [opening.end() for opening in islice(_OPENING.finditer(self._text, start), _DEEP)]
                 raise _BrokenValueError(str(error), max(ends), nested=True) from None
             except ValueError as error:  # thousands of digits
                 raise _BrokenValueError(str(error), self._position) from None
-            if end < len(self._text) or not self._read_more():  # a number at the end may go on
-                return value, end
+            if end < len(text) or not (size is not None or self._read_more()):  # a number at the end may go on
+                self._size = min(_WINDOW, max(_FIRST, 4 * (first + end - start)))
+                return value, first + end
+            size = _WINDOW if size is not None and size < _WINDOW else None
 
     def _peek(self) -> str:
         """Skip white space and return the next character, or an empty text at the end."""
@@ -311,8 +338,7 @@ class _JsonStream:
             length += len(chunk)
             if length >= len(held):
                 break
-        if length:
-            self._text, self._position = "".join(parts), 0
+        self._text, self._position = "".join(parts), 0
         return length > 0
 
     def _advance(self, position: int) -> None:

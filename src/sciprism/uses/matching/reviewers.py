@@ -11,20 +11,12 @@ from typing import Any
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
+from sciprism.papers import rows
 from sciprism.papers.bibliographic_fields import split_list
 from sciprism.papers.cleaning import clean_id, is_missing, is_placeholder
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
-from sciprism.papers.rows import (
-    JsonLayout,
-    detect_layout,
-    get_first,
-    list_texts,
-    normalize_header,
-    read_json_values,
-    read_rows,
-)
 from sciprism.store import StoredCollection
 from sciprism.store.manifest import is_collection
 from sciprism.store.paper_lookup import iterate_papers
@@ -124,16 +116,18 @@ def read_records(path: Path) -> Iterator[Record]:
         raise InputError(f"{path}: no such file")
     file, name = InputFile(path), path.name.lower().removesuffix(".gz")
     if name.endswith(_TABLES):
-        layout = detect_layout(file.head(), lambda _: ())
-        headers = list(map(normalize_header, layout.headers))
-        for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
+        layout = rows.detect_layout(file.head(), lambda _: ())
+        headers = list(map(rows.normalize_header, layout.headers))
+        for number, (cells, fault) in enumerate(rows.read_rows(file, layout), 1):
             where = file.locate(number, file.record_line)
             if fault:
                 raise InputError(f"{where}: {fault}")
             texts = {header: cell.strip() for header, cell in zip(headers, cells, strict=False) if header}
             yield where, {header: "" if is_missing(text) else text for header, text in texts.items()}
     elif name.endswith(_JSON):
-        for number, line, value, reason in read_json_values(file, JsonLayout(("notes", "reviewers", "profiles"))):
+        for number, line, value, reason in rows.read_json_values(
+            file, rows.JsonLayout(("notes", "reviewers", "profiles"))
+        ):
             where = file.locate(number, line)
             if reason or not isinstance(value, dict):
                 raise InputError(f"{where}: {reason or 'not an object'}")
@@ -148,12 +142,12 @@ def read_records(path: Path) -> Iterator[Record]:
 
 
 def _normalize_keys(value: Mapping[str, Any]) -> dict[str, Any]:
-    return {normalize_header(str(key)): item for key, item in value.items()}
+    return {rows.normalize_header(str(key)): item for key, item in value.items()}
 
 
 def read_texts(value: Any) -> tuple[str, ...]:
     """Return the texts of a list, or of one text in which ; | or a line end separates them, without missing ones."""
-    texts = split_list(value) if isinstance(value, str) else list_texts(value, "id", "name", "value", "email")
+    texts = split_list(value) if isinstance(value, str) else rows.list_texts(value, "id", "name", "value", "email")
     return tuple(text for text in texts if not is_missing(text))
 
 
@@ -166,9 +160,9 @@ def read_authorships(path: Path) -> dict[str, Authorship]:
     if not path.is_file() or not path.name.lower().removesuffix(".gz").endswith((*_TABLES, *_JSON)):
         return authorships
     for where, record in read_records(path):
-        if (id := get_first(record, *_SUBMISSION_KEYS)) is None:
+        if (id := rows.get_first(record, *_SUBMISSION_KEYS)) is None:
             continue
-        authors = get_first(record, "authors", "author")
+        authors = rows.get_first(record, "authors", "author")
         people = [item for item in authors if isinstance(item, Mapping)] if isinstance(authors, list) else []
         try:
             found = _read_person({**record, "author": None} if people else record, _AUTHOR_KEYS)
@@ -183,8 +177,8 @@ def read_authorships(path: Path) -> dict[str, Authorship]:
 
 def _read_person(record: Mapping[str, Any], keys: Mapping[str, str]) -> Authorship:
     """Return what a record says of one person, or of several in lists."""
-    texts = {field: read_texts(get_first(record, *names.split())) for field, names in keys.items()}
-    parts = [str(get_first(record, *names) or "") for names in (_GIVEN, _FAMILY)]
+    texts = {field: read_texts(rows.get_first(record, *names.split())) for field, names in keys.items()}
+    parts = [str(rows.get_first(record, *names) or "") for names in (_GIVEN, _FAMILY)]
     whole = (" ".join(parts),) if all(parts) else ()
     return Authorship(
         names=texts["names"] or whole,
@@ -309,7 +303,7 @@ def _read_reviewer_table(path: Path, written: Mapping[str, Paper], there: str) -
                 raise ValueError(f"reviewer {reviewer.id} again, after {seen[reviewer.id]}")
             seen[reviewer.id] = where
             papers = []
-            listed = get_first(record, *_COLUMNS["papers"])
+            listed = rows.get_first(record, *_COLUMNS["papers"])
             for item in listed if isinstance(listed, list) else read_texts(listed):
                 if isinstance(item, Mapping):
                     papers.append(Paper.from_json({"id": f"{reviewer.id}:{item.get('title')}", **item}))
@@ -324,11 +318,11 @@ def _read_reviewer_table(path: Path, written: Mapping[str, Paper], there: str) -
 
 def _build_reviewer(record: Mapping[str, Any]) -> Reviewer:
     person = _read_person(record, _PERSON_COLUMNS)
-    further = _read_names(get_first(record, "names")), *(get_first(record, *keys) for keys in _ALIASES)
+    further = _read_names(rows.get_first(record, "names")), *(rows.get_first(record, *keys) for keys in _ALIASES)
     ids = (*person.ids[:1], *person.emails[:1], *person.names[:1])
     if not ids:
         raise ValueError(f"no id of a reviewer; columns: {', '.join(record)}; name one id, email or name")
-    limits = [_read_limit(get_first(record, *_COLUMNS[name]), name) for name in ("minimum", "maximum")]
+    limits = [_read_limit(rows.get_first(record, *_COLUMNS[name]), name) for name in ("minimum", "maximum")]
     return Reviewer(
         id=normalize_id(ids[0]),
         name=next(iter(person.names), ""),
