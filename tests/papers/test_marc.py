@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from build_marc import ARTICLE, TIDES, build_record
 from sciprism.errors import InputError
-from sciprism.papers import read_papers
 from sciprism.papers.input_file import ReadOptions
-
-SAMPLE = Path(__file__).parent / "samples" / "marcxml.xml"
-
-
-def test_fields_of_marcxml() -> None:
-    first, second = read_papers([SAMPLE])
-    assert (first.id, first.title) == ("(XxTide)900001", "Bladder wrack: its carbon at low tide")
-    assert (first.authors, first.venue, first.year) == (("Åsa K. Brandström",), "Invented Press", 1998)
-    assert (first.abstract, first.keywords) == ("Forty plants were weighed.", ("Fucus",))
-    assert first.ids == {"doi": "10.9999/tidal.9"}
-    assert (second.id, second.title, second.authors) == ("900002", "A letter about wrack", ())
 
 
 def test_fields_of_marc(read) -> None:
