@@ -67,17 +67,6 @@ def test_one_table_gives_one_paper_in_every_form_and_unread_names_are_listed(tmp
         read_reply(tmp_path / "bad", [{"id": "1", "title": "T"}, {"odd": 1, "titel": "T"}])
 
 
-def test_broken_line_10001_is_reported_and_the_rest_is_read(file: Path):
-    rows = [json.dumps({"id": str(n), "title": "T"}) for n in range(12_000)]
-    rows[10_000] = rows[10_000][:-3]
-    file.write_text("\n".join(rows))
-    with pytest.raises(InputError, match=r"record 10001 \(line 10001\): not valid JSON"):
-        list(read_papers(file))
-    report = ReadReport()
-    assert sum(1 for _ in read_papers(file, skip_bad=True, report=report)) == 11_999
-    assert [(bad.number, bad.line) for bad in report.skipped] == [(10_001, 10_001)]
-
-
 names = st.lists(st.text(min_size=1, max_size=12), unique=True, max_size=4).map(tuple)
 papers = st.builds(
     Paper,

@@ -45,25 +45,6 @@ def test_files_and_folders_in_order(tmp_path: Path) -> None:
     assert titles(tmp_path / "b.ris") == ["From RIS"]
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "format"),
-    [
-        ("wrong.csv", RIS, "ris"),
-        ("wrong.ris", BIB, "bibtex"),
-        ("wrong.bib", CSV, "tables"),
-        ("odd.txt", "\n\n" + BIB, "bibtex"),
-        ("none", LINE, "jsonl"),
-        ("list.json", f"[{LINE}]", "jsonl"),
-        ("UPPER.BIB", BIB, "bibtex"),
-        ("export.csl.json", '[{"title": "T", "author": []}]', "csl_json"),
-    ],
-)
-def test_content_decides_over_the_suffix(read, name: str, text: str, format: str) -> None:
-    papers, report = read(name, text)
-    assert report.files[0].format == format
-    assert len(papers) == 1
-
-
 def test_reader_can_be_named(read) -> None:
     papers, report = read("table.dat", "title\nOnly a title\n", reader="tables")
     assert papers[0].title == "Only a title"
@@ -122,11 +103,6 @@ def test_empty_file(read, data: bytes) -> None:
     assert (papers, report.skipped_count) == ([], 1)
 
 
-def test_file_without_records(read) -> None:
-    with pytest.raises(InputError, match=r"words\.bib: no record in it, read as bibtex"):
-        read("words.bib", "nothing here")
-
-
 def test_unknown_format_lists_the_known(read) -> None:
     with pytest.raises(InputError, match=r"letter\.docx: not in a known format; known: .*ris \(\.ris\).*--reader"):
         read("letter.docx", "Dear editor")
@@ -142,11 +118,6 @@ def test_texts_are_cleaned_and_long_ones_kept(read) -> None:
     papers, _ = read("long.jsonl", json.dumps(row))
     assert papers[0].title == "A title & more"
     assert len(papers[0].abstract.split()) == 50_000
-
-
-def test_encoding_and_control_characters_are_noted(read) -> None:
-    _, report = read("odd.ris", b"TY  - JOUR\nTI  - Gr\xf6\xdfe\x07\nER  - \n")
-    assert report.files[0].note == "read as cp1252 in 1 line, 1 control character removed"
 
 
 def test_damaged_gzip_is_an_error_also_when_skipping(read) -> None:
