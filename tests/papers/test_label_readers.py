@@ -46,15 +46,6 @@ def test_sample_finds_its_reader_plain_and_packed(reader: str, folder: Path):
     assert all(label.id and label.name for label in plain)
 
 
-TURTLE = "PREFIX k: <http://www.w3.org/2004/02/skos/core#>\nBASE <http://example.org/shore/>\n<a> a k:Concept ;\n"
-TURTLE += '  k:prefLabel "tide"@EN ; k:broader <b> .\n'
-
-
-RDF = """<?xml version="1.0"?><!DOCTYPE rdf:RDF [%s]>
-<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:skos="http://www.w3.org/2004/02/skos/core#">
-<skos:Concept rdf:about="http://example.org/a"><skos:prefLabel>&b;</skos:prefLabel></skos:Concept></rdf:RDF>"""
-
-
 def test_skos_without_rdflib_names_the_extra(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "rdflib", None)
     with pytest.raises(MissingExtraError, match=r"sciprism\[labels\]"):
