@@ -98,11 +98,6 @@ def guess_encoding(texts: Iterable[str]) -> str:
     return best if likely[best] > _MARGIN * likely.get(_WESTERN, 0.0) else _WESTERN
 
 
-def is_damaged_utf8(text: str) -> bool:
-    """Say whether a text with invalid bytes is UTF-8 all the same: most of its other characters are valid."""
-    return len(_NOT_ASCII.findall(text)) > len(_INVALID.findall(text))
-
-
 def replace_damage(text: str) -> tuple[str, int]:
     """Replace each run of invalid bytes by U+FFFD; return the text and the number of runs."""
     return _INVALID_RUN.subn("\ufffd", text)
@@ -339,7 +334,9 @@ class InputFile:
             yield from map(self._repair, ahead)
 
     def _is_damaged(self, text: str) -> bool:
-        return self.chosen_encoding == "utf-8" or is_damaged_utf8(text)
+        """Say whether a text with invalid bytes is UTF-8 all the same: most of its other characters are valid."""
+        valid, invalid = len(_NOT_ASCII.findall(text)), len(_INVALID.findall(text))
+        return self.chosen_encoding == "utf-8" or valid > invalid
 
     def _repair(self, text: str) -> str:
         if has_invalid_utf8(text) and self._is_damaged(text):

@@ -8,7 +8,6 @@ import re
 import shlex
 import tomllib
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.resources import files
@@ -465,15 +464,6 @@ def is_table(head: str, find_known: Callable[[Sequence[str]], Collection[str]], 
     """Say whether a text begins with a header line that names the required field and another known one."""
     fields = find_known(detect_layout(head, find_known).headers)
     return required in fields and len(fields) > 1
-
-
-def sample_rows(head: str, layout: TableLayout, count: int) -> list[list[str]]:
-    """Return the cells of the first rows in the head of a file; the last may be cut."""
-    rows: list[list[str]] = []
-    reader = csv.reader(head.splitlines(keepends=True)[layout.first_line - 1 :], delimiter=layout.delimiter)
-    with suppress(csv.Error):
-        rows.extend(islice(reader, count))
-    return rows
 
 
 def read_rows(file: InputFile, layout: TableLayout) -> Iterator[tuple[list[str], str]]:

@@ -149,10 +149,6 @@ class TokenCounts:
     words: int = 0
     tokens: int = 0
 
-    def add(self, texts: int, words: int, tokens: int) -> None:
-        """Add the counts of further texts."""
-        self.texts, self.words, self.tokens = self.texts + texts, self.words + words, self.tokens + tokens
-
     @property
     def fertility(self) -> float:
         """Return tokens per word; words are separated by white space."""
@@ -194,7 +190,9 @@ def compare_tokenizers(
         for batch in batch_texts(map(fold, texts)):
             words = sum(len(text.split()) for text in batch)
             for name, tokenizer in tokenizers.items():
-                counts[name][domain].add(len(batch), words, sum(map(len, encode_texts(tokenizer, batch))))
+                found = counts[name][domain]
+                found.texts, found.words = found.texts + len(batch), found.words + words
+                found.tokens += sum(map(len, encode_texts(tokenizer, batch)))
     vocabularies = {name: _token_meanings(tokenizer) for name, tokenizer in tokenizers.items()}
     return {
         name: TokenizerReport(

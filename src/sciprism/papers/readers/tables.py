@@ -7,6 +7,7 @@ columns of vectors.
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import re
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -55,7 +56,6 @@ from sciprism.papers.rows import (
     is_table,
     normalize_header,
     read_rows,
-    sample_rows,
 )
 
 if TYPE_CHECKING:
@@ -122,7 +122,10 @@ def read_table(file: InputFile, options: ReadOptions) -> Records:
     Raises InputError for a table without a title (`options.required_column`).
     """
     layout = detect_layout(file.head(), guess_paper_columns)
-    build = _find_row_builder(file, layout.headers, options, sample_rows(file.head(), layout, _SAMPLE_ROWS))
+    lines, sample = file.head().splitlines(keepends=True)[layout.first_line - 1 :], list[list[str]]()
+    with suppress(csv.Error):  # the last line may be cut
+        sample.extend(islice(csv.reader(lines, delimiter=layout.delimiter), _SAMPLE_ROWS))
+    build = _find_row_builder(file, layout.headers, options, sample)
     for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
         yield BadRecord(number, file.record_line, fault) if fault else build_record(build, cells, number, file)
 

@@ -332,11 +332,15 @@ _ID_ORDER = ("pmcid", "pmid", "doi")
 MAX_ARTICLE_BYTES = 1 << 28  # of an article in an archive
 
 
-def _recognizes_jats(head: str) -> bool:
-    return _START.search(head) is not None or head[257:262] == "ustar"  # an article, or an archive
+# an article, or an archive
 
 
-@register_reader("jats", (".xml", ".nxml", ".tar", ".tgz"), _recognizes_jats)
+# an article, or an archive
+@register_reader(
+    "jats",
+    (".xml", ".nxml", ".tar", ".tgz"),
+    lambda head: _START.search(head) is not None or head[257:262] == "ustar",
+)
 def read_jats(file: DocumentFile) -> Iterator[Document]:
     """Yield title, abstract and body of each article of a file, or of every XML file of an archive.
 
