@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sciprism.papers.cleaning import clean_text, decode_latex
+from sciprism.papers.cleaning import decode_latex
 
 
 @pytest.mark.parametrize(
@@ -40,38 +40,6 @@ def test_latex_never_fails_and_never_invents_letters(text: str) -> None:
     assert not {"\ue000", "\ue001", "\ue002"} & set(decoded)
     if "\\" not in text:
         assert [c for c in decoded if c.isalpha()] == [c for c in text if c.isalpha()]
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    st.lists(
-        st.fixed_dictionaries(
-            {
-                "title": st.text(alphabet="abcXYZäßŁé0123 .,:;()!?'/=@\"#", min_size=1, max_size=40).filter(
-                    lambda text: not clean_text(text).endswith(" /")  # as of a library's catalogue
-                ),
-                "abstract": st.text(alphabet="abc\n 漢字αβ.,=()", max_size=80),
-                "year": st.integers(1500, 2030),
-            }
-        ),
-        min_size=1,
-        max_size=5,
-    )
-)
-def test_written_then_read_is_equal(read, rows) -> None:
-    rows = [row for row in rows if clean_text(row["title"]) and "''" not in row["title"]]
-    if not rows:
-        return
-    text = "".join(
-        f"@article{{k{i},\n  title = {{{row['title']}}},\n"
-        f"  abstract = {{{row['abstract']}}},\n  year = {row['year']}\n}}\n"
-        for i, row in enumerate(rows)
-    )
-    papers, _ = read("written.bib", text)
-    assert [paper.id for paper in papers] == [f"k{i}" for i in range(len(rows))]
-    assert [paper.title for paper in papers] == [clean_text(row["title"]) for row in rows]
-    assert [paper.abstract for paper in papers] == [clean_text(row["abstract"]) for row in rows]
-    assert [paper.year for paper in papers] == [row["year"] for row in rows]
 
 
 def test_tildes_and_carets_that_zotero_spells_out_stay() -> None:

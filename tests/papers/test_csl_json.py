@@ -5,9 +5,6 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sciprism.papers.cleaning import clean_abstract, clean_title
-
-ITEM = {"id": "a", "type": "article-journal", "title": "T"}
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
@@ -36,19 +33,3 @@ FIELDS = (
 def test_any_json_is_a_paper_or_counted(read, rows) -> None:
     papers, report = read("any.json", json.dumps(rows), reader="csl_json", skip_bad=True)
     assert len(papers) + report.skipped_count == len(rows)
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    st.lists(st.tuples(st.text(min_size=1), st.text()), min_size=1, max_size=5),
-    st.sampled_from([None, 1, "\t"]),
-)
-def test_written_then_read_is_equal(read, rows, indent) -> None:
-    rows = [(title, abstract) for title, abstract in rows if clean_title(title)]
-    if not rows:
-        return
-    items = [ITEM | {"id": f"k{i}", "title": t, "abstract": a} for i, (t, a) in enumerate(rows)]
-    papers, _ = read("written.csl.json", json.dumps(items, indent=indent))
-    assert [(p.id, p.title, p.abstract) for p in papers] == [
-        (f"k{i}", clean_title(t), clean_abstract(a)) for i, (t, a) in enumerate(rows)
-    ]

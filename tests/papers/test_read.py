@@ -106,6 +106,8 @@ def test_empty_file(read, data: bytes) -> None:
 def test_unknown_format_lists_the_known(read) -> None:
     with pytest.raises(InputError, match=r"letter\.docx: not in a known format; known: .*ris \(\.ris\).*--reader"):
         read("letter.docx", "Dear editor")
+    with pytest.raises(InputError, match=r"o\.xml: not in a known format \(XML of <modsCollection>\); known: "):
+        read("o.xml", '<?xml version="1.0"?>\n<!-- a list -->\n<modsCollection xmlns="x"><mods/></modsCollection>')
 
 
 def test_missing_path_is_an_error_at_once(tmp_path: Path) -> None:
