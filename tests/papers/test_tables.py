@@ -13,12 +13,12 @@ PLAIN = st.text(alphabet="abcXYZäß漢019 .,:;|\"\t\n'!", min_size=1, max_size=
 
 
 def test_a_column_shows_how_its_cells_join_values(read) -> None:
-    rows = [f'{n},T,"{a}",k' for n, a in ((1, "Ann Alder, Bo Birch"), (2, "Cy Cedar"))]
+    rows = [f'{n},T,"{a}",{k}' for n, a, k in ((1, "Ann Alder, Bo Birch", "a and b"), (2, "Cy Cedar", "c and d and e"))]
     three = '3,T,"Ann Alder, Bo Birch, Cy Cedar",'
     papers, _ = read("joined.csv", "\n".join(["id,title,author,keywords", *rows, three]))
-    assert papers[0].authors == ("Ann Alder", "Bo Birch")
-    papers, _ = read("joined.csv", "\n".join(["id,title,author,keywords", *rows, '3,T,"Elm, Eve",k']))
-    assert papers[0].authors == ("Bo Birch Ann Alder",)
+    assert papers[0].authors == ("Ann Alder", "Bo Birch") and papers[0].keywords == ("a", "b")
+    papers, _ = read("joined.csv", "\n".join(["id,title,author,keywords", *rows, '3,T,"Elm, Eve",f;g']))
+    assert papers[0].authors == ("Bo Birch Ann Alder",) and papers[0].keywords == ("a and b",)
 
 
 def test_a_very_long_cell(read) -> None:

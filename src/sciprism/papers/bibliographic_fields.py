@@ -143,10 +143,12 @@ def _strip_all(items: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, (item.strip() for item in items))))
 
 
-def split_keywords(text: str) -> tuple[str, ...]:
-    """Split keywords at semicolons, bars and line ends, else at commas."""
+def split_keywords(text: str, joined_by: str = "") -> tuple[str, ...]:
+    """Split keywords at semicolons, bars and line ends, else at `joined_by`, else at commas."""
     items = split_list(text)
-    return items if len(items) != 1 or _parse_list(text) is not None else split_list(text, ",;|\n")
+    if len(items) != 1 or _parse_list(text) is not None:
+        return items
+    return _strip_all(text.split(joined_by)) if joined_by and joined_by in text else split_list(text, ",;|\n")
 
 
 def split_names(text: str, joined_by: str = "") -> tuple[str, ...]:
@@ -176,6 +178,12 @@ def find_name_joint(cells: Sequence[str]) -> str:
     other = any(re.search(r"[;|\n\[{]| and ", cell) for cell in cells)
     whole = all(" " in part for names in parts for part in names)
     return "," if whole and not other and any(len(names) > 2 for names in parts) else ""
+
+
+def find_keyword_joint(cells: Sequence[str]) -> str:
+    """Return " and " where it joins the keywords in the cells of a column, as in tables of synthesisr, else ""."""
+    other = any(re.search(r"[;|\n,]", cell) for cell in cells)
+    return " and " if not other and any(cell.count(" and ") > 1 for cell in cells) else ""
 
 
 def _split_joined_names(text: str, *, alone: bool, at_commas: bool) -> list[str]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
 from sciprism.papers.bibliographic_fields import (
+    find_keyword_joint,
     find_name_joint,
     find_noted_ids,
     find_retraction,
@@ -92,11 +94,13 @@ def table_row_builder(
 
     sample: rows that show how the cells of a column join several values.
     """
-    column = next(iter(columns.get("authors", ())), None)
-    names = [row[column].strip() for row in sample if column is not None and column < len(row)]
+    names, keywords = (
+        [row[column].strip() for row in sample for column in columns.get(field, ())[:1] if column < len(row)]
+        for field in ("authors", "keywords")
+    )
     glued = set(map(normalize_header, headers)) >= _SPRINGER
-    joint = "glued" if glued else find_name_joint(names)
-    return lambda cells: build_paper(_select_values(cells, columns).get, joint)
+    joints = "glued" if glued else find_name_joint(names), find_keyword_joint(keywords)
+    return lambda cells: build_paper(_select_values(cells, columns).get, *joints)
 
 
 class RecordRows:
@@ -161,10 +165,12 @@ def _select_values(cells: Sequence[Any], columns: Columns, exact: bool = False) 
     return values
 
 
-def build_paper(get: Callable[[str], Any], name_joint: str = "", *, as_written: bool = False) -> Paper:
+def build_paper(
+    get: Callable[[str], Any], name_joint: str = "", keyword_joint: str = "", *, as_written: bool = False
+) -> Paper:
     """Build the paper of one row. get: returns the value of a field, a text, number, list or object, or None.
 
-    The joint is that of `split_names`; names without any are "glued". as_written: whether
+    The joints are those of `split_names` and `split_keywords`; names without any are "glued". as_written: whether
     names in a list stay as they are, else given names come first. Raises ValueError for a title, an abstract or an id
     that is no text, and for lists of something else.
     """
@@ -198,7 +204,8 @@ def build_paper(get: Callable[[str], Any], name_joint: str = "", *, as_written: 
         for field in ("fields", "more_fields")
         for text in _as_list(get(field), split_list)
     )
-    keywords = _as_list(get("keywords")) + _as_list(get("more_keywords"))
+    keywords = _as_list(get("keywords"), partial(split_keywords, joined_by=keyword_joint))
+    keywords += _as_list(get("more_keywords"))
     references = get("references")  # ids in a text have no spaces; Scopus writes whole references under this header
     listed = split_list(references) if isinstance(references, str) else ()
     cited = tuple(_OPENALEX_ID.sub(r"\1", item) for item in listed if " " not in item)

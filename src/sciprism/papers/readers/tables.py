@@ -48,6 +48,7 @@ from sciprism.papers.readers.registry import (
 from sciprism.papers.records import Deletion, Paper
 from sciprism.papers.remote.objects import RemoteObject
 from sciprism.papers.rows import (
+    FIELD_NAMES,
     MAX_REASON_CHARS,
     JsonLayout,
     JsonObject,
@@ -63,11 +64,6 @@ if TYPE_CHECKING:
     from python_calamine import CalamineWorkbook
 
 Records = Iterator[Paper | Deletion | BadRecord]
-FLATTENED = {
-    "openalex": {"authorships", "primary_location", "abstract_inverted_index"},
-    "semantic_scholar": {"externalIds"},
-}
-"""JSON formats that tables flatten, and what marks their columns."""
 _SAMPLE_ROWS = 200  # rows that show how a column joins its names and keywords
 _ZIP = b"PK\x03\x04"
 _WORKBOOK = re.compile(r"\A(?:\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1|PK\x03\x04[\s\S]*?(?:xl/|opendocument\.spreadsheet))")
@@ -138,9 +134,11 @@ def _find_row_builder(
     sample: rows that show how the cells of a column join several values.
     """
     roots = {header.partition(".")[0] for header in headers}
-    for format, marks in FLATTENED.items():
-        build = paper_readers[format].build
-        if build and marks & roots and not options.columns:
+    for flattened in FIELD_NAMES["flattened"]:
+        build = paper_readers[flattened["format"]].build
+        if build and not roots.isdisjoint(flattened["marks"]) and not options.columns:
+            read = re.compile(flattened["read"], re.VERBOSE)
+            file.unread_columns = tuple(header for header in headers if header and not read.fullmatch(header))
             return lambda cells: build(parse_texts(dict(zip(headers, cells, strict=False))))
     required = options.required_column
     option = "--columns" if required == "title" else ""
