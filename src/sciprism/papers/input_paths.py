@@ -19,23 +19,12 @@ from urllib.parse import urlsplit
 
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.papers.input_file import FilePath, InputFile, SealedFile
-from sciprism.papers.remote.objects import (
-    WEB,
-    MissingObjectError,
-    RemoteFolder,
-    RemoteObject,
-    find_remote,
-    find_version,
-    folder_of,
-    is_address,
-    join_address,
-    parse_address,
-    show_address,
-    split_path,
-)
+from sciprism.papers.remote import objects
 
 Paths = Iterable[str | Path | SealedFile] | str | Path
-InputPath = tuple[FilePath | RemoteFolder, str]  # a file or folder that exists, and the part that is read of a file
+InputPath = tuple[
+    FilePath | objects.RemoteFolder, str
+]  # a file or folder that exists, and the part that is read of a file
 _PATTERN = re.compile(r"[*?[]")
 
 
@@ -46,7 +35,7 @@ def find_paths(paths: Paths) -> list[InputPath]:
         if isinstance(named, SealedFile):
             existing.append((named, ""))
             continue
-        if is_address(named):
+        if objects.is_address(named):
             existing += _find_address(str(named))
             continue
         for path, part in map(_split_part, _match_pattern(Path(named))):
@@ -58,18 +47,18 @@ def find_paths(paths: Paths) -> list[InputPath]:
 
 def find_local_paths(path: str | Path) -> list[Path]:
     """Return the files and folders of a path or pattern on this machine; none of "", an address, standard input."""
-    if is_address(path) or str(path) in ("", "-"):
+    if objects.is_address(path) or str(path) in ("", "-"):
         return []
     return [_split_part(match)[0] for match in _match_pattern(Path(path))]
 
 
 def find_file(text: str) -> FilePath:
     """Return the one file of a path or an address."""
-    if not is_address(text):
+    if not objects.is_address(text):
         return Path(text)
     (path, _), *others = _find_address(text)
-    if isinstance(path, RemoteFolder) or others:
-        raise InputError(f"{show_address(text)}: not one file; name the files")
+    if isinstance(path, objects.RemoteFolder) or others:
+        raise InputError(f"{objects.show_address(text)}: not one file; name the files")
     return path
 
 
@@ -83,7 +72,7 @@ def list_files(
     are missing or of another size.
     """
     for path, part in paths:
-        if isinstance(path, RemoteFolder) or (isinstance(path, Path) and path.is_dir()):
+        if isinstance(path, objects.RemoteFolder) or (isinstance(path, Path) and path.is_dir()):
             yield from _list_folder(path, encoding, reads)
             continue
         file = InputFile(path, encoding=encoding, part=part)
@@ -98,7 +87,7 @@ def list_files(
 
 def file_size(path: FilePath) -> int:
     """Return the bytes of a file. Raises InputError for an object whose server does not say it."""
-    if not isinstance(path, RemoteObject):
+    if not isinstance(path, objects.RemoteObject):
         return path.stat().st_size
     if path.version.size is None:
         raise InputError(f"{path}: the server does not say how long it is, so it cannot be divided; copy it first")
@@ -107,7 +96,7 @@ def file_size(path: FilePath) -> int:
 
 def find_stamp(path: FilePath) -> str:
     """Return the time of a file's last change, or what its store says of an object's version."""
-    if isinstance(path, RemoteObject):
+    if isinstance(path, objects.RemoteObject):
         return path.version.tag or str(path.version.modified)
     return str(path.stat().st_mtime_ns)
 
@@ -115,22 +104,22 @@ def find_stamp(path: FilePath) -> str:
 def _find_address(text: str) -> list[InputPath]:
     """Return what an address stands for; `ADDRESS#PART` is a part of an object, where no object has that name."""
     address, mark, part = text.rpartition("#")
-    if mark and parse_address(text).startswith(WEB):  # a server never sees what follows the mark
-        return [(remote, part) for remote in find_remote(address)]
+    if mark and objects.parse_address(text).startswith(objects.WEB):  # a server never sees what follows the mark
+        return [(remote, part) for remote in objects.find_remote(address)]
     try:
-        return [(remote, "") for remote in find_remote(text)]
-    except MissingObjectError:
+        return [(remote, "") for remote in objects.find_remote(text)]
+    except objects.MissingObjectError:
         if not mark:
             raise
-        return [(remote, part) for remote in find_remote(address)]
+        return [(remote, part) for remote in objects.find_remote(address)]
 
 
 def _list_folder(
-    path: Path | RemoteFolder, encoding: str, reads: Callable[[InputFile], bool]
+    path: Path | objects.RemoteFolder, encoding: str, reads: Callable[[InputFile], bool]
 ) -> Iterator[tuple[InputFile | None, str]]:
     """Yield the readable files of a folder, those of collections excepted: `embed` may write there."""
     inside: dict[str, FilePath]
-    if isinstance(path, RemoteFolder):
+    if isinstance(path, objects.RemoteFolder):
         inside = dict(path.files)
     else:
         files = sorted((inner for inner in path.rglob("*") if inner.is_file()), key=_reading_order)
@@ -221,7 +210,7 @@ def expand_manifest(file: InputFile) -> list[tuple[FilePath, str, int | None]]:
     if isinstance(file.path, SealedFile):
         file.path.refuse_references()
     paths = _find_files(file.path, [entry.url for entry in listed])
-    missing = [show_address(entry.url) for entry in listed if entry.url not in paths]
+    missing = [objects.show_address(entry.url) for entry in listed if entry.url not in paths]
     if missing:
         named = ", ".join(missing[:MAX_NAMED]) + (" ..." if len(missing) > MAX_NAMED else "")
         raise InputError(
@@ -230,7 +219,7 @@ def expand_manifest(file: InputFile) -> list[tuple[FilePath, str, int | None]]:
         )
     for entry in listed:
         path = paths[entry.url]
-        size = path.version.size if isinstance(path, RemoteObject) else path.stat().st_size
+        size = path.version.size if isinstance(path, objects.RemoteObject) else path.stat().st_size
         if entry.size is not None and entry.size != size:
             raise InputError(f"{path} has {size:,} bytes, but {entry.size:,} in {file.path}; fetch both again")
     shared = len(commonprefix([_split(entry.url)[:-1] for entry in listed]))  # noqa: RUF071 (of names, no letters)
@@ -265,7 +254,7 @@ def _read_entry(path: FilePath, entry: dict[str, Any]) -> ListedFile:
     return ListedFile(entry["url"], *numbers)
 
 
-def _find_files(manifest: Path | RemoteObject, urls: Sequence[str]) -> dict[str, FilePath]:
+def _find_files(manifest: Path | objects.RemoteObject, urls: Sequence[str]) -> dict[str, FilePath]:
     """Return url -> file, of those that exist: in the manifest's folder, else at their addresses.
 
     How much of a path counts there is the same for all: the most with which the first file is found.
@@ -274,7 +263,7 @@ def _find_files(manifest: Path | RemoteObject, urls: Sequence[str]) -> dict[str,
     def join(names: Sequence[str]) -> Path | str:
         if isinstance(manifest, Path):
             return manifest.parent.joinpath(*names)
-        return join_address(folder_of(manifest.address), names)
+        return objects.join_address(objects.folder_of(manifest.address), names)
 
     parts = {url: _split(url) for url in urls}
     first = parts[urls[0]]
@@ -283,7 +272,7 @@ def _find_files(manifest: Path | RemoteObject, urls: Sequence[str]) -> dict[str,
     if (start := next(starts, None)) is not None:
         wanted = {url: join(names[start:]) for url, names in parts.items()}
     else:
-        wanted = {url: parse_address(url) for url in urls if is_address(url)}
+        wanted = {url: objects.parse_address(url) for url in urls if objects.is_address(url)}
     with ThreadPoolExecutor(WORKERS) as pool:
         found = zip(wanted, pool.map(_find_file, wanted.values()), strict=True)
         return {url: path for url, path in found if path is not None}
@@ -294,14 +283,14 @@ def _find_file(place: Path | str) -> FilePath | None:
     if isinstance(place, Path):
         return place if place.is_file() else None
     try:
-        version = find_version(place)
-    except MissingObjectError:
+        version = objects.find_version(place)
+    except objects.MissingObjectError:
         return None
-    return RemoteObject(place, version) if version else None
+    return objects.RemoteObject(place, version) if version else None
 
 
 def _split(url: str) -> tuple[str, ...]:
-    return split_path(parse_address(url)) if is_address(url) else Path(url).parts
+    return objects.split_path(objects.parse_address(url)) if objects.is_address(url) else Path(url).parts
 
 
 def is_release_diff(file: InputFile) -> bool:
@@ -381,7 +370,7 @@ def find_md5(path: FilePath) -> str:
     if isinstance(path, SealedFile) or not path.name.endswith(MD5_SUFFIX) or not path.is_file():
         return ""
     name = f"{path.name}.md5"
-    checksum = path.find_neighbour(name) if isinstance(path, RemoteObject) else path.with_name(name)
+    checksum = path.find_neighbour(name) if isinstance(path, objects.RemoteObject) else path.with_name(name)
     if checksum is None or not checksum.is_file():
         return ""
     with checksum.open("rb") as file:

@@ -9,6 +9,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
+from sciprism.papers import rows
 from sciprism.papers.bibliographic_fields import (
     find_keyword_joint,
     find_name_joint,
@@ -25,19 +26,8 @@ from sciprism.papers.cleaning import is_missing
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.printed_values import name_item, name_object, parse_cell, parse_printed_list
 from sciprism.papers.records import ID_SYSTEMS, Paper
-from sciprism.papers.rows import (
-    FIELD_NAMES,
-    Columns,
-    JsonObject,
-    find_columns,
-    find_nearest_header,
-    guess_columns,
-    list_texts,
-    normalize_header,
-    parse_year,
-)
 
-PAPER_HEADERS: Mapping[str, str] = FIELD_NAMES["fields"]
+PAPER_HEADERS: Mapping[str, str] = rows.FIELD_NAMES["fields"]
 """Our fields and their normalized headers, the best first."""
 RECORD_IDS = frozenset(("id", "_id", "paper_id", "corpus_id", "pmid", "doi", "pid", "bibcode"))
 """Keys of JSON and Parquet that name a record of a database."""
@@ -64,10 +54,11 @@ _NO_AUTHOR = re.compile(r"\[no author name available\]", re.IGNORECASE)  # Scopu
 
 def known_headers(headers: Sequence[str], *, records: bool = False) -> Mapping[str, str]:
     """Return the known headers of each field. records: of JSON and Parquet, whose values have types."""
-    present = set(map(normalize_header, headers))
-    variants = [table for table in FIELD_NAMES["tables"] if present.issuperset(table["marks"])]
+    present = set(map(rows.normalize_header, headers))
+    variants = [table for table in rows.FIELD_NAMES["tables"] if present.issuperset(table["marks"])]
     if records:
-        variants += [FIELD_NAMES["records"]] + [FIELD_NAMES["databases"]] * (not RECORD_IDS.isdisjoint(headers))
+        of_databases = [rows.FIELD_NAMES["databases"]] * (not RECORD_IDS.isdisjoint(headers))
+        variants += [rows.FIELD_NAMES["records"], *of_databases]
     known = dict(PAPER_HEADERS)
     for variant in variants:
         for field, name in variant.get("without", {}).items():
@@ -78,17 +69,17 @@ def known_headers(headers: Sequence[str], *, records: bool = False) -> Mapping[s
 
 def guess_paper_columns(headers: Sequence[str]) -> dict[str, Sequence[int]]:
     """Return the columns of the fields that have one."""
-    return guess_columns(headers, known_headers(headers))
+    return rows.guess_columns(headers, known_headers(headers))
 
 
-def list_unread(headers: Sequence[str], columns: Columns) -> tuple[str, ...]:
+def list_unread(headers: Sequence[str], columns: rows.Columns) -> tuple[str, ...]:
     """Return the headers that are of no field."""
     read = {column for numbers in columns.values() for column in numbers}
     return tuple(header for n, header in enumerate(headers) if header and n not in read)
 
 
 def table_row_builder(
-    headers: Sequence[str], columns: Columns, sample: Sequence[Sequence[str]]
+    headers: Sequence[str], columns: rows.Columns, sample: Sequence[Sequence[str]]
 ) -> Callable[[Sequence[str]], Paper]:
     """Return a function that builds the paper of the cells of a row, all texts.
 
@@ -98,7 +89,7 @@ def table_row_builder(
         [row[column].strip() for row in sample for column in columns.get(field, ())[:1] if column < len(row)]
         for field in ("authors", "keywords")
     )
-    glued = set(map(normalize_header, headers)) >= _SPRINGER
+    glued = set(map(rows.normalize_header, headers)) >= _SPRINGER
     joints = "glued" if glued else find_name_joint(names), find_keyword_joint(keywords)
     return lambda cells: build_paper(_select_values(cells, columns).get, *joints)
 
@@ -117,7 +108,7 @@ class RecordRows:
         self._columns: dict[tuple[str, ...], dict[str, Sequence[int]]] = {}  # of the keys of an object
         self._unread: dict[str, None] = {}
 
-    def build(self, row: JsonObject) -> Paper:
+    def build(self, row: rows.JsonObject) -> Paper:
         """Return the paper of an object; raises ValueError where it is none."""
         if isinstance(inner := row.get("metadata"), Mapping):
             row = {**inner, **row}  # of BEIR, and of replies of Zenodo
@@ -126,7 +117,7 @@ class RecordRows:
         keys = tuple(row)
         if (columns := self._columns.get(keys)) is None:
             known = known_headers(keys, records=True)
-            columns = find_columns(self._file.path, keys, known, chosen=self._chosen)
+            columns = rows.find_columns(self._file.path, keys, known, chosen=self._chosen)
             if len(self._columns) < _MAX_SHAPES:
                 self._columns[keys] = columns
             if len(self._unread) < _MAX_UNREAD:
@@ -140,17 +131,17 @@ class RecordRows:
         return build_paper(_select_values([*row.values()], columns, self._exact).get, as_written=as_written)
 
 
-def _describe_other(row: JsonObject) -> str:
+def _describe_other(row: rows.JsonObject) -> str:
     """Return what an object is that has no text."""
     lists = [key for key, value in row.items() if isinstance(value, list) and value and isinstance(value[0], Mapping)]
     if lists:
         return f"not a paper, but an object that holds the list {lists[0]!r}; save that list as a file"
-    nearest = find_nearest_header([*row], PAPER_HEADERS["title"])
+    nearest = rows.find_nearest_header([*row], PAPER_HEADERS["title"])
     hint = f"; nearest to title: {nearest!r}" if nearest else ""
     return f"no title and no abstract{hint}; keys: {', '.join(row)}"
 
 
-def _select_values(cells: Sequence[Any], columns: Columns, exact: bool = False) -> dict[str, Any]:
+def _select_values(cells: Sequence[Any], columns: rows.Columns, exact: bool = False) -> dict[str, Any]:
     """Return the value of each field that has one: of its columns, the first that is not empty."""
     values: dict[str, Any] = {}
     for field, numbers in columns.items():
@@ -217,10 +208,10 @@ def build_paper(
         venue=_MARKED_NOTE.sub(
             "", text("venue") or (text("container") if isinstance(get("container"), Mapping) else "")
         ),
-        year=parse_year(year if isinstance(year := get("year"), str | int | float) else str(year)),
+        year=rows.parse_year(year if isinstance(year := get("year"), str | int | float) else str(year)),
         fields=tuple(dict.fromkeys(chain.from_iterable(fields))),
         keywords=tuple(dict.fromkeys(_HEADING_NUMBER.sub("", word) if word[:1] == "D" else word for word in keywords)),
-        references=cited if isinstance(references, str) else list_texts(references, *_REFERENCE),
+        references=cited if isinstance(references, str) else rows.list_texts(references, *_REFERENCE),
         ids=find_noted_ids(text("note")) | ({"openalex": work[1]} if work else {}) | marked | ids | _as_ids(get("ids")),
         volume=text("volume"),
         issue=text("issue"),
@@ -238,7 +229,7 @@ def build_listed_paper(
     find: returns the texts of a tag or a path. is_apart: whether a venue is never what the title is. given: fields that
     the format has in a way of its own; of ids those of the table come first.
     """
-    table: Mapping[str, list[str]] = FIELD_NAMES["formats"][format]
+    table: Mapping[str, list[str]] = rows.FIELD_NAMES["formats"][format]
 
     def every(field: str) -> list[str]:
         groups = ([text for tag in group.split() for text in find(tag) if text] for group in table.get(field, ()))
@@ -298,7 +289,7 @@ def _as_list(value: Any, split: Callable[[str], tuple[str, ...]] = split_keyword
         (inner,) = value.values()
         value = inner if isinstance(inner, list | Mapping) else value
     items = value if isinstance(value, list) else [value]
-    return list_texts([name_item(item) if isinstance(item, Mapping) else item for item in items])
+    return rows.list_texts([name_item(item) if isinstance(item, Mapping) else item for item in items])
 
 
 def _as_ids(value: Any) -> dict[str, str]:

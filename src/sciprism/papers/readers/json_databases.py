@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any
 
 from sciprism.limits import describe_excess, limit
+from sciprism.papers import rows
 from sciprism.papers.bibliographic_fields import (
     RETRACTED,
     find_noted_ids,
@@ -36,22 +37,6 @@ from sciprism.papers.readers.registry import (
     without,
 )
 from sciprism.papers.records import Deletion, Paper
-from sciprism.papers.rows import (
-    FIELD_NAMES,
-    JsonLayout,
-    JsonObject,
-    detect_layout,
-    find_text,
-    find_texts,
-    first_text,
-    get_first,
-    get_path,
-    list_items,
-    list_texts,
-    normalize_header,
-    parse_year,
-    read_rows,
-)
 
 _MARK = re.compile(
     r'"(?:issued|date-parts|container-title|family|citation-key)"\s*:'
@@ -63,7 +48,7 @@ _ITEM = re.compile(r"https?://zotero\.org/.*/items/")  # Zotero's own export: th
 _RESOLVED = re.compile(r"https?://(?:dx\.)?doi\.org/10\.")
 _ACRONYM = re.compile(r"(?=(?:.*[A-Z]){2})\S{2,20}")
 _WORD = re.compile(r"[^\W_]+")
-_TITLES, _DATES = (FIELD_NAMES["formats"]["csl_json"][field] for field in ("title", "year"))
+_TITLES, _DATES = (rows.FIELD_NAMES["formats"]["csl_json"][field] for field in ("title", "year"))
 
 
 @paper_readers.json_objects(
@@ -71,44 +56,44 @@ _TITLES, _DATES = (FIELD_NAMES["formats"]["csl_json"][field] for field in ("titl
     "CSL-JSON, as Zotero, Mendeley, Paperpile, pandoc and doi.org write it, and replies of Crossref's API",
     (_MARK, _ZOTERO),
     suffixes=(".csl.json", ".csljson", ".json", ".jsonl", ".ndjson"),
-    layout=JsonLayout(containers=("message",)),
+    layout=rows.JsonLayout(containers=("message",)),
 )
-def _build_csl_paper(row: JsonObject) -> Paper:
+def _build_csl_paper(row: rows.JsonObject) -> Paper:
     row = message if isinstance(message := row.get("message"), dict) else row
-    people, words = get_first(row, "author", "editor"), get_first(row, "keyword", "categories")
-    people = split_names(people) if isinstance(people, str) else list_items(people)
-    number = first_text(get_first(row, "id", "citation-key"))
+    people, words = rows.get_first(row, "author", "editor"), rows.get_first(row, "keyword", "categories")
+    people = split_names(people) if isinstance(people, str) else rows.list_items(people)
+    number = rows.first_text(rows.get_first(row, "id", "citation-key"))
     if _ITEM.match(number):
-        number = first_text(row.get("citation-key")) or number.rpartition("/")[2]
+        number = rows.first_text(row.get("citation-key")) or number.rpartition("/")[2]
     resolved = _RESOLVED.match(number) is not None  # DataCite: the address of the DOI
     # The best first: `created` is when its DOI was, years later for old works.
-    issue = [get_path(row, "journal-issue", key) for key in ("published-print", "published-online")]
+    issue = [rows.get_path(row, "journal-issue", key) for key in ("published-print", "published-online")]
     dates = [*map(row.get, _DATES), *issue, row.get("created")]
-    note, preprint = row.get("note"), first_text(row.get("number"))  # Zotero: "arXiv:1706.03762" of a preprint
+    note, preprint = row.get("note"), rows.first_text(row.get("number"))  # Zotero: "arXiv:1706.03762" of a preprint
     ids = find_noted_ids(note) if isinstance(note, str) else {}
     ids |= {"doi": number} if resolved else {}
     ids |= {"arxiv": preprint} if preprint.lower().startswith("arxiv:") and "arxiv" not in ids else {}
     return build_listed_paper(
         "csl_json",
-        partial(find_texts, row),
+        partial(rows.find_texts, row),
         id="" if resolved else number,
         title=_join_titles(row),
         authors=tuple(filter(None, map(_parse_csl_person, people))),
         year=next(filter(None, map(_parse_year, dates)), None),
-        fields=list_texts(row.get("subject")),
-        keywords=split_keywords(words) if isinstance(words, str) else list_texts(words, "tag", "name"),
-        references=tuple(f"doi:{doi}" for doi in map(normalize_doi, find_texts(row, "reference.DOI")) if doi),
+        fields=rows.list_texts(row.get("subject")),
+        keywords=split_keywords(words) if isinstance(words, str) else rows.list_texts(words, "tag", "name"),
+        references=tuple(f"doi:{doi}" for doi in map(normalize_doi, rows.find_texts(row, "reference.DOI")) if doi),
         ids=ids,
-        orcids={_parse_csl_person(who): orcid for who in people if (orcid := find_text(who, "ORCID"))},
-        notice=RETRACTED if "retraction" in find_texts(row, "updated-by.type") else "",
+        orcids={_parse_csl_person(who): orcid for who in people if (orcid := rows.find_text(who, "ORCID"))},
+        notice=RETRACTED if "retraction" in rows.find_texts(row, "updated-by.type") else "",
     )
 
 
-def _join_titles(row: JsonObject) -> str:
+def _join_titles(row: rows.JsonObject) -> str:
     """Return the title of a work: Crossref has its acronym, as a short title, and its subtitle apart."""
-    titles = (text for key in _TITLES for text in find_texts(row, key) if text.strip())
-    title = join_title(next(titles, ""), list_texts(row.get("subtitle")))
-    acronym = first_text(row.get("short-title")).strip(" :")
+    titles = (text for key in _TITLES for text in rows.find_texts(row, key) if text.strip())
+    title = join_title(next(titles, ""), rows.list_texts(row.get("subtitle")))
+    acronym = rows.first_text(row.get("short-title")).strip(" :")
     if _ACRONYM.fullmatch(acronym) and _words(acronym) not in _words(title):
         return f"{acronym}: {title}"
     return title
@@ -134,22 +119,24 @@ def _words(text: str) -> str:
 
 def _parse_csl_person(value: Any) -> str:
     if not isinstance(value, dict):
-        return first_text(value)
+        return rows.first_text(value)
     parts = ("given", "dropping-particle", "non-dropping-particle", "family", "suffix")
-    whole = " ".join(filter(None, (first_text(value.get(part)) for part in parts)))
-    name = first_text(value.get("literal")) or whole or first_text(value.get("name"))
+    whole = " ".join(filter(None, (rows.first_text(value.get(part)) for part in parts)))
+    name = rows.first_text(value.get("literal")) or whole or rows.first_text(value.get("name"))
     return "" if name == "others" else name  # converters make a person of BibTeX's "and others"
 
 
 def _parse_year(value: Any) -> int | None:
     if not isinstance(value, dict):
-        return find_year(first_text(value))
+        return find_year(rows.first_text(value))
     parts = value.get("date-parts")
     for part in parts if isinstance(parts, list) else ():
         first = part[0] if isinstance(part, list) and part else part
         if isinstance(first, int | float | str) and (year := re.match(r"0*([1-9]\d{0,3})\b", str(first))):
             return int(year[1])
-    return find_year(" ".join(first_text(value.get(key)) for key in ("raw", "literal", "season", "year", "date-time")))
+    return find_year(
+        " ".join(rows.first_text(value.get(key)) for key in ("raw", "literal", "season", "year", "date-time"))
+    )
 
 
 _DATACITE_KEYS = (re.compile(r'"titles"\s*:\s*\['), re.compile(r'"(?:creators|publicationYear|descriptions)"\s*:'))
@@ -160,17 +147,17 @@ _ORCID = re.compile(r"\b\d{4}-\d{4}-\d{4}-\d{3}[\dX]\b")
     "datacite",
     "DataCite's metadata: replies of its API, and DataCite JSON of doi.org",
     _DATACITE_KEYS,
-    layout=JsonLayout(("data",)),
+    layout=rows.JsonLayout(("data",)),
 )
-def _build_datacite_paper(answer: JsonObject) -> Paper:
+def _build_datacite_paper(answer: rows.JsonObject) -> Paper:
     outer = answer["data"] if isinstance(answer.get("data"), dict) else answer
     row = outer["attributes"] if isinstance(outer.get("attributes"), dict) else outer
-    titles = _select(row, "titles", "titleType", "title", "") or find_texts(row, "titles.title")
-    people = list_items(row.get("creators"))
+    titles = _select(row, "titles", "titleType", "title", "") or rows.find_texts(row, "titles.title")
+    people = rows.list_items(row.get("creators"))
     return build_listed_paper(
         "datacite",
-        partial(find_texts, row),
-        id="" if row.get("doi") else first_text(outer.get("id")),
+        partial(rows.find_texts, row),
+        id="" if row.get("doi") else rows.first_text(outer.get("id")),
         title=join_title(next(iter(titles), ""), _select(row, "titles", "titleType", "title", "Subtitle")),
         abstract=next(iter(_select(row, "descriptions", "descriptionType", "description", "Abstract")), ""),
         authors=tuple(filter(None, map(_parse_datacite_person, people))),
@@ -178,26 +165,26 @@ def _build_datacite_paper(answer: JsonObject) -> Paper:
     )
 
 
-def _select(row: JsonObject, name: str, type_key: str, key: str, kind: str) -> tuple[str, ...]:
+def _select(row: rows.JsonObject, name: str, type_key: str, key: str, kind: str) -> tuple[str, ...]:
     """Return the texts of one type ("" for those without a type) in a list of typed texts."""
-    items = (item for item in list_items(row.get(name)) if isinstance(item, dict))
-    return list_texts([item.get(key) for item in items if (item.get(type_key) or "") == kind])
+    items = (item for item in rows.list_items(row.get(name)) if isinstance(item, dict))
+    return rows.list_texts([item.get(key) for item in items if (item.get(type_key) or "") == kind])
 
 
 def _find_orcids(person: Any) -> list[str]:
-    return [*filter(_ORCID.search, find_texts(person, "nameIdentifiers.nameIdentifier"))][:1]
+    return [*filter(_ORCID.search, rows.find_texts(person, "nameIdentifiers.nameIdentifier"))][:1]
 
 
 def _parse_datacite_person(value: Any) -> str:
     if not isinstance(value, dict):
-        return first_text(value)
-    whole = " ".join(filter(None, (first_text(value.get(key)) for key in ("givenName", "familyName"))))
-    name = first_text(value.get("name"))
+        return rows.first_text(value)
+    whole = " ".join(filter(None, (rows.first_text(value.get(key)) for key in ("givenName", "familyName"))))
+    name = rows.first_text(value.get("name"))
     return whole or (name if value.get("nameType") == "Organizational" else reorder_name(name))
 
 
 _EUROPE_KEYS = re.compile(r'"(?:resultList|citationList|referenceList|authorString)"\s*:')
-_EUROPE_REPLY = JsonLayout(
+_EUROPE_REPLY = rows.JsonLayout(
     ("result", "citation", "reference"), containers=("resultList", "citationList", "referenceList")
 )
 
@@ -208,22 +195,22 @@ _EUROPE_REPLY = JsonLayout(
     (_EUROPE_KEYS,),
     layout=_EUROPE_REPLY,
 )
-def _build_europe_paper(row: JsonObject) -> Paper:
-    medical = first_text(row.get("source")) == "MED"
-    people = get_path(row, "authorList", "author")
-    written = split_names(first_text(row.get("authorString")).removesuffix("."))
+def _build_europe_paper(row: rows.JsonObject) -> Paper:
+    medical = rows.first_text(row.get("source")) == "MED"
+    people = rows.get_path(row, "authorList", "author")
+    written = split_names(rows.first_text(row.get("authorString")).removesuffix("."))
     return build_listed_paper(
         "europe_pmc",
-        partial(find_texts, row),
+        partial(rows.find_texts, row),
         authors=tuple(filter(None, map(_parse_europe_person, people))) if isinstance(people, list) else written,
-        ids={"pmid": first_text(row.get("id")) if medical else ""},
+        ids={"pmid": rows.first_text(row.get("id")) if medical else ""},
     )
 
 
 def _parse_europe_person(value: Any) -> str:
-    last = first_text(get_path(value, "lastName"))
-    given = first_text(get_path(value, "firstName")) or first_text(get_path(value, "initials"))
-    return f"{given} {last}".strip() if last else first_text(value, "fullName", "collectiveName")
+    last = rows.first_text(rows.get_path(value, "lastName"))
+    given = rows.first_text(rows.get_path(value, "firstName")) or rows.first_text(rows.get_path(value, "initials"))
+    return f"{given} {last}".strip() if last else rows.first_text(value, "fullName", "collectiveName")
 
 
 _S2_KEYS = re.compile(
@@ -234,7 +221,7 @@ _S2_KEYS = re.compile(
 _S2_SYSTEMS = {"doi": "doi", "arxiv": "arxiv", "pubmed": "pmid", "pubmedcentral": "pmcid", "mag": "mag"}
 _HASH = re.compile("[0-9a-f]{40}")
 _WRAPPERS = ("citedPaper", "citingPaper", "paper")  # of the papers in replies about citations and snippets
-_S2_REPLY = JsonLayout(("data", "results", "items", "recommendedPapers", "papers"))
+_S2_REPLY = rows.JsonLayout(("data", "results", "items", "recommendedPapers", "papers"))
 
 
 def _find_s2_omission(answer: Any) -> str:
@@ -250,25 +237,30 @@ def _find_s2_omission(answer: Any) -> str:
     layout=_S2_REPLY,
     find_omission=_find_s2_omission,
 )
-def _build_s2_paper(answer: JsonObject) -> Paper:
+def _build_s2_paper(answer: rows.JsonObject) -> Paper:
     answer = nest_columns(answer)
     inner = next((answer[key] for key in _WRAPPERS if isinstance(answer.get(key), dict)), answer)
     # The API writes corpusId and fieldsOfStudy, the bulk files corpusid and fieldsofstudy.
     row = {key.lower(): value for key, value in inner.items()}
     if "authorid" in row and "title" not in row:
         raise ValueError("an author, not a paper; ask for the papers of the author")
-    number = first_text(get_first(row, "paperid", "id", "corpusid"))
-    listed = get_path(row, "externalids")
+    number = rows.first_text(rows.get_first(row, "paperid", "id", "corpusid"))
+    listed = rows.get_path(row, "externalids")
     external = {key.lower(): value for key, value in listed.items()} if isinstance(listed, dict) else {}
-    ids = {"s2": number, **{ours: first_text(external.get(s2) or row.get(ours)) for s2, ours in _S2_SYSTEMS.items()}}
+    ids = {
+        "s2": number,
+        **{ours: rows.first_text(external.get(s2) or row.get(ours)) for s2, ours in _S2_SYSTEMS.items()},
+    }
     return build_listed_paper(
         "semantic_scholar",
-        partial(find_texts, row),
+        partial(rows.find_texts, row),
         id=number,  # a cited paper that Semantic Scholar does not have is without one
-        authors=list_texts(row.get("authors"), "name"),
-        year=parse_year(get_first(row, "year", "publicationdate")),
-        fields=list_texts([*list_texts(row.get("fieldsofstudy")), *list_texts(row.get("s2fieldsofstudy"), "category")]),
-        references=list_texts(get_first(row, "references", "outcitations"), "paperId", "corpusId"),
+        authors=rows.list_texts(row.get("authors"), "name"),
+        year=rows.parse_year(rows.get_first(row, "year", "publicationdate")),
+        fields=rows.list_texts(
+            [*rows.list_texts(row.get("fieldsofstudy")), *rows.list_texts(row.get("s2fieldsofstudy"), "category")]
+        ),
+        references=rows.list_texts(rows.get_first(row, "references", "outcitations"), "paperId", "corpusId"),
         ids=ids,
     )
 
@@ -281,16 +273,16 @@ def _build_s2_paper(answer: JsonObject) -> Paper:
 )
 def read_specter(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
     """Yield one paper from each member; numbers among its authors are no names."""
-    rows = RecordRows(file, exact=True)
+    builder = RecordRows(file, exact=True)
 
-    def build(row: JsonObject) -> Paper:
+    def build(row: rows.JsonObject) -> Paper:
         cited = row.get("references")
-        paper = rows.build({**row, "references": list(cited)} if isinstance(cited, dict) else row)
+        paper = builder.build({**row, "references": list(cited)} if isinstance(cited, dict) else row)
         names = tuple(name for name in paper.authors if not name.isdecimal())
         ids = {"s2": paper.id} if _HASH.fullmatch(paper.id) else {}
         return replace(paper, authors=names, ids={**ids, **paper.ids})
 
-    return read_objects(file, build, JsonLayout(keyed=True))
+    return read_objects(file, build, rows.JsonLayout(keyed=True))
 
 
 _WORK = re.compile(r'"id"\s*:\s*"https://openalex\.org/W|"(abstract_inverted_index|referenced_works|authorships)"\s*:')
@@ -301,31 +293,31 @@ _LISTS = ("authorships", "keywords", "topics", "concepts", "mesh", "referenced_w
 _MIN_SCORE = 0.3  # OpenAlex assigns no concepts below
 
 
-def _build_openalex_paper(row: JsonObject) -> Paper:
+def _build_openalex_paper(row: rows.JsonObject) -> Paper:
     row = nest_columns(row, lists=_LISTS, maps=("abstract_inverted_index",))
     row = {key: value.split("|") if key in _LISTS and isinstance(value, str) else value for key, value in row.items()}
-    number = _shorten(get_path(row, "id") or get_path(row, "ids", "openalex"))
+    number = _shorten(rows.get_path(row, "id") or rows.get_path(row, "ids", "openalex"))
     if not number:
         raise ValueError("no id")
-    people = list_items(row.get("authorships"))
+    people = rows.list_items(row.get("authorships"))
     names = [
-        find_text(get_path(person, "author"), "display_name") or find_text(person, "raw_author_name")
+        rows.find_text(rows.get_path(person, "author"), "display_name") or rows.find_text(person, "raw_author_name")
         for person in people
     ]
-    orcids = [find_text(get_path(person, "author"), "orcid") for person in people]
+    orcids = [rows.find_text(rows.get_path(person, "author"), "orcid") for person in people]
     fields, narrower = _fields(row)
     return build_listed_paper(
         "openalex",
-        partial(find_texts, row),
+        partial(rows.find_texts, row),
         id=str(number),
-        abstract=_build_abstract(row.get("abstract_inverted_index")) or find_text(row, "abstract"),
-        authors=list_texts(names),
-        year=parse_year(get_first(row, "publication_year", "publication_date")),
+        abstract=_build_abstract(row.get("abstract_inverted_index")) or rows.find_text(row, "abstract"),
+        authors=rows.list_texts(names),
+        year=rows.parse_year(rows.get_first(row, "publication_year", "publication_date")),
         fields=fields,
-        keywords=list_texts([*find_texts(row, "keywords"), *find_texts(row, "mesh"), *narrower]),
-        references=list_texts([_shorten(work) for work in list_items(row.get("referenced_works"))]),
+        keywords=rows.list_texts([*rows.find_texts(row, "keywords"), *rows.find_texts(row, "mesh"), *narrower]),
+        references=rows.list_texts([_shorten(work) for work in rows.list_items(row.get("referenced_works"))]),
         ids={"openalex": str(number)}
-        | {system: str(_shorten(get_path(row, "ids", system)) or "") for system in ("pmid", "pmcid", "mag")},
+        | {system: str(_shorten(rows.get_path(row, "ids", system)) or "") for system in ("pmid", "pmcid", "mag")},
         orcids={name: orcid for name, orcid in zip(names, orcids, strict=True) if name and orcid},
         notice=find_retraction(str(row.get("is_retracted"))),
     )
@@ -346,20 +338,22 @@ def _build_abstract(index: Any) -> str:
     return " ".join(word for _, word in sorted(words))
 
 
-def _fields(row: JsonObject) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _fields(row: rows.JsonObject) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the fields and the narrower topics; concepts without levels are all fields."""
     # A table may have the name of the primary topic without its field.
     primary = row.get("primary_topic")
-    topics = list_items(row.get("topics")) or ([primary] if get_path(primary, "field") is not None else [])
+    topics = rows.list_items(row.get("topics")) or ([primary] if rows.get_path(primary, "field") is not None else [])
     if topics:
-        narrower = [*find_texts(topics, "subfield.display_name"), *find_texts(topics, "display_name")]
-        return find_texts(topics, "field.display_name"), list_texts(narrower)
-    scored = ((item, get_path(item, "score")) for item in list_items(row.get("concepts")))
+        narrower = [*rows.find_texts(topics, "subfield.display_name"), *rows.find_texts(topics, "display_name")]
+        return rows.find_texts(topics, "field.display_name"), rows.list_texts(narrower)
+    scored = ((item, rows.get_path(item, "score")) for item in rows.list_items(row.get("concepts")))
     concepts = [item for item, score in scored if score is None or float(score) >= _MIN_SCORE]
-    if all(get_path(item, "level") is None for item in concepts):
-        return list_texts(concepts, "display_name"), ()
-    widest = [item for item in concepts if get_path(item, "level") in (0, "0")]
-    return list_texts(widest, "display_name"), list_texts([c for c in concepts if c not in widest], "display_name")
+    if all(rows.get_path(item, "level") is None for item in concepts):
+        return rows.list_texts(concepts, "display_name"), ()
+    widest = [item for item in concepts if rows.get_path(item, "level") in (0, "0")]
+    return rows.list_texts(widest, "display_name"), rows.list_texts(
+        [c for c in concepts if c not in widest], "display_name"
+    )
 
 
 def _shorten(address: Any) -> Any:
@@ -381,10 +375,12 @@ def read_openalex(file: InputFile, options: ReadOptions) -> Iterator[Paper | Del
 
 
 def _read_merged(file: InputFile) -> Iterator[Deletion | BadRecord]:
-    layout = detect_layout(file.head(), lambda headers: {*map(normalize_header, headers)} & {*_MERGED_COLUMNS})
-    column = [*map(normalize_header, layout.headers)].index(_ID_COLUMN)
+    layout = rows.detect_layout(
+        file.head(), lambda headers: {*map(rows.normalize_header, headers)} & {*_MERGED_COLUMNS}
+    )
+    column = [*map(rows.normalize_header, layout.headers)].index(_ID_COLUMN)
     number, file.deletes = 0, True
-    for cells, fault in read_rows(file, layout):
+    for cells, fault in rows.read_rows(file, layout):
         work = None if fault else _WORK_ID.fullmatch(cells[column].strip() if column < len(cells) else "")
         if work is None and not fault:
             file.omitted["other merged id"] += 1
@@ -413,24 +409,24 @@ def _find_openreview_omission(note: Any) -> str:
     "openreview",
     "OpenReview notes as versions 1 and 2 of its API give them: reviews and comments (replies) are no papers",
     _OPENREVIEW_KEYS,
-    layout=JsonLayout(("notes",)),
+    layout=rows.JsonLayout(("notes",)),
     find_omission=_find_openreview_omission,
 )
-def _build_openreview_paper(note: JsonObject) -> Paper:
+def _build_openreview_paper(note: rows.JsonObject) -> Paper:
     content = note.get("content")
     if not isinstance(content, dict):
         raise ValueError("the note has no content")
     # Version 2 writes {"title": {"value": "..."}}, version 1 {"title": "..."}.
-    row = {key: get_path(item, "value") if isinstance(item, dict) else item for key, item in content.items()}
-    people, words, link = row.get("authors"), row.get("keywords"), find_text(row, "html")
+    row = {key: rows.get_path(item, "value") if isinstance(item, dict) else item for key, item in content.items()}
+    people, words, link = row.get("authors"), row.get("keywords"), rows.find_text(row, "html")
     return build_listed_paper(
         "openreview",
-        partial(find_texts, row),
-        id=find_text(note, "id"),
-        authors=split_names(people) if isinstance(people, str) else list_texts(people, "fullname", "name"),
-        year=_parse_date(note.get("pdate")) or parse_year(row.get("venue")) or _parse_date(note.get("cdate")),
-        fields=list_texts(get_first(row, "primary_area", "subject_areas")),
-        keywords=split_keywords(words) if isinstance(words, str) else list_texts(words),
+        partial(rows.find_texts, row),
+        id=rows.find_text(note, "id"),
+        authors=split_names(people) if isinstance(people, str) else rows.list_texts(people, "fullname", "name"),
+        year=_parse_date(note.get("pdate")) or rows.parse_year(row.get("venue")) or _parse_date(note.get("cdate")),
+        fields=rows.list_texts(rows.get_first(row, "primary_area", "subject_areas")),
+        keywords=split_keywords(words) if isinstance(words, str) else rows.list_texts(words),
         ids={"doi": link if "doi.org/" in link else "", "arxiv": normalize_arxiv(link), "url": link},
     )
 

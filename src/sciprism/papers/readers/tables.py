@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from sciprism.errors import InputError
 from sciprism.limits import describe_excess, limit
+from sciprism.papers import rows
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions, copy_file
 from sciprism.papers.paper_rows import (
     RECORD_IDS,
@@ -47,17 +48,6 @@ from sciprism.papers.readers.registry import (
 )
 from sciprism.papers.records import Deletion, Paper
 from sciprism.papers.remote.objects import RemoteObject
-from sciprism.papers.rows import (
-    FIELD_NAMES,
-    MAX_REASON_CHARS,
-    JsonLayout,
-    JsonObject,
-    detect_layout,
-    find_columns,
-    is_table,
-    normalize_header,
-    read_rows,
-)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -98,7 +88,7 @@ _OTHER_FORMATS = without(
     r'|"id"\s*:\s*"https://openalex\.org/W'
     rf"|{KEYED_RECORDS}"
 )
-_JSON_LAYOUT = JsonLayout(
+_JSON_LAYOUT = rows.JsonLayout(
     ("results", "items", "data", "articles", "papers", "records", "docs", "hit", "References"),
     containers=("response", "result", "hits"),
 )
@@ -110,19 +100,19 @@ _MAGIC = "PAR1"
     "tables",
     "Tables with a header line (CSV, TSV ...) of Zotero, Scopus, Lens and others, or your own",
     (".csv", ".tsv", ".tab"),
-    check=lambda head: is_table(head, guess_paper_columns, "title") and not _ANNIF.match(head),
+    check=lambda head: rows.is_table(head, guess_paper_columns, "title") and not _ANNIF.match(head),
 )
 def read_table(file: InputFile, options: ReadOptions) -> Records:
     """Yield one paper from each row; the header or `options.columns` says which field a column holds.
 
     Raises InputError for a table without a title (`options.required_column`).
     """
-    layout = detect_layout(file.head(), guess_paper_columns)
+    layout = rows.detect_layout(file.head(), guess_paper_columns)
     lines, sample = file.head().splitlines(keepends=True)[layout.first_line - 1 :], list[list[str]]()
     with suppress(csv.Error):  # the last line may be cut
         sample.extend(islice(csv.reader(lines, delimiter=layout.delimiter), _SAMPLE_ROWS))
     build = _find_row_builder(file, layout.headers, options, sample)
-    for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
+    for number, (cells, fault) in enumerate(rows.read_rows(file, layout), 1):
         yield BadRecord(number, file.record_line, fault) if fault else build_record(build, cells, number, file)
 
 
@@ -134,7 +124,7 @@ def _find_row_builder(
     sample: rows that show how the cells of a column join several values.
     """
     roots = {header.partition(".")[0] for header in headers}
-    for flattened in FIELD_NAMES["flattened"]:
+    for flattened in rows.FIELD_NAMES["flattened"]:
         build = paper_readers[flattened["format"]].build
         if build and not roots.isdisjoint(flattened["marks"]) and not options.columns:
             read = re.compile(flattened["read"], re.VERBOSE)
@@ -142,7 +132,7 @@ def _find_row_builder(
             return lambda cells: build(parse_texts(dict(zip(headers, cells, strict=False))))
     required = options.required_column
     option = "--columns" if required == "title" else ""
-    columns = find_columns(
+    columns = rows.find_columns(
         file.path, headers, known_headers(headers), chosen=options.columns, required=required, option=option
     )
     file.unread_columns = list_unread(headers, columns)
@@ -169,14 +159,14 @@ def read_workbook(file: InputFile, options: ReadOptions) -> Records:
         _check_size(content)
         content.seek(0)
         workbook = CalamineWorkbook.from_object(content)
-        rows, start = _find_table(workbook, file, options)
+        lines, start = _find_table(workbook, file, options)
     except (CalamineError, zipfile.BadZipFile, EOFError, OSError, ValueError, RuntimeError) as error:  # last: encrypted
         if isinstance(error, InputError):
             raise
         yield BadRecord(1, None, f"not a workbook that can be read: {error}; save it again, or as CSV")
         return
-    headers = [_text(cell) for cell in rows[start]] if rows else []
-    texts = ([_text(cell) for cell in row] for row in rows[start + 1 :])
+    headers = [_text(cell) for cell in lines[start]] if lines else []
+    texts = ([_text(cell) for cell in row] for row in lines[start + 1 :])
     sample = list(islice(texts, _SAMPLE_ROWS))
     build = _find_row_builder(file, headers, replace(options, required_column="title"), sample)
     for number, cells in enumerate(chain(sample, texts), start + 2):
@@ -211,18 +201,18 @@ def _find_table(workbook: CalamineWorkbook, file: InputFile, options: ReadOption
         close = get_close_matches(file.part, names, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise InputError(f"{file.path}: no sheet {file.part!r}; sheets: {', '.join(names)}{hint}")
-    title = normalize_header(options.columns.get("title", ""))
+    title = rows.normalize_header(options.columns.get("title", ""))
     first: tuple[list[list[Any]], int] = ([], 0)
     for name in [file.part] if file.part else names:
         sheet = workbook.get_sheet_by_name(name)
-        rows = list(sheet.iter_rows()) if sheet.height else []
-        for position, row in enumerate(islice(rows, _MAX_HEADER_ROW)):
+        lines = list(sheet.iter_rows()) if sheet.height else []
+        for position, row in enumerate(islice(lines, _MAX_HEADER_ROW)):
             headers = [_text(cell) for cell in row]
-            if title in map(normalize_header, headers) if title else "title" in guess_paper_columns(headers):
+            if title in map(rows.normalize_header, headers) if title else "title" in guess_paper_columns(headers):
                 others = (other for other in names if other != name and not file.part)
                 file.unread_sheets = tuple(other for other in others if workbook.get_sheet_by_name(other).height)
-                return rows, position
-            first = first if first[0] or not any(headers) else (rows, position)
+                return lines, position
+            first = first if first[0] or not any(headers) else (lines, position)
     return first
 
 
@@ -276,7 +266,7 @@ def read_parquet(file: InputFile, options: ReadOptions) -> Records:
             if build is None:
                 columns = [*names, *folders]
                 required = options.required_column if RECORD_IDS.isdisjoint(columns) else ""
-                find_columns(file.path, columns, known_headers(columns), chosen=options.columns, required=required)
+                rows.find_columns(file.path, columns, known_headers(columns), chosen=options.columns, required=required)
                 build = RecordRows(file, chosen=options.columns).build
             # No threads: one of Arrow's that reads through a Python object can abort the exit of the process.
             batches = table.iter_batches(ROWS, columns=names, use_threads=False)
@@ -287,7 +277,7 @@ def read_parquet(file: InputFile, options: ReadOptions) -> Records:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, InputError):
             raise
-        reason = " ".join(str(error).split())[:MAX_REASON_CHARS]
+        reason = " ".join(str(error).split())[: rows.MAX_REASON_CHARS]
         yield BadRecord(number + 1, None, f"not a Parquet file that can be read: {reason}; fetch it again")
 
 
@@ -318,7 +308,7 @@ def _is_vector(kind: pa.DataType) -> bool:
     return bool(listed) and bool(pa.types.is_floating(kind.value_type) or pa.types.is_int8(kind.value_type))
 
 
-def _find_json_builder(names: list[str]) -> Callable[[JsonObject], Paper | Deletion] | None:
+def _find_json_builder(names: list[str]) -> Callable[[rows.JsonObject], Paper | Deletion] | None:
     """Return the builder of the JSON format whose objects have these keys, if one has."""
     head = json.dumps(dict.fromkeys((name.partition(".")[0] for name in names), ""))
     for name in sorted(paper_readers):

@@ -20,23 +20,11 @@ from xml.parsers import expat
 
 from sciprism.drop_report import count_noun
 from sciprism.errors import InputError, import_extra
+from sciprism.papers import rows
 from sciprism.papers.bibliographic_fields import split_list
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import build_record, label_readers, paper_readers, read_objects, without
 from sciprism.papers.records import Deletion, Label, Paper
-from sciprism.papers.rows import (
-    FIELD_NAMES,
-    JsonObject,
-    cell_getter,
-    detect_columns,
-    detect_layout,
-    find_columns,
-    guess_columns,
-    is_table,
-    list_texts,
-    normalize_header,
-    read_rows,
-)
 from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
 
 if TYPE_CHECKING:
@@ -58,18 +46,18 @@ _DEPTH = re.compile(r"\d{1,2}")
 @label_readers.json_objects(
     "jsonl", "Labels as `Label.to_json` writes them, and others", (*_OWN_KEYS, without(_MICOL.pattern))
 )
-def _build_label(row: JsonObject) -> Label:
-    columns, values = guess_columns([*row], FIELD_NAMES["labels"]), [*row.values()]
+def _build_label(row: rows.JsonObject) -> Label:
+    columns, values = rows.guess_columns([*row], rows.FIELD_NAMES["labels"]), [*row.values()]
     filled = {field: [values[number] for number in numbers if values[number]] for field, numbers in columns.items()}
     found = {field: next(iter(listed), None) for field, listed in filled.items()}
-    lists = {field: list_texts(found.get(field), "id") for field in ("synonyms", "broader", "codes")}
+    lists = {field: rows.list_texts(found.get(field), "id") for field in ("synonyms", "broader", "codes")}
     return Label.from_json({**found, "id": found.get("id") or row.get("label"), **lists})
 
 
 @label_readers.json_objects("micol", "Labels of the MICoL release", (re.compile(r'"label"\s*:'), _MICOL))
-def _build_micol_label(row: JsonObject) -> Label:
+def _build_micol_label(row: rows.JsonObject) -> Label:
     """Build the label of an object whose first name is the label's."""
-    names = list_texts(row.get("name"))
+    names = rows.list_texts(row.get("name"))
     synonyms, definition = names[1:], row.get("definition")
     return Label.from_json(
         {"id": row.get("label"), "name": "".join(names[:1]), "synonyms": synonyms, "definition": definition}
@@ -83,14 +71,14 @@ def _list_columns(headers: Sequence[str], language: str = "en") -> Columns:
     """Return the columns of all fields; "label_fi" and "prefLabel@fi" are names in Finnish."""
     columns: Columns = {}
     untagged = rank_language("", language)
-    for field, known in ((field, names.split()) for field, names in FIELD_NAMES["labels"].items()):
+    for field, known in ((field, names.split()) for field, names in rows.FIELD_NAMES["labels"].items()):
         ranked = []
         for number, header in enumerate(headers):
             plain = _PREFIX.sub("", header.strip())
             tagged = _OF_LANGUAGE.fullmatch(plain) if field in _TEXTS else None
-            if (base := normalize_header(plain)) in known:
+            if (base := rows.normalize_header(plain)) in known:
                 ranked.append((untagged, known.index(base), "", number))
-            elif tagged and (base := normalize_header(tagged[1])) in known:
+            elif tagged and (base := rows.normalize_header(tagged[1])) in known:
                 tag = normalize_language(tagged[2])
                 ranked.append((rank_language(tag, language), known.index(base), tag, number))
         if ranked:
@@ -102,7 +90,7 @@ def _list_columns(headers: Sequence[str], language: str = "en") -> Columns:
     "tables",
     "Vocabularies as tables with a header line: CSV or TSV, one label in each row; columns may be of languages",
     (".csv", ".tsv", ".tab"),
-    check=lambda head: is_table(head, _list_columns, "name"),
+    check=lambda head: rows.is_table(head, _list_columns, "name"),
 )
 def read_label_table(file: InputFile, options: ReadOptions) -> Iterator[Label | BadRecord]:
     """Yield one label from each row; in a table without ids the names are the ids.
@@ -110,20 +98,20 @@ def read_label_table(file: InputFile, options: ReadOptions) -> Iterator[Label | 
     Several synonyms, broader labels or codes in one cell are separated by semicolons or bars. Raises InputError for a
     table without a column of names.
     """
-    layout = detect_layout(file.head(), _list_columns)
+    layout = rows.detect_layout(file.head(), _list_columns)
     language, headers = normalize_language(options.language) or "en", layout.headers
     columns = _list_columns(headers, language)
-    ranked = {field: [headers[number] for _, number in columns.get(field, ())] for field in FIELD_NAMES["labels"]}
+    ranked = {field: [headers[number] for _, number in columns.get(field, ())] for field in rows.FIELD_NAMES["labels"]}
     known = {
-        field: " ".join([*map(normalize_header, ranked[field]), names])
-        for field, names in FIELD_NAMES["labels"].items()
+        field: " ".join([*map(rows.normalize_header, ranked[field]), names])
+        for field, names in rows.FIELD_NAMES["labels"].items()
     }
-    found = find_columns(file.path, headers, known, chosen=options.columns, required="name", option="")
+    found = rows.find_columns(file.path, headers, known, chosen=options.columns, required="name", option="")
     columns |= {field: [("", found[field][0])] for field in options.columns}
     columns["codes"] = [code for code in columns.get("codes", []) if code[1] not in found.get("id", ())[:1]]
     others, deprecated = Counter[str](), 0
     by_language = all(tag for tag, _ in columns["name"])  # as in Annif's, where a label without names is deprecated
-    for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
+    for number, (cells, fault) in enumerate(rows.read_rows(file, layout), 1):
         label = _build_table_label(cells, columns, language, others)
         if by_language and label.id and not (label.name or fault):
             deprecated += 1
@@ -583,7 +571,7 @@ _SUBJECT = re.compile(r"<([^<>]+)>|([^\s<>]+)")
 def _is_corpus(head: str) -> bool:
     if head.lstrip().startswith("{"):
         return is_annif_object(head.lstrip())
-    return {"text", "subjects"} <= detect_columns(head, _HEADERS)[1].keys() or _TSV.match(head) is not None
+    return {"text", "subjects"} <= rows.detect_columns(head, _HEADERS)[1].keys() or _TSV.match(head) is not None
 
 
 def is_annif_object(text: str) -> bool:
@@ -612,12 +600,12 @@ def read_annif_corpus(file: InputFile, options: ReadOptions) -> Iterator[Paper |
         )
 
 
-def _list_rows(file: InputFile) -> Iterator[tuple[JsonObject, str]]:
+def _list_rows(file: InputFile) -> Iterator[tuple[rows.JsonObject, str]]:
     """Yield the document of each row as Annif's JSON would have it, and what is wrong with the row."""
-    layout, columns = detect_columns(file.head(), _HEADERS)
+    layout, columns = rows.detect_columns(file.head(), _HEADERS)
     if {"text", "subjects"} <= columns.keys():
-        for cells, fault in read_rows(file, layout):
-            cell = cell_getter(cells, columns)
+        for cells, fault in rows.read_rows(file, layout):
+            cell = rows.cell_getter(cells, columns)
             about = {"document_id": cell("id"), "metadata": {"title": cell("title")}}
             yield {"text": cell("text"), "subjects": _split_subjects(cell("subjects")), **about}, fault
         return
@@ -633,7 +621,7 @@ def _split_subjects(text: str) -> list[str]:
     return [bracketed or bare for bracketed, bare in _SUBJECT.findall(text)]
 
 
-def build_annif_paper(row: JsonObject) -> Paper:
+def build_annif_paper(row: rows.JsonObject) -> Paper:
     """Build the paper of a document in Annif's JSON; its keywords are URIs, or labels where there is no URI."""
     metadata, text = row.get("metadata") or {}, str(row.get("text") or "")
     if not isinstance(metadata, Mapping):
@@ -643,6 +631,6 @@ def build_annif_paper(row: JsonObject) -> Paper:
         id=str(row.get("document_id") or ""),
         title=title or text,
         abstract=text if title else "",
-        keywords=tuple(map(bare_uri, list_texts(row.get("subjects"), "uri", "label"))),
+        keywords=tuple(map(bare_uri, rows.list_texts(row.get("subjects"), "uri", "label"))),
         notice="" if row.get("subjects") else "untagged document",
     )
