@@ -28,14 +28,7 @@ from sciprism.papers.cleaning import clean_text, normalize_arxiv, normalize_doi
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.paper_rows import RecordRows, build_listed_paper
 from sciprism.papers.printed_values import nest_columns
-from sciprism.papers.readers.registry import (
-    JSON_SUFFIXES,
-    KEYED_RECORDS,
-    STARTS_JSON,
-    paper_readers,
-    read_objects,
-    without,
-)
+from sciprism.papers.readers import registry
 from sciprism.papers.records import Deletion, Paper
 
 _MARK = re.compile(
@@ -43,7 +36,7 @@ _MARK = re.compile(
     r'|"type"\s*:\s*"(?:article-(?:journal|magazine|newspaper)|paper-conference|post-weblog|entry-encyclopedia)"'
     r'|"message-type"\s*:\s*"work'
 )
-_ZOTERO = without(r'"itemType"\s*:')  # whose replies may hold CSL too
+_ZOTERO = registry.without(r'"itemType"\s*:')  # whose replies may hold CSL too
 _ITEM = re.compile(r"https?://zotero\.org/.*/items/")  # Zotero's own export: the address of the item
 _RESOLVED = re.compile(r"https?://(?:dx\.)?doi\.org/10\.")
 _ACRONYM = re.compile(r"(?=(?:.*[A-Z]){2})\S{2,20}")
@@ -51,7 +44,7 @@ _WORD = re.compile(r"[^\W_]+")
 _TITLES, _DATES = (rows.FIELD_NAMES["formats"]["csl_json"][field] for field in ("title", "year"))
 
 
-@paper_readers.json_objects(
+@registry.paper_readers.json_objects(
     "csl_json",
     "CSL-JSON, as Zotero, Mendeley, Paperpile, pandoc and doi.org write it, and replies of Crossref's API",
     (_MARK, _ZOTERO),
@@ -143,7 +136,7 @@ _DATACITE_KEYS = (re.compile(r'"titles"\s*:\s*\['), re.compile(r'"(?:creators|pu
 _ORCID = re.compile(r"\b\d{4}-\d{4}-\d{4}-\d{3}[\dX]\b")
 
 
-@paper_readers.json_objects(
+@registry.paper_readers.json_objects(
     "datacite",
     "DataCite's metadata: replies of its API, and DataCite JSON of doi.org",
     _DATACITE_KEYS,
@@ -189,7 +182,7 @@ _EUROPE_REPLY = rows.JsonLayout(
 )
 
 
-@paper_readers.json_objects(
+@registry.paper_readers.json_objects(
     "europe_pmc",
     "Europe PMC: replies of its API about a search, citations or references",
     (_EUROPE_KEYS,),
@@ -230,7 +223,7 @@ def _find_s2_omission(answer: Any) -> str:
     return "unknown id" if is_unknown else ""
 
 
-@paper_readers.json_objects(
+@registry.paper_readers.json_objects(
     "semantic_scholar",
     "Semantic Scholar papers: responses of the API, the bulk data sets, and the older research corpus",
     (_S2_KEYS,),
@@ -265,11 +258,11 @@ def _build_s2_paper(answer: rows.JsonObject) -> Paper:
     )
 
 
-@paper_readers.reader(
+@registry.paper_readers.reader(
     "specter",
     "SPECTER's `metadata.json`, also SciDocs' `paper_metadata_*.json`: one JSON object, id -> paper",
     (".json",),
-    patterns=(STARTS_JSON, re.compile(KEYED_RECORDS)),
+    patterns=(registry.STARTS_JSON, re.compile(registry.KEYED_RECORDS)),
 )
 def read_specter(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
     """Yield one paper from each member; numbers among its authors are no names."""
@@ -282,7 +275,7 @@ def read_specter(file: InputFile, options: ReadOptions) -> Iterator[Paper | Dele
         ids = {"s2": paper.id} if _HASH.fullmatch(paper.id) else {}
         return replace(paper, authors=names, ids={**ids, **paper.ids})
 
-    return read_objects(file, build, rows.JsonLayout(keyed=True))
+    return registry.read_objects(file, build, rows.JsonLayout(keyed=True))
 
 
 _WORK = re.compile(r'"id"\s*:\s*"https://openalex\.org/W|"(abstract_inverted_index|referenced_works|authorships)"\s*:')
@@ -361,17 +354,17 @@ def _shorten(address: Any) -> Any:
     return address.rstrip("/").rsplit("/", 1)[-1] if isinstance(address, str) else address
 
 
-@paper_readers.reader(
+@registry.paper_readers.reader(
     "openalex",
     "OpenAlex works: pages of the API, or one work a line as in the snapshot",
-    JSON_SUFFIXES,
+    registry.JSON_SUFFIXES,
     # a key of works, or the header of merged ids
-    check=lambda head: bool(_MERGED.match(head) or (STARTS_JSON.match(head) and _WORK.search(head))),
+    check=lambda head: bool(_MERGED.match(head) or (registry.STARTS_JSON.match(head) and _WORK.search(head))),
     build=_build_openalex_paper,
 )
 def read_openalex(file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
     """Yield every work of a file, or the deletion of every work that was merged into another."""
-    return _read_merged(file) if _MERGED.match(file.head()) else read_objects(file, _build_openalex_paper)
+    return _read_merged(file) if _MERGED.match(file.head()) else registry.read_objects(file, _build_openalex_paper)
 
 
 def _read_merged(file: InputFile) -> Iterator[Deletion | BadRecord]:
@@ -405,7 +398,7 @@ def _find_openreview_omission(note: Any) -> str:
     return "reply" if is_reply else ""
 
 
-@paper_readers.json_objects(
+@registry.paper_readers.json_objects(
     "openreview",
     "OpenReview notes as versions 1 and 2 of its API give them: reviews and comments (replies) are no papers",
     _OPENREVIEW_KEYS,

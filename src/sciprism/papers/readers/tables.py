@@ -37,15 +37,7 @@ from sciprism.papers.paper_rows import (
     table_row_builder,
 )
 from sciprism.papers.printed_values import parse_texts
-from sciprism.papers.readers.registry import (
-    JSON_SUFFIXES,
-    KEYED_RECORDS,
-    STARTS_JSON,
-    build_record,
-    paper_readers,
-    read_objects,
-    without,
-)
+from sciprism.papers.readers import registry
 from sciprism.papers.records import Deletion, Paper
 from sciprism.papers.remote.objects import RemoteObject
 
@@ -81,12 +73,12 @@ _ANNIF = re.compile(r".*\bsubject_uris\b")  # the header of a corpus of Annif, w
 _ID = re.compile(r'"(?:id|paper_?id|corpus_id|pid|bibcode|pmid|pubmed_id|doi|arxiv_id|lens_id)"\s*:', re.IGNORECASE)
 _TEXT = re.compile(r'"(?:title|abstract|text)"\s*:', re.IGNORECASE)
 _BEIR = (re.compile(r'"_id"\s*:'), re.compile(r'"text"\s*:'))
-_OTHER_FORMATS = without(
+_OTHER_FORMATS = registry.without(
     r'"(_id|abstract_inverted_index|referenced_works|authorships|paperId|corpusid|externalIds|outCitations'
     r"|authors_parsed|update_date|container-title|issued|invitations?|tcdate|itemType|message-type|recommendedPapers"
     r'|authorString|resultList)"\s*:|"content"\s*:\s*\{|"titles"\s*:\s*\['
     r'|"id"\s*:\s*"https://openalex\.org/W'
-    rf"|{KEYED_RECORDS}"
+    rf"|{registry.KEYED_RECORDS}"
 )
 _JSON_LAYOUT = rows.JsonLayout(
     ("results", "items", "data", "articles", "papers", "records", "docs", "hit", "References"),
@@ -96,7 +88,7 @@ ROWS = 256  # rows of Parquet that are decoded at once
 _MAGIC = "PAR1"
 
 
-@paper_readers.reader(
+@registry.paper_readers.reader(
     "tables",
     "Tables with a header line (CSV, TSV ...) of Zotero, Scopus, Lens and others, or your own",
     (".csv", ".tsv", ".tab"),
@@ -113,7 +105,7 @@ def read_table(file: InputFile, options: ReadOptions) -> Records:
         sample.extend(islice(csv.reader(lines, delimiter=layout.delimiter), _SAMPLE_ROWS))
     build = _find_row_builder(file, layout.headers, options, sample)
     for number, (cells, fault) in enumerate(rows.read_rows(file, layout), 1):
-        yield BadRecord(number, file.record_line, fault) if fault else build_record(build, cells, number, file)
+        yield BadRecord(number, file.record_line, fault) if fault else registry.build_record(build, cells, number, file)
 
 
 def _find_row_builder(
@@ -125,7 +117,7 @@ def _find_row_builder(
     """
     roots = {header.partition(".")[0] for header in headers}
     for flattened in rows.FIELD_NAMES["flattened"]:
-        build = paper_readers[flattened["format"]].build
+        build = registry.paper_readers[flattened["format"]].build
         if build and not roots.isdisjoint(flattened["marks"]) and not options.columns:
             read = re.compile(flattened["read"], re.VERBOSE)
             file.unread_columns = tuple(header for header in headers if header and not read.fullmatch(header))
@@ -139,7 +131,7 @@ def _find_row_builder(
     return table_row_builder(headers, columns, sample)
 
 
-@paper_readers.reader(
+@registry.paper_readers.reader(
     "excel",
     "Excel and OpenDocument workbooks: the first sheet with a title column, or the one of `FILE.xlsx#SHEET`",
     (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"),
@@ -172,7 +164,7 @@ def read_workbook(file: InputFile, options: ReadOptions) -> Records:
     for number, cells in enumerate(chain(sample, texts), start + 2):
         if any(cells):
             file.record_line = number
-            yield build_record(build, cells, number, file)
+            yield registry.build_record(build, cells, number, file)
 
 
 def _check_size(content: io.BytesIO) -> None:
@@ -225,24 +217,24 @@ def _text(cell: Any) -> str:
     return str(cell).strip()
 
 
-@paper_readers.reader(
+@registry.paper_readers.reader(
     "jsonl",
     "Papers as `Paper.to_json` writes them, and JSON whose keys are named as the columns of tables",
-    JSON_SUFFIXES,
-    patterns=(STARTS_JSON, _ID, _TEXT, _OTHER_FORMATS),
+    registry.JSON_SUFFIXES,
+    patterns=(registry.STARTS_JSON, _ID, _TEXT, _OTHER_FORMATS),
 )
-@paper_readers.reader(
+@registry.paper_readers.reader(
     "beir",
     "The `corpus.jsonl` of a retrieval test collection in BEIR's layout",
-    JSON_SUFFIXES,
-    patterns=(STARTS_JSON, *_BEIR),
+    registry.JSON_SUFFIXES,
+    patterns=(registry.STARTS_JSON, *_BEIR),
 )
 def read_json_papers(file: InputFile, options: ReadOptions) -> Records:
     """Yield one paper from each object; its keys may be the headers of any table of papers."""
-    return read_objects(file, RecordRows(file, exact=True).build, _JSON_LAYOUT)
+    return registry.read_objects(file, RecordRows(file, exact=True).build, _JSON_LAYOUT)
 
 
-@paper_readers.reader(
+@registry.paper_readers.reader(
     "parquet",
     "Parquet files of papers: our own columns, a table's, or those of a JSON format such as OpenAlex works",
     (".parquet",),
@@ -273,7 +265,7 @@ def read_parquet(file: InputFile, options: ReadOptions) -> Records:
             for number, row in enumerate((row for batch in batches for row in batch.to_pylist()), 1):
                 row |= folders | {name: dict(row[name]) for name in maps if row[name] is not None}
                 values = {name: _to_json(cell) for name, cell in row.items()}
-                yield build_record(build, values, number, file)
+                yield registry.build_record(build, values, number, file)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, InputError):
             raise
@@ -311,8 +303,8 @@ def _is_vector(kind: pa.DataType) -> bool:
 def _find_json_builder(names: list[str]) -> Callable[[rows.JsonObject], Paper | Deletion] | None:
     """Return the builder of the JSON format whose objects have these keys, if one has."""
     head = json.dumps(dict.fromkeys((name.partition(".")[0] for name in names), ""))
-    for name in sorted(paper_readers):
-        if (build := paper_readers[name].build) and paper_readers[name].recognizes(head):
+    for name in sorted(registry.paper_readers):
+        if (build := registry.paper_readers[name].build) and registry.paper_readers[name].recognizes(head):
             return lambda row: build(parse_texts(row))
     return None
 
