@@ -196,7 +196,7 @@ def _build_ris_paper(fields: TaggedFields) -> Paper:
         lambda tag: fields.get(tag, ()),
         id=label or ("" if ids["doi"] or ids["pmid"] else accession),
         title=first_value(fields, title_tag),
-        abstract=max((first_value(fields, "AB"), first_value(fields, "N2")), key=len),
+        abstract=max((" ".join(fields.get(tag, ())) for tag in ("AB", "N2")), key=len),
         venue=first_value(fields, *(tag for tag in _VENUES if tag != title_tag)),
         keywords=split_all(fields.get("KW", [])),
         ids=ids,
