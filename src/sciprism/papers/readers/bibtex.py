@@ -9,7 +9,7 @@ import logging
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
@@ -17,12 +17,13 @@ from sciprism.errors import InputError
 from sciprism.limits import LINE_SIZE, describe_excess, limit
 from sciprism.papers.bibliographic_fields import (
     find_noted_ids,
+    find_retraction,
+    find_year,
     split_keywords,
     split_outside_braces,
 )
 from sciprism.papers.cleaning import decode_latex, normalize_arxiv
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
-from sciprism.papers.paper_rows import build_listed_paper
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 
@@ -41,6 +42,7 @@ _IN_PARENTHESES = re.compile(r"(?<!\\)[{})\"]")
 _NEXT_ENTRY = re.compile(r"\s*@\s*[A-Za-z][\w-]*\s*\{[^{}=\",]*,\s*(?:$|[\w-]+\s*=)")
 _RECOGNIZED = re.compile(r"^[^\S\n]*@\s*[A-Za-z]+\s*[{(][^{}\"]*[,=]", re.MULTILINE)
 _NO_PAPERS = ("comment", "preamble", "string", "xdata", "set", "control", "bstctl", "ieeetranbstctl")
+_VENUES = ("journal", "journaltitle", "booktitle", "eventtitle", "school", "institution", "series", "publisher")
 # Commands of AASTeX, with which NASA ADS exports journals: `journal = {\\apj}`.
 _JOURNAL = re.compile(r"\s*\{?\s*\\([a-z]+)\s*\}?\s*")
 _JOURNAL_NAMES = tomllib.loads((files(__package__) / "aastex_journals.toml").read_text(encoding="utf-8"))
@@ -222,24 +224,32 @@ def _read_piece(raw: str, start: int, macros: Mapping[str, str]) -> tuple[str, i
 
 
 def _build_paper(fields: Mapping[str, str]) -> Paper:
-    def find(name: str) -> list[str]:
-        if name == "journal" and (command := _JOURNAL.fullmatch(fields.get(name, ""))):
-            return [_JOURNAL_NAMES.get(command[1]) or decode_latex(fields[name])]
-        return [decode_latex(fields[name])] if fields.get(name) else []
+    def text(*names: str) -> str:
+        return next((decode_latex(fields[name]) for name in names if fields.get(name)), "")
 
+    ids = _collect_ids(fields)
+    command = _JOURNAL.fullmatch(fields.get("journal", ""))
     people = split_outside_braces(_AND, " ".join((fields.get("author") or fields.get("editor") or "").split()))
-    keywords = next((text for name in ("keywords", "keyword", "author_keywords") for text in find(name)), "")
-    paper = build_listed_paper(
-        "bibtex",
-        find,
+    title, subtitle = text("title", "maintitle"), text("subtitle")
+    authors = tuple(name for name in map(_join_name, people) if name and name != "others")
+    venue = (command and _JOURNAL_NAMES.get(command[1])) or text(*_VENUES)
+    year = find_year(fields.get("year", "")) or find_year(fields.get("date", ""))
+    retraction = find_retraction(fields.get("type", ""), fields.get("document_type", ""))
+    unfollowed = fields.get("crossref") and not (venue and year)
+    return Paper(
         id=fields["@"],
-        authors=tuple(name for name in map(_join_name, people) if name and name != "others"),
-        keywords=split_keywords(keywords),
-        ids=_collect_ids(fields),
+        title=f"{title}: {subtitle}" if subtitle else title,
+        abstract=text("abstract"),
+        authors=authors,
+        venue=venue,
+        year=year,
+        keywords=split_keywords(text("keywords", "keyword", "author_keywords")),
+        ids=ids,
+        volume=text("volume"),
+        issue=text("number", "issue"),
+        pages=text("pages", "eid", "articleno", "article-number", "art_number"),  # the last is Scopus's
+        notice=retraction or ("unfollowed crossref" if unfollowed else ""),
     )
-    title = ": ".join([paper.title, *find("subtitle")[:1]])
-    unfollowed = fields.get("crossref") and not (paper.venue and paper.year)
-    return replace(paper, title=title, notice=paper.notice or ("unfollowed crossref" if unfollowed else ""))
 
 
 def _join_name(name: str) -> str:
