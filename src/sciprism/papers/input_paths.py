@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+import sciprism.papers.remote.objects as objects
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.papers.input_file import FilePath, InputFile, SealedFile
-from sciprism.papers.remote import objects
 
 Paths = Iterable[str | Path | SealedFile] | str | Path
 InputPath = tuple[

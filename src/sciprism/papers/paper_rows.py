@@ -9,7 +9,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
-from sciprism.papers import rows
+import sciprism.papers.rows as rows
 from sciprism.papers.bibliographic_fields import (
     find_keyword_joint,
     find_name_joint,

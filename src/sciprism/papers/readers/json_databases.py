@@ -13,8 +13,9 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+import sciprism.papers.readers.registry as registry
+import sciprism.papers.rows as rows
 from sciprism.limits import describe_excess, limit
-from sciprism.papers import rows
 from sciprism.papers.bibliographic_fields import (
     RETRACTED,
     find_noted_ids,
@@ -28,7 +29,6 @@ from sciprism.papers.cleaning import clean_text, normalize_arxiv, normalize_doi
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.paper_rows import RecordRows, build_listed_paper
 from sciprism.papers.printed_values import nest_columns
-from sciprism.papers.readers import registry
 from sciprism.papers.records import Deletion, Paper
 
 _MARK = re.compile(

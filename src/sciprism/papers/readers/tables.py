@@ -24,9 +24,10 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+import sciprism.papers.readers.registry as registry
+import sciprism.papers.rows as rows
 from sciprism.errors import InputError
 from sciprism.limits import describe_excess, limit
-from sciprism.papers import rows
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions, copy_file
 from sciprism.papers.paper_rows import (
     RECORD_IDS,
@@ -37,7 +38,6 @@ from sciprism.papers.paper_rows import (
     table_row_builder,
 )
 from sciprism.papers.printed_values import parse_texts
-from sciprism.papers.readers import registry
 from sciprism.papers.records import Deletion, Paper
 from sciprism.papers.remote.objects import RemoteObject
 

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element
 from xml.parsers import expat
 
+import sciprism.papers.rows as rows
 from sciprism.drop_report import count_noun
 from sciprism.errors import InputError, import_extra
-from sciprism.papers import rows
 from sciprism.papers.bibliographic_fields import split_list
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import build_record, label_readers, paper_readers, read_objects, without
