@@ -79,15 +79,6 @@ def test_vectors_are_the_states_at_the_code(format, folder, published):
     assert np.abs(ours - expected(published, CODES[format])).max() < 1e-5
 
 
-def test_rows_are_taken_and_the_words_stay(published):
-    model, folder = published
-    encoder = Encoder.load(folder, device="cpu")
-    words = model.embeddings.word_embeddings.weight
-    assert torch.equal(encoder.model.embeddings.word.weight, words)
-    ids = [encoder.tokenizer.token_to_id(CODES[route]) for route in encoder.method.routes]
-    assert torch.equal(encoder.model.embeddings.front.rows.weight, words[ids])
-
-
 def test_codes_that_are_named_and_not_known_are_refused(published, tmp_path):
     folder = shutil.copytree(published[1], tmp_path / "copy")
     for name in ("tokenizer.json", "tokenizer_config.json"):

@@ -12,7 +12,7 @@ from sciprism import Encoder, Label, Paper
 from sciprism.encoders import streaming
 from sciprism.encoders.packing import pack
 from sciprism.encoders.settings import EncoderSettings
-from sciprism.encoders.streaming import EncodingPass, encode_sequences
+from sciprism.encoders.streaming import EncodingPass
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, ROLES
 
@@ -80,27 +80,6 @@ def test_an_accelerators_vectors_are_written_one_batch_late(count, monkeypatch):
     assert rows[:, 0].tolist() == lengths
     late = ["computed", "computed", "written", "computed", "written", "written"]
     assert events == (late if count else ["computed", "computed", "written", "written", "computed", "written"])
-
-
-@pytest.fixture
-def two_threads():
-    """Two threads for torch, whatever OMP_NUM_THREADS says."""
-    torch.set_num_threads(2)
-
-
-@pytest.mark.usefixtures("two_threads")
-def test_each_batch_runs_on_one_core():
-    """Two cores in one product may add up in another order."""
-    seen = set()
-
-    def compute(batch):
-        seen.add(torch.get_num_threads())
-        return batch.starts[:, None].float().expand(-1, 4)
-
-    rows = np.full((9, 4), -1, dtype=np.float32)
-    encode_sequences(EncodingPass(compute, "all", (4,)), [[1] * 200] * 9, rows, device=torch.device("cpu"))
-    assert seen == {1} and torch.get_num_threads() == 2
-    assert (rows % 200 == 0).all()
 
 
 def test_nothing_to_encode(encoder):

@@ -49,14 +49,6 @@ def test_spaces_and_paths_are_told_apart_where_a_member_does(codes, adapters, ti
     assert Ensemble([codes, adapters]).space() == "proximity"
 
 
-def test_texts_name_what_is_encoded(codes, adapters):
-    """One text where all read the same, and never the same for different ones."""
-    both = Ensemble([codes, adapters])
-    assert both.texts(["light"]) == ["light"]
-    assert both.texts(["light"], "query") == ["light\x1eq: light"]
-    assert both.texts(PAPERS[:1]) == ["Dark matter[SEP]Galaxies turn.\x1eDark matter Galaxies turn."]
-
-
 def test_the_fingerprint_is_of_members_order_and_join(codes, adapters, tiny_encoder):
     ensembles = (
         Ensemble([codes, adapters]),

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from copy import deepcopy
 
 import numpy as np
@@ -24,7 +22,6 @@ PAPERS = [
     Paper(id="3", abstract="An abstract alone."),
 ]
 PROMPTS = {"query": "find: ", "paper": "read: "}
-EXPERTS = ("attention-experts", "feedforward-experts")
 CLOSE = 1e-5
 
 
@@ -79,30 +76,6 @@ def test_a_module_gives_the_other_formats_and_joins_pairs(encoder, name, tmp_pat
     by_hand = model.encode(["x"], prompt="find: ", format="classification")
     label = [PROMPTS["query"] + "x"]  # labels have no prompt of their own
     assert max_difference(encoder.encode(label, format="classification", role="label"), by_hand) < CLOSE
-
-
-ALONE = """
-import sys
-sys.modules["sciprism"] = None
-import numpy as np
-from sentence_transformers import SentenceTransformer
-for folder in sys.argv[1:]:
-    model = SentenceTransformer(folder, device="cpu")
-    np.save(folder + ".npy", model.encode(["Dark matter[SEP]Galaxies turn too fast."]))
-"""
-
-
-@pytest.mark.slow
-def test_plain_folders_open_without_us(tiny_model, tmp_path):
-    """In a process that cannot import sciprism; title and abstract joined as the card says."""
-    ours = {method: perturb_weights(build_encoder(tiny_model, method)) for method in ("single", *EXPERTS)}
-    for method, encoder in ours.items():
-        assert export(encoder, tmp_path / method, format="classification") == "plain"
-    command = [sys.executable, "-c", ALONE, *(str(tmp_path / method) for method in ours)]
-    subprocess.run(command, check=True, capture_output=True)
-    for method, encoder in ours.items():
-        expected = encoder.encode(PAPERS[:1], format="classification")
-        assert max_difference(expected, np.load(tmp_path / f"{method}.npy")) < CLOSE
 
 
 def test_the_cards_example_runs(name, tiny_model, tmp_path, monkeypatch):

@@ -57,17 +57,6 @@ def test_the_vector_is_the_sum_of_the_facets(tiny_model):
     assert min(np.abs(each[:, a] - each[:, b]).max() for a, b in ((0, 1), (1, 2), (0, 2))) > 1e-3
 
 
-def test_the_published_start_leaves_nothing_behind_the_inner_maps(tiny_model):
-    """Identities less their mean are zero, as the published code has it; at "kept" the states go through."""
-    for start, left in (("published", 0.0), ("kept", None)):
-        model = facets(tiny_model, after=[1], top=False, start=start).model
-        x = torch.randn(9, model.config.hidden, generator=torch.Generator().manual_seed(0))
-        found = model.blocks[0].facets(x, pack([[1] * 5, [1] * 4]))
-        rows = [0, 1, 2, 5, 6, 7]
-        expected = x[rows] if left is None else torch.zeros_like(x[rows])
-        assert torch.allclose(found[rows], expected) and torch.equal(found[[3, 4, 8]], x[[3, 4, 8]])
-
-
 def test_published_tokens_start_as_the_reserved_words_of_the_vocabulary(tiny_model, tmp_path):
     """[unused1] and [unused2] (Multi2SPE, Appendix D); without them at random, and "kept" near CLS."""
     folder = copytree(tiny_model, tmp_path / "reserved")
