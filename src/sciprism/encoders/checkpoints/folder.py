@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,7 @@ from tokenizers import Tokenizer
 
 from sciprism.arrays import Floats
 from sciprism.checksums import CHECKSUMS_NAME, check_folder, write_checksums
-from sciprism.encoders.checkpoints import backbone, sentence_transformers
-from sciprism.encoders.checkpoints.released_models import released_settings
+from sciprism.encoders.checkpoints import backbone, released_models, sentence_transformers
 from sciprism.encoders.methods.registry import PLAIN, build_method, methods
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer
@@ -62,9 +60,20 @@ class ModelFolder:
         inner = sentence_transformers.transformer_folder(folder) if (folder / "modules.json").exists() else folder
         self.tokenizer, self.special = read_tokenizer(inner)
         config = backbone.read_config(inner)
-        pooling = "cls" if methods[changes.get("method") or PLAIN].pooling else changes.get("pooling")
-        read = partial(_stored_settings, folder, config.max_length, self.special, pooling)
-        stored = released_settings(name, read, config.max_length, self.special, self.tokenizer)
+        if name in released_models.CLS_MODELS:
+            stored = released_models.specter_settings(config.max_length, self.special)
+        elif name in released_models.INDUS_MODELS:
+            length = min(released_models.MAX_TOKENS, config.max_length)
+            stored = EncoderSettings(pooling="mean", max_length=length, template=Template(lowercase=True))
+        else:
+            pooling = "cls" if methods[changes.get("method") or PLAIN].pooling else changes.get("pooling")
+            stored = _stored_settings(folder, config.max_length, self.special, pooling)
+            added: dict[str, Any] = {}
+            if name in released_models.QUERY_PROMPTS and not stored.template.prompts:
+                added["prompts"] = {"query": released_models.QUERY_PROMPTS[name]}
+            if name in released_models.INDUS_RETRIEVERS:
+                added["lowercase"] = self.tokenizer.encode("A").ids != self.tokenizer.encode("a").ids
+            stored = replace(stored, template=replace(stored.template, **added))
         self.settings = _apply_changes(folder, stored, changes)
         if self.settings.max_length > config.max_length:
             raise InputError(

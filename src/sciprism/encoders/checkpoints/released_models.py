@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
-
-from tokenizers import Tokenizer
 
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.formats import FORMATS, Format
@@ -140,24 +138,3 @@ def specter_settings(max_length: int, special: Mapping[str, str]) -> EncoderSett
         template=Template(separator=f" {special.get('sep_token', '[SEP]')} "),
         distance="euclidean",
     )
-
-
-def released_settings(
-    name: str, stored: Callable[[], EncoderSettings], max_length: int, special: Mapping[str, str], tokenizer: Tokenizer
-) -> EncoderSettings:
-    """Return the settings of a model: those of its folder, replaced or completed where its makers state others.
-
-    stored: reads the folder's.
-    """
-    if name in CLS_MODELS:
-        return specter_settings(max_length, special)
-    if name in INDUS_MODELS:
-        template = Template(lowercase=True)
-        return EncoderSettings(pooling="mean", max_length=min(MAX_TOKENS, max_length), template=template)
-    settings = stored()
-    template = settings.template
-    if name in QUERY_PROMPTS and not template.prompts:
-        template = replace(template, prompts={"query": QUERY_PROMPTS[name]})
-    if name in INDUS_RETRIEVERS and tokenizer.encode("A").ids != tokenizer.encode("a").ids:
-        template = replace(template, lowercase=True)
-    return replace(settings, template=template)
