@@ -68,12 +68,13 @@ class ModelFolder:
         else:
             pooling = "cls" if methods[changes.get("method") or PLAIN].pooling else changes.get("pooling")
             stored = _stored_settings(folder, config.max_length, self.special, pooling)
-            added: dict[str, Any] = {}
+            more: dict[str, Any] = {}
             if name in released_models.QUERY_PROMPTS and not stored.template.prompts:
-                added["prompts"] = {"query": released_models.QUERY_PROMPTS[name]}
-            if name in released_models.INDUS_RETRIEVERS:
-                added["lowercase"] = self.tokenizer.encode("A").ids != self.tokenizer.encode("a").ids
-            stored = replace(stored, template=replace(stored.template, **added))
+                more["prompts"] = {"query": released_models.QUERY_PROMPTS[name]}
+            of_indus = name in released_models.INDUS_RETRIEVERS
+            if of_indus and self.tokenizer.encode("A").ids != self.tokenizer.encode("a").ids:
+                more["lowercase"] = True
+            stored = replace(stored, template=replace(stored.template, **more))
         self.settings = _apply_changes(folder, stored, changes)
         if self.settings.max_length > config.max_length:
             raise InputError(
