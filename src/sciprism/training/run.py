@@ -57,8 +57,7 @@ def _train_stage(plan: Plan, stage_plan: StagePlan, hooks: Hooks) -> None:
         encoder = build_encoder(plan.recipe, stage, stage_plan.models, processes)
         for source in stage_plan.sources:
             source.check(encoder)
-    slow = describe_slowness(stage.precision, processes.device)
-    if slow and processes.first:
+    if processes.first and (slow := describe_slowness(stage.precision, processes.device)):
         hooks.on_message(f'{stage.name}: {slow}; precision = "float32" is faster')
     start_weights = copy_start_weights(encoder, stage.interpolation)
     context = LearnerContext(encoder=encoder, processes=processes, load_model=stage_plan.load_model)

@@ -79,12 +79,15 @@ def build_encoder(recipe: Recipe, stage: Stage, models: Models, processes: Proce
         of_method = encoder.method.owns_parameter(name)
         chosen = {"all": True, "method": of_method, "heads": False}[stage.train]
         parameter.requires_grad_(encoder.method.trainable(name) and chosen)
-    if stage.train != "heads" and not any(parameter.requires_grad for parameter in encoder.model.parameters()):
+    trained = [name for name, parameter in encoder.model.named_parameters() if parameter.requires_grad]
+    if stage.train != "heads" and not trained:
         raise InputError(
             f'the method {encoder.settings.method} adds no parameters: train = "{stage.train}" trains nothing; '
             'train = "heads" trains the heads of objectives alone'
         )
-    check_interpolation(encoder, stage.interpolation)
+    named = set(stage.interpolation) if isinstance(stage.interpolation, Mapping) else set()
+    if unknown := sorted(named - {part for name in trained for part in name.split(".")}):
+        raise InputError(f"interpolation: no module {unknown[0]!r} has weights that are trained")
     check_whitening(encoder, stage)
     return encoder
 
@@ -203,14 +206,6 @@ def interpolation_weight(name: str, weights: InterpolationWeights) -> float:
     if not isinstance(weights, Mapping):
         return weights
     return next((weight for part, weight in weights.items() if part in name.split(".")), 1.0)
-
-
-def check_interpolation(encoder: Encoder, weights: InterpolationWeights) -> None:
-    """Refuse names of modules without trained weights."""
-    trained = [name for name, parameter in encoder.model.named_parameters() if parameter.requires_grad]
-    modules = {part for name in trained for part in name.split(".")}
-    if unknown := sorted(set(weights) - modules if isinstance(weights, Mapping) else ()):
-        raise InputError(f"interpolation: no module {unknown[0]!r} has weights that are trained")
 
 
 def copy_start_weights(encoder: Encoder, weights: InterpolationWeights) -> dict[str, Tensor]:

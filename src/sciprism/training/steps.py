@@ -55,11 +55,6 @@ class Step:
 class JointStep(Step):
     """Add up the losses of several sources."""
 
-    @property
-    def by_facet(self) -> bool:
-        """Return whether a learner needs vectors of facets."""
-        return any(learner.by_facet for learner in self.learners)
-
     def __call__(
         self, batches: Sequence[tuple[int, Batch]], scale: float, prepared: PreparedTexts | None = None
     ) -> list[float]:
@@ -110,17 +105,18 @@ class JointStep(Step):
         self, batches: Sequence[tuple[Learner, Batch]], prepared: PreparedTexts
     ) -> tuple[EncoderPass, list[list[Tensor]]]:
         """Return the pass of all texts, and the vectors of each learner's groups of texts."""
+        by_facet = any(learner.by_facet for learner in self.learners)
         encoder_pass = EncoderPass(
             self.encoder,
             prepared.sequences,
             prepared.routes,
             settings=self.settings,
             seed=batches[0][1].seed,
-            by_facet=self.by_facet,
+            by_facet=by_facet,
         )
         slices = iter([encoder_pass.vectors[start:end] for start, end in pairwise(prepared.bounds)])
         vectors = [[next(slices) for _ in range(count)] for count in prepared.counts]
-        if self.by_facet:  # the other learners get the sum of the facets
+        if by_facet:  # the other learners get the sum of the facets
             for number, (learner, _) in enumerate(batches):
                 if not learner.by_facet:
                     vectors[number] = [facets.sum(dim=1) for facets in vectors[number]]
