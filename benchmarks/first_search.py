@@ -30,9 +30,9 @@ from measurement import build_parser, format_ratio, interleave, peak_memory_mb, 
 from sciprism.checksums import BlockChecks, hash_blocks
 from sciprism.index import exact
 from sciprism.store import StoredCollection
-from sciprism.store.collection import DEFAULT_SHARD_SIZE, OPEN_MATRICES, values_file
+from sciprism.store.collection import DEFAULT_SHARD_SIZE, OPEN_MATRICES
 from sciprism.store.manifest import EncoderRecord, FileChecksum, Manifest, ShardRecord, SpaceRecord
-from sciprism.store.shard_files import Matrix
+from sciprism.store.shard_files import Matrix, values_file
 
 SPACE = "all"
 WAYS = ("with checksums", "without", "as version 0.1")

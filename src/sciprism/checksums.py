@@ -165,11 +165,6 @@ def read_sealed(path: Path, remedy: str) -> tuple[bytes, bool]:
     return content, seal is not None
 
 
-def lost_checksum(path: Path, remedy: str) -> DamagedFileError:
-    """Return the error for a JSON file that was written with its checksum and has none."""
-    return DamagedFileError(f"{path} is damaged: it lacks its checksum; {remedy}")
-
-
 def write_checksums(folder: Path) -> None:
     """Write the checksums of all files in a folder to its `checksums.json`.
 
@@ -257,6 +252,6 @@ def _read_checksums(folder: Path) -> dict[str, Any]:
     remedy = f"restore {folder} from a copy; or delete {CHECKSUMS_NAME}, and its files are read unchecked"
     content, sealed = read_sealed(path, remedy)
     if not sealed:
-        raise lost_checksum(path, remedy)
+        raise DamagedFileError(f"{path} is damaged: it lacks its checksum; {remedy}")
     files: dict[str, Any] = json.loads(content)["files"]
     return files

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any
 
+CONTAINERS = "identifiers of several papers, such as a book's DOI"  # what is counted of them, in all commands
 MAX_IDS = 10  # ids that are named for each reason; the others are only counted
 
 

@@ -12,7 +12,7 @@ import torch
 from build_commands import run
 from kill_switch import killed_after
 from sciprism.errors import InputError
-from sciprism.index import approximate, exact, recall
+from sciprism.index import approximate, exact
 from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, StoredCollection, delete, embed
 
@@ -87,7 +87,7 @@ def test_the_wanted_recall_is_reached_and_recorded(folder: Path, kind: str) -> N
     if kind == "ivf":
         assert (low.settings["effort"], low.settings["depth"]) < (high.settings["effort"], high.settings["depth"])
     record = json.loads(next(folder.rglob("built_from.json")).read_text())
-    assert record["settings"] == high.settings and high.queries == 2 * recall.QUERIES
+    assert record["settings"] == high.settings and high.queries == 2 * approximate.QUERIES
     assert record["settings"]["recall@10 of papers"] == high.recall["papers"]
 
 
@@ -140,7 +140,7 @@ def test_killed_at_any_change_of_the_disk_the_former_index_answers(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(approximate, "PART_ROWS", 1000)
-    monkeypatch.setattr(recall, "QUERIES", 20)
+    monkeypatch.setattr(approximate, "QUERIES", 20)
     build(folder, wanted=0.5)
     queries = make_vectors(ROWS, 20)
 
@@ -184,8 +184,8 @@ def test_papers_of_a_title_are_no_answers_to_it(tmp_path: Path) -> None:
     papers = (Paper(id=str(n), title=f"Title  {n // 3}" if n % 2 else f"title {n // 3}", year=n) for n in range(300))
     embed(papers, ClusteredEncoder(), tmp_path / "c", layout=CollectionLayout(shard_size=64))
     collection = StoredCollection.open(tmp_path / "c")
-    asked = recall.TitleQueries([f"Title {n}" for n in range(50)], make_vectors(ROWS, 50))
-    _, titles = recall.build_queries(collection, "near", asked)
+    asked = approximate.TitleQueries([f"Title {n}" for n in range(50)], make_vectors(ROWS, 50))
+    _, titles = approximate.build_queries(collection, "near", asked)
     assert (titles.name, len(titles.vectors), titles.needed) == ("titles", 50, 10)
     for number, rows in enumerate(titles.answers):
         found = rows[rows >= 0]

@@ -186,17 +186,6 @@ def test_the_fast_product_agrees_with_the_plain_one(monkeypatch: pytest.MonkeyPa
     torch.testing.assert_close(plain, (left.double() @ right.double().T).float(), atol=1e-4, rtol=1e-5)
 
 
-def test_search_is_the_same_without_the_fast_product(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrays, "mkl_is_faster", lambda: False)
-    numbers = np.random.default_rng(2)
-    vectors, queries = numbers.normal(size=(4000, 48)).astype(np.float32), numbers.normal(size=(9, 48))
-    fast = topk(queries.astype(np.float32), [Matrix(vectors)], 10)
-    monkeypatch.setattr(arrays, "onednn_works", lambda: False)
-    plain = topk(queries.astype(np.float32), [Matrix(vectors)], 10)
-    np.testing.assert_array_equal(fast[1], plain[1])
-    np.testing.assert_array_equal(fast[0], plain[0])
-
-
 def test_threads_are_as_many_afterwards() -> None:
     torch.set_num_threads(2)
     topk(np.ones((1, 2), np.float32), [Matrix(np.ones((9000, 2), np.float32))], 1)
@@ -273,7 +262,7 @@ def test_an_int8_copy_leaves_few_candidates_or_none_where_rows_are_too_alike() -
     def candidates(rows: NDArray[np.float32], queries: NDArray[np.float32]) -> NDArray[np.int64] | None:
         shards = [Matrix(rows)]
         return Int8Copy(shards, "dot").candidates(
-            queries, 10, None, partial(exact.score_rows, queries, shards, 10, "dot")
+            queries, 10, None, partial(exact.rescore, queries, shards, k=10, distance="dot")
         )
 
     rows = candidates(vectors, vectors[:3])

@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from build_commands import run
 from sciprism.errors import InputError
@@ -97,40 +95,6 @@ def test_a_table_needs_no_titles_and_the_same_year_decides(tmp_path, monkeypatch
         join("id,abstract\na,\n", name="empty.csv")
 
 
-papers = st.builds(
-    Paper,
-    id=st.sampled_from("abc"),
-    title=st.sampled_from(["", "Tides", "tides!", "Editorial", "Wrack"]),
-    abstract=st.sampled_from(["", "One", "Two"]),
-    year=st.sampled_from([None, 1990, 2000]),
-    ids=st.dictionaries(st.just("doi"), st.sampled_from(["10.1/x", "10.1/y"]), max_size=1),
-)
-
-
-def share_a_key(one: Paper, other: Paper) -> bool:
-    same_doi = "doi" in one.ids and one.ids == other.ids
-    return same_doi or one.id == other.id or one.title.lower()[:5] == other.title.lower()[:5]
-
-
-@given(known=st.lists(papers, min_size=1, max_size=4), asked=st.lists(papers, max_size=4))
-def test_no_abstract_is_replaced_or_invented(tmp_path_factory, known, asked) -> None:
-    path = tmp_path_factory.getbasetemp() / "known.jsonl"
-    path.write_text("".join(json.dumps(paper.to_json()) + "\n" for paper in known))
-    if not any(paper.abstract for paper in known):
-        return
-    with AbstractIndex(path) as index:
-        completion = AbstractCompletion(index)
-        found = list(completion.complete(asked))
-    assert [paper.id for paper in found] == [paper.id for paper in asked]
-    for before, after in zip(asked, found, strict=True):
-        if before.abstract:
-            assert after is before
-        elif after.abstract:
-            assert any(each.abstract == after.abstract and share_a_key(each, before) for each in known)
-    joined, missing = completion.report.joined.total(), sum(len(ids) for ids in completion.report.missing.ids.values())
-    assert joined + missing == sum(not paper.abstract for paper in asked)
-
-
 def test_a_yearly_review_gets_no_abstract_of_another_year(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     title = "The year in harbour tides: ports and beyond"
@@ -142,3 +106,15 @@ def test_a_yearly_review_gets_no_abstract_of_another_year(tmp_path, monkeypatch)
     assert completion.report.missing.to_json() == {
         "an identifier tells it apart from the paper there": {"count": 1, "first": ["0"]}
     }
+
+
+def test_no_chapter_gets_the_abstract_of_another_under_the_doi_of_the_book(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "title,authors,doi,abstract\nCounting frogs,Alder Ann,10.5555/book,Of frogs.\n"
+    rows += "Plants on water,Birch Bo,10.5555/book,\n"
+    papers = [
+        Paper(id=title, title=title, ids={"doi": "10.5555/book"}) for title in ("Fish of ponds", "Counting frogs")
+    ]
+    abstracts, completion = join(rows, *papers)
+    assert abstracts == ["", "Of frogs."] and completion.report.joined == {"title": 1}
+    assert completion.report.missing.ids == {"its identifier is of several papers": ["Fish of ponds"]}

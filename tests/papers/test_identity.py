@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from sciprism.papers.duplicates import find_duplicates
-from sciprism.papers.identity import identify, is_same_paper, list_ids
+from sciprism.papers.identity import find_containers, identify, is_same_paper, list_ids, read_ids
 from sciprism.papers.records import Paper, Place
-from sciprism.uses.recommending.run import OwnedPapers, is_near_copy
+from sciprism.store.paper_lookup import PaperIndex
+from sciprism.uses.recommending.run import is_near_copy
 
 Fields = dict[str, Any]
 TITLE = "Sand ripples in shallow invented seas after storms"
@@ -66,7 +67,7 @@ def test_papers_that_look_alike_stay_apart(one: Fields, other: Fields) -> None:
     texts = pair({"abstract": TEXT, **one}, {"abstract": TEXT, **other})
     for a, b in ((first, second), (second, first), texts):
         assert find_duplicates([a, b]).groups == ()
-        assert OwnedPapers([a]).find_copy(b) is None
+        assert PaperIndex([a]).find_copy(b) is None
         assert not is_near_copy(a, b)
     files = (Paper(**{**_fields(p), "id": "a", "place": Place(f"{p.id}.bib", 1)}) for p in (first, second))
     assert not is_same_paper(*map(identify, files)), "the id recurs in another file"
@@ -99,7 +100,7 @@ def test_versions_of_a_paper_are_one(one: Fields, other: Fields) -> None:
     for a, b in ((first, second), (second, first)):
         if "title" not in one:
             assert [group.positions for group in find_duplicates([a, b]).groups] == [(0, 1)]
-            assert OwnedPapers([a]).find_copy(b)
+            assert PaperIndex([a]).find_copy(b)
         assert identify(a).apart(identify(b)) == ""
 
 
@@ -122,3 +123,52 @@ def test_a_corrected_number_is_of_the_same_paper_in_its_file() -> None:
 
 def test_an_id_that_is_a_doi_counts() -> None:
     assert list_ids(Paper(id="https://doi.org/10.5555/A")) == {"doi": "10.5555/a"}
+
+
+BOOK = {"ids": {"doi": "10.5555/book"}}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ({"title": "Counting frogs at night", "pages": "1-20"}, {"title": "Plants on water", "pages": "21-40"}, False),
+        ({"title": "Counting frogs at night"}, {"title": "Plants on still water", "authors": ("Birch, Bo",)}, False),
+        ({"title": "Preface", "pages": "5", "authors": ()}, {"title": "Counting frogs", "pages": "9"}, False),
+        ({"title": "Counting frogs at night"}, {"title": "Plants on still water", "authors": ()}, True),
+        ({"title": "Counting frogs at night"}, {"title": "Froschzählung bei Nacht"}, True),  # a translation
+        (
+            {"title": "Counting frogs at night", "pages": "11-20"},
+            {"title": "Nächtliche Froschzählung", "authors": ("Riedel, I",), "pages": "11-20"},
+            True,
+        ),
+        ({"title": "Counting frogs at night"}, {"title": "夜间青蛙计数", "authors": ("李爱达",)}, True),
+        ({"title": "Counting frogs"}, {"title": "Counting frogs, a survey", "authors": ("Birch, Bo",)}, True),
+    ],
+)
+def test_an_id_is_no_proof_where_titles_and_authors_or_pages_contradict(one: Fields, other: Fields, same: bool) -> None:
+    first, second = pair(BOOK | one, BOOK | other)
+    assert (find_containers(map(identify, (first, second))) == set()) is same
+    found = find_duplicates([first, second], near_duplicates=None)
+    assert (len(found.groups), found.containers) == ((1, 0) if same else (0, 1))
+    assert bool(PaperIndex([first]).find_copy(second)) is same
+    # whatever it is that a third one has of the book's identifier, nothing is known of it
+    third = Paper(id="c", title="Fish", **BOOK)
+    assert bool(PaperIndex([first, second]).find_copy(third)) is same
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("https://arxiv.org/abs/1706.03762v5", {"arxiv": "1706.03762"}),
+        ("arXiv:hep-th/9901001", {"arxiv": "hep-th/9901001"}),
+        ("https://doi.org/10.48550/arXiv.1706.03762", {"arxiv": "1706.03762"}),
+        ("see https://doi.org/10.1016/S0140-6736(19)30001-1.", {"doi": "10.1016/s0140-6736(19)30001-1"}),
+        ("https://pubmed.ncbi.nlm.nih.gov/90000001/", {"pmid": "90000001"}),
+        ("PMID 90000001", {"pmid": "90000001"}),
+        ("https://www.ncbi.nlm.nih.gov/pmc/articles/PMC900/", {"pmcid": "pmc900"}),
+        ("https://openalex.org/W27418", {"openalex": "w27418"}),
+        ("frogs of 2019", {}),
+    ],
+)
+def test_identifiers_are_read_as_people_paste_them(text: str, ids: Fields) -> None:
+    assert read_ids(text) == ids

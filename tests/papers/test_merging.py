@@ -141,3 +141,12 @@ def test_the_fullest_record_counts_and_the_article_has_the_doi() -> None:
     article = Paper(id="a", title="T.", abstract="one two …", year=2021, ids={"doi": "10.5555/t", "pmid": "7"})
     merged = merge_records([article, preprint])
     assert merged == Paper(id="a", title="T", abstract=preprint.abstract, year=2021, ids=article.ids)
+
+
+def test_abstracts_of_a_supplement_stay_apart_under_its_doi(tmp_path: Path) -> None:
+    record = "TY  - JOUR\nDO  - 10.5555/suppl\nTI  - {0}\nAU  - {1}, A\nSP  - S{2}\nER  - \n\n"
+    rows = ("Vaccines in rural clinics", "Alder", 101), ("Sleep of night workers", "Birch", 102)
+    (tmp_path / "a.ris").write_text("".join(record.format(*row) for row in rows))
+    (tmp_path / "b.ris").write_text(record.format("Statins after stroke", "Cedar", 103))
+    report = embed_search(tmp_path, "a.ris", "b.ris")
+    assert (report.stored.new, report.containers, report.merged) == (3, 1, [])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import warnings
 
 import numpy as np
@@ -11,10 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError
-from sciprism.probes import fit, fit_probes, fit_subsets
+from sciprism.probes import fit, fit_probes, fit_subsets, grid
 
-# The package gives the function this name.
-fit_module = importlib.import_module("sciprism.probes.fit")
 LOSSES = ("squared_hinge", "hinge", "epsilon_insensitive")
 
 
@@ -162,7 +159,7 @@ def test_a_row_with_target_0_is_left_out(loss) -> None:
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_subsets_give_what_fit_gives(loss, intercept, few, monkeypatch) -> None:
-    monkeypatch.setattr(fit_module, "MAX_STACKED_ROWS", few)
+    monkeypatch.setattr(grid, "MAX_STACKED_ROWS", few)
     numbers = np.random.default_rng(3)
     features = rows(numbers, 200, 30)
     targets = np.stack([wanted(loss, numbers, features) for _ in range(2)], axis=1)

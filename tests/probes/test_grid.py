@@ -6,12 +6,9 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sciprism.errors import InputError
 from sciprism.probes import ProbeSettings, grid_search
-from sciprism.probes.features import plain_folds, stratified_folds
 
 GRID = (1e-3, 1e-1, 10.0)
 
@@ -40,32 +37,6 @@ def classifier(loss: str, intercept: bool):
 
 def folds_of(search) -> np.ndarray:
     return np.stack([search.cv_results_[f"split{fold}_test_score"] for fold in range(3)], axis=1)
-
-
-@given(st.lists(st.sampled_from("zaqm"), min_size=9, max_size=60), st.integers(2, 4))
-@settings(max_examples=60, deadline=None)
-def test_stratified_folds_are_those_of_scikit_learn(labels, folds) -> None:
-    selection = pytest.importorskip("sklearn.model_selection")
-    labels = np.array(labels)
-    _, counts = np.unique(labels, return_counts=True)
-    if (counts < folds).all():
-        with pytest.raises(InputError, match="fewer rows than there are folds"):
-            stratified_folds(labels, folds)
-        return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        parts = selection.StratifiedKFold(folds).split(labels, labels)
-        expected = np.empty(len(labels), np.int64)
-        for number, (_, held_out) in enumerate(parts):
-            expected[held_out] = number
-    assert (stratified_folds(labels, folds) == expected).all()
-
-
-@pytest.mark.parametrize("rows", [7, 9, 11])
-def test_plain_folds_are_those_of_scikit_learn(rows) -> None:
-    selection = pytest.importorskip("sklearn.model_selection")
-    for number, (_, held_out) in enumerate(selection.KFold(3).split(np.zeros(rows))):
-        assert (np.flatnonzero(plain_folds(rows, 3) == number) == held_out).all()
 
 
 @pytest.mark.parametrize("intercept", [True, False])

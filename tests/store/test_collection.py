@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from fake_encoder import FakeEncoder, some_papers
 from sciprism.errors import InputError
-from sciprism.index import topk
 from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, Filter, StoredCollection, embed
 
@@ -67,11 +66,10 @@ def test_no_filter_and_nothing_superseded_needs_no_mask(tmp_path: Path) -> None:
     embed(some_papers(5), FakeEncoder(), tmp_path)
     assert StoredCollection.open(tmp_path).mask() is None
     assert StoredCollection.open(tmp_path).mask(Filter()) is None
-
-
-def test_an_unknown_id_is_an_error(collection: StoredCollection) -> None:
-    with pytest.raises(InputError, match="no paper with the id 'p60'"):
-        collection.find("p60")
+    embed([], FakeEncoder(), tmp_path / "empty")
+    assert StoredCollection.open(tmp_path / "empty").mask(Filter(year_from=1990)) is None
+    rows = [4, 0, 2, 0]
+    assert StoredCollection.open(tmp_path).papers(rows) == [some_papers(5)[row] for row in rows]
 
 
 def test_an_unknown_space_names_those_that_are_there(collection: StoredCollection) -> None:
@@ -94,12 +92,12 @@ def damaged(tmp_path: Path) -> tuple[Path, Path]:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "not a manifest of sciprism"),
-        ("{", "not a manifest"),
-        ("[]", "not a manifest"),
-        ('{"name": "a package"}', "layout: Field required"),
+        ("", "is damaged, or not of this version"),
+        ("{", "is damaged, or not of"),
+        ("[]", "is damaged, or not of"),
+        ('{"name": "a package"}', "encoder: Field required"),
         ('{"layout": 1}', r"encoder: Field required.*embed into a new folder"),
-        ('{"layout": 4}', "has layout 4; this version of sciprism reads 1"),
+        ('{"layout": 4}', "not of this version of sciprism .layout: Input should be 1"),
     ],
 )
 def test_a_foreign_or_torn_manifest(tmp_path: Path, content: str, message: str) -> None:
@@ -107,18 +105,6 @@ def test_a_foreign_or_torn_manifest(tmp_path: Path, content: str, message: str) 
     manifest.write_text(content)
     with pytest.raises(InputError, match=message):
         StoredCollection.open(tmp_path)
-
-
-@given(cut=st.floats(0, 0.999))
-@settings(max_examples=25, deadline=None)
-def test_a_manifest_cut_anywhere_is_an_error(
-    collection: StoredCollection, tmp_path_factory: object, cut: float
-) -> None:
-    text = (collection.folder / "manifest.json").read_text().rstrip()
-    folder = tmp_path_factory.mktemp("cut")
-    (folder / "manifest.json").write_text(text[: int(len(text) * cut)])
-    with pytest.raises(InputError, match="not a manifest"):
-        StoredCollection.open(folder)
 
 
 def test_no_collection_at_all(tmp_path: Path) -> None:
@@ -182,34 +168,3 @@ def test_any_paper_comes_back_as_it_went_in(tmp_path_factory: object, papers: li
     collection = StoredCollection.open(folder)
     assert collection.papers(range(len(papers))) == papers
     assert [collection.find(paper.id) for paper in papers] == list(range(len(papers)))
-
-
-def test_more_shards_than_files_that_may_be_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sciprism.store.collection.OPEN_MATRICES", 2)
-    papers, encoder = some_papers(30), FakeEncoder()
-    embed(papers, encoder, tmp_path, layout=CollectionLayout(shard_size=4))
-    collection = StoredCollection.open(tmp_path)
-    _, rows = topk(encoder.encode(papers[9:10]), collection.vectors("near"), 3)
-    assert rows[0, 0] == 9
-    assert collection.open_matrix.cache_info().currsize == 2
-
-
-def test_a_collection_without_papers_yet_can_be_filtered(tmp_path: Path) -> None:
-    embed([], FakeEncoder(), tmp_path / "c")
-    assert StoredCollection.open(tmp_path / "c").mask(Filter(year_from=1990)) is None
-
-
-def test_damaged_vectors_are_an_error_that_names_the_file(tmp_path: Path) -> None:
-    embed(some_papers(5), FakeEncoder(), tmp_path / "c")
-    (path,) = (tmp_path / "c").glob("vectors/*/000000.npy")
-    path.write_bytes(bytes(path.stat().st_size))
-    with pytest.raises(ValueError, match=r"000000\.npy is damaged"):
-        StoredCollection.open(tmp_path / "c").vector(0, "near")
-
-
-def test_damaged_papers_are_an_error_that_names_the_file(tmp_path: Path) -> None:
-    embed(some_papers(5), FakeEncoder(), tmp_path / "c")
-    path = tmp_path / "c" / "papers" / "000000.parquet"
-    path.write_bytes(bytes(path.stat().st_size))
-    with pytest.raises(InputError, match=r"000000\.parquet is damaged"):
-        StoredCollection.open(tmp_path / "c").paper("paper-1")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,7 +26,7 @@ Records = list[Paper | Deletion]
 
 
 def apply(records: Records, folder: Path, encoder: FakeEncoder | None = None, **rules: bool) -> EmbedReport:
-    last = LastRecords.of(records)
+    last = LastRecords(records)
     return embed(last.select(records), encoder or FakeEncoder(), folder, layout=LAYOUT, corrections=True, **rules)
 
 
@@ -157,19 +155,3 @@ def test_a_part_with_deletions_is_refused_before_it_is_embedded(tmp_path: Path) 
     with pytest.raises(InputError, match=r"the input deletes 1 papers \(the first in .*pubmed26n0002\.xml\.gz\)"):
         embed_part(EmbedInput(paths=pubmed(tmp_path, steps), part=InputPart(1, 1)), encoder, tmp_path / "c")
     assert encoder.encoded == 0
-
-
-def test_the_memory_of_last_records_is_nine_bytes_each() -> None:
-    def read(count: int) -> Iterator[Paper]:
-        return (Paper(id=f"p{number % (count // 2)}") for number in range(count))
-
-    tracemalloc.start()
-    last = LastRecords()
-    for record in read(60_000):
-        last.add(record)
-    added = tracemalloc.get_traced_memory()[0]
-    last.finish()
-    assert added < 60_000 * 9 * 1.4 and tracemalloc.get_traced_memory()[0] < 60_000 * 1.5
-    tracemalloc.stop()
-    assert (last.papers, last.outdated) == (30_000, 30_000)
-    assert [each.id for each in last.select(read(60_000))][:2] == ["p0", "p1"]

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from fake_encoder import FakeEncoder, some_papers
 from folders import snapshot
 from kill_switch import killed_after
 from sciprism.errors import DamagedFileError, InputError
-from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, StoredCollection, delete, embed
-from sciprism.store.paper_lookup import iterate_papers, iterate_vectors, list_ids
+from sciprism.store.paper_lookup import list_ids
 
 LAYOUT = CollectionLayout(dtype="int8", shard_size=20)
 
@@ -75,41 +71,6 @@ def test_prune_by_an_input_of_other_papers_is_refused(folder: Path) -> None:
         with pytest.raises(InputError, match="has none of the 45 papers"):
             embed(strangers, FakeEncoder(), folder, prune=True)
     assert {paper.id for paper in some_papers(45)} <= set(ids(folder))
-
-
-STEPS = st.lists(
-    st.tuples(
-        st.sampled_from(["add", "prune", "delete"]),
-        st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2)), max_size=8, unique_by=lambda pair: pair[0]),
-    ),
-    max_size=6,
-)
-
-
-@settings(max_examples=30)
-@given(STEPS)
-def test_any_order_of_changes_leaves_what_a_dictionary_would_hold(steps: list[tuple[str, list]]) -> None:
-    held: dict[str, Paper] = {}
-    with TemporaryDirectory() as place:
-        embed([], FakeEncoder(), place, layout=CollectionLayout(shard_size=3))
-        for name, pairs in steps:
-            papers = {f"p{i}": Paper(id=f"p{i}", title=f"Paper {i}", abstract="x" * version) for i, version in pairs}
-            if name == "delete":
-                delete(place, papers, missing_ok=True)
-                held = {id: paper for id, paper in held.items() if id not in papers}
-            elif name == "prune" and (not held or held.keys() & papers.keys()):
-                embed(papers.values(), FakeEncoder(), place, prune=True)
-                held = papers
-            else:
-                embed(papers.values(), FakeEncoder(), place)
-                held |= papers
-        stored = StoredCollection.open(place)
-        found = [paper for part in iterate_papers(stored) for paper in part]
-        assert {paper.id: paper for paper in found} == held and len(stored) == len(found) == len(held)
-        assert stored.manifest.missing_abstracts == sum(not paper.abstract for paper in found)
-        vectors = [row for part in iterate_vectors(stored, "near") for row in part]
-        for vector, paper in zip(vectors, found, strict=True):
-            np.testing.assert_array_equal(vector, FakeEncoder().encode([paper])[0])
 
 
 @pytest.mark.parametrize("changes", range(8))

@@ -13,7 +13,6 @@ import pytest
 from fake_encoder import FakeEncoder, some_papers
 from folders import snapshot
 from sciprism.errors import DamagedFileError, InputError
-from sciprism.files import lock_folder
 from sciprism.papers.records import Paper, Place
 from sciprism.store import CollectionLayout, StoredCollection, embed
 
@@ -30,14 +29,6 @@ def test_a_collection_gives_back_papers_and_vectors(tmp_path: Path) -> None:
     stored = np.concatenate([m.block(0, 99) for m in collection.vectors("near")])
     np.testing.assert_array_equal(stored, encoder.encode(papers))
     collection.verify()
-
-
-def test_rows_come_in_the_order_asked_for(tmp_path: Path) -> None:
-    papers = some_papers(600)
-    embed(papers, FakeEncoder(), tmp_path, layout=CollectionLayout(shard_size=520))
-    rows = [599, 0, 519, 520, 255, 256, 0]
-    assert StoredCollection.open(tmp_path).papers(rows) == [papers[row] for row in rows]
-    assert StoredCollection.open(tmp_path).paper("p300") == papers[300]
 
 
 def test_formats_of_one_path_are_encoded_once(tmp_path: Path) -> None:
@@ -75,14 +66,6 @@ def test_a_value_too_large_for_float16_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match="too large for float16; use float32 or int8"):
         embed(some_papers(3), Large(), tmp_path, layout=CollectionLayout(dtype="float16"))
-
-
-def test_the_same_call_again_changes_nothing(tmp_path: Path) -> None:
-    embed(some_papers(25), FakeEncoder(), tmp_path, layout=SMALL)
-    before, again = snapshot(tmp_path), FakeEncoder()
-    report = embed(some_papers(25), again, tmp_path)
-    assert (report.new, report.unchanged, again.encoded, report.done) == (0, 25, 0, 25)
-    assert snapshot(tmp_path) == before
 
 
 def test_appending_encodes_only_what_is_new(tmp_path: Path) -> None:
@@ -260,13 +243,6 @@ def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
         embed(some_papers(3), FakeEncoder(), tmp_path / "papers" / "000000.parquet")
 
 
-def test_only_one_writer_at_a_time(tmp_path: Path) -> None:
-    embed(some_papers(3), FakeEncoder(), tmp_path)
-    with lock_folder(tmp_path), pytest.raises(InputError, match="being written by another sciprism process"):
-        embed(some_papers(5), FakeEncoder(), tmp_path)
-    assert embed(some_papers(5), FakeEncoder(), tmp_path).new == 2
-
-
 def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"cannot write .* name a path that you can write to"):
@@ -365,21 +341,6 @@ def test_a_paper_without_a_place_has_none(tmp_path: Path) -> None:
     assert StoredCollection.open(tmp_path / "c").paper("1").place is None
     with pytest.raises(InputError, match=r"'On frogs' \(its file was not recorded\)"):
         embed([Paper(id="1", title="On toads")], FakeEncoder(), tmp_path / "c")
-
-
-def test_a_model_of_prism_reads_each_paper_once(tmp_path: Path, tiny_model: Path) -> None:
-    from sciprism import Encoder
-
-    encoder = Encoder.start(tiny_model, method="prism", pooling="mean", device="cpu")
-    read: list[int] = []
-    encoder.model.embeddings.register_forward_hook(lambda _m, given, _out: read.extend(given[0].lengths))
-    layout = CollectionLayout(formats=encoder.formats)
-    embed(some_papers(9), encoder, tmp_path, layout=layout)
-    assert len(read) == 9
-    collection = StoredCollection.open(tmp_path)
-    for space in collection.manifest.spaces:
-        stored = np.concatenate([m.block(0, 99) for m in collection.vectors(space)])
-        assert np.abs(stored - encoder.encode(some_papers(9), format=space)).max() < 1e-6
 
 
 def test_nothing_is_added_to_a_damaged_collection(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 import signal
 import subprocess
 import sys
@@ -14,7 +13,7 @@ import pytest
 
 from fake_encoder import FakeEncoder, some_papers
 from folders import snapshot
-from sciprism.store import CollectionLayout, StoredCollection, embed
+from sciprism.store import CollectionLayout, embed
 
 BUILDERS = Path(__file__).parents[1] / "builders"
 WRITER = """
@@ -31,38 +30,6 @@ embed([*papers, papers[1]], FakeEncoder(delay=0.002, limit=float(sys.argv[3])), 
 def start(folder: Path, count: int, limit: float = math.inf) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", WRITER, str(folder), str(count), str(limit)]
     return subprocess.Popen(command, cwd=BUILDERS, stdout=subprocess.PIPE, text=True)
-
-
-def run_and_kill(folder: Path, count: int, limit: int, seconds: float) -> None:
-    """Kill the writer so long after it began; it waits for that once it has encoded `limit` items."""
-    with start(folder, count, limit) as writer:
-        assert writer.stdout is not None and writer.stdout.readline() == "begin\n"
-        time.sleep(seconds)
-        writer.send_signal(signal.SIGKILL)
-    assert writer.returncode == -signal.SIGKILL
-
-
-def finish(folder: Path, count: int) -> None:
-    with start(folder, count) as writer:
-        assert writer.stdout is not None and writer.stdout.readline() == "begin\n"
-    assert writer.returncode == 0
-
-
-@pytest.mark.slow
-def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path: Path) -> None:
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    finish(whole, 300)
-    chance = random.Random(4)
-    for _ in range(6):
-        run_and_kill(killed, 300, chance.randrange(100), chance.uniform(0, 0.3))  # at most two of 15 shards
-        if (killed / "manifest.json").exists():
-            partial = StoredCollection.open(killed)
-            partial.verify()
-            assert len(partial) % 20 == 0
-    finish(killed, 300)
-    assert snapshot(killed) == snapshot(whole)
-    finish(whole, 410), run_and_kill(killed, 410, 90, 0.1), finish(killed, 410)
-    assert snapshot(killed) == snapshot(whole)
 
 
 @pytest.mark.parametrize("after", [False, True])

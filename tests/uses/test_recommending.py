@@ -17,12 +17,13 @@ from sciprism.errors import InputError
 from sciprism.papers.read import read_papers
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection, embed
+from sciprism.store.paper_lookup import PaperIndex
 from sciprism.uses.recommending import Recommendations, RecommendSettings, interests, paper_sources, recommend
 from sciprism.uses.recommending import run as module
 from sciprism.uses.recommending.interests import describe_interests, find_interests, find_typical_terms
 from sciprism.uses.recommending.paper_sources import FileReading
 from sciprism.uses.recommending.results import write_recommendations
-from sciprism.uses.recommending.run import LibraryProfile, OwnedPapers, choose_papers, is_near_copy
+from sciprism.uses.recommending.run import LibraryProfile, choose_papers, is_near_copy
 
 
 def build_groups(*sizes: int, spread: float = 0.2, dim: int = 8) -> np.ndarray:
@@ -186,7 +187,7 @@ IDS = {"doi": "10.1000/rot", "arxiv": "7801.00001"}
 OWN = Paper(id="rotation", title=TITLE, abstract=ABSTRACT, authors=("Vera Rubin", "Kent Ford"), year=1978, ids=IDS)
 SHORT = Paper(id="short", title="Dark matter", authors=("F. Zwicky",), year=1933)
 EDITORIAL = Paper(id="e", title="Editorial", authors=("E. Ditor",), year=2020)
-OWNED = OwnedPapers([OWN, SHORT, EDITORIAL])
+OWNED = PaperIndex([OWN, SHORT, EDITORIAL])
 
 
 @pytest.mark.parametrize(

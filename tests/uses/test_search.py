@@ -15,6 +15,7 @@ from sciprism.index import approximate, exact, lexical
 from sciprism.index.int8_copy import Int8Copy, find_int8_product
 from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, Filter, StoredCollection, embed
+from sciprism.store.paper_lookup import find_paper
 from sciprism.uses.search import search, similar, similar_to_papers
 
 ENCODER = FakeEncoder(dim=256)
@@ -110,6 +111,20 @@ def test_similar_leaves_the_paper_itself_out(collection: StoredCollection) -> No
     assert reasoned.hits[0].why == "A guide RNA directs the enzyme."
     later = similar(collection, None, "crispr", filter=Filter(year_from=2014))
     assert [hit.id for hit in later.hits] == ["attention"]
+
+
+@pytest.mark.parametrize(
+    "name", ["arXiv:2001.00001v2", "https://arxiv.org/abs/2001.00001", "PMC900", "frogs in ponds."]
+)
+def test_a_paper_is_found_by_its_identifiers_and_title(tmp_path: Path, name: str) -> None:
+    frogs = Paper(id="f", title="Frogs in ponds", ids={"doi": "10.48550/arxiv.2001.00001", "pmcid": "PMC900"})
+    embed([*PAPERS, frogs], ENCODER, tmp_path)
+    collection = StoredCollection.open(tmp_path)
+    assert collection.papers([find_paper(collection, name)]) == [frogs]
+    if "." not in name[-1]:
+        assert search(collection, ENCODER, name, 2)[0].hits[0].id == "f"
+        other = search(collection, ENCODER, name, 2, filter=Filter(year_from=2012))[0].hits
+        assert "f" not in [hit.id for hit in other]
 
 
 def test_papers_from_elsewhere_have_their_own_rankings(collection: StoredCollection) -> None:

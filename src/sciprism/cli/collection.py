@@ -13,8 +13,7 @@ from sciprism.drop_report import count_noun
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
-    from sciprism.index.approximate import BuiltIndex
-    from sciprism.index.recall import TitleQueries
+    from sciprism.index.approximate import BuiltIndex, TitleQueries
     from sciprism.store import StoredCollection
 
 

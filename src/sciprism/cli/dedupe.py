@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from sciprism.cli.options import PaperFiles, Reading, check_outputs
 from sciprism.cli.output import ProgressDisplay, echo, join_counts, print_result, print_skip_counts, print_table
+from sciprism.drop_report import CONTAINERS
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,7 +68,10 @@ def _print(result: Deduplication, output: Path, review: Path | None) -> None:
     rows = [(row["file"], f"{row['records']:,}", f"{row['removed']:,}") for row in sources]
     print_table(["source"], ["records", "duplicates removed"], rows)
     counts = {"groups of duplicates merged": len(result.groups), "pairs decided before": result.decided}
-    echo(join_counts(counts | {"pairs of preprint and article": len(result.versions)}) or "no duplicates")
+    counts |= {"pairs of preprint and article": len(result.versions)}
+    echo(join_counts(counts) or "no duplicates")
+    if result.containers:
+        echo(join_counts({CONTAINERS: result.containers}))
     if result.uncertain:
         where = f"decide on them in {review}" if review else "--review pairs.csv writes them"
         echo(f"uncertain pairs, which were not merged: {len(result.uncertain):,}; {where}")

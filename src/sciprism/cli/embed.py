@@ -17,7 +17,7 @@ from sciprism.cli.options import (
 )
 from sciprism.cli.output import ProgressDisplay, echo, join_counts, print_abstracts, print_result, print_skipped
 from sciprism.cli.parts import WantedParts, embed_on_cluster, interrupted_by_termination, name_parts_folder
-from sciprism.drop_report import count_noun
+from sciprism.drop_report import CONTAINERS, count_noun
 from sciprism.errors import InputError, InterruptedRunError
 
 if TYPE_CHECKING:
@@ -140,7 +140,12 @@ def embed(
     if output.suffix in (".parquet", ".npy", ".csv") and not output.is_dir():
         raise InputError(f"{output}: embed makes a folder; name one, then: sciprism export FOLDER -o {output}")
     workers.check()
-    _use_threads(0 if workers.ray else workers.threads)
+    if workers.threads < 0:
+        raise InputError(f"--threads {workers.threads} is not a number of processor cores")
+    if workers.threads and not workers.ray:
+        import torch
+
+        torch.set_num_threads(workers.threads)
     source = reading.describe(files)
     if workers.ray or workers.part:
         rules.refuse_for_parts()
@@ -203,15 +208,6 @@ def explain_interruption(output: Path) -> Iterator[None]:
         raise InterruptedRunError(f"{what}; the same command continues where this one stopped") from None
 
 
-def _use_threads(threads: int) -> None:
-    if threads < 0:
-        raise InputError(f"--threads {threads} is not a number of processor cores")
-    if threads:
-        import torch
-
-        torch.set_num_threads(threads)
-
-
 def _report(source: EmbedInput, output: Path, report: FilesReport) -> None:
     """Print what became of the records. Raises InputError where none could be used; a part may have none."""
     read, stored, abstracts = report.read, report.stored, report.completion.report
@@ -226,11 +222,12 @@ def _report(source: EmbedInput, output: Path, report: FilesReport) -> None:
     print_abstracts(report.completion)
     document = asdict(stored) | {"unreadable": read.skipped_count, "reasons": reasons}
     document |= {"duplicates_merged": report.duplicates, "ignored_files": read.ignored, "outdated": report.outdated}
-    document |= {"notes": notes, "merged": [asdict(paper) for paper in report.merged]}
+    document |= {"notes": notes, "merged": [asdict(paper) for paper in report.merged], "containers": report.containers}
     counts = _count_records(read, stored) | {"without abstract and skipped": abstracts.skipped}
     merged = sum(len(paper.records) - 1 for paper in report.merged)
     counts |= {"merged into a record of the same paper": merged, "duplicates merged": report.duplicates}
-    counts |= {"outdated by later ones": report.outdated, "other files ignored": read.ignored}
+    counts |= {CONTAINERS: report.containers, "outdated by later ones": report.outdated}
+    counts["other files ignored"] = read.ignored
     held = {"papers": stored.papers, "without abstract": stored.missing_abstracts, "superseded rows": stored.superseded}
     deletions = stored.deleted + stored.unknown_deletions
     total = (

@@ -21,7 +21,7 @@ from sciprism.cli.output import (
     print_skipped,
     print_table,
 )
-from sciprism.drop_report import count_noun
+from sciprism.drop_report import CONTAINERS, count_noun
 from sciprism.errors import InputError, RunFailedError
 
 if TYPE_CHECKING:
@@ -133,6 +133,7 @@ def _paper_facts(result: PaperInspection, abstracts: AbstractReport | None) -> I
         yield "duplicates", f"{result.duplicates.surplus:,} in {len(groups):,} groups, found by: {reasons}"
     if clashes := result.duplicates.clashes:
         yield "ids of several papers", "\n".join(_clashes(clashes))
+    yield from _counts({CONTAINERS: result.duplicates.containers})
     if result.seconds is not None:
         time = format_duration(result.seconds)
         yield "embedding takes", f"about {time} at {result.papers_per_second:.3g} papers/s"
@@ -172,13 +173,8 @@ def _label_facts(result: LabelInspection) -> Iterator[tuple[str, str]]:
     yield from _missing(result, result.labels)
     yield from _counts({"synonyms": result.synonyms})
     yield "words in a definition", _quantiles(result.words)
-    yield from _counts(
-        {
-            "unknown broader labels": result.unknown_broader,
-            "repeated ids": result.repeated_ids,
-            "repeated names": result.repeated_names,
-        }
-    )
+    repeated = {"repeated ids": result.repeated_ids, "repeated names": result.repeated_names}
+    yield from _counts({"unknown broader labels": result.unknown_broader} | repeated)
 
 
 def _missing(result: PaperInspection | LabelInspection, total: int) -> Iterator[tuple[str, str]]:

@@ -18,6 +18,7 @@ from sciprism.cli.output import (
     print_table,
     table_width,
 )
+from sciprism.drop_report import CONTAINERS
 from sciprism.errors import InterruptedRunError
 from sciprism.uses.recommending.settings import RecommendSettings
 
@@ -100,19 +101,20 @@ def _rank(
 
 def _print(recommended: Recommendations, files: list[Path]) -> None:
     counts, names = recommended.counts, [hit.interest for hit in recommended.hits]
-    interests = recommended.interests
-    rows = [[interest.name, f"{interest.papers:,}", f"{names.count(interest.name):,}"] for interest in interests]
+    rows = [[one.name, f"{one.papers:,}", f"{names.count(one.name):,}"] for one in recommended.interests]
     print_table(["interest of the library"], ["papers", "recommended"], rows)
     left_out = {f"that the library has (by {reason})": count for reason, count in counts.owned.items()}
-    left_out |= {"unwanted": counts.unwanted, "shown before": counts.seen}
-    left_out |= {"repeated": counts.repeated, "skipped": counts.skipped}
+    left_out |= {"unwanted": counts.unwanted, "shown before": counts.seen, "repeated": counts.repeated}
+    left_out["skipped"] = counts.skipped
     again = f" ({counts.library_versions:,} of them versions of others, which count once)"
     echo(f"{counts.library:,} papers of the library{again * bool(counts.library_versions)}, {counts.new:,} new papers")
     if any(left_out.values()):
         echo(f"left out: {join_counts(left_out)}")
         _print_left_out(recommended.left_out, files)
-    if missing := counts.library_without_abstract + counts.new_without_abstract:
-        echo(f"compared by the title alone, without abstract: {missing:,}")
+    missing = counts.library_without_abstract + counts.new_without_abstract
+    for what, count in ((CONTAINERS, counts.containers), ("compared by the title alone, without abstract", missing)):
+        if count:
+            echo(f"{what}: {count:,}")
     if files:
         echo(f"wrote {len(recommended.hits):,} papers to {', '.join(map(str, files))}")
     if recommended.hits:

@@ -166,7 +166,7 @@ def _read_queries(file: str) -> Iterator[str]:
 
 def similar(
     collection: CollectionFolder,
-    to: Annotated[str, "An id, DOI or title, the beginning of an id, or a file of papers.", "--to"],
+    to: Annotated[str, "An id or its beginning, a DOI, PMID, arXiv id or link, a title, or a file of papers.", "--to"],
     k: Annotated[int, "Papers to show.", "-k"] = 10,
     mode: Annotated[str, "exact or approximate."] = "exact",
     *,
@@ -227,11 +227,10 @@ def _read_given_papers(collection: StoredCollection, to: str) -> list[Paper]:
     from sciprism.papers import read_papers
     from sciprism.store.paper_lookup import find_paper
 
-    if collection.find_row(to) is not None:
-        return []
-    if to == "-" or Path(to).is_file():
+    stored = collection.find_row(to) is not None
+    if not stored and (to == "-" or Path(to).is_file()):
         return list(read_papers(to))
-    if _FILE_NAME.search(to):
+    if not stored and _FILE_NAME.search(to):
         try:
             find_paper(collection, to)
         except InputError:

@@ -17,8 +17,8 @@ from sciprism.index import lexical, vector_searches
 from sciprism.index.boolean_query import parse_query, select
 from sciprism.papers.records import Paper
 from sciprism.store import Filter, StoredCollection
-from sciprism.store.known_papers import hash64
 from sciprism.store.paper_lookup import MAX_VALUES, list_conditions
+from sciprism.store.shard_files import hash64
 from sciprism.uses.collection import load_recorded_encoder
 from sciprism.uses.rankings import Ranking, build_rankings, find_nearest_sentences
 from sciprism.uses.search import FUSION_DEPTH, Searchable, check_languages, check_queries, choose_query_space

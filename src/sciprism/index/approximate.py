@@ -22,13 +22,15 @@ from sciprism.arrays import Floats, Rows
 from sciprism.checksums import BLOCK, BlockChecks, Bytes
 from sciprism.errors import DamagedFileError, InputError, import_extra
 from sciprism.files import explain_write_errors, sync_folder, write_atomically, write_json
-from sciprism.index.build_record import RECORD_NAME, IndexChecks, Settings, hash_contents, read_record, write_record
-from sciprism.index.exact import EXTRA_CANDIDATES, normalize_for, rescore
+from sciprism.index.build_record import RECORD_NAME, BuildRecord, IndexChecks, Settings, hash_contents, write_record
+from sciprism.index.exact import EXTRA_CANDIDATES, normalize_for, rescore, topk, vector_searches
 from sciprism.index.exact import search as search_exactly
-from sciprism.index.recall import K, TitleQueries, build_queries, choose_settings, double
-from sciprism.index.search_modes import vector_searches
 from sciprism.store import StoredCollection
 
+K = 10  # papers of an answer whose recall is measured
+QUERIES = 512  # queries of each group: a recall of 0.95 is then known to about 0.005
+TIES = 16  # rows beyond K that are compared, since some may have the score of the K-th
+OWN = 32  # further rows that are found, since some are the query itself or have its title
 LINKS = 32  # neighbours of a node of the graph
 MAX_EFFORT = 4096  # the most nodes that a search keeps: beyond that exact search is as fast
 SAMPLES_PER_LIST = 64  # vectors for each centroid in training
@@ -48,6 +50,11 @@ RESCORE_CODES = 1000  # codes that are read in the time of scoring one candidate
 
 
 Progress = Callable[[str, str, int, int | None], None]  # work, unit, how many, of how many
+
+
+def double(first: int, last: int) -> tuple[int, ...]:
+    """Return first, twice first and so on, and last."""
+    return (*(first << step for step in range(64) if first << step < last), last)
 
 
 def import_faiss() -> Any:
@@ -76,11 +83,6 @@ def read_index(path: Path, flags: int = 0) -> Any:
         return import_faiss().read_index(str(path), flags)
     except RuntimeError:
         raise DamagedFileError(f"{path} is missing or damaged") from None
-
-
-def count_graph_bytes(rows: int, dim: int) -> int:
-    """Return the memory of a graph in bytes: its vectors in float32, and links in both directions."""
-    return rows * (4 * dim + 8 * LINKS + 32)
 
 
 def build_graph(collection: StoredCollection, space: str, path: Path, progress: Progress) -> None:
@@ -334,6 +336,164 @@ def _merge_lists(trained: Path, parts: Sequence[Path], path: Path, on_merged: Ca
     write_index(index, path)
 
 
+@dataclass(frozen=True, slots=True)
+class QueryGroup:
+    """Queries (m, d) of one kind, and the rows (m, K + TIES) that answer them, -1 for none.
+
+    needed: how many of its answers a query can have at most, K or the rows there are.
+    """
+
+    name: str
+    vectors: Floats
+    answers: Rows
+    needed: int
+
+    def measure(self, found: Rows) -> Floats:
+        """Return the recall of each query; found: candidates (m, c)."""
+        hits = [np.isin(wanted[wanted >= 0], rows).sum() for wanted, rows in zip(self.answers, found, strict=True)]
+        recall: Floats = (np.minimum(hits, self.needed) / self.needed).astype(np.float32)
+        return recall
+
+
+@dataclass(frozen=True, slots=True)
+class TitleQueries:
+    """Titles of stored papers, and their vectors (m, d), encoded as queries."""
+
+    titles: Sequence[str]
+    vectors: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Settings with the recall of each group of queries (mean and standard error); reached: all have the wanted one."""
+
+    effort: int
+    depth: int
+    recall: dict[str, tuple[float, float]]
+    reached: bool
+
+    @property
+    def lowest(self) -> float:
+        """Return the mean recall of the group that has the lowest."""
+        return min(mean for mean, _ in self.recall.values())
+
+
+def choose_papers(collection: StoredCollection, seed: int) -> Rows:
+    """Return the rows of QUERIES random papers, ascending; of all where there are fewer."""
+    mask = collection.mask()
+    live = None if mask is None else np.flatnonzero(mask)
+    count = min(QUERIES, len(collection))
+    rows: Rows = np.random.default_rng(seed).choice(collection.rows if live is None else live, count, replace=False)
+    return np.sort(rows)
+
+
+def build_queries(collection: StoredCollection, space: str, titles: TitleQueries | None) -> list[QueryGroup]:
+    """Return two groups of queries with their exact answers: stored papers, as in `similar`, and texts, as in `search`.
+
+    Texts are titles. Without titles, each paper is moved in a random direction, as far as its K-th neighbour is: like a
+    query in words, the result is between papers. No paper answers a query that is the paper itself or its own title:
+    people search for papers that they do not have, and a paper is easier to find by its title than others are.
+    """
+    distance = collection.manifest.encoder.distance
+    rows = choose_papers(collection, 0)
+    papers = normalize_for(collection.read_rows(space, rows).block(0, len(rows)), distance)
+    first = _answer(collection, space, "papers", papers, lambda answers: answers == rows[:, None])
+    if titles is not None and len(titles.titles):
+        own_titles = np.array([_fold(title) for title in titles.titles], object)[:, None]
+        vectors = normalize_for(titles.vectors, distance)
+        return [
+            first,
+            _answer(collection, space, "titles", vectors, lambda rows: _titles_at(collection, rows) == own_titles),
+        ]
+    last = np.maximum(first.answers[:, first.needed - 1], 0)
+    neighbours = normalize_for(collection.read_rows(space, last).block(0, len(last)), distance)
+    lengths = np.linalg.norm(neighbours - first.vectors, axis=1, keepdims=True)
+    noise = np.random.default_rng(0).standard_normal(first.vectors.shape, np.float32)
+    noise *= lengths / np.linalg.norm(noise, axis=1, keepdims=True)
+    return [first, _answer(collection, space, "perturbed papers", normalize_for(first.vectors + noise, distance), None)]
+
+
+def _answer(
+    collection: StoredCollection, space: str, name: str, vectors: Floats, is_own: Callable[[Rows], Any] | None
+) -> QueryGroup:
+    """Return queries with their exact answers; is_own: marks the rows (m, c) that are none of each query.
+
+    Queries that have fewer answers than most are left out.
+    """
+    distance, shards = collection.manifest.encoder.distance, collection.vectors(space)
+    scores, answers = topk(vectors, shards, K + TIES + OWN, mask=collection.mask(), distance=distance)
+    if is_own is not None:
+        scores[is_own(answers)] = -np.inf
+    order = np.argsort(-scores, axis=1, kind="stable")[:, : K + TIES]
+    scores, answers = np.take_along_axis(scores, order, 1), np.take_along_axis(answers, order, 1)
+    counts = (~np.isneginf(scores)).sum(axis=1)
+    needed = max(1, min(K, int(np.median(counts))))
+    answers[(scores < scores[:, needed - 1 : needed]) | np.isneginf(scores)] = -1
+    enough = counts >= needed
+    return QueryGroup(name, vectors[enough], answers[enough], needed)
+
+
+def _titles_at(collection: StoredCollection, rows: Rows) -> NDArray[np.object_]:
+    wanted, places = np.unique(rows, return_inverse=True)
+    titles = np.full(len(wanted), "", object)
+    first = 0
+    for (column,) in collection.columns("title"):
+        begin, end = np.searchsorted(wanted, [first, first + len(column)])
+        titles[begin:end] = [_fold(column[row - first]) for row in wanted[begin:end]]
+        first += len(column)
+    titles_of_rows: NDArray[np.object_] = titles[places].reshape(rows.shape)
+    return titles_of_rows
+
+
+def _fold(title: str) -> str:
+    return " ".join(title.casefold().split())
+
+
+def choose_settings(
+    index: Graph | InvertedLists,
+    groups: Sequence[QueryGroup],
+    wanted: float,
+    selector: Any,
+    on_tried: Callable[[int], None],
+) -> Choice:
+    """Return the cheapest settings whose recall is at least `wanted` in each group, by one standard error.
+
+    Where none reaches it, return the settings of the highest recall. selector: the rows that may be found. on_tried:
+    called with the number of efforts tried.
+    """
+    tried: list[tuple[float, Choice]] = []
+    former = -1.0
+
+    def rank(pair: tuple[float, Choice]) -> tuple[bool, float, float]:
+        cost, choice = pair
+        return not choice.reached, 0.0 if choice.reached else -choice.lowest, cost
+
+    for number, effort in enumerate(index.efforts, 1):
+        choices = list(_try_effort(index, groups, effort, wanted, selector))
+        on_tried(number)
+        costs = [max(index.cost(group.vectors, choice.depth, effort) for group in groups) for choice in choices]
+        tried += zip(costs, choices, strict=True)
+        cost, best = min(tried, key=rank)
+        if (best.reached and min(costs) >= cost) or choices[-1].lowest <= former:
+            break  # what is missing does not depend on the effort
+        former = choices[-1].lowest
+    return min(tried, key=rank)[1]
+
+
+def _try_effort(
+    index: Graph | InvertedLists, groups: Sequence[QueryGroup], effort: int, wanted: float, selector: Any
+) -> Iterator[Choice]:
+    """Yield the recall of one effort with each depth: candidates are scored exactly, so the nearest are found."""
+    candidates = [index.find(group.vectors, index.depths[-1], effort, selector) for group in groups]
+    for depth in index.depths:
+        recall = {}
+        for group, rows in zip(groups, candidates, strict=True):
+            recalls = group.measure(rows[:, :depth])
+            recall[group.name] = (float(recalls.mean()), float(recalls.std() / len(recalls) ** 0.5))
+        reached = all(mean - error >= wanted for mean, error in recall.values())
+        yield Choice(effort, depth, recall, reached)
+
+
 IndexKind = Literal["hnsw", "ivf"]
 
 IVF_MIN_ROWS = 200_000  # rows from which inverted lists are built: reading a graph would take longer than exact search
@@ -374,7 +534,7 @@ class BuiltIndex:
 
 def choose_kind(collection: StoredCollection, space: str, memory: float) -> IndexKind:
     """Return the kind for a collection: a graph below IVF_MIN_ROWS that fits half of the memory (GB), else lists."""
-    needed = count_graph_bytes(collection.rows, collection.manifest.spaces[space].dim)
+    needed = collection.rows * (4 * collection.manifest.spaces[space].dim + 8 * LINKS + 32)  # float32, both directions
     return "hnsw" if collection.rows < IVF_MIN_ROWS and needed <= memory * 1e9 / 2 else "ivf"
 
 
@@ -433,17 +593,12 @@ def _build_space(
     settings: Settings = {"kind": kind, **index.settings, "effort": choice.effort, "depth": choice.depth}
     settings |= {"recall_wanted": options.recall, "queries": queries}
     settings |= {f"recall@{K} of {name}": mean for name, mean in recall.items()}
-    _commit(folder, collection, settings, path)
-    return BuiltIndex(space, kind, settings, recall, queries, choice.reached)
-
-
-def _commit(folder: Path, collection: StoredCollection, settings: Settings, path: Path) -> None:
-    """Make the new files the index, in one step, and remove all others."""
     names = sorted(file.name for file in folder.glob(f"{path.stem}.*"))
     sync_folder(folder)
-    write_record(folder, collection, settings, names)
-    shutil.rmtree(folder / DRAFT_NAME)
+    write_record(folder, collection, settings, names)  # makes the new files the index, in one step
+    shutil.rmtree(draft)
     _remove_others(folder, names)
+    return BuiltIndex(space, kind, settings, recall, queries, choice.reached)
 
 
 def _remove_others(folder: Path, names: Collection[str]) -> None:
@@ -494,9 +649,10 @@ def _load_index(collection: StoredCollection, space: str) -> tuple[Graph | Inver
 def _name_new(folder: Path) -> Path:
     """Return a path for a new index, other than that of the index in use, after removing what a killed build left."""
     try:
-        used = list(read_record(folder, "").files)
-    except (FileNotFoundError, DamagedFileError):
-        used = []
+        record = BuildRecord.load(folder / RECORD_NAME, "")
+    except DamagedFileError:
+        record = None
+    used = list(record.files) if record else []
     _remove_others(folder, used)
     numbers = (re.fullmatch(r"index-(\d+)\.faiss", name) for name in used)
     return folder / f"index-{1 + max((int(match[1]) for match in numbers if match), default=0)}.faiss"

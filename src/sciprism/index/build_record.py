@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from pydantic import ValidationError
 
-from sciprism.checksums import BlockChecks, FileState, find_state, hash_blocks, lost_checksum, read_sealed
+from sciprism.checksums import BlockChecks, FileState, find_state, hash_blocks
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import PARTIAL_SUFFIX
 from sciprism.store import StoredCollection
@@ -60,18 +59,6 @@ def write_record(
     record.store(folder / RECORD_NAME)
 
 
-def read_record(folder: Path, remedy: str) -> BuildRecord:
-    """Read the record of an index; DamagedFileError where it is damaged, FileNotFoundError where it is missing."""
-    content, sealed = read_sealed(folder / RECORD_NAME, remedy)
-    try:
-        record = BuildRecord.model_validate_json(content)
-    except ValidationError:
-        raise DamagedFileError(f"{folder / RECORD_NAME} is damaged; {remedy}") from None
-    if not sealed:
-        raise lost_checksum(folder / RECORD_NAME, remedy)
-    return record
-
-
 class IndexChecks:
     """The checks of the files of one index that is built from the collection's present state.
 
@@ -81,10 +68,9 @@ class IndexChecks:
     def __init__(self, folder: Path, collection: StoredCollection, kind: str) -> None:
         self.folder = folder
         self.remedy = f"run: sciprism index {collection.folder} --{kind}"
-        try:
-            record = read_record(folder, self.remedy)
-        except FileNotFoundError:
-            raise InputError(f"{collection.folder} has no {kind} index; {self.remedy}") from None
+        record = BuildRecord.load(folder / RECORD_NAME, self.remedy)
+        if record is None:
+            raise InputError(f"{collection.folder} has no {kind} index; {self.remedy}")
         if record.contents != hash_contents(collection):
             raise InputError(
                 f"the {kind} index of {collection.folder} is out of date: it was built from {record.rows} rows, "
@@ -117,10 +103,9 @@ def list_index_states(collection: StoredCollection) -> Iterator[FileState]:
     for path in sorted((collection.folder / "index").rglob(RECORD_NAME)):
         place = path.parent.relative_to(collection.folder)
         try:
-            record = read_record(path.parent, "")
+            record = BuildRecord.load(path, "")
         except DamagedFileError:
-            yield FileState((place / RECORD_NAME).as_posix(), "damaged")
-            continue
-        yield FileState((place / RECORD_NAME).as_posix(), "ok")
-        for name, file in record.files.items():
+            record = None
+        yield FileState((place / RECORD_NAME).as_posix(), "ok" if record else "damaged")
+        for name, file in record.files.items() if record else ():
             yield FileState((place / name).as_posix(), find_state(path.parent / name, file.size, file.blocks))

@@ -1,8 +1,9 @@
-"""Exact search: a matrix product in blocks, with a running top k of each query."""
+"""Searches by vectors: their registry, the fusion of rankings, and exact search, a matrix product in blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Lock
 from typing import Literal
@@ -13,8 +14,8 @@ from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows, inner_products, mkl_is_faster, torch_is_loaded
 from sciprism.index.int8_copy import MAX_BYTES, MIN_ROWS, QUERIES, Int8Copy, find_int8_product
-from sciprism.index.search_modes import vector_searches
 from sciprism.parallel import count_threads, map_threads
+from sciprism.registry import Registry
 from sciprism.store import Matrix, StoredCollection
 from sciprism.store.collection import ShardMatrices
 
@@ -29,6 +30,31 @@ QUICK_SHARDS = 64  # that numpy maps, which keeps a file handle of each
 SEARCHES = 8  # of a space before it is copied: a copy takes the time that some 16 searches save, 60 with AVX2 alone
 _copies: WeakKeyDictionary[StoredCollection, dict[str, Int8Copy | int]] = WeakKeyDictionary()  # or searches, by space
 _copying = Lock()
+VectorSearch = Callable[[StoredCollection, str, Floats, int, NDArray[np.bool_] | None], tuple[Floats, Rows]]
+"""Collection, space, query vectors (m, d), k and mask -> scores and rows (m, k), as `exact.topk`."""
+
+vector_searches: Registry[VectorSearch] = Registry("search mode")
+CONSTANT = 60  # smooths the lead of the first ranks; the value of Cormack, Clarke and Buettcher (SIGIR 2009)
+
+
+def reciprocal_rank_fusion(rankings: Sequence[Rows], k: int, constant: int = CONSTANT) -> tuple[Floats, Rows]:
+    """Score each row with the sum of 1 / (constant + rank) over rankings (m, depth); keep the k best.
+
+    Row -1 is none. Ties go to the lower row. With fewer than k rows the rest is -inf and row -1.
+    """
+    queries = len(rankings[0])
+    best = np.full((queries, k), -np.inf, np.float32)
+    rows = np.full((queries, k), -1, np.int64)
+    for query in range(queries):
+        scores: defaultdict[int, float] = defaultdict(float)
+        for ranking in rankings:
+            for rank, row in enumerate(ranking[query].tolist(), 1):
+                if row >= 0:
+                    scores[row] += 1 / (constant + rank)
+        ranked = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:k]
+        for rank, (row, score) in enumerate(ranked):
+            best[query, rank], rows[query, rank] = score, row
+    return best, rows
 
 
 @vector_searches.register("exact")
@@ -67,17 +93,12 @@ def topk(
         raise ValueError(f"k is {k}, not a positive number")
     parts, step = [], QUERIES if copy else QUERY_BLOCK
     for part in np.split(queries, range(step, len(queries), step)):
-        score = partial(score_rows, part, shards, k, distance)
+        score = partial(rescore, part, shards, k=k, distance=distance)
         rows = copy.candidates(normalize_for(part, distance), k, mask, score) if copy else None
         if rows is None:
             rows = _candidates(part, shards, k + EXTRA_CANDIDATES, mask, distance)
         parts.append(rescore(part, shards, rows, k, distance))
     return np.concatenate([scores for scores, _ in parts]), np.concatenate([rows for _, rows in parts])
-
-
-def score_rows(queries: Floats, shards: Sequence[Matrix], k: int, distance: Distance, rows: Rows) -> Floats:
-    """Return the k best of the scores that `rescore` gives rows (m, c), (m, k)."""
-    return rescore(queries, shards, rows, k, distance)[0]
 
 
 def rescore(queries: Floats, shards: Sequence[Matrix], rows: Rows, k: int, distance: Distance) -> tuple[Floats, Rows]:
@@ -154,8 +175,10 @@ def _candidates(
             allowed = None if mask is None else mask[first : first + len(block)]
             if allowed is None or allowed.any():
                 scores = _multiply(left, block)
-                if distance != "dot":
-                    _apply_lengths(scores, opened[i].lengths(start, block), distance)
+                if distance == "cosine":
+                    scores /= np.maximum(opened[i].lengths(start, block), np.finfo(np.float32).tiny)
+                elif distance == "euclidean":  # -|q - x|^2 / 2 + |q|^2 / 2
+                    scores -= opened[i].lengths(start, block) ** 2 / 2
                 if allowed is not None:
                     np.copyto(scores, -np.inf, where=~allowed)
                 best.add(scores, first)
@@ -191,14 +214,6 @@ def _multiply(queries: Floats, block: Floats) -> Floats:
 
     product: Floats = inner_products(torch.from_numpy(queries), torch.from_numpy(block)).numpy()
     return product
-
-
-def _apply_lengths(scores: Floats, lengths: Floats, distance: Distance) -> None:
-    """Make inner products (m, b) with rows of the given lengths (b,) scores, up to a constant per query."""
-    if distance == "cosine":
-        scores /= np.maximum(lengths, np.finfo(np.float32).tiny)
-    else:
-        scores -= lengths**2 / 2  # -|q - x|^2 / 2 + |q|^2 / 2
 
 
 class _TopK:

@@ -154,12 +154,12 @@ class Int8Copy:
         )
 
     def candidates(
-        self, queries: Floats, k: int, mask: NDArray[np.bool_] | None, score: Callable[[Rows], Floats]
+        self, queries: Floats, k: int, mask: NDArray[np.bool_] | None, score: Callable[[Rows], tuple[Floats, Rows]]
     ) -> Rows | None:
         """Return rows (m, c) that have the k best of each query, -1 for none; None where the bounds do not separate.
 
         queries: at most `QUERIES`, (m, d), as `normalize_for` returns them. mask: (rows,), False for excluded rows.
-        score: of rows (m, k), by their vectors, the scores (m, k), the best first.
+        score: of rows (m, k), by their vectors, scores and rows (m, k), the best first.
         """
         scale = np.abs(queries).max(initial=0) / np.float32(self._largest) or np.float32(1)
         if not self._finite or not SCALES[0] < scale < SCALES[1]:
@@ -181,7 +181,7 @@ class Int8Copy:
         near = _find_near(scans, k)
         if near is None:
             return None
-        floor = score(near)[:, -1:].astype(np.float64)
+        floor = score(near)[0][:, -1:].astype(np.float64)
         if self._euclidean:
             floor = (np.square(sizes, dtype=np.float64) - floor**2) / 2
         return _select(scans, floor) if np.isfinite(floor).all() else None

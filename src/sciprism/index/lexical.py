@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,25 +42,16 @@ POSTINGS = ("data.csc.index.npy", "indices.csc.index.npy")
 class PostingsBuilder:
     """Counts the terms of documents, and then writes for each term the documents that have it, with their scores.
 
-    folder: of the index. Memory is that of one batch, of the lengths of all documents, and of a number for each term.
+    file: for the counts. Memory is that of one batch, of the lengths of all documents, and of a number for each term.
     """
 
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._path = folder / f"counts{PARTIAL_SUFFIX}"
-        self._file: BinaryIO = self._path.open("w+b")
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
         self._waiting: list[Sequence[int]] = []
         self._batches: list[int] = []
         self._lengths = [np.zeros(0, np.int32)]
         self._frequencies = np.zeros(0, np.int64)
         self.documents = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-        self._path.unlink(missing_ok=True)
 
     @property
     def mean_length(self) -> float:
@@ -145,8 +137,10 @@ def build(collection: StoredCollection, *, on_rows: Callable[[int], None] | None
     folder = _index_folder(collection)
     delete_record(folder)
     tokenizer = _build_tokenizer()
-    with explain_write_errors(folder), PostingsBuilder(folder) as builder:
-        has_words = False
+    with explain_write_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with explain_write_errors(folder), TemporaryFile(dir=folder) as file:
+        builder, has_words = PostingsBuilder(file), False
         for texts in _read_texts(collection):
             documents = tokenizer.tokenize(texts, update_vocab=True, show_progress=False)
             has_words = has_words or any(documents)
@@ -156,16 +150,9 @@ def build(collection: StoredCollection, *, on_rows: Callable[[int], None] | None
         if not has_words:
             raise InputError(f"{collection.folder} holds no words; there is nothing to index")
         index = bm25s.BM25()
-        _save(index, builder, tokenizer.get_vocab_dict(), folder)
-    settings = {"k1": index.k1, "b": index.b, "method": index.method, "words": WORDS}
-    measured = {"mean_length": builder.mean_length, "documents": builder.documents}
-    write_record(folder, collection, settings | measured)
-
-
-def _save(index: Any, builder: PostingsBuilder, vocabulary: dict[str, int], folder: Path) -> None:
-    """Write the files of an index as bm25s does, and its postings in their place."""
-    data, rows = written = [folder / f"{name}{PARTIAL_SUFFIX}" for name in POSTINGS]
-    try:
+        # the files of an index as bm25s writes them, and its postings in their place
+        data, rows = written = [folder / f"{name}{PARTIAL_SUFFIX}" for name in POSTINGS]
+        vocabulary = tokenizer.get_vocab_dict()
         starts = builder.write(data, rows, len(vocabulary), index.k1, index.b)
         vocabulary.setdefault("", len(vocabulary))
         kind = np.int64 if starts[-1] > np.iinfo(np.int32).max else np.int32
@@ -176,9 +163,9 @@ def _save(index: Any, builder: PostingsBuilder, vocabulary: dict[str, int], fold
         for path, name in zip(written, POSTINGS, strict=True):
             path.replace(folder / name)
         sync_tree(folder)
-    finally:
-        for path in written:
-            path.unlink(missing_ok=True)
+    settings = {"k1": index.k1, "b": index.b, "method": index.method, "words": WORDS}
+    measured = {"mean_length": builder.mean_length, "documents": builder.documents}
+    write_record(folder, collection, settings | measured)
 
 
 def search(

@@ -6,21 +6,18 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Self, TypeVar
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.papers.identity import GENERIC_TITLES, hash_text, identify, normalize_words
+from sciprism.papers.identity import find_containers, hash_text, identify, list_names
 from sciprism.papers.input_file import ReadOptions
 from sciprism.papers.input_paths import Paths
 from sciprism.papers.read import FileReport, ReadReport, read_papers
-from sciprism.papers.records import PAPER_ID_SYSTEMS, Deletion, Paper
+from sciprism.papers.records import Deletion, Paper
 
-_Row = tuple[int, int | None, str, str]  # title's hash, year, abstract, and the paper as JSON
 Record = TypeVar("Record", Paper, Paper | Deletion)
 
 MISSING_ABSTRACT = ("title", "skip", "fail")
@@ -29,12 +26,10 @@ MAX_YEARS_APART = 2  # years between the versions of one paper, such as a prepri
 _BATCH = 10_000
 _MAX_CANDIDATES = 100
 _TABLES = """
-CREATE TABLE abstracts (row INTEGER PRIMARY KEY, title INTEGER, year INTEGER, abstract TEXT, record TEXT);
+CREATE TABLE abstracts (row INTEGER PRIMARY KEY, abstract TEXT, record TEXT);
 CREATE TABLE keys (key INTEGER, row INTEGER);
 """
-_FIND = (
-    f"SELECT title, year, abstract, record FROM keys JOIN abstracts USING (row) WHERE key = ? LIMIT {_MAX_CANDIDATES}"
-)
+_FIND = f"SELECT abstract, record FROM keys JOIN abstracts USING (row) WHERE key = ? LIMIT {_MAX_CANDIDATES}"
 
 
 @dataclass(slots=True)
@@ -59,73 +54,65 @@ class AbstractIndex:
 
     def __init__(self, paths: Paths) -> None:
         report = ReadReport()
-        self._folder = TemporaryDirectory(prefix="sciprism-")
-        self._database = sqlite3.connect(Path(self._folder.name) / "abstracts")
+        self._database = sqlite3.connect("")  # of SQLite, in its temporary folder, until it is closed
         self._database.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_TABLES}")
         options = ReadOptions(required_column="abstract")
         self.files: list[FileReport] = report.files
         try:
-            if not self._fill(read_papers(paths, options=options, skip_bad=True, report=report)):
-                raise InputError(f"no abstract in {', '.join(file.path for file in self.files)}")
+            count = self._fill(read_papers(paths, options=options, skip_bad=True, report=report))
         except sqlite3.OperationalError as error:
-            self.close()
             advice = "the abstracts need as much room as their files; set TMPDIR to another folder"
-            raise OSError(f"cannot write in {self._folder.name}: {error}; {advice}") from error
-        except BaseException:
-            self.close()
-            raise
+            raise OSError(f"cannot write the temporary database of abstracts: {error}; {advice}") from error
+        if not count:
+            raise InputError(f"no abstract in {', '.join(file.path for file in self.files)}")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Remove the database."""
         self._database.close()
-        self._folder.cleanup()
 
     def find(self, paper: Paper) -> tuple[str, str]:
         """Return the abstract of a paper and by what it was found; else "" and why there is none.
 
         An id counts only where the titles agree, as ids of different files may be equal by chance; a title only
-        where the years are near and it has one abstract; both only where no identifier tells the papers apart.
+        where the years are near and it has one abstract; both only where no identifier tells the papers apart. An
+        identifier counts unless it is of several papers (`find_containers`).
         """
-        reason = "not in the file of abstracts"
-        title = _hash_title(paper)
+        reason, identity = "not in the file of abstracts", identify(paper)
         for by, key in _list_keys(paper):
-            rows = self._database.execute(_FIND, [key]).fetchall()
-            if by in ("id", "title") and rows:
-                identity = identify(paper)
-                rows = [row for row in rows if not identity.apart(identify(Paper.from_json(json.loads(row[3]))))]
-                reason = reason if rows else "an identifier tells it apart from the paper there"
-            if by == "id" and rows:
-                rows = [row for row in rows if not (title and row[0]) or row[0] == title]
+            found = self._database.execute(_FIND, [key]).fetchall()
+            others = [identify(Paper.from_json(json.loads(row[1]))) for row in found]
+            pairs = zip(found, others, strict=True)
+            rows = [(*row, other) for row, other in pairs if row[0] and not identity.apart(other)]
+            if by not in ("id", "title"):
+                if find_containers([identity, *others]):
+                    rows, reason = [], "its identifier is of several papers"
+            elif not rows:
+                reason = "an identifier tells it apart from the paper there" if any(row[0] for row in found) else reason
+            elif by == "id":
+                rows = [row for row in rows if 0 in (identity.title, row[2].title) or identity.title == row[2].title]
                 reason = reason if rows else "its id has another title there"
-            elif by == "title" and rows:
-                year = paper.year
-                near = [row for row in rows if not (year and row[1]) or abs(row[1] - year) <= MAX_YEARS_APART]
-                rows = [row for row in rows if row[1] == year] or near
+            else:
+                year = identity.year
+                near = [row for row in rows if not (year and row[2].year) or abs(row[2].year - year) <= MAX_YEARS_APART]
+                rows = [row for row in rows if row[2].year == year] or near
                 reason = "its title has several abstracts there" if rows else "its title is of another year there"
-                rows = rows if len({row[2] for row in rows}) == 1 else []
+                rows = rows if len({row[0] for row in rows}) == 1 else []
             if rows:
-                return rows[0][2], by
+                return rows[0][0], by
         return "", reason
 
     def _fill(self, papers: Iterable[Paper]) -> int:
         count = 0
-        with closing(self._database.cursor()) as cursor:
-            for paper in papers:
-                if paper.abstract:
-                    record = json.dumps(replace(paper, abstract="", references=()).to_json())
-                    row = (count, _hash_title(paper), paper.year, paper.abstract, record)
-                    cursor.execute("INSERT INTO abstracts VALUES (?, ?, ?, ?, ?)", row)
-                    cursor.executemany("INSERT INTO keys VALUES (?, ?)", [(key, count) for _, key in _list_keys(paper)])
-                    count += 1
-                    if count % _BATCH == 0:
-                        self._database.commit()
-            cursor.execute("CREATE INDEX by_key ON keys (key, row)")
+        for row, paper in enumerate(papers):  # also those without abstract: they may share an identifier
+            record = json.dumps(replace(paper, abstract="", references=()).to_json() | {"pages": paper.pages})
+            self._database.execute("INSERT INTO abstracts VALUES (?, ?, ?)", (row, paper.abstract, record))
+            self._database.executemany("INSERT INTO keys VALUES (?, ?)", [(key, row) for _, key in _list_keys(paper)])
+            count += bool(paper.abstract)
+            if row % _BATCH == 0:
+                self._database.commit()
+        self._database.execute("CREATE INDEX by_key ON keys (key, row)")
         self._database.commit()
         return count
 
@@ -180,25 +167,6 @@ def open_abstracts(
         yield AbstractCompletion(index, missing=missing)
 
 
-def _list_keys(paper: Paper) -> Iterator[tuple[str, int]]:
-    """Yield by what a paper can be found, and its key, the most certain first."""
-    for system in PAPER_ID_SYSTEMS:
-        if number := paper.ids.get(system):
-            yield system, _hash(f"{system}:{number.lower()}")
-    yield "id", _hash(f"id:{paper.id}")
-    if (title := _normalize_title(paper)) and title not in GENERIC_TITLES:
-        yield "title", _hash(f"title:{title}")
-
-
-def _hash_title(paper: Paper) -> int:
-    title = _normalize_title(paper)
-    return _hash(f"title:{title}") if title else 0
-
-
-def _normalize_title(paper: Paper) -> str:
-    """Return a title without case, accents, spaces and punctuation."""
-    return "".join(normalize_words(paper.title))
-
-
-def _hash(text: str) -> int:
-    return hash_text(text) - 2**63  # SQLite's integers have a sign
+def _list_keys(paper: Paper) -> list[tuple[str, int]]:
+    """Return by what a paper can be found, and the key: SQLite's integers have a sign."""
+    return [(by, hash_text(f"{by}:{name}") - 2**63) for by, name in list_names(paper)]

@@ -240,7 +240,7 @@ def clean_paper(paper: Paper) -> Paper:
         references=tuple(filter(None, map(clean_id, paper.references))),
         ids={key: id for key, value in given.items() if (id := _normalize_id(key, value))},
     )
-    return cleaned if cleaned.id else replace(cleaned, id=_derive_id(cleaned))
+    return cleaned if cleaned.id else replace(cleaned, id=derive_id(cleaned))
 
 
 def clean_title(text: str) -> str:
@@ -301,7 +301,8 @@ def _normalize_id(system: str, value: str) -> str:
     return (system == "arxiv" and normalize_arxiv(value)) or value
 
 
-def _derive_id(paper: Paper) -> str:
+def derive_id(paper: Paper) -> str:
+    """Return an id for a paper that has none: that of another system, else a hash of its text."""
     for system in ("doi", "pmid", "arxiv"):
         if system in paper.ids:
             return f"{system}:{paper.ids[system]}"

@@ -40,13 +40,11 @@ class InputPart:
     def parse(cls, text: str) -> Self:
         """Read "2/8". Raises InputError for another form, and for a number that is not of the count."""
         match = _PART.fullmatch(text)
-        if match is None:
-            raise InputError(f"part {text!r} is not of the form i/n, such as 2/8: the second of eight parts")
-        number, count = map(int, match.groups())
-        if not 1 <= number <= count or count > MAX_PARTS:
+        number, count = map(int, match.groups()) if match else (0, 0)
+        if not 1 <= number <= count <= MAX_PARTS:
             raise InputError(
-                f"part {text!r}: parts are counted from 1 to n, of at most {MAX_PARTS:,}; "
-                "where a scheduler counts from 0, add 1"
+                f"part {text!r} is not of the form i/n, such as 2/8: the second of eight parts, of at most "
+                f"{MAX_PARTS:,}; where a scheduler counts from 0, add 1"
             )
         return cls(number, count)
 

@@ -6,8 +6,7 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any
+from itertools import chain, islice
 from zlib import crc32
 
 import numpy as np
@@ -15,10 +14,12 @@ from numpy.typing import NDArray
 
 from sciprism.errors import InputError
 from sciprism.papers.identity import (
+    MAX_SHARING,
     MAX_WORKS,
     MIN_TEXT_WORDS,
     WORD_PATTERN,
     PaperIdentity,
+    find_containers,
     find_equal_runs,
     hash_text,
     identify,
@@ -33,8 +34,7 @@ SHINGLE_WORDS = 3
 HASH_COUNT = 128  # standard error of a similarity of 0.8: 0.035
 BATCH_WORDS = 1 << 16  # a batch fits a core's cache
 NEIGHBOURS = 8  # papers compared with each one in a bucket
-HASHES = ("registrant", "title", "part", "numbers", "abstract", "details", "authors")
-FLAGS = ("generic", "long", "series", "preprint", "published")  # fields of `PaperIdentity`
+COLUMNS = ("key", *PAPER_ID_SYSTEMS, *PaperIdentity._fields[1:])  # of each paper, 64 bits each; key: of its id
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class DuplicateGroup:
 
 @dataclass(frozen=True, slots=True)
 class IdClash:
-    """One id of different papers: the position (from 0) and the place of the first record of each."""
+    """One id of different papers, no book's DOI: the position (from 0) and the place of the first record of each."""
 
     id: str
     positions: tuple[int, ...]
@@ -61,11 +61,15 @@ class IdClash:
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
-    """All groups of duplicates and all clashes, ordered by first position, and how many papers were compared."""
+    """All groups of duplicates and all clashes, ordered by first position, and how many papers were compared.
+
+    containers: how many identifiers are of no paper (`find_containers`), as a book's DOI that its chapters have.
+    """
 
     papers: int
     groups: tuple[DuplicateGroup, ...]
     clashes: tuple[IdClash, ...] = ()
+    containers: int = 0
 
     @property
     def surplus(self) -> int:
@@ -82,7 +86,7 @@ def find_duplicates(papers: Iterable[Paper], *, near_duplicates: float | None = 
 
     Records of one id are a group where `is_same_paper` says so; else the id is a clash. Titles and texts group no
     papers that an identifier or a number in the title tells apart. near_duplicates: Jaccard similarity of the texts'
-    word 3-grams from which two are duplicates; None compares no texts. Papers are read once; about 0.8 kB of each is
+    word 3-grams from which two are duplicates; None compares no texts. Papers are read once; about 0.9 kB of each is
     held in memory.
     """
     finder = DuplicateFinder(near_duplicates=near_duplicates)
@@ -121,53 +125,49 @@ class DuplicateFinder:
         if near_duplicates is not None and not 0 < near_duplicates <= 1:
             raise InputError(f"near_duplicates is {near_duplicates}; give a similarity above 0 and up to 1")
         self._ids: list[str] = []
-        self._keys = {name: array("Q") for name in ("id", *PAPER_ID_SYSTEMS, "title")}
-        # What tells papers apart, and where they were read, in about 75 bytes a paper:
-        self._hashes = array("Q")  # as `HASHES`
-        self._years = array("i")
-        self._flags = array("B")  # bits, as `FLAGS`
-        self._places = array("I")  # file, record, line
-        self._files: dict[str, int] = {"": 0}
+        self._rows = array("Q")  # `COLUMNS` of each paper
+        self._places = array("I")  # record, line
+        self._files = {0: ""}
         self._near_duplicates, self._tell_apart = near_duplicates, tell_apart
         self._texts = MinHashSignatures()
+        self._containers: set[int] = set()
 
     def add(self, paper: Paper) -> None:
         """Add one paper."""
-        position = len(self._ids)
-        self._ids.append(paper.id)
-        self._keys["id"].append(hash_text(paper.id))
-        identity = identify(paper)
-        place = paper.place or Place("")
-        file = self._files.setdefault(place.file, len(self._files))
-        self._places.extend((file, place.record or 0, place.line or 0))
-        for system, key in zip(PAPER_ID_SYSTEMS, identity.ids, strict=True):
-            self._keys[system].append(key)
-        self._hashes.extend(getattr(identity, name) for name in HASHES)
-        self._years.append(identity.year)
-        self._flags.append(sum(getattr(identity, name) << bit for bit, name in enumerate(FLAGS)))
-        identifies = identity.long or (identity.year and identity.authors)
-        self._keys["title"].append(identity.title if identifies and not identity.generic else 0)
+        identity, place = identify(paper), paper.place or Place("")
+        self._files[identity.file] = place.file
+        self._places.extend((place.record or 0, place.line or 0))
+        self._rows.extend((hash_text(paper.id), *identity.ids, *identity[1:]))
         if self._near_duplicates is not None:
-            self._texts.add(position, f"{paper.title} {paper.abstract}")
+            self._texts.add(len(self._ids), f"{paper.title} {paper.abstract}")
+        self._ids.append(paper.id)
 
     def find(self) -> Duplicates:
         """Group all papers added so far."""
-        same_ids, clashes = self._same_ids()
+        table = np.frombuffer(self._rows, np.uint64).reshape(-1, len(COLUMNS))
+        columns: dict[str, NDArray[np.uint64]] = dict(zip(COLUMNS, table.T, strict=True))
+        runs = {system: list(find_equal_runs(columns[system])) for system in PAPER_ID_SYSTEMS}
+        self._containers = set()
+        for run in chain.from_iterable(runs.values()):
+            self._containers |= find_containers(self.identity(position) for position in run[:MAX_SHARING])
+        same_ids, clashes = self._same_ids(columns["key"])
         groups = _Groups(self)
         groups.link("id", same_ids)
         for system in PAPER_ID_SYSTEMS:
-            runs = find_equal_runs(self._keys[system])
-            groups.link(system, ((run[0], position) for run in runs for position in run[1:]))
-        groups.link("title", self._same_titles(), check=self._tell_apart)
+            of_papers = (run for run in runs[system] if int(columns[system][run[0]]) not in self._containers)
+            groups.link(system, ((run[0], position) for run in of_papers for position in run[1:]))
+        identifies = (columns["long"] | (columns["year"] != 0) & (columns["authors"] != 0)) > columns["generic"]
+        titles = self._same_titles(np.where(identifies, columns["title"], 0), columns["year"])
+        groups.link("title", titles, check=self._tell_apart)
         if self._near_duplicates is not None:
             groups.link("text", self._texts.pairs(self._near_duplicates), check=self._tell_apart)
-        return Duplicates(len(self._ids), tuple(groups.build(self._ids)), tuple(clashes))
+        return Duplicates(len(self._ids), tuple(groups.build(self._ids)), tuple(clashes), len(self._containers))
 
-    def _same_ids(self) -> tuple[list[tuple[int, int]], list[IdClash]]:
+    def _same_ids(self, keys: NDArray[np.uint64]) -> tuple[list[tuple[int, int]], list[IdClash]]:
         """Link records of one id that are one paper; return the links, and the ids of several papers."""
         links: list[tuple[int, int]] = []
         clashes: list[IdClash] = []
-        for run in find_equal_runs(self._keys["id"]):
+        for run in find_equal_runs(keys):
             works: dict[int, PaperIdentity] = {}  # the first record of each paper
             for position in run:
                 identity = self.identity(position)
@@ -177,29 +177,28 @@ class DuplicateFinder:
                     works[position] = identity
                 else:
                     links.append((same, position))
-            if len(works) > 1:
+            if len(works) > 1 and self._containers.isdisjoint(identify(Paper(id=self._ids[run[0]])).ids):
                 clashes.append(IdClash(self._ids[run[0]], tuple(works), tuple(map(self._place, works))))
         return links, sorted(clashes, key=lambda clash: clash.positions)
 
     def identity(self, position: int) -> PaperIdentity:
         """Return what tells the paper at a position apart."""
-        ids = tuple(self._keys[system][position] for system in PAPER_ID_SYSTEMS)
-        hashes = self._hashes[len(HASHES) * position : len(HASHES) * (position + 1)]
-        values: dict[str, Any] = dict(zip(HASHES, hashes, strict=True))
-        values |= {name: bool(self._flags[position] >> bit & 1) for bit, name in enumerate(FLAGS)}
-        return PaperIdentity(ids=ids, file=self._places[3 * position], year=self._years[position], **values)
+        row = self._rows[len(COLUMNS) * position : len(COLUMNS) * (position + 1)]
+        ids = tuple(0 if id in self._containers else id for id in row[1 : 1 + len(PAPER_ID_SYSTEMS)])
+        return PaperIdentity(ids, *row[1 + len(PAPER_ID_SYSTEMS) :])
 
     def _place(self, position: int) -> Place | None:
-        file, record, line = self._places[3 * position : 3 * position + 3]
-        return Place(list(self._files)[file], record or None, line or None) if file else None
+        record, line = self._places[2 * position : 2 * position + 2]
+        file = self._files[self.identity(position).file]
+        return Place(file, record or None, line or None) if file else None
 
-    def _same_titles(self) -> Iterator[tuple[int, int]]:
+    def _same_titles(self, titles: NDArray[np.uint64], years: NDArray[np.uint64]) -> Iterator[tuple[int, int]]:
         """Link papers of one title that are one by identifiers, years and first authors."""
-        for run in find_equal_runs(self._keys["title"]):
+        for run in find_equal_runs(titles):
             if len(run) > MAX_SAME_TITLE:
                 continue
             works: list[tuple[int, PaperIdentity]] = []  # the earliest paper of each work
-            for position in sorted(run, key=lambda row: (not self._years[row], self._years[row], row)):
+            for position in sorted(run, key=lambda row: (not years[row], years[row], row)):
                 paper = self.identity(position)
                 if not self._tell_apart:
                     paper = paper._replace(ids=(0,) * len(paper.ids), registrant=0, series=False)
@@ -308,42 +307,35 @@ def _find_bucket_pairs(band: NDArray[np.uint16]) -> Iterator[tuple[NDArray[np.in
 
 
 class _Groups:
-    """Joins linked positions into groups (union-find), with the reasons of each."""
+    """Joins linked positions into groups, with the reasons of each."""
 
     def __init__(self, finder: DuplicateFinder) -> None:
         self._finder = finder
-        self._parents: dict[int, int] = {}
+        self._groups: dict[int, list[int]] = {}
         self._linked: dict[str, set[int]] = {}
-        self._claims: dict[int, dict[str, set[int]]] = {}  # of all papers of a group, by its root
+        self._claims: dict[int, dict[str, set[int]]] = {}  # position -> of all papers of its group
 
     def link(self, reason: str, pairs: Iterable[tuple[int, int]], *, check: bool = False) -> None:
         """Join the groups of linked papers; with check, only those without papers that something tells apart."""
         linked = self._linked.setdefault(reason, set())
         for pair in pairs:
-            one, other = map(self._root, pair)
-            if one != other:
-                claims, more = self._claims[one], self._claims[other]
+            ones, others = (self._groups.get(position, [position]) for position in pair)
+            if ones is not others:
+                claims, more = (self._list_claims(group[0]) for group in (ones, others))
                 if check and any(values.isdisjoint(more.get(kind, values)) for kind, values in claims.items()):
                     continue
-                self._parents[other] = one
-                for kind, values in self._claims.pop(other).items():
+                for kind, values in more.items():
                     claims.setdefault(kind, set()).update(values)
+                join_groups(self._groups, *pair)
+                self._claims[self._groups[pair[0]][0]] = claims
             linked.add(pair[0])
+
+    def _list_claims(self, position: int) -> dict[str, set[int]]:
+        return self._claims.get(position) or self._finder.identity(position).claims()
 
     def build(self, ids: list[str]) -> Iterator[DuplicateGroup]:
         """Yield the groups in the order of their first papers."""
-        members: dict[int, list[int]] = {}
-        for position in sorted(self._parents):
-            members.setdefault(self._root(position), []).append(position)
-        for group in members.values():
-            if len(group) > 1:
-                reasons = tuple(reason for reason, linked in self._linked.items() if not linked.isdisjoint(group))
-                yield DuplicateGroup(tuple(ids[position] for position in group), tuple(group), reasons)
-
-    def _root(self, position: int) -> int:
-        if position not in self._parents:
-            self._parents[position] = position
-            self._claims[position] = self._finder.identity(position).claims()
-        while (parent := self._parents[position]) != position:
-            self._parents[position] = position = self._parents[parent]
-        return position
+        distinct = {min(group): sorted(group) for group in self._groups.values()}
+        for _, group in sorted(distinct.items()):
+            reasons = tuple(reason for reason, linked in self._linked.items() if not linked.isdisjoint(group))
+            yield DuplicateGroup(tuple(ids[position] for position in group), tuple(group), reasons)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import combinations
 from typing import NamedTuple
+from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sciprism.papers.cleaning import normalize_arxiv, normalize_doi, normalize_unicode
 from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper
@@ -30,7 +33,10 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _MARKS = {code: " " for code in range(128) if not chr(code).isalnum()}
 WORD_PATTERN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
 MIN_TITLE_WORDS = 5  # shorter titles need the same author and year
+MAX_SHARING = 50  # records of one identifier that are compared with each other
 MAX_WORKS = 100  # papers of one id that further ones are compared with
+MAX_SHARED_WORDS = 2 / 3  # share of the words of a title up to which another one is that of another paper
+_LAST_PAGE = 0xFFFFFFFF
 MAX_YEARS_APART = 5  # years between a preprint and its article, where the first authors agree
 
 _PREPRINT_DOI = re.compile(
@@ -46,7 +52,14 @@ _PREPRINT_VENUE = re.compile(r"rxiv|^corr\b|\bssrn\b|research square|\bres sq\b|
 _VERSION = re.compile(
     r"(?:[./_-]|(?<=\d))v\d{1,2}$|(?<=10\.12688/)([a-z0-9]+\.\d+)\.\d$|(?<=10\.7554/)(elife\.\d+)\.\d$"
 )
-_ARXIV_DOI = "10.48550/arxiv."
+ARXIV_DOI = "10.48550/arxiv."
+_ID_FORMS = {
+    "pmid": re.compile(r"(?:\S*pubmed\S*/|pmid:?\s*)?(\d{1,8})/?", re.IGNORECASE),
+    "pmcid": re.compile(r"(?:https?://\S+/|pmcid:?\s*)?(PMC\d+)/?", re.IGNORECASE),
+    "openalex": re.compile(r"(?:\S*openalex\.org/(?:works/)?|openalex:\s*)?(W\d+)/?", re.IGNORECASE),
+    "s2": re.compile(r"(?:\S*semanticscholar\.org/\S*|s2:\s*)?([0-9a-f]{40})", re.IGNORECASE),
+}
+"""Identifiers as people paste them; those of DOIs and arXiv are read as everywhere."""
 
 _PARTS = "part pt section chapter volume vol book paper study report series phase number no nr teil partie"
 _PART_WORDS = frozenset(_PARTS.split())
@@ -80,20 +93,23 @@ _SERIES = re.compile(
 class PaperIdentity(NamedTuple):
     """What tells papers apart, as 64-bit hashes; 0 where a paper has none.
 
-    ids: of `PAPER_ID_SYSTEMS`. registrant: of the DOI. title: without case and punctuation. part: number in a series,
-    or notice. numbers: others of the title. abstract: of one with enough words. details: title, abstract, authors,
-    venue and year. authors: of the first one. file: where the paper was read. generic: whether many papers have this
-    title; long: whether few do; series: whether it is that of every year. preprint, published: as far as is known.
+    ids: of `PAPER_ID_SYSTEMS`. registrant: of the DOI. title: without case and punctuation; words: of it, a bit each.
+    part: number in a series, or notice. numbers: others of the title. abstract: of one with enough words. details:
+    title, abstract, authors, venue and year. authors: of the first one. pages: first and last number. file: where the
+    paper was read. generic: whether many papers have this title; long: whether few do; series: whether it is that of
+    every year. preprint, published: as far as is known. latin: letters of the title.
     """
 
     ids: tuple[int, ...]
     registrant: int
     title: int
+    words: int
     part: int
     numbers: int
     abstract: int
     details: int
     authors: int
+    pages: int
     file: int
     year: int
     generic: bool
@@ -101,6 +117,7 @@ class PaperIdentity(NamedTuple):
     series: bool
     preprint: bool
     published: bool
+    latin: bool
 
     def apart(self, other: PaperIdentity) -> str:
         """Return what shows that two papers differ: a system such as `doi`, `part`, `numbers`, `year`; "" if nothing.
@@ -110,8 +127,32 @@ class PaperIdentity(NamedTuple):
         return next(iter(self.differences(other)), "")
 
     def shares_id(self, other: PaperIdentity) -> bool:
-        """Return whether two papers have an id of one system in common."""
-        return any(one == two != 0 for one, two in zip(self.ids, other.ids, strict=True))
+        """Return whether two papers have an id of one system in common, which is of one paper."""
+        return bool(self.list_shared_ids(other)) and not self.contradicts(other)
+
+    def list_shared_ids(self, other: PaperIdentity) -> set[int]:
+        """Return the ids that two records have in common; a volume's or a book's too."""
+        return {one for one, two in zip(self.ids, other.ids, strict=True) if one == two != 0}
+
+    def without(self, ids: set[int]) -> PaperIdentity:
+        """Return the identity without some ids."""
+        return self._replace(ids=tuple(0 if id in ids else id for id in self.ids))
+
+    def contradicts(self, other: PaperIdentity) -> bool:
+        """Return whether titles and first authors, or titles and pages, are of two papers, whatever id they share.
+
+        Titles in two scripts are not compared; nor are those of the same pages, which may be translations.
+        """
+        if not (self.words and other.words) or self.latin != other.latin:
+            return False
+        fewer = min(self.words.bit_count(), other.words.bit_count())
+        if (self.words & other.words).bit_count() > MAX_SHARED_WORDS * fewer:
+            return False
+        first, last = self.pages >> 32, self.pages & _LAST_PAGE
+        if first and first != other.pages >> 32 != 0:
+            return True
+        same_pages = last != 0 and self.pages == other.pages
+        return not same_pages and bool(self.authors and other.authors) and not self.authors & other.authors
 
     def differences(self, other: PaperIdentity) -> list[str]:
         """Return all that shows that two papers differ, as `apart` returns the first."""
@@ -148,21 +189,26 @@ def identify(paper: Paper) -> PaperIdentity:
     preprint = bool(_PREPRINT_DOI.match(doi)) if doi else on_server
     kind = "preprint" if preprint else "article"
     return PaperIdentity(
-        ids=tuple(hash_text(ids.get(system, "")) for system in PAPER_ID_SYSTEMS),
+        ids=tuple(hash_text(system + ids[system] if system in ids else "") for system in PAPER_ID_SYSTEMS),
         registrant=hash_text(f"{doi.split('/')[0]} {kind}") if doi and not _UNVERSIONED_DOI.match(doi) else 0,
         title=hash_text(title),
+        words=_hash_words(word for word in words if len(word) > 3 or not word.isascii()) or _hash_words(words),
         part=hash_text(f"part {part}") if title else 0,
         numbers=hash_text(numbers),
         abstract=hash_text(" ".join(abstract)) if len(abstract) >= MIN_TEXT_WORDS else 0,
         details=hash_text("\n".join(details)),
-        authors=hash_first_author(paper),
+        authors=_hash_words(
+            word for name in paper.authors[:1] for word in normalize_words(name) if len(word) > 1 or not word.isascii()
+        ),
+        pages=_read_pages(paper.pages),
         file=hash_text(paper.place.file) if paper.place else 0,
-        year=paper.year if paper.year and abs(paper.year) < 10_000 else 0,
+        year=paper.year if paper.year and 0 < paper.year < 10_000 else 0,
         generic=title in GENERIC_TITLES,
         long=len(words) >= MIN_TITLE_WORDS,
         series=bool(_SERIES.search(paper.title)),
         preprint=preprint,
         published=not preprint and bool(doi or ids.get("pmid") or paper.venue),
+        latin=max(title, default="") < "\u0370",
     )
 
 
@@ -173,15 +219,32 @@ def list_ids(paper: Paper) -> dict[str, str]:
     {'arxiv': '1706.03762'}
     """
     ids = {system: paper.ids[system].lower() for system in PAPER_ID_SYSTEMS if paper.ids.get(system)}
-    written = ids.pop("doi", "")
-    doi = _VERSION.sub(r"\1\2", normalize_doi(written or paper.id) or written)
-    if doi.startswith(_ARXIV_DOI):
-        ids.setdefault("arxiv", doi.removeprefix(_ARXIV_DOI))
+    written = ids.pop("doi", "") or (paper.id if "10." in paper.id else "")
+    doi = _VERSION.sub(r"\1\2", normalize_doi(written) or paper.ids.get("doi", "").lower()) if written else ""
+    if doi.startswith(ARXIV_DOI):
+        ids.setdefault("arxiv", doi.removeprefix(ARXIV_DOI))
     elif doi:
         ids["doi"] = doi
     if "arxiv" in ids:
         ids["arxiv"] = normalize_arxiv(ids["arxiv"]) or ids["arxiv"]
     return ids
+
+
+def read_ids(text: str) -> dict[str, str]:
+    """Return the identifier that a text is, or is a link to, by its system; as `list_ids` does.
+
+    >>> read_ids("https://arxiv.org/abs/1706.03762v5"), read_ids("PMID: 90000001")
+    ({'arxiv': '1706.03762'}, {'pmid': '90000001'})
+    """
+    ids = {system: match[1] for system, form in _ID_FORMS.items() if (match := form.fullmatch(text.strip()))}
+    return list_ids(Paper(id=text, ids=ids | {"arxiv": normalize_arxiv(text)}))
+
+
+def list_names(paper: Paper) -> list[tuple[str, str]]:
+    """Return by what a paper can be found again, the surest first: ids by system, its own id, its title's letters."""
+    title = "".join(normalize_words(paper.title))
+    names = [*list_ids(paper).items(), ("id", paper.id)]
+    return [*names, ("title", title)] if title and title not in GENERIC_TITLES else names
 
 
 def is_same_paper(one: PaperIdentity, other: PaperIdentity) -> bool:
@@ -202,13 +265,25 @@ def is_same_paper(one: PaperIdentity, other: PaperIdentity) -> bool:
     return same_abstract and (same_title or (bool(one.file) and one.file == other.file))
 
 
+def find_containers(papers: Iterable[PaperIdentity]) -> set[int]:
+    """Return the ids under which records contradict each other: a book's or a supplement's, which identify no paper."""
+    by_id: dict[int, list[PaperIdentity]] = {}
+    for paper in papers:
+        for id in filter(None, paper.ids):
+            by_id.setdefault(id, []).append(paper)
+    pairs = ((id, combinations(group[:MAX_SHARING], 2)) for id, group in by_id.items())
+    return {id for id, group in pairs if any(one.contradicts(other) for one, other in group)}
+
+
 def is_same_title(one: PaperIdentity, other: PaperIdentity) -> bool:
     """Return whether two records have one title, and are one paper by identifiers, first author and year.
 
-    A short title needs both. Of a long one, a preprint may be years older than the article of its author.
+    A short title needs both, unless all else is equal. Of a long one, a preprint may be years older than the article.
     """
     if not one.title or one.title != other.title or one.generic:
         return False
+    if one.details == other.details and not one.apart(other):
+        return True
     return may_share_source(one, other, short=not one.long)
 
 
@@ -245,21 +320,26 @@ def hash_text(text: str) -> int:
     return random_bits(text) if text else 0
 
 
-def hash_first_author(paper: Paper) -> int:
-    """Return 64 bits, of which each word of the first author's name sets one; initials set none.
+def _hash_words(words: Iterable[str]) -> int:
+    """Return 64 bits, of which each word sets one; 0 means no word.
 
-    The names of a person share a bit in any order and abbreviation; 0 means no author.
+    So names of a person share a bit in any order and abbreviation, and titles many bits where they are nearly one.
     """
     bits = 0
-    for word in normalize_words(paper.authors[0]) if paper.authors else ():
-        if len(word) > 1 or not word.isascii():
-            bits |= 1 << (hash_text(word) % 64)
+    for word in words:
+        bits |= 1 << crc32(word.encode("utf-8", "replace")) % 64
     return bits
 
 
-def find_equal_runs(column: array[int]) -> Iterator[list[int]]:
+def _read_pages(pages: str) -> int:
+    """Return the first page's number and the last one's, 0 where there is none, in 32 bits each."""
+    first, last, *_ = [*(int(digits[-9:]) for digits in re.findall(r"\d+", pages)[:2]), 0, 0]
+    return first << 32 | last
+
+
+def find_equal_runs(column: array[int] | NDArray[np.uint64]) -> Iterator[list[int]]:
     """Yield the ascending positions of every key that occurs more than once."""
-    keys = np.frombuffer(column, dtype=np.uint64)
+    keys = np.asarray(column, np.uint64)
     order = np.argsort(keys, kind="stable")
     order = order[keys[order] != 0]
     starts = np.flatnonzero(np.diff(keys[order], prepend=np.uint64(0)))

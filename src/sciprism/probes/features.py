@@ -7,6 +7,7 @@ not change. With fewer rows than features there are only as many coordinates as 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -211,67 +212,39 @@ def read_targets(targets: NDArray[Any], rows: int, margins: bool) -> ProbeTarget
         if not np.isin(targets, (0, 1)).all():
             raise InputError("a matrix of labels must hold only 0 and 1; give classes as one column")
         present = targets.astype(bool)
-        return ProbeTargets("labels", _signs(present.T), present)
+        return ProbeTargets("labels", np.ascontiguousarray(np.where(present.T, 1, -1), np.float32), present)
     classes, numbers = np.unique(targets, return_inverse=True)
     if len(classes) < 2:
         raise InputError(f"all {rows} rows are of the class {classes[0]}; a probe needs two classes")
     positive = np.arange(len(classes))[-1:] if len(classes) == 2 else np.arange(len(classes))
-    return ProbeTargets("classes", _signs(numbers == positive[:, None]), numbers.astype(np.int64), classes)
-
-
-def _signs(present: NDArray[np.bool_]) -> Floats:
-    return np.ascontiguousarray(np.where(present, 1, -1), np.float32)
+    signs = np.where(numbers == positive[:, None], np.float32(1), np.float32(-1))
+    return ProbeTargets("classes", signs, numbers.astype(np.int64), classes)
 
 
 def assign_folds(targets: ProbeTargets, folds: int) -> Integers:
     """Return the fold of each row: (1, n), or (k, n) if every label has its own folds."""
-    if targets.kind == "values":
-        return plain_folds(len(targets.truth), folds)[None]
-    if targets.kind == "classes":
-        return stratified_folds(targets.truth, folds)[None]
+    rows = len(targets.truth)
+    if targets.kind != "labels":
+        return split_folds(rows, folds, targets.truth if targets.kind == "classes" else None)[None]
     constant = set(targets.constant().tolist())
-    return np.stack(
-        [
-            plain_folds(len(targets.truth), folds) if number in constant else stratified_folds(column, folds)
-            for number, column in enumerate(targets.truth.T)
-        ]
-    )
+    columns = enumerate(targets.truth.T)
+    return np.stack([split_folds(rows, folds, None if number in constant else column) for number, column in columns])
 
 
-def plain_folds(rows: int, folds: int) -> Integers:
-    """Return the fold of each row (n,): contiguous, the first folds larger by one (KFold)."""
-    _check_folds(rows, folds)
-    sizes = np.full(folds, rows // folds)
-    sizes[: rows % folds] += 1
-    return np.repeat(np.arange(folds), sizes)
+def split_folds(rows: int, folds: int, labels: NDArray[Any] | None = None) -> Integers:
+    """Return the fold of each row (n,), as scikit-learn's KFold does, or StratifiedKFold with labels (n,)."""
+    from sklearn.model_selection import KFold, StratifiedKFold
 
-
-def stratified_folds(labels: NDArray[Any], folds: int) -> Integers:
-    """Return the fold of each row (n,), every class spread evenly (StratifiedKFold).
-
-    Number of rows of a class per fold: all rows, sorted by class (in order of first occurrence), are dealt to
-    the folds in turn. Which rows: a class's rows, in their order, fill its share of the first fold, then of
-    the second, and so on.
-    """
-    _check_folds(len(labels), folds)
-    _, first, classes = np.unique(labels, return_index=True, return_inverse=True)
-    counts = np.bincount(classes)
-    if (counts < folds).all():
-        raise InputError(
-            f"every class has fewer rows than there are folds ({folds}); give more rows or use fewer folds"
-        )
-    fold_of_row = np.empty(len(labels), np.int64)
-    dealt = 0
-    for number in np.argsort(first):
-        shares = np.bincount((dealt + np.arange(counts[number])) % folds, minlength=folds)
-        fold_of_row[classes == number] = np.repeat(np.arange(folds), shares)
-        dealt += int(counts[number])
+    classes = np.unique(labels, return_inverse=True)[1] if labels is not None else None
+    fold_of_row = np.empty(rows, np.int64)
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of classes with fewer rows than folds
+            splitter = KFold(folds) if classes is None else StratifiedKFold(folds)
+            for number, (_, held_out) in enumerate(splitter.split(np.zeros(rows), classes)):
+                fold_of_row[held_out] = number
+    except ValueError as error:
+        raise InputError(f"{folds} folds of {rows} rows: {error} Give more rows or use fewer folds.") from None
     return fold_of_row
-
-
-def _check_folds(rows: int, folds: int) -> None:
-    if folds < 2 or folds > rows:
-        raise InputError(f"{folds} folds of {rows} rows; give at least 2 folds and as many rows")
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,11 +279,26 @@ class Probe:
         return self.classes[choose_classes(decisions)]
 
 
-def build_probe(targets: ProbeTargets, vectors: Doubles, intercepts: Doubles) -> Probe:
-    """Return the probe of weights (k, d) and intercepts (k,); constant labels stay constant."""
-    constant = targets.constant()
-    vectors[constant], intercepts[constant] = 0, targets.columns[constant, 0]
-    return Probe(targets.kind, vectors.astype(np.float32), intercepts.astype(np.float32), targets.classes)
+def build_probe(
+    targets: ProbeTargets, vectors: Doubles, intercepts: Doubles, rows: Integers | None = None, name: str = "all"
+) -> Probe:
+    """Return the probe of weights (k, d) and intercepts (k,), fitted on all rows or some, which have a name.
+
+    Labels that are constant there stay constant; classes that are not there are never predicted.
+    """
+    columns = targets.columns if rows is None else targets.columns[:, rows]
+    if targets.kind == "labels":
+        constant = (columns == columns[:, :1]).all(axis=1)
+        vectors[constant], intercepts[constant] = 0, columns[constant, 0]
+    classes = targets.classes
+    if classes is not None:
+        seen = np.unique(targets.truth if rows is None else targets.truth[rows])
+        if len(seen) < 2:
+            raise InputError(f"{name} (of {columns.shape[1]} rows) has one class only; sample subsets with two or more")
+        if len(vectors) > 1:
+            vectors, intercepts = vectors[seen], intercepts[seen]
+        classes = classes[seen]
+    return Probe(targets.kind, vectors.astype(np.float32), intercepts.astype(np.float32), classes)
 
 
 def choose_classes(decisions: NDArray[np.floating]) -> NDArray[np.int64]:

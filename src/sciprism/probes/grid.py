@@ -1,4 +1,4 @@
-"""Grid search: choose C by cross-validation and fit on all rows, all folds, classes and C at once."""
+"""Fit probes: with a given C, on all rows or on many small subsets (few-shot), or with C of a cross-validation."""
 
 from __future__ import annotations
 
@@ -12,23 +12,28 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
+import sciprism.probes.features as inputs
 from sciprism.arrays import Doubles, Floats, Integers, inner_products
 from sciprism.errors import InputError
 from sciprism.parallel import map_threads
-from sciprism.probes.features import (
-    Probe,
-    ProbeTargets,
-    assign_folds,
-    build_probe,
-    check_features,
-    choose_classes,
-    read_targets,
+from sciprism.probes.solver import (
+    LOSSES,
+    TOLERANCE,
+    Descent,
+    LossName,
+    ProbeLoss,
+    Problems,
+    SlackBlock,
+    Solver,
+    Weights,
+    split_intercept,
 )
-from sciprism.probes.losses import LOSSES, LossName
-from sciprism.probes.solver import TOLERANCE, Problems, Solver, Weights
 
 SolverName = Literal["sciprism", "sklearn"]
+MAX_STACKED = 1 << 25  # numbers in the stacked features of subsets that are solved together: 128 MiB
+MAX_STACKED_ROWS = 512  # rows up to which subsets are stacked; larger subsets are solved one by one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +78,7 @@ class GridSearchResult:
     problems (NaN with scikit-learn, which reports none). notes: limitations that a report should mention.
     """
 
-    probe: Probe
+    probe: inputs.Probe
     best: Doubles
     scores: Doubles
     gap: float
@@ -91,36 +96,32 @@ def grid_search(
     not fitted: their probe always predicts the constant.
     """
     settings = settings or ProbeSettings()
-    rows = check_features(features)
-    checked = read_targets(targets, len(rows), LOSSES[settings.loss].margins)
-    folds = assign_folds(checked, settings.folds)
+    rows = inputs.check_features(features)
+    checked = inputs.read_targets(targets, len(rows), LOSSES[settings.loss].margins)
+    folds = inputs.assign_folds(checked, settings.folds)
     notes = _describe_problems(checked, folds)
     if settings.solver == "sklearn":
         return _search_with_sklearn(rows, checked, settings, notes)
     search = _CrossValidation(rows, checked, folds, settings)
     weights = search.validate()
     scores = search.scores(weights)
-    choice = choose_c(scores)
+    means = scores.mean(axis=1)
+    choice: Integers = np.where(np.isnan(means), -np.inf, means).argmax(axis=0)  # the first of equals
     last = search.refit(weights, choice)
     gap = float(max(weights.gaps.max(), last.gaps.max()))
     if gap > settings.tolerance:
         late = int((weights.gaps > settings.tolerance).sum() + (last.gaps > settings.tolerance).sum())
         notes = (*notes, f"{late} problems ended above the tolerance; the largest relative gap is {gap:.1e}")
-    probe = build_probe(checked, last.vectors, last.intercepts)
+    probe = inputs.build_probe(checked, last.vectors, last.intercepts)
     return GridSearchResult(probe, np.asarray(settings.grid)[choice], scores, gap, notes)
-
-
-def choose_c(scores: Doubles) -> Integers:
-    """Return the position of the best C (g,) by mean scores (C, folds, g); the first of equals or NaN."""
-    means = scores.mean(axis=1)
-    best: Integers = np.where(np.isnan(means), -np.inf, means).argmax(axis=0)
-    return best
 
 
 class _CrossValidation:
     """The problems of one grid search, in the order fold, C, column."""
 
-    def __init__(self, features: Floats, targets: ProbeTargets, folds: Integers, settings: ProbeSettings) -> None:
+    def __init__(
+        self, features: Floats, targets: inputs.ProbeTargets, folds: Integers, settings: ProbeSettings
+    ) -> None:
         self.features, self.targets, self.folds, self.settings = features, targets, folds, settings
         self.shape = (settings.folds, len(settings.grid), len(targets.columns))
         self.shared = len(folds) == 1
@@ -176,7 +177,7 @@ class _CrossValidation:
         return self.solver.solve(problems, LOSSES[self.settings.loss], self.settings.tolerance, start)
 
 
-def _scores(targets: ProbeTargets, group: Integers, held_out: NDArray[np.bool_], decisions: Doubles) -> Doubles:
+def _scores(targets: inputs.ProbeTargets, group: Integers, held_out: NDArray[np.bool_], decisions: Doubles) -> Doubles:
     """Score the decisions (C, n, k) of one group on one held-out fold -> (C,)."""
     if targets.kind == "values":
         return r2(targets.truth[held_out][:, group[0]], decisions[:, :, 0])
@@ -187,7 +188,7 @@ def _scores(targets: ProbeTargets, group: Integers, held_out: NDArray[np.bool_],
     if decisions.shape[2] > 1:
         unseen = np.setdiff1d(np.arange(decisions.shape[2]), seen)
         decisions[:, :, unseen] = -np.inf
-    means: Doubles = (choose_classes(decisions) == truth[held_out]).mean(axis=1)
+    means: Doubles = (inputs.choose_classes(decisions) == truth[held_out]).mean(axis=1)
     return means
 
 
@@ -200,7 +201,7 @@ def r2(truth: Doubles, guesses: Doubles) -> Doubles:
     return np.asarray(1 - errors / spread)
 
 
-def _describe_problems(targets: ProbeTargets, folds: Integers) -> tuple[str, ...]:
+def _describe_problems(targets: inputs.ProbeTargets, folds: Integers) -> tuple[str, ...]:
     """Return notes on constant labels, and on classes that some fold's training part lacks."""
     if targets.kind == "values":
         return ()
@@ -225,9 +226,17 @@ def _describe_problems(targets: ProbeTargets, folds: Integers) -> tuple[str, ...
 
 
 def _search_with_sklearn(
-    features: Floats, targets: ProbeTargets, settings: ProbeSettings, notes: Sequence[str]
+    features: Floats, targets: inputs.ProbeTargets, settings: ProbeSettings, notes: Sequence[str]
 ) -> GridSearchResult:
     """Run GridSearchCV, the reference implementation, once per choice of C."""
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.svm import LinearSVC, LinearSVR
+
+    margins = LOSSES[settings.loss].margins
+    model = LinearSVC() if margins else LinearSVR(epsilon=0.0)
+    options = {"fit_intercept": settings.intercept, "max_iter": settings.iterations, "random_state": settings.seed}
+    model.set_params(loss=settings.loss, dual="auto", **options)
+    grid, scoring = {"C": list(settings.grid)}, "accuracy" if margins else "r2"
     groups, constant = targets.groups(), set(targets.constant().tolist())
     vectors = np.zeros((len(targets.columns), features.shape[1]))
     intercepts = np.zeros(len(targets.columns))
@@ -238,24 +247,144 @@ def _search_with_sklearn(
         for number, group in enumerate(groups):
             if number in constant:
                 continue
-            search = _build_sklearn_search(settings)
+            search = GridSearchCV(model, grid, cv=settings.folds, scoring=scoring)
             search.fit(features, targets.truth if targets.kind == "classes" else targets.truth[:, number])
-            model = search.best_estimator_
-            vectors[group], intercepts[group] = model.coef_, model.intercept_
+            best_model = search.best_estimator_
+            vectors[group], intercepts[group] = best_model.coef_, best_model.intercept_
             best[number] = search.best_params_["C"]
             for fold in range(settings.folds):
                 scores[:, fold, number] = search.cv_results_[f"split{fold}_test_score"]
     kinds = Counter(warning.category.__name__ for warning in caught)
     warned = (f"scikit-learn warned {count} times: {name}" for name, count in kinds.items())
-    return GridSearchResult(build_probe(targets, vectors, intercepts), best, scores, math.nan, (*notes, *warned))
+    return GridSearchResult(inputs.build_probe(targets, vectors, intercepts), best, scores, math.nan, (*notes, *warned))
 
 
-def _build_sklearn_search(settings: ProbeSettings) -> Any:
-    from sklearn.model_selection import GridSearchCV
-    from sklearn.svm import LinearSVC, LinearSVR
+def fit(
+    features: Floats,
+    targets: Floats,
+    *,
+    loss: LossName,
+    cost: float | Sequence[float],
+    intercept: bool,
+    rows: Integers | None = None,
+    tolerance: float = TOLERANCE,
+) -> Weights:
+    """Fit one probe per column of targets (n, k) on features (n, d) -> weights of k problems.
 
-    margins = LOSSES[settings.loss].margins
-    model = LinearSVC() if margins else LinearSVR(epsilon=0.0)
-    options = {"fit_intercept": settings.intercept, "max_iter": settings.iterations, "random_state": settings.seed}
-    model.set_params(loss=settings.loss, dual="auto", **options)
-    return GridSearchCV(model, {"C": list(settings.grid)}, cv=settings.folds, scoring="accuracy" if margins else "r2")
+    targets: +-1 (0: the problem ignores the row) for the hinge losses, real numbers for
+    "epsilon_insensitive". cost: liblinear's C, one or one per column. rows: train on these only. Every
+    problem ends at a relative duality gap below tolerance, or at the limit of double precision; see `gaps`.
+    """
+    features, signs = inputs.check_features(features), check_targets(targets, loss, len(features))
+    if rows is not None:
+        features, signs = features[rows], signs[rows]
+    if not len(features):
+        raise InputError("no rows to fit a probe on; give at least one")
+    columns = torch.from_numpy(signs.T.copy())
+    count = len(columns)
+    problems = Problems(columns, torch.arange(count), check_costs(cost, count), held_out=torch.full((count,), -1))
+    return Solver(features, intercept=intercept, problems=count).solve(problems, LOSSES[loss], tolerance)
+
+
+def fit_subsets(
+    features: Floats,
+    targets: Floats,
+    subsets: Sequence[Integers],
+    *,
+    loss: LossName,
+    cost: float,
+    intercept: bool,
+) -> Weights:
+    """Fit one probe per subset (row numbers) and column of targets (n, k) -> weights of (s, k) problems.
+
+    Small subsets, as few-shot protocols sample them, are solved together.
+    """
+    features, signs = inputs.check_features(features), check_targets(targets, loss, len(features))
+    if not subsets or not all(map(len, subsets)):
+        raise InputError("a subset has no rows to fit a probe on; give at least one subset, each of one row or more")
+    longest, count = max(map(len, subsets)), signs.shape[1]
+    if longest <= MAX_STACKED_ROWS:
+        share = longest * max(features.shape[1], longest * count)
+        size = max(1, min(MAX_STACKED // share, -(-len(subsets) // torch.get_num_threads())))
+        groups = [subsets[start : start + size] for start in range(0, len(subsets), size)]
+        parts = map_threads(lambda group: _fit_stacked(features, signs, group, LOSSES[loss], cost, intercept), groups)
+        names = ("vectors", "intercepts", "gaps")
+        whole = Weights(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    else:
+        zeros = np.zeros((len(subsets), count))
+        vectors = np.zeros((*zeros.shape, features.shape[1]))
+        whole = Weights(vectors, zeros, np.full_like(zeros, np.inf))
+    for i in np.flatnonzero((whole.gaps > TOLERANCE).any(axis=1)):
+        one = fit(features, signs, loss=loss, cost=cost, intercept=intercept, rows=subsets[int(i)])
+        whole.vectors[i], whole.intercepts[i], whole.gaps[i] = one.vectors, one.intercepts, one.gaps
+    return whole
+
+
+def _fit_stacked(
+    features: Floats,
+    targets: Floats,
+    subsets: Sequence[Integers],
+    loss: ProbeLoss,
+    cost: float,
+    intercept: bool,
+) -> Weights:
+    """Solve subsets together; shorter ones are padded with zero rows, which change nothing."""
+    # few rows often leave no loss, where a corner needs more digits than single precision has
+    dtype = torch.double if loss.cornered else torch.float32
+    count = targets.shape[1]
+    longest = max(map(len, subsets))
+    rows = torch.zeros(len(subsets), longest, features.shape[1] + intercept)
+    columns = torch.zeros(len(subsets), count, longest, dtype=dtype)
+    for i, subset in enumerate(subsets):
+        rows[i, : len(subset)] = inputs.add_constant_column(features[subset], intercept)
+        columns[i, :, : len(subset)] = torch.from_numpy(targets[subset].T.copy())
+    back, spectrum = inputs.row_space(rows)
+    rotated = (back * spectrum[:, None, :]).to(dtype).repeat_interleave(count, 0)
+    start = torch.zeros(len(rotated), longest, dtype=dtype)
+    block = SlackBlock(loss, inputs.PerProblemRows(rotated), torch.arange(len(rotated)), columns.flatten(0, 1), start)
+    spectra, costs = spectrum.to(dtype).repeat_interleave(count, 0), check_costs(cost, len(rotated))
+    solution = Descent(loss, [block], start, costs=costs, spectrum=spectra, rows=longest).solve(TOLERANCE)
+    whole = (solution.weights.view(len(subsets), count, -1).double() @ back.mT) @ rows.double()
+    return split_intercept(whole.flatten(0, 1), solution.gaps, intercept).shaped(len(subsets), count)
+
+
+def check_costs(cost: float | Sequence[float], count: int) -> Tensor:
+    """Return C of each of count problems (p,); InputError unless it is above 0."""
+    costs = torch.as_tensor(cost, dtype=torch.double).expand(count)
+    if not bool(((costs > 0) & costs.isfinite()).all()):
+        raise InputError(f"C is {cost}; give numbers above 0")
+    return costs
+
+
+def check_targets(targets: Floats, loss: LossName, rows: int) -> Floats:
+    """Return targets (n, k) as float32, +-1 or 0 for the hinges and finite numbers for real targets."""
+    if targets.ndim != 2 or len(targets) != rows:
+        raise InputError(f"targets have shape {targets.shape}; give one row for each of the {rows} rows of features")
+    checked = np.ascontiguousarray(targets, np.float32)
+    if LOSSES[loss].margins and not np.isin(checked, (-1, 0, 1)).all():
+        raise InputError(f"targets of the loss {loss} must be -1 or 1, or 0 for an ignored row")
+    if not np.isfinite(checked).all():
+        raise InputError("targets hold NaN, infinity or a number beyond float32; remove these rows")
+    return checked
+
+
+def fit_probes(
+    features: NDArray[np.floating],
+    targets: NDArray[Any],
+    subsets: Sequence[Integers],
+    *,
+    loss: LossName = "squared_hinge",
+    cost: float = 1.0,
+    intercept: bool = False,
+) -> list[inputs.Probe]:
+    """Fit one probe on each subset (row numbers) of features (n, d), with C = cost.
+
+    targets as in `grid_search`. A class that a subset lacks is never predicted by its probe; a subset with
+    a single class is an InputError. A label that is constant in a subset is always predicted so.
+    """
+    rows = inputs.check_features(features)
+    checked = inputs.read_targets(targets, len(rows), LOSSES[loss].margins)
+    columns = np.ascontiguousarray(checked.columns.T)
+    weights = fit_subsets(rows, columns, subsets, loss=loss, cost=cost, intercept=intercept)
+    fitted = enumerate(zip(weights.vectors, weights.intercepts, subsets, strict=True))
+    return [inputs.build_probe(checked, *parts, f"subset {number}") for number, parts in fitted]

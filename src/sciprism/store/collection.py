@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+import sciprism.store.shard_files as shard_files
 from sciprism.arrays import Floats, Rows
 from sciprism.checksums import BlockChecks, FileState, find_state
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import LOCK_NAME, PARTIAL_SUFFIX, sha256
 from sciprism.papers.records import Paper
-from sciprism.store.known_papers import hash64
 from sciprism.store.manifest import (
     MANIFEST_NAME,
     PART_NAME,
@@ -26,22 +26,6 @@ from sciprism.store.manifest import (
     RowsRecord,
     SpaceRecord,
     read_manifest,
-)
-from sciprism.store.shard_files import (
-    DTYPES,
-    ROW_GROUP,
-    ROW_GROUPS,
-    Dtype,
-    Filter,
-    Mask,
-    Matrix,
-    open_matrix,
-    papers_file,
-    papers_of,
-    read_column,
-    read_group,
-    scales_file,
-    values_file,
 )
 
 if TYPE_CHECKING:
@@ -52,11 +36,11 @@ OPEN_MATRICES = 16_384
 MASKS = 4  # of filters, in memory
 """Mapped files kept open: 30 million rows of 2,048 a shard; Linux allows a process 65,530 mappings."""
 DEFAULT_FORMATS = ("proximity",)
-DEFAULT_DTYPE: Dtype = "float32"
+DEFAULT_DTYPE: shard_files.Dtype = "float32"
 DEFAULT_SHARD_SIZE = 2048
 """Papers in a shard: about a minute of encoding on a laptop, the most that an interruption can lose."""
 DELETED_FOLDER = "deleted"
-_SHARD_FILE = re.compile(r"\d{6}\.(parquet|npy|scales\.npy)(\.part)?")
+_SHARD_FILE = re.compile(r"(papers|deleted|vectors/[^/]+)/\d{6}\.(parquet|npy|scales\.npy)(\.part)?")
 
 
 class StoredCollection:
@@ -70,18 +54,20 @@ class StoredCollection:
         self.folder, self.manifest = folder, manifest
         self._remedy = f"restore it from a copy, or delete {folder} and embed the papers again"
         self._offsets: Rows = np.cumsum([0, *(shard.rows for shard in manifest.shards)], dtype=np.int64)
-        self._files = {name: record for shard in manifest.shards for name, record in shard.files.items()}
-        self._files |= {record.file: record.checksum for record in manifest.row_files}
-        self._checks: dict[str, BlockChecks] = {}
-        self.open_matrix = lru_cache(maxsize=OPEN_MATRICES)(partial(_open_shard, self))
+        self.files = {name: record for shard in manifest.shards for name, record in shard.files.items()}
+        self.files |= {record.file: record.checksum for record in manifest.row_files}
+        self._checks_of = cache(self._read_checks)
+        self.open_matrix = lru_cache(maxsize=OPEN_MATRICES)(self._open_shard)
         self._pass = lru_cache(MASKS)(self._find_passing)  # a page asks for one several times
-        self._read_group = lru_cache(ROW_GROUPS)(lambda path, group: read_group(path, self._checks_of(path), group))
+        self._read_group = lru_cache(shard_files.ROW_GROUPS)(
+            lambda path, group: shard_files.read_group(path, self._checks_of(path), group)
+        )
 
     @classmethod
     def open(cls, folder: Path | str) -> StoredCollection:
         """Read the manifest and check the size of every file that it names; bytes are checked when first read."""
         collection = cls(Path(folder), read_manifest(Path(folder)))
-        for name, record in collection._files.items():
+        for name, record in collection.files.items():
             path = collection.folder / name
             size = path.stat().st_size if path.exists() else None
             if size != record.size:
@@ -110,7 +96,7 @@ class StoredCollection:
 
     def file_states(self) -> Iterator[FileState]:
         """Yield the state of every file that the manifest names, all bytes compared."""
-        for name, record in self._files.items():
+        for name, record in self.files.items():
             yield FileState(name, find_state(self.folder / name, record.size, record.blocks))
 
     def check_encoder(self, encoder: Encoder) -> None:
@@ -125,13 +111,13 @@ class StoredCollection:
         """Return the papers of some rows, in the order given."""
         rows = np.asarray(rows, np.int64)
         papers_at: list[Paper | None] = [None] * len(rows)
-        few = min(len(rows), self.rows // ROW_GROUP + len(self.manifest.shards)) <= ROW_GROUPS
+        few = min(len(rows), self.rows // shard_files.ROW_GROUP + len(self.manifest.shards)) <= shard_files.ROW_GROUPS
         read = self._read_group if few else self._read_group.__wrapped__  # many would drive each other out of memory
         for shard, positions, here in self._split_by_shard(rows):
-            groups = here // ROW_GROUP
+            groups = here // shard_files.ROW_GROUP
             for group in np.unique(groups).tolist():
                 mine = groups == group
-                papers = papers_of(read(self.folder / papers_file(shard), group), here[mine])
+                papers = shard_files.papers_of(read(self.folder / shard_files.papers_file(shard), group), here[mine])
                 for position, paper in zip(positions[mine].tolist(), papers, strict=True):
                     papers_at[position] = paper
         return [paper for paper in papers_at if paper is not None]
@@ -145,7 +131,7 @@ class StoredCollection:
     def find_row(self, id: str) -> int | None:
         """Return the newest row of a paper, None where the collection has none of that id."""
         ids, order = self._sorted_ids
-        wanted = np.uint64(hash64(id, "surrogatepass"))
+        wanted = np.uint64(shard_files.hash64(id, "surrogatepass"))
         first, last = np.searchsorted(ids, wanted, "left"), np.searchsorted(ids, wanted, "right")
         row = int(order[last - 1]) if first < last else -1
         place = np.searchsorted(self.deleted_rows, row)
@@ -154,12 +140,28 @@ class StoredCollection:
     @cached_property
     def deleted_rows(self) -> Rows:
         """Return the newest rows of deleted papers, ascending."""
-        return _read_row_file(self, self.manifest.deleted)
+        return self._read_rows(self.manifest.deleted)
 
     @cached_property
     def repeated_rows(self) -> Rows:
         """Return the rows of merged parts whose paper another row has, ascending."""
-        return _read_row_file(self, self.manifest.repeated)
+        return self._read_rows(self.manifest.repeated)
+
+    def _read_rows(self, record: RowsRecord | None) -> Rows:
+        if record is None:
+            return np.empty(0, np.int64)
+        path = self.folder / record.file
+        if sha256(path) != record.checksum.sha256:
+            raise self.damaged(path, CHANGED)
+        rows: Rows = np.load(path, allow_pickle=False)
+        return rows
+
+    def _read_checks(self, path: Path) -> BlockChecks:
+        return BlockChecks(path, self.files[path.relative_to(self.folder).as_posix()].blocks, self._remedy)
+
+    def _open_shard(self, folder: str, shard: int) -> shard_files.Matrix:
+        scales = self.folder / shard_files.scales_file(folder, shard) if self.manifest.dtype == "int8" else None
+        return shard_files.open_matrix(self.folder / shard_files.values_file(folder, shard), scales, self._checks_of)
 
     @cached_property
     def live(self) -> Rows:
@@ -180,10 +182,9 @@ class StoredCollection:
 
     def vector(self, row: int, space: str) -> Floats:
         """Return the stored vector (d,) of one row."""
-        vector: Floats = self.read_rows(space, np.array([row])).block(0, 1)[0]
-        return vector
+        return self.read_rows(space, np.array([row])).block(0, 1)[0]
 
-    def read_rows(self, space: str, rows: NDArray[np.integer]) -> Matrix:
+    def read_rows(self, space: str, rows: NDArray[np.integer]) -> shard_files.Matrix:
         """Return a copy of some rows in their stored precision, in the order given."""
         matrices = self.vectors(space)
         values = np.empty((len(rows), self.manifest.spaces[space].dim), self.manifest.dtype)
@@ -193,13 +194,13 @@ class StoredCollection:
             values[positions] = matrix.stored(here)
             if scales is not None and matrix.scales is not None:
                 scales[positions] = matrix.scales[here]
-        return Matrix(values, scales)
+        return shard_files.Matrix(values, scales)
 
-    def mask(self, filter: Filter | None = None) -> Mask | None:
+    def mask(self, filter: shard_files.Filter | None = None) -> shard_files.Mask | None:
         """Mark the rows that a search may return; None: all of them."""
         return self._pass(filter) if filter and self.manifest.shards else self._live
 
-    def _find_passing(self, filter: Filter) -> Mask:
+    def _find_passing(self, filter: shard_files.Filter) -> shard_files.Mask:
         shards = enumerate(self.manifest.shards)
         passes = np.concatenate([filter.passes(shard.rows, partial(self.shard_column, i)) for i, shard in shards])
         passes &= True if self._live is None else self._live
@@ -218,8 +219,8 @@ class StoredCollection:
 
     def shard_column(self, shard: int, name: str):  # type: ignore[no-untyped-def]  # pyarrow has no types
         """Return one column of a shard's papers, a chunked array of pyarrow."""
-        path = self.folder / papers_file(shard)
-        return read_column(path, self._checks_of(path), name)
+        path = self.folder / shard_files.papers_file(shard)
+        return shard_files.read_column(path, self._checks_of(path), name)
 
     @cached_property
     def _sorted_ids(self) -> tuple[NDArray[np.uint64], Rows]:
@@ -230,7 +231,7 @@ class StoredCollection:
         return ids[order].astype(np.uint64, copy=False), order
 
     @cached_property
-    def _live(self) -> Mask | None:
+    def _live(self) -> shard_files.Mask | None:
         if not self.manifest.superseded and not self.manifest.row_files:
             return None
         ids, order = self._sorted_ids
@@ -249,33 +250,12 @@ class StoredCollection:
             positions = np.flatnonzero(shards == shard)
             yield shard, positions, rows[positions] - self._offsets[shard]
 
-    def _checks_of(self, path: Path) -> BlockChecks:
-        name = path.relative_to(self.folder).as_posix()
-        if name not in self._checks:
-            self._checks[name] = BlockChecks(path, self._files[name].blocks, self._remedy)
-        return self._checks[name]
-
     def damaged(self, path: Path, state: str) -> DamagedFileError:
         """Return the error for a file in a state such as "missing"."""
         return DamagedFileError(f"{path} is {state}; {self._remedy}")
 
 
-def _open_shard(stored: StoredCollection, folder: str, shard: int) -> Matrix:
-    scales = stored.folder / scales_file(folder, shard) if stored.manifest.dtype == "int8" else None
-    return open_matrix(stored.folder / values_file(folder, shard), scales, stored._checks_of)
-
-
-def _read_row_file(stored: StoredCollection, record: RowsRecord | None) -> Rows:
-    if record is None:
-        return np.empty(0, np.int64)
-    path = stored.folder / record.file
-    if sha256(path) != record.checksum.sha256:
-        raise stored.damaged(path, CHANGED)
-    rows: Rows = np.load(path, allow_pickle=False)
-    return rows
-
-
-class ShardMatrices(Sequence[Matrix]):
+class ShardMatrices(Sequence[shard_files.Matrix]):
     """The matrices of one space, shard by shard; ends: the rows up to the end of each, known without its file."""
 
     def __init__(self, collection: StoredCollection, folder: str) -> None:
@@ -296,14 +276,14 @@ class CollectionLayout:
     """How vectors are stored; None: as the collection has them, or the default for a new one."""
 
     formats: tuple[str, ...] | None = None
-    dtype: Dtype | None = None
+    dtype: shard_files.Dtype | None = None
     shard_size: int | None = None
 
     def __post_init__(self) -> None:
         if self.formats is not None and (not self.formats or len(set(self.formats)) < len(self.formats)):
             raise InputError(f"formats {self.formats!r}: name at least one, and each once")
-        if self.dtype is not None and self.dtype not in DTYPES:
-            raise InputError(f"dtype {self.dtype!r} is not one of {', '.join(DTYPES)}")
+        if self.dtype is not None and self.dtype not in shard_files.DTYPES:
+            raise InputError(f"dtype {self.dtype!r} is not one of {', '.join(shard_files.DTYPES)}")
         if self.shard_size is not None and self.shard_size < 1:
             raise InputError(f"shard_size {self.shard_size} is not a positive number")
 
@@ -327,8 +307,22 @@ def open_or_create(folder: Path, encoder: Encoder, layout: CollectionLayout) -> 
         collection = StoredCollection.open(folder)
         collection.verify()
         collection.check_encoder(encoder)
-        _check_same_layout(collection, layout)
-        _remove_unfinished(collection)
+        manifest = collection.manifest
+        formats = tuple(sorted(layout.formats)) if layout.formats else None
+        stored: dict[str, Any] = {"formats": (formats, tuple(manifest.formats))}
+        stored |= {name: (getattr(layout, name), getattr(manifest, name)) for name in ("dtype", "shard_size")}
+        for name, (requested, present) in stored.items():
+            if requested not in (None, present):
+                old, new = (", ".join(v) if isinstance(v, tuple) else v for v in (present, requested))
+                raise InputError(
+                    f"{folder} was made with {name} {old}, not {new}; omit the option to continue it, or name a new "
+                    "folder"
+                )
+        for path in folder.rglob("*"):  # files of shards that were never committed; other files stay
+            name = path.relative_to(folder).as_posix()
+            if name not in collection.files and _SHARD_FILE.fullmatch(name):
+                path.unlink()
+        (folder / (MANIFEST_NAME + PARTIAL_SUFFIX)).unlink(missing_ok=True)
         return collection
     distance, options = cast("Any", encoder.distance), encoder.options
     manifest = Manifest(
@@ -360,31 +354,3 @@ def group_by_space(encoder: Encoder, formats: tuple[str, ...]) -> dict[str, Spac
                 f"space {space!r}; embed them into two collections"
             )
     return spaces
-
-
-def _check_same_layout(collection: StoredCollection, layout: CollectionLayout) -> None:
-    manifest = collection.manifest
-    for name, requested, stored in (
-        ("formats", sorted(layout.formats) if layout.formats else None, manifest.formats),
-        ("dtype", layout.dtype, manifest.dtype),
-        ("shard_size", layout.shard_size, manifest.shard_size),
-    ):
-        if requested is not None and requested != stored:
-            old, new = (", ".join(v) if isinstance(v, list) else v for v in (stored, requested))
-            raise InputError(
-                f"{collection.folder} was made with {name} {old}, not {new}; omit the option to continue it, "
-                "or name a new folder"
-            )
-
-
-def _remove_unfinished(collection: StoredCollection) -> None:
-    """Delete the files of shards that were never committed; other files stay."""
-    folder, manifest = collection.folder, collection.manifest
-    committed = {folder / name for shard in manifest.shards for name in shard.files}
-    committed |= {folder / record.file for record in manifest.row_files}
-    vectors = [folder / "vectors" / space.folder for space in manifest.spaces.values()]
-    for subfolder in (folder / "papers", folder / DELETED_FOLDER, *vectors):
-        for path in subfolder.glob("*"):
-            if path not in committed and _SHARD_FILE.fullmatch(path.name):
-                path.unlink()
-    (folder / (MANIFEST_NAME + PARTIAL_SUFFIX)).unlink(missing_ok=True)

@@ -26,17 +26,15 @@ from sciprism.papers.records import Deletion, Paper
 from sciprism.parallel import map_ahead
 from sciprism.store.collection import CollectionLayout, StoredCollection, check_folder, group_by_space, open_or_create
 from sciprism.store.known_papers import (
+    KnownPapers,
     PaperStatus,
-    advise_ids,
-    describe_clash,
-    describe_repetition,
-    hash64,
+    explain_clash,
     hash_paper,
     quote_title,
 )
 from sciprism.store.manifest import InputRecord
-from sciprism.store.shard_files import ROW_GROUP
-from sciprism.store.writing import BATCH, PendingRow, ShardWriter, load_known_papers, mark_deleted, remove_former
+from sciprism.store.shard_files import hash64
+from sciprism.store.writing import BATCH, PendingRow, ShardWriter, mark_deleted, remove_former
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
@@ -44,7 +42,6 @@ if TYPE_CHECKING:
 AHEAD = 16  # batches of papers that a thread classifies while a shard is encoded on a GPU: two shards
 MAX_YEAR = 100_000
 MAX_REASONS = 20
-_NO_ROWS = np.empty(0, np.int64)
 
 
 @dataclass(slots=True)
@@ -146,11 +143,10 @@ class _EmbeddingRun:
         progress: Callable[[EmbedReport], None] | None,
     ) -> None:
         self.report = EmbedReport()
-        self._folder = collection.folder
+        self._folder, self._stored = collection.folder, collection
         self._encoder, self._rules = encoder, rules
         self.progress = progress or (lambda _report: None)
-        self._read: dict[int, list[Paper]] = {}  # first row -> the stored papers from there
-        self._known = load_known_papers(collection)
+        self._known = KnownPapers(collection)
         self._kept: set[int] = set()  # hashes of ids of the input whose records cannot be used
         self._deleted = array("Q")  # hashes of ids that the input deletes
         self._writer = ShardWriter(collection, encoder, self._encoded)
@@ -171,8 +167,10 @@ class _EmbeddingRun:
                     continue
                 text = next(texts)
                 self.report.read += 1
-                if reason := find_problem(paper):
-                    self._bad(paper, reason)
+                if is_blank(paper.title) and is_blank(paper.abstract):
+                    self._bad(paper, "it has no title and no abstract; add one")
+                elif paper.year is not None and abs(paper.year) > MAX_YEAR:
+                    self._bad(paper, f"its year is {paper.year}; correct it")
                 else:
                     self._classify(paper, text)
                 if len(self._pending) == self._writer.manifest.shard_size:
@@ -201,7 +199,7 @@ class _EmbeddingRun:
         report, before = self.report, self._writer.manifest
         stored = StoredCollection(self._folder, before)
         deleted = self._known.find_unseen(np.array(self._deleted, np.uint64))
-        gone = _NO_ROWS
+        gone = np.empty(0, np.int64)
         if self._rules.prune:
             gone = np.setdiff1d(self._known.find_unseen(np.array([*self._kept], np.uint64), others=True), deleted)
         if len(gone) and not report.unchanged + report.changed + report.updated:
@@ -249,7 +247,7 @@ class _EmbeddingRun:
             status = self._known.compare(hashes)
         count = "duplicates" if status.kind == "duplicate" else status.kind
         setattr(self.report, count, getattr(self.report, count) + 1)
-        if status.must_be_stored:
+        if status.kind in ("new", "changed", "updated"):
             with self._lock:
                 self._known.mark(hashes, self._first_unwritten + len(self._unwritten))
                 self._pending.append(PendingRow(paper, hashes, status))
@@ -269,11 +267,7 @@ class _EmbeddingRun:
         if self._rules.replace and not of_this_input:
             self.report.replaced += 1
             return True
-        if same:
-            self._bad(paper, describe_repetition(paper, known_paper))
-        else:
-            advice = advise_ids(paper, known_paper, of_this_input)
-            self._bad(paper, f"{describe_clash(paper, known_paper)}; {advice}")
+        self._bad(paper, explain_clash(paper, known_paper, same=same, of_this_input=of_this_input))
         return False
 
     def _complete(self, paper: Paper, status: PaperStatus) -> Paper:
@@ -300,11 +294,9 @@ class _EmbeddingRun:
         with self._lock:
             if row >= self._first_unwritten:
                 return self._unwritten[row - self._first_unwritten].paper
-        first = row - row % ROW_GROUP  # neighbours are read together: they are often asked for next
-        if row - first >= len(self._read.get(first, ())):
-            stored = StoredCollection(self._folder, self._writer.manifest)
-            self._read = {first: stored.papers(range(first, min(first + ROW_GROUP, stored.rows)))}
-        return self._read[first][row - first]
+        if row >= self._stored.rows:
+            self._stored = StoredCollection(self._folder, self._writer.manifest)
+        return self._stored.papers([row])[0]
 
     def _encoded(self, count: int) -> None:
         self.report.encoded += count
@@ -324,12 +316,3 @@ class _EmbeddingRun:
 
 def _locate(deletion: Deletion) -> str:
     return f"{deletion.place or 'the input'}: the deletion of {deletion.id!r}"
-
-
-def find_problem(paper: Paper) -> str:
-    """Return why a paper cannot be stored, or "" if it can."""
-    if is_blank(paper.title) and is_blank(paper.abstract):
-        return "it has no title and no abstract; add one"
-    if paper.year is not None and abs(paper.year) > MAX_YEAR:
-        return f"its year is {paper.year}; correct it"
-    return ""

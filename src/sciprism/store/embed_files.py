@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,68 +35,42 @@ _GROUP_BITS = np.uint64(60)
 
 
 class LastRecords:
-    """Select the last record of each id from an input that is read twice: `add` every record, then `select`.
+    """Select the last record of each id from an input that is read twice, to be made here and to `select` from.
 
     Where the source numbers the versions of a paper (`Place.version`), the last record of the highest version is
-    selected, unless that version is deleted. Memory: 9 bytes a record while they are added, then one.
+    selected, unless that version is deleted. Memory: 9 bytes a record while they are read, then one.
+
+    papers, deletions: how many are selected. outdated: the records that a later one of their id corrects, deletes or
+    adds again.
 
     >>> from sciprism.papers.records import Deletion, Paper
     >>> records = [Paper(id="a", title="Wrong"), Paper(id="b", title="B"), Paper(id="a", title="A"), Deletion("b")]
-    >>> list(LastRecords.of(records).select(records))
+    >>> list(LastRecords(records).select(records))
     [Paper(id='a', title='A', ...), Deletion(id='b')]
     """
 
-    def __init__(self) -> None:
-        self.papers = 0
-        self.deletions = 0
-        self._ids = array("Q")
-        self._marks = bytearray()  # of each record twice its version, and 1 for a deletion
-        self._selected: NDArray[np.bool_] = np.empty(0, bool)
-
-    @classmethod
-    def of(cls, records: Iterable[Paper | Deletion]) -> Self:
-        """Add all records of an input; then the object is complete."""
-        last = cls()
+    def __init__(self, records: Iterable[Paper | Deletion]) -> None:
+        hashes, numbers = array("Q"), bytearray()  # numbers: of each twice its version, and 1 for a deletion
         for record in records:
-            last.add(record)
-        last.finish()
-        return last
-
-    @property
-    def outdated(self) -> int:
-        """Count the records that a later one of their id corrects, deletes or adds again."""
-        return len(self._selected) - self.papers - self.deletions
-
-    def add(self, record: Paper | Deletion) -> None:
-        """Add the next record of the input."""
-        version = record.place.version if record.place else None
-        self._ids.append(hash_text(record.id))
-        self._marks.append(min(version or 1, MAX_VERSION) << 1 | isinstance(record, Deletion))
-
-    def finish(self) -> None:
-        """Find the last records, and count them: `papers`, `deletions`, `outdated`."""
-        ids = np.frombuffer(self._ids, np.uint64) if self._ids else np.empty(0, np.uint64)
-        marks = np.frombuffer(self._marks, np.uint8)
-        selected = np.zeros(len(ids), bool)
+            version = record.place.version if record.place else None
+            hashes.append(hash_text(record.id))
+            numbers.append(min(version or 1, MAX_VERSION) << 1 | isinstance(record, Deletion))
+        ids, marks = np.asarray(hashes, np.uint64), np.frombuffer(numbers, np.uint8)
+        self._selected = np.zeros(len(ids), bool)
         groups = (ids >> _GROUP_BITS).astype(np.uint8)
         for group in range(BUCKETS):
             rows = np.flatnonzero(groups == group)
-            selected[rows[_find_last(ids[rows], marks[rows])]] = True
-        self.deletions = int((selected & (marks & 1).astype(bool)).sum())
-        self.papers = int(selected.sum()) - self.deletions
-        self._selected = selected
-        self._ids, self._marks = array("Q"), bytearray()
+            self._selected[rows[_find_last(ids[rows], marks[rows])]] = True
+        self.deletions = int((self._selected & (marks & 1).astype(bool)).sum())
+        self.papers = int(self._selected.sum()) - self.deletions
+        self.outdated = len(ids) - self.papers - self.deletions
 
     def select(self, records: Iterable[Paper | Deletion]) -> Iterator[Paper | Deletion]:
-        """Yield the last records, in the order of the input.
-
-        Raises InputError where the input has more or fewer records than were added.
-        """
+        """Yield the last records, in the order of the input; InputError where it has more or fewer records now."""
         number = 0
-        for record in records:
-            if number < len(self._selected) and self._selected[number]:
+        for number, record in enumerate(records, 1):
+            if number <= len(self._selected) and self._selected[number - 1]:
                 yield record
-            number += 1
         if number != len(self._selected):
             raise InputError(
                 f"the input had {len(self._selected):,} records when it was first read, and then {number:,}: a file "
@@ -161,7 +135,8 @@ class FilesReport:
     """What became of the records of files: as they were read, completed with abstracts, and stored.
 
     merged: papers of which several records were one. duplicates: records that `deduplicate` merged into others.
-    outdated: records of papers of which a later one counts. deletions: those that the input asks for.
+    containers: ids that are of no paper (`find_containers`). outdated: records of papers of which a later one counts.
+    deletions: those that the input asks for.
     """
 
     read: ReadReport
@@ -169,6 +144,7 @@ class FilesReport:
     stored: EmbedReport
     merged: list[MergedPaper] = field(default_factory=list)
     duplicates: int = 0
+    containers: int = 0
     outdated: int = 0
     deletions: int = 0
 
@@ -214,22 +190,38 @@ def embed_files(
     `corrections`.
     """
     report = FilesReport(ReadReport(), completion, EmbedReport())
-    last = None
+    last, total = None, None
+    read: Read = source.read
     if corrections:
         if source.is_piped:
             raise InputError(
                 "--corrections reads its input twice, and a pipe can be read only once; write it to a file"
             )
-        last = LastRecords.of(_show(source.read(report.read), progress, "records"))
-    read: Read = (lambda report: last.select(source.read(report))) if last else source.read
+        last = LastRecords(_show(source.read(report.read), progress, "records"))
+        report.outdated, report.deletions, total = last.outdated, last.deletions, last.papers
+        read = lambda report: last.select(source.read(report))  # noqa: E731
     merged = MergedRecords()
-    total = _count_papers(source, read, report.read, completion, last, merged, progress)
+    if not source.is_piped and (completion.fails or last is None):  # what would be an error later is one now
+        records = completion.complete(read(ReadReport() if last else report.read))
+        total = 0
+        for paper in _show((record for record in records if isinstance(record, Paper)), progress, "papers"):
+            total += 1
+            if not last:
+                merged.add(paper)
+        deletions = report.read.deletions
+        if merged.find_repeated() and not deletions:
+            merged.collect(completion.complete(read(ReadReport())))
+            total -= len(merged.absorbed)
+        if last is None and deletions:
+            first = next(file.path for file in report.read.files if file.deletions)
+            raise InputError(
+                f"the input deletes {deletions:,} papers (the first in {first}): apply that, and that the last "
+                "record of a paper counts, with --corrections; nothing was changed"
+            )
     if prune and (source.is_piped or report.read.skipped_count):
         skipped = f"{report.read.skipped_count:,} records cannot be read"
         why = "a pipe can be read only once" if source.is_piped else skipped
         raise InputError(f"--prune: {why}, so papers could leave that are there; nothing was changed")
-    if last:
-        report.outdated, report.deletions = last.outdated, last.deletions
     if total != 0 or source.part or (report.deletions and is_collection(folder)):
         report.read = ReadReport()
 
@@ -237,47 +229,14 @@ def embed_files(
             progress("embedding", "papers", counts.done, total, counts.encoded)
 
         papers = merged.merge(completion.complete(read(report.read)))
-        report.merged = merged.papers
+        report.merged, report.containers = merged.papers, merged.containers
         if deduplicate:
             every = [record for record in papers if isinstance(record, Paper)]
-            distinct = deduplicate(every)
+            papers = iter(distinct := deduplicate(every))
             report.duplicates = len(every) - len(distinct)
-            papers = iter(distinct)
         rules = {"replace": replace, "prune": prune, "corrections": corrections, "skip_bad": source.skip_bad}
         report.stored = embed(papers, encoder, folder, layout=layout, progress=show, **rules)
     return report
-
-
-def _count_papers(
-    source: EmbedInput,
-    read: Read,
-    report: ReadReport,
-    completion: AbstractCompletion,
-    last: LastRecords | None,
-    merged: MergedRecords,
-    progress: FilesProgress,
-) -> int | None:
-    """Count the papers that will be stored, None of a pipe; InputError for what would be one later."""
-    if last and not completion.fails:
-        return last.papers
-    if source.is_piped:
-        return None
-    records = completion.complete(read(ReadReport() if last else report))
-    total = 0
-    for paper in _show((record for record in records if isinstance(record, Paper)), progress, "papers"):
-        total += 1
-        if not last:
-            merged.add(paper)
-    if merged.find_repeated() and not report.deletions:
-        merged.collect(completion.complete(read(ReadReport())))
-        total -= len(merged.absorbed)
-    if last is None and report.deletions:
-        first = next(file.path for file in report.files if file.deletions)
-        raise InputError(
-            f"the input deletes {report.deletions:,} papers (the first in {first}): apply that, and that the last "
-            "record of a paper counts, with --corrections; nothing was changed"
-        )
-    return total
 
 
 def _show(records: Iterable[Record], progress: FilesProgress, unit: str) -> Iterator[Record]:

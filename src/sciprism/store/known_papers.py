@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from hashlib import blake2b
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.papers.merging import describe_differences
 from sciprism.papers.records import Paper
+from sciprism.store.shard_files import hash64
+
+if TYPE_CHECKING:
+    from sciprism.store.collection import StoredCollection
 
 MAX_QUOTED = 200  # characters of a title in a message
 RECENT = 1 << 16  # new papers looked up in a dictionary before they are merged into the sorted arrays
@@ -20,12 +22,11 @@ StatusKind = Literal["new", "changed", "updated", "unchanged", "duplicate", "con
 
 Next to one of the same input, it is a duplicate of equal text, or in conflict with it."""
 _ENTRY = np.dtype([("text", "u4"), ("record", "u4"), ("row", "u4"), ("seen", "?"), ("missing", "?")])
-_LOW_BITS = 0xFFFFFFFF
+_LOW_BITS = np.uint64(0xFFFFFFFF)
 _JSON = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 
 
-@dataclass(frozen=True, slots=True)
-class PaperStatus:
+class PaperStatus(NamedTuple):
     """How a paper of the input compares with the known one of its id.
 
     row, missing_abstract: the row of the known paper, and whether it lacks an abstract. same_record: whether the
@@ -37,24 +38,13 @@ class PaperStatus:
     missing_abstract: bool = False
     same_record: bool = False
 
-    @property
-    def must_be_stored(self) -> bool:
-        """Return whether the collection lacks this record."""
-        return self.kind in ("new", "changed", "updated")
 
-
-@dataclass(frozen=True, slots=True)
-class PaperHashes:
+class PaperHashes(NamedTuple):
     """64-bit hashes of a paper's id, its encoded text, and its whole record with that text."""
 
     id: int
     text: int
     record: int
-
-
-def hash64(text: str, errors: str = "strict") -> int:
-    """Return a 64-bit hash of a text, the same on every machine. errors: "surrogatepass" for an id of no paper."""
-    return int.from_bytes(blake2b(text.encode("utf-8", errors), digest_size=8).digest(), "little")
 
 
 def hash_paper(paper: Paper, text: str) -> PaperHashes:
@@ -63,31 +53,17 @@ def hash_paper(paper: Paper, text: str) -> PaperHashes:
     return PaperHashes(hash64(paper.id), hash64(text), hash64(record + "\n" + text))
 
 
-def describe_repetition(paper: Paper, first: Paper) -> str:
-    """Say what a record is whose paper came before in the input, with another text."""
-    return (
-        f"it came before with another text, {describe_paper(first)}: {describe_differences(paper, first)}; "
-        "keep one, or the last with --corrections"
-    )
-
-
-def describe_clash(paper: Paper, other: Paper) -> str:
-    """Say what a record is whose id another paper has, and what differs."""
-    return f"another paper has this id, {describe_paper(other)}: {describe_differences(paper, other)}"
-
-
-def describe_paper(paper: Paper) -> str:
-    """Name a known paper by its title and the place where it was read."""
-    where = paper.place or "its file was not recorded"
-    return f"{quote_title(paper)} ({where})"
-
-
-def advise_ids(paper: Paper, other: Paper, of_this_input: bool) -> str:
-    """Say how each of two papers gets an id of its own."""
-    if of_this_input and paper.place and other.place and paper.place.file == other.place.file:
-        return "change the id of one in the file"
-    replace = "" if of_this_input else "; if it is the same paper, replace the stored one with --replace"
-    return f"give each its own id, with --ids-per-file or --id-prefix TEXT for instance{replace}"
+def explain_clash(paper: Paper, other: Paper, *, same: bool, of_this_input: bool) -> str:
+    """Say what a record is whose id a known record has: of the same paper with another text, or of another paper."""
+    known = f"{quote_title(other)} ({other.place or 'its file was not recorded'}): {describe_differences(paper, other)}"
+    if same:
+        return f"it came before with another text, {known}; keep one, or the last with --corrections"
+    advice = "give each its own id, with --ids-per-file or --id-prefix TEXT for instance"
+    if not of_this_input:
+        advice += "; if it is the same paper, replace the stored one with --replace"
+    elif paper.place and other.place and paper.place.file == other.place.file:
+        advice = "change the id of one in the file"
+    return f"another paper has this id, {known}; {advice}"
 
 
 def quote_title(paper: Paper) -> str:
@@ -102,33 +78,19 @@ class KnownPapers:
     hashes are enough: they are compared only between papers of one id.
     """
 
-    def __init__(self) -> None:
-        self._ids: NDArray[np.uint64] = np.empty(0, np.uint64)
-        self._entries: NDArray[np.void] = np.empty(0, _ENTRY)
+    def __init__(self, stored: StoredCollection) -> None:
         self._recent: dict[int, int] = {}  # id hash -> position in the entries of new papers
         self._recent_entries: NDArray[np.void] = np.zeros(RECENT, _ENTRY)
-
-    def load(
-        self,
-        ids: NDArray[np.uint64],
-        hashes: NDArray[np.uint64],
-        missing: NDArray[np.bool_],
-        deleted: NDArray[np.int64],
-        repeated: NDArray[np.int64],
-    ) -> None:
-        """Load all stored rows: ids (n,), hashes of text and record (n, 2), missing abstracts (n,).
-
-        deleted: the newest rows of papers that are no longer known. repeated: rows that do not count.
-        """
-        self._ids = ids
-        self._entries = np.zeros(len(ids), _ENTRY)
-        self._entries["text"], self._entries["record"] = (hashes & _LOW_BITS).T
-        self._entries["row"] = np.arange(len(ids))
-        self._entries["missing"] = missing
-        if len(repeated):
-            self._ids, self._entries = np.delete(self._ids, repeated), np.delete(self._entries, repeated)
+        self._ids: NDArray[np.uint64] = stored.column("id_hash")
+        self._entries: NDArray[np.void] = np.zeros(len(self._ids), _ENTRY)
+        for name in ("text", "record"):
+            self._entries[name] = stored.column(f"{name}_hash") & _LOW_BITS
+        self._entries["row"] = np.arange(len(self._ids))
+        self._entries["missing"] = stored.column("missing_abstract")
+        repeated = stored.repeated_rows
+        self._ids, self._entries = np.delete(self._ids, repeated), np.delete(self._entries, repeated)
         self._sort()
-        lasting = ~np.isin(self._entries["row"], deleted)
+        lasting = ~np.isin(self._entries["row"], stored.deleted_rows)
         self._ids, self._entries = self._ids[lasting], self._entries[lasting]
 
     def find_unseen(self, ids: NDArray[np.uint64], *, others: bool = False) -> NDArray[np.int64]:
@@ -147,8 +109,8 @@ class KnownPapers:
         entry = self._find(hashes.id)
         if entry is None:
             return PaperStatus("new")
-        same_text = entry["text"] == hashes.text & _LOW_BITS
-        same_record = bool(entry["record"] == hashes.record & _LOW_BITS)
+        same_text = entry["text"] == hashes.text & 0xFFFFFFFF
+        same_record = bool(entry["record"] == hashes.record & 0xFFFFFFFF)
         kind: StatusKind
         if entry["seen"]:
             kind = "duplicate" if same_text else "conflict"
@@ -164,7 +126,7 @@ class KnownPapers:
                 self._merge()
             position = self._recent[hashes.id] = len(self._recent)
             entry = self._recent_entries[position]
-        entry["text"], entry["record"] = hashes.text & _LOW_BITS, hashes.record & _LOW_BITS
+        entry["text"], entry["record"] = hashes.text & 0xFFFFFFFF, hashes.record & 0xFFFFFFFF
         entry["row"], entry["seen"] = row, True
 
     def _find(self, id: int) -> Any:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError, computed_field
 
-from sciprism.checksums import lost_checksum, read_sealed, seal_json
-from sciprism.errors import InputError
+from sciprism.checksums import read_sealed, seal_json
+from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import write_atomically
 from sciprism.store.shard_files import Dtype
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 MANIFEST_NAME = "manifest.json"
 PART_NAME = "part.json"  # the file that says which part of an input a collection holds
-LAYOUT_VERSION = 1
 MAX_SHOWN = 5  # collections that a message names
 
 
@@ -34,13 +33,21 @@ class StoredRecord(BaseModel):
 
     @classmethod
     def load(cls, path: Path, remedy: str) -> Self | None:
-        """Return the record of a file, None where there is none. Raises InputError for a damaged one."""
+        """Return the record of a file, None where there is none. Raises DamagedFileError that names what is wrong."""
         try:
-            return cls.model_validate_json(read_sealed(path, remedy)[0])
+            content, sealed = read_sealed(path, remedy)
         except FileNotFoundError:
             return None
-        except ValidationError:
-            raise InputError(f"{path} is damaged; {remedy}") from None
+        try:
+            record = cls.model_validate_json(content)
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(map(str, first["loc"])) or "the whole file"
+            what = f"or not of this version of sciprism ({field}: {first['msg']})"
+            raise DamagedFileError(f"{path} is damaged, {what}; {remedy}") from None
+        if not sealed:
+            raise DamagedFileError(f"{path} is damaged: it lacks its checksum; {remedy}")
+        return record
 
     def store(self, path: Path, *, indent: int | None = 1, exclude: set[str] | None = None) -> None:
         """Write the record with its checksum, whole or not at all."""
@@ -110,18 +117,14 @@ class InputRecord(StoredRecord):
     bad: int
 
 
-class _LayoutVersion(StoredRecord):
-    layout: int
-
-
-class Manifest(_LayoutVersion):
+class Manifest(StoredRecord):
     """What a collection holds; `input` is None while a run is unfinished.
 
     deleted: the newest rows of deleted papers. repeated: rows of parts that were merged whose paper another row has;
     they are as if they were not there.
     """
 
-    layout: int = LAYOUT_VERSION
+    layout: Literal[1] = 1
     encoder: EncoderRecord
     dtype: Dtype
     shard_size: int
@@ -172,43 +175,22 @@ class Manifest(_LayoutVersion):
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read and check a collection's manifest; InputError where it is missing, damaged or too new."""
-    path = folder / MANIFEST_NAME
-    if not folder.is_dir():
-        raise InputError(_explain_no_collection(folder))
+    """Read and check a collection's manifest; InputError where it is missing, damaged or of another version.
+
+    Says of a path that is no collection what it is, and a command that makes one and can be copied.
+    """
     remedy = "restore it from a copy, or embed into a new folder"
-    try:
-        text, sealed = read_sealed(path, remedy)
-    except FileNotFoundError:
-        raise InputError(_explain_no_collection(folder)) from None
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error}") from error
-    try:
-        layout = _LayoutVersion.model_validate_json(text).layout
-        if layout != LAYOUT_VERSION:
-            raise InputError(f"{path} has layout {layout}; this version of sciprism reads {LAYOUT_VERSION}")
-        manifest = Manifest.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"]) or "the whole file"
-        raise InputError(
-            f"{path} is not a manifest of sciprism, or it is damaged ({field}: {first['msg']}); {remedy}"
-        ) from None
-    if not sealed:
-        raise lost_checksum(path, remedy)
-    return manifest
-
-
-def _explain_no_collection(path: Path) -> str:
-    """Return what a path is instead of a collection, and a command that makes one and can be copied."""
-    if path.is_file() or (path.is_dir() and any(path.iterdir())):
-        target, number = path.with_name(f"{path.stem}-vectors"), 2
-        while target.exists() and not (target / MANIFEST_NAME).exists():
-            target, number = path.with_name(f"{path.stem}-vectors-{number}"), number + 1
-        kind = "a file" if path.is_file() else f"a folder without {MANIFEST_NAME}"
-        command = shlex.join(["sciprism", "embed", str(path), "-o", str(target)])
-        return f"{path} is {kind}, not a collection; make one of it with: {command}, and name {target}"
-    collections = sorted(file.parent.name for file in path.parent.glob(f"*/{MANIFEST_NAME}"))
+    if folder.is_dir() and (manifest := Manifest.load(folder / MANIFEST_NAME, remedy)):
+        return manifest
+    if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
+        target, number = folder.with_name(f"{folder.stem}-vectors"), 2
+        while target.exists() and not is_collection(target):
+            target, number = folder.with_name(f"{folder.stem}-vectors-{number}"), number + 1
+        kind = "a file" if folder.is_file() else f"a folder without {MANIFEST_NAME}"
+        command = shlex.join(["sciprism", "embed", str(folder), "-o", str(target)])
+        raise InputError(f"{folder} is {kind}, not a collection; make one of it with: {command}, and name {target}")
+    collections = sorted(file.parent.name for file in folder.parent.glob(f"*/{MANIFEST_NAME}"))
     others = f"; collections next to it: {', '.join(collections[:MAX_SHOWN])}" if collections else ""
-    what = "is empty, not a collection" if path.is_dir() else "does not exist"
-    return f"{path} {what}{others}; make a collection with: sciprism embed FILES -o {shlex.quote(str(path))}"
+    what = "is empty, not a collection" if folder.is_dir() else "does not exist"
+    make = f"make a collection with: sciprism embed FILES -o {shlex.quote(str(folder))}"
+    raise InputError(f"{folder} {what}{others}; {make}")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from textwrap import shorten
 
 import numpy as np
 
+import sciprism.papers.identity as identity
 from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
 from sciprism.papers.cleaning import fold_text, normalize_doi
-from sciprism.papers.identity import PaperIdentity, identify, is_same_paper, may_share_source
 from sciprism.papers.records import Paper
 from sciprism.registry import rank_similar
 from sciprism.store.collection import StoredCollection
@@ -56,58 +57,128 @@ def _rows_by_shard(stored: StoredCollection) -> Iterator[Rows]:
         yield stored.live[start:stop] - first
 
 
-def find_paper(collection: StoredCollection, name: str) -> int:
-    """Return the row of the paper with an id, else with a DOI, else a title, else the only id that begins so.
+IDENTIFIERS = {"doi": "DOI", "pmid": "PMID", "pmcid": "PMCID", "arxiv": "arXiv id", "openalex": "OpenAlex id"}
+Systems = Sequence[tuple[str, str]]  # ids of one paper, by system
 
-    A DOI may be a link or begin with `doi:`. Case counts in ids alone. Raises InputError with the nearest papers,
-    or with the ids of the several papers that have the name.
+
+def find_paper(collection: StoredCollection, name: str) -> int:
+    """Return the row of the paper with an id, else with an identifier, else a title, else the only id that begins so.
+
+    An identifier is a DOI, arXiv id, PMID, PMCID, OpenAlex or Semantic Scholar id, or a link to one. Case counts in ids
+    alone. Raises InputError with the nearest papers, or with the ids of the several papers that have the name.
     """
     if (row := collection.find_row(name)) is not None:
         return row
-    doi = normalize_doi(name)
-    for what, ids in _find_names(collection, name, doi).items():
+    title, tests = _fold(name), _test_ids(name)
+    if title:
+        tests[f"the title {name!r}"] = lambda _id, other, _systems: _fold(other) == title
+        tests[f"an id that begins with {name!r}"] = lambda id, _title, _systems: id.startswith(name)
+    for what, ids in _find_ids(collection, tests).items():
         if len(ids) > 1:
             more = f" and {len(ids) - NEAREST:,} more" if len(ids) > NEAREST else ""
             shown = ", ".join(map(repr, ids[:NEAREST])) + more
             raise InputError(f"{len(ids):,} papers of {collection.folder} have {what}; name an id: {shown}")
         if ids:
             return collection.find(ids[0])
+    doi = any(what.startswith("the DOI") for what in tests)
     raise InputError(describe_unknown(collection, name, "the DOI" if doi else "the id or title"))
+
+
+def find_identified(collection: StoredCollection, text: str) -> list[int]:
+    """Return the rows of the papers whose identifier a text is, or is a link to."""
+    found = _find_ids(collection, tests) if (tests := _test_ids(text)) else {}
+    return [collection.find(id) for ids in found.values() for id in ids]
+
+
+Test = Callable[[str, str, Systems], bool]  # of the id, the title and other systems' ids of a paper
+
+
+def _test_ids(text: str) -> dict[str, Test]:
+    """Return what a text may be an identifier of, and which papers have it."""
+    tests: dict[str, Test] = {}
+    for system, value in identity.read_ids(text).items():
+        ids = {(system, value)} | ({("doi", identity.ARXIV_DOI + value)} if system == "arxiv" else set())
+        tests[f"the {IDENTIFIERS.get(system, system)} {value!r}"] = partial(_has_id, ids)
+    return tests
+
+
+def _has_id(wanted: set[tuple[str, str]], id: str, _title: str, systems: Systems) -> bool:
+    own = [("doi", normalize_doi(id))] if "10." in id else []
+    return any((system, value.lower()) in wanted for system, value in (*systems, *own))
+
+
+def _find_ids(collection: StoredCollection, tests: Mapping[str, Test]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {what: [] for what in tests}
+    for paper in _iterate_names(collection):
+        for what, has in tests.items():
+            if has(*paper):
+                found[what].append(paper[0])
+    return found
 
 
 def find_copies(collection: StoredCollection, papers: Sequence[Paper]) -> list[int | None]:
     """Return the rows of papers that were read elsewhere, None for those of which the collection has no copy.
 
-    A copy has the same DOI, or the same id or title and nothing that tells the two apart. One shard is read at a time.
+    A copy is what `PaperIndex.find_copy` finds. One shard is read at a time.
     """
-    by_name: dict[tuple[str, str], list[int]] = {}
+    numbers: dict[tuple[str, str], list[int]] = {}
     for number, paper in enumerate(papers):
-        for name in _list_names(paper.id, paper.title, paper.ids):
-            by_name.setdefault(name, []).append(number)
-    rows_of: list[int | None] = [None] * len(papers)
-    identities = [identify(paper) for paper in papers]
-    for ids, titles, systems in _iterate_names(collection):
-        for id, title, other_ids in zip(ids, titles, systems, strict=True):
-            names = _list_names(id, title, dict(other_ids or ()))
-            numbers = {number for name in names for number in by_name.get(name, ()) if rows_of[number] is None}
-            for number in numbers:
-                row = collection.find(id)
-                other = identify(collection.papers([row])[0])
-                same_doi = any(name[0] == "doi" and number in by_name.get(name, ()) for name in names)
-                is_copy = is_same_paper if papers[number].id == id else _is_same_title
-                if same_doi or is_copy(identities[number], other):
-                    rows_of[number] = row
-    return rows_of
+        for name in identity.list_names(paper):
+            numbers.setdefault(name, []).append(number)
+    similar: list[dict[str, int]] = [{} for _ in papers]  # id -> row
+    for id, title, systems in _iterate_names(collection):
+        for name in identity.list_names(Paper(id=id, title=title, ids=dict(systems))):
+            for number in numbers.get(name, ()):
+                similar[number][id] = collection.find(id)
+    rows: list[int | None] = []
+    for paper, near in zip(papers, similar, strict=True):
+        copy = PaperIndex(collection.papers([*near.values()])).find_copy(paper)
+        rows.append(near[copy[1].id] if copy else None)
+    return rows
 
 
-def _is_same_title(one: PaperIdentity, other: PaperIdentity) -> bool:
-    return one.title == other.title and not one.generic and may_share_source(one, other)
+class PaperIndex:
+    """Papers by id, ids of other systems and title. containers: ids that were found to be of no paper."""
+
+    def __init__(self, papers: Iterable[Paper] = ()) -> None:
+        self.containers: set[int] = set()
+        self._by_name: dict[tuple[str, str], list[tuple[identity.PaperIdentity, Paper]]] = {}
+        for paper in papers:
+            self.add(paper)
+
+    def add(self, paper: Paper) -> None:
+        """Add one paper."""
+        mine = identity.identify(paper)
+        for name in identity.list_names(paper):
+            self._by_name.setdefault(name, []).append((mine, paper))
+
+    def find_copy(self, paper: Paper) -> tuple[str, Paper] | None:
+        """Return by what a paper is here, `id`, a system such as `doi`, or `title`, and the copy; else None.
+
+        An id counts where nothing tells the two papers apart, a title as in `find_duplicates`, an id of another system
+        unless it is of several papers (`find_containers`).
+        """
+        if not (names := [name for name in identity.list_names(paper) if name in self._by_name]):
+            return None
+        mine = identity.identify(paper)
+        for name in names:
+            others, is_copy = self._by_name[name], _RULES.get(name[0], identity.PaperIdentity.shares_id)
+            every = [mine, *(other for other, _ in others)]
+            containers = set() if name[0] in _RULES else identity.find_containers(every)
+            self.containers |= containers
+            for other, copy in others if not containers else ():
+                if is_copy(mine, other):
+                    return name[0], copy
+        return None
+
+
+_RULES = {"id": identity.is_same_paper, "title": identity.is_same_title}  # ids of other systems are enough
 
 
 def describe_unknown(collection: StoredCollection, name: str, what: str = "the id") -> str:
     """Return that no paper has a name, with the papers whose id or title is nearest; one shard is read at a time."""
     best: dict[str, tuple[float, str]] = {}
-    for ids, titles, _ in _iterate_names(collection):
+    for ids, titles in collection.columns("id", "title"):
         for column in (ids, titles):
             for score, position in rank_similar(name, column, NEAREST):
                 best[ids[position]] = max(best.get(ids[position], (0.0, "")), (score, titles[position]))
@@ -116,44 +187,16 @@ def describe_unknown(collection: StoredCollection, name: str, what: str = "the i
     return f"{collection.folder} has no paper with {what} {name!r}; the nearest: {near or 'none, it is empty'}"
 
 
-def _find_names(collection: StoredCollection, name: str, doi: str) -> dict[str, list[str]]:
-    """Return the ids of papers with the DOI in a name, with it as title, and with it before their id."""
-    of_doi, of_title, of_prefix, title = list[str](), list[str](), list[str](), _fold(name)
-    for ids, titles, systems in _iterate_names(collection) if title or doi else ():
-        for id, other, other_ids in zip(ids, titles, systems, strict=True):
-            if doi and doi == _find_doi(id, dict(other_ids or ())):
-                of_doi.append(id)
-            if _fold(other) == title:
-                of_title.append(id)
-            if id.startswith(name):
-                of_prefix.append(id)
-    names = f"the DOI {doi!r}", f"the title {name!r}", f"an id that begins with {name!r}"
-    return dict(zip(names, (of_doi, of_title, of_prefix), strict=True))
-
-
-def _list_names(id: str, title: str, systems: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return what a copy of a paper may share with it: id, DOI, title."""
-    names = (("id", id), ("doi", _find_doi(id, systems)), ("title", _fold(title)))
-    return [(kind, name) for kind, name in names if name]
-
-
-def _find_doi(id: str, systems: Mapping[str, str]) -> str:
-    return systems.get("doi") or normalize_doi(id)
-
-
-def _iterate_names(collection: StoredCollection) -> Iterator[tuple[list[str], list[str], list[list[tuple[str, str]]]]]:
-    """Yield ids, titles and other systems' ids of the papers, shard by shard, without superseded rows."""
-    live, first = collection.mask(), 0
-    for columns in collection.columns("id", "title", "ids"):
-        rows = len(columns[0])
-        retained = range(rows) if live is None else live[first : first + rows].nonzero()[0].tolist()
-        ids, titles, systems = ([column[i] for i in retained] for column in columns)
-        yield ids, titles, systems
-        first += rows
+def _iterate_names(collection: StoredCollection) -> Iterator[tuple[str, str, Systems]]:
+    """Yield id, title and other systems' ids of the papers, without superseded rows; one shard is read at a time."""
+    for columns, rows in zip(collection.columns("id", "title", "ids"), _rows_by_shard(collection), strict=True):
+        ids, titles, systems = columns
+        for row in rows.tolist():
+            yield ids[row], titles[row], systems[row] or ()
 
 
 def _fold(title: str) -> str:
-    return " ".join(fold_text(title).split())
+    return " ".join(fold_text(title).split()).rstrip(" .")
 
 
 def check_filter(collection: StoredCollection, filter: Filter) -> None:
@@ -167,29 +210,27 @@ def check_filter(collection: StoredCollection, filter: Filter) -> None:
         raise InputError(f"no paper of {name} is from these years; {span}")
     for column, condition, what in list_conditions(filter):
         if not _passes(collection, condition):
-            raise InputError(f"no paper of {name} has {what}; {_list_values(collection, column)}")
+            counts: Counter[str] = Counter()
+            for (values,) in collection.columns(column):
+                for value in values:
+                    counts.update(one for one in (value if isinstance(value, list) else [value]) if one)
+            most = ", ".join(value for value, _ in counts.most_common(MAX_VALUES))
+            has = f"it has {len(counts):,}, the most frequent: {most}" if counts else "its papers have none"
+            raise InputError(f"no paper of {name} has {what}; {has}")
     raise InputError(f"no paper of {name} meets all conditions together, though each is met by some; leave one out")
 
 
 def list_conditions(filter: Filter) -> Iterator[tuple[str, Filter, str]]:
     """Yield each condition on names: the column that it is on, a filter of it alone, and what a paper then has."""
-    if filter.venue:
-        yield "venue", Filter(venue=filter.venue), f"a venue with {filter.venue!r} in it"
-    if filter.field:
-        yield "fields", Filter(field=filter.field), f"the field {filter.field!r}"
-    if filter.author:
-        yield "authors", Filter(author=filter.author), f"the author {filter.author!r}"
+    for column, value, what in (
+        ("venue", filter.venue, "a venue with {!r} in it"),
+        ("fields", filter.field, "the field {!r}"),
+        ("authors", filter.author, "the author {!r}"),
+    ):
+        if value:
+            yield column, Filter(**{column.rstrip("s"): value}), what.format(value)
 
 
 def _passes(collection: StoredCollection, filter: Filter) -> bool:
     mask = collection.mask(filter)
     return mask is None or bool(mask.any())
-
-
-def _list_values(collection: StoredCollection, column: str) -> str:
-    counts: Counter[str] = Counter()
-    for (values,) in collection.columns(column):
-        for value in values:
-            counts.update(filter(None, value if isinstance(value, list) else [value]))
-    most = ", ".join(value for value, _ in counts.most_common(MAX_VALUES))
-    return f"it has {len(counts):,}, the most frequent: {most}" if counts else "its papers have none"

@@ -11,7 +11,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -125,7 +125,7 @@ def embed_part(
         return embed_files(source, encoder, folder, completion, layout=layout, progress=progress)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class MergeReport:
     """Counts of a merged collection.
 
@@ -135,14 +135,14 @@ class MergeReport:
     """
 
     parts: int
-    papers: int = 0
-    read: int = 0
-    duplicates: int = 0
-    bad: int = 0
-    merged: int = 0
-    missing_abstracts: int = 0
-    shards: int = 0
-    reasons: list[str] = field(default_factory=list)
+    papers: int
+    read: int
+    duplicates: int
+    bad: int
+    merged: int
+    missing_abstracts: int
+    shards: int
+    reasons: list[str]
 
 
 def merge(
@@ -165,16 +165,13 @@ def merge(
     parts = _open_parts(map(Path, folders))
     with open_draft(folder) as draft:
         _join(parts, draft).write(draft)
-        report = MergeReport(len(parts))
         ends = np.cumsum([stored.rows for stored in parts])
-        manifest = _settle(StoredCollection.open(draft), ends, load, skip_bad, report)
+        manifest, merged, reasons = _settle(StoredCollection.open(draft), ends, load, skip_bad)
         manifest.write(draft)
         place_folder(draft, folder)
     assert manifest.input is not None
-    report.read, report.duplicates, report.bad = manifest.input.read, manifest.input.duplicates, manifest.input.bad
-    report.papers, report.shards = manifest.papers, len(manifest.shards)
-    report.missing_abstracts = manifest.missing_abstracts
-    return report
+    counts = manifest.input.model_dump() | {"papers": manifest.papers, "missing_abstracts": manifest.missing_abstracts}
+    return MergeReport(len(parts), merged=merged, shards=len(manifest.shards), reasons=reasons, **counts)
 
 
 def _open_parts(folders: Iterable[Path]) -> list[StoredCollection]:
@@ -195,8 +192,16 @@ def _open_parts(folders: Iterable[Path]) -> list[StoredCollection]:
     if missing := [number for number in range(1, first.parts + 1) if number not in parts]:
         more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
         raise InputError(f"part {missing[0]}/{first.parts}{more} is missing: embed it with --part, and merge again")
+    one = _describe_vectors(parts[1].manifest)
     for stored in parts.values():
-        _check_fit(parts[1], stored)
+        for name, value in _describe_vectors(stored.manifest).items():
+            if value != one[name]:
+                raise InputError(
+                    f"{parts[1].folder} has the {name} {one[name]}, {stored.folder} {value}; delete one, and embed "
+                    "that part again as the others, with --model, --precision, --dtype and --formats"
+                )
+        if stored.manifest.superseded or stored.manifest.row_files:
+            raise InputError(f"{stored.folder} was changed after its part was embedded; delete it, and embed it again")
     return [parts[number] for number in sorted(parts)]
 
 
@@ -209,19 +214,6 @@ def _find_parts(folder: Path) -> list[Path]:
         f"{folder} neither is a part nor holds one; `sciprism embed FILES --part 1/8 -o {folder}/1` makes one, and "
         "`sciprism embed FILES -o LIBRARY` joins files of papers"
     )
-
-
-def _check_fit(first: StoredCollection, stored: StoredCollection) -> None:
-    """Raise InputError for a part that was made in another way than the first, or was changed afterwards."""
-    one, other = (_describe_vectors(each.manifest) for each in (first, stored))
-    for name, value in one.items():
-        if value != other[name]:
-            raise InputError(
-                f"{first.folder} has the {name} {value}, {stored.folder} {other[name]}; delete one, and embed "
-                "that part again as the others, with --model, --precision, --dtype and --formats"
-            )
-    if stored.manifest.superseded or stored.manifest.row_files:
-        raise InputError(f"{stored.folder} was changed after its part was embedded; delete it, and embed it again")
 
 
 def _describe_vectors(manifest: Manifest) -> dict[str, str]:
@@ -243,9 +235,8 @@ def _join(parts: Sequence[StoredCollection], folder: Path) -> Manifest:
     if not shards:
         raise InputError("no part has a paper; `sciprism inspect` says what files hold")
     inputs = [stored.manifest.input for stored in parts]
-    read, duplicates, bad = (sum(getattr(each, name) for each in inputs) for name in ("read", "duplicates", "bad"))
-    record = InputRecord(read=read, duplicates=duplicates, bad=bad)
-    return parts[0].manifest.model_copy(update={"shards": shards, "input": record})
+    counts = {name: sum(getattr(each, name) for each in inputs) for name in InputRecord.model_fields}
+    return parts[0].manifest.model_copy(update={"shards": shards, "input": InputRecord(**counts)})
 
 
 def _link(source: Path, target: Path) -> None:
@@ -263,11 +254,10 @@ def _settle(
     ends: Rows,
     load: Callable[[StoredCollection], Encoder],
     skip_bad: bool,
-    report: MergeReport,
-) -> Manifest:
-    """Treat what several parts have, and return the manifest: each paper is there once, as one process stores it.
+) -> tuple[Manifest, int, list[str]]:
+    """Treat what several parts have: each paper is there once, as one process stores it.
 
-    ends: (p,), the rows up to the end of each part.
+    Return the manifest, how many records were merged, and why some are bad. ends: (p,), rows to the end of each part.
     """
     merged = _merge_records(joined, ends)
     repeats, firsts = _find_repeats(joined)
@@ -284,7 +274,6 @@ def _settle(
     if again:
         records = [merged.completed.get(row, paper) for row, paper in zip(again, joined.papers(again), strict=True)]
         stored = embed(records, load(joined), joined.folder, skip_bad=skip_bad, replace=True)
-    report.merged, report.reasons = len(absorbed), stored.reasons
     before = joined.manifest.input
     assert before is not None
     record = InputRecord(
@@ -292,7 +281,8 @@ def _settle(
         duplicates=before.duplicates + len(np.setdiff1d(repeats[same], absorbed)) + stored.duplicates,
         bad=before.bad + stored.bad,
     )
-    return read_manifest(joined.folder).model_copy(update={"input": record})
+    manifest = read_manifest(joined.folder).model_copy(update={"input": record})
+    return manifest, len(absorbed), stored.reasons
 
 
 def _merge_records(joined: StoredCollection, ends: Rows) -> MergedRecords:
@@ -313,10 +303,7 @@ def _merge_records(joined: StoredCollection, ends: Rows) -> MergedRecords:
 
 def _find_repeats(stored: StoredCollection) -> tuple[Rows, Rows]:
     """Return rows of papers whose id an earlier row has, and of each the first such row: both (n,), ascending."""
-    ids = stored.column("id_hash")
-    order = np.argsort(ids, kind="stable")
-    starts = np.append(True, ids[order][1:] != ids[order][:-1])
-    first = order[np.maximum.accumulate(np.where(starts, np.arange(len(order)), 0))]
-    repeats, firsts = order[~starts], first[~starts]
-    by_row = np.argsort(repeats)
-    return repeats[by_row], firsts[by_row]
+    _, first, of_row = np.unique(stored.column("id_hash"), return_index=True, return_inverse=True)
+    firsts = first[of_row.ravel()]
+    repeats: Rows = np.flatnonzero(firsts != np.arange(len(firsts)))
+    return repeats, firsts[repeats]

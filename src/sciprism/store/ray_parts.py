@@ -92,7 +92,8 @@ def embed_with_ray(job: RayJob, address: str, progress: Progress = lambda _done,
                 f"no node of the cluster has the {job.cores} cores and {job.gpus:g} GPUs of a part; ask for less with "
                 "--threads and --gpus-per-part, or start such a node"
             )
-        count = job.parts or _find_count(job.folder) or slots * PARTS_PER_SLOT
+        earlier = (int(path.name.split("-of-")[1]) for path in job.folder.glob("*-of-*"))
+        count = job.parts or next(earlier, slots * PARTS_PER_SLOT)
         resources = {"num_cpus": job.cores, "num_gpus": job.gpus}
         task = ray.remote(_embed_on_node).options(**resources, max_retries=RETRIES, scheduling_strategy="SPREAD")
         shared = ray.put(job)
@@ -142,10 +143,7 @@ def _wait(job: RayJob, tasks: dict[Any, int], progress: Progress) -> dict[int, s
     return failed
 
 
-MadeBy = tuple[str, str]  # the fingerprint and precision of an encoder
-
-
-def _embed_on_node(job: RayJob, part: InputPart | None, made_by: MadeBy) -> MadeBy | str:
+def _embed_on_node(job: RayJob, part: InputPart | None, made_by: tuple[str, str]) -> tuple[str, str] | str:
     """Embed a part on a node, or none; return which encoder did it, or why it failed: not all errors can be pickled.
 
     made_by: the encoder that all parts need; with an empty fingerprint, whatever is loaded.
@@ -191,11 +189,6 @@ def _load(job: RayJob, precision: str) -> Encoder:
 def _last_line(error: Exception) -> str:
     """Return the last line of an error of Ray, which puts a trace before it."""
     return str(error).strip().splitlines()[-1].strip()
-
-
-def _find_count(folder: Path) -> int:
-    """Return in how many parts an earlier run divided the input, 0 where there was none."""
-    return next((int(path.name.split("-of-")[1]) for path in folder.glob("*-of-*")), 0)
 
 
 def _count_slots(job: RayJob) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
+from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
@@ -34,7 +35,13 @@ ROW_GROUPS = 512  # in memory, of papers that are looked up: 130,000 papers, som
 FIELDS = ("id", "title", "abstract", "authors", "venue", "year", "fields", "keywords", "references", "ids")
 PLACE = {"file": "string", "record": "int64", "line": "int64"}  # columns of the place where a paper was read
 MERGED = "merged"  # column of the places of further records of the paper
+HASHES = ("id_hash", "text_hash", "record_hash")
 LIST_FIELDS = ("authors", "fields", "keywords", "references")
+
+
+def hash64(text: str, errors: str = "strict") -> int:
+    """Return a 64-bit hash of a text, the same on every machine. errors: "surrogatepass" for an id of no paper."""
+    return int.from_bytes(blake2b(text.encode("utf-8", errors), digest_size=8).digest(), "little")
 
 
 def papers_file(shard: int) -> str:
@@ -117,18 +124,16 @@ class Matrix:
         values = self.stored(rows)
         if values.dtype == np.float32:
             return values.astype(np.float32, copy=False)
-        wide: Floats = _widen(values) if torch_is_loaded() else values.astype(np.float32)
+        wide: Floats
+        if torch_is_loaded():  # several times faster than numpy
+            import torch
+
+            wide = torch.from_numpy(values).float().numpy()
+        else:
+            wide = values.astype(np.float32)
         if self.scales is not None:
             wide *= self.scales[rows, None]
         return wide
-
-
-def _widen(values: NDArray[np.generic]) -> Floats:
-    """Return numbers as float32, several times faster than numpy."""
-    import torch
-
-    wide: Floats = torch.from_numpy(values).float().numpy()
-    return wide
 
 
 def quantize(vectors: Floats, dtype: Dtype) -> Matrix:
@@ -152,13 +157,10 @@ def open_matrix(values: Path, scales: Path | None, checks: Checks) -> Matrix:
         checks(values).check(content, 0, HEADER)
         first, shape, dtype = _parse_header(content[:HEADER].tobytes())
         rows = content[first:].view(dtype).reshape(shape)
-        if scales is None:
-            factors = None
-        else:
-            whole: Bytes = np.fromfile(scales, np.uint8)
-            checks(scales).check(whole)
-            start, count, kind = _parse_header(whole[:HEADER].tobytes())
-            factors = whole[start:].view(kind).reshape(count)
+        factors = None
+        if scales is not None:
+            checks(scales).check(np.fromfile(scales, np.uint8))
+            factors = np.load(scales, allow_pickle=False)
     except InputError:
         raise
     except (ValueError, EOFError) as error:
@@ -190,20 +192,11 @@ def build_schema() -> pa.Schema:
     """Return the columns: the fields of Paper, whether it lacks an abstract, its hashes and its place."""
     import pyarrow as pa
 
-    kinds = {
-        **dict.fromkeys(LIST_FIELDS, pa.list_(pa.string())),
-        "year": pa.int64(),
-        "ids": pa.map_(pa.string(), pa.string()),
-    }
-    columns = [(name, kinds.get(name, pa.string())) for name in FIELDS]
-    hashes = [(name, pa.uint64()) for name in ("id_hash", "text_hash", "record_hash")]
-    place = [(name, pa.type_for_alias(kind)) for name, kind in PLACE.items()]
-    return pa.schema([*columns, ("missing_abstract", pa.bool_()), *hashes, *place, (MERGED, pa.list_(pa.string()))])
-
-
-def has_no_abstract(paper: Paper) -> bool:
-    """Return whether a paper is encoded by its title alone."""
-    return is_blank(paper.abstract)
+    kinds = dict.fromkeys(FIELDS, pa.string()) | dict.fromkeys(LIST_FIELDS, pa.list_(pa.string()))
+    kinds |= {"year": pa.int64(), "ids": pa.map_(pa.string(), pa.string()), "missing_abstract": pa.bool_()}
+    kinds |= dict.fromkeys(HASHES, pa.uint64())
+    kinds |= {name: pa.type_for_alias(kind) for name, kind in PLACE.items()}
+    return pa.schema([*kinds.items(), (MERGED, pa.list_(pa.string()))])
 
 
 def write_papers(file: BinaryIO, papers: Sequence[Paper], hashes: NDArray[np.uint64]) -> None:
@@ -213,11 +206,9 @@ def write_papers(file: BinaryIO, papers: Sequence[Paper], hashes: NDArray[np.uin
 
     columns: dict[str, Any] = {name: [getattr(paper, name) for paper in papers] for name in FIELDS}
     columns["ids"] = [list(paper.ids.items()) for paper in papers]
-    columns["missing_abstract"] = [has_no_abstract(paper) for paper in papers]
-    for column, name in enumerate(("id_hash", "text_hash", "record_hash")):
-        columns[name] = np.ascontiguousarray(hashes[:, column])
-    for name in PLACE:
-        columns[name] = [paper.place and getattr(paper.place, name) for paper in papers]
+    columns["missing_abstract"] = [is_blank(paper.abstract) for paper in papers]
+    columns |= dict(zip(HASHES, np.ascontiguousarray(hashes.T), strict=True))
+    columns |= {name: [paper.place and getattr(paper.place, name) for paper in papers] for name in PLACE}
     columns[MERGED] = [paper.place and (paper.place.others or None) for paper in papers]
     table = pa.table(columns, schema=build_schema())
     parquet.write_table(table, file, row_group_size=ROW_GROUP, compression="zstd")
@@ -232,15 +223,13 @@ def read_group(path: Path, checks: BlockChecks, group: int) -> pa.Table:
 def papers_of(group: pa.Table, rows: NDArray[np.integer]) -> list[Paper]:
     """Return the papers of rows (n,) of one row group, in the order given."""
     table = group.take(rows % ROW_GROUP) if len(rows) > 1 else group.slice(rows[0] % ROW_GROUP, 1)
-    return [_build_paper(row) for row in table.to_pylist()]
-
-
-def _build_paper(row: dict[str, Any]) -> Paper:
-    file, record, line = (row.pop(name) for name in PLACE)
-    others = tuple(row.pop(MERGED, None) or ())  # older collections lack the column
-    place = None if file is None else Place(file, record, line, others=others)
-    lists = {name: tuple(row[name]) for name in LIST_FIELDS}
-    return Paper(**row | lists | {"ids": dict(row["ids"]), "place": place})
+    papers = []
+    for row in table.to_pylist():
+        file, record, line = (row.pop(name) for name in PLACE)
+        others = tuple(row.pop(MERGED, None) or ())  # older collections lack the column
+        row |= {name: tuple(row[name]) for name in LIST_FIELDS} | {"ids": dict(row["ids"])}
+        papers.append(Paper(**row, place=None if file is None else Place(file, record, line, others=others)))
+    return papers
 
 
 def read_column(path: Path, checks: BlockChecks, name: str) -> pa.ChunkedArray:

@@ -17,23 +17,16 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+import sciprism.store.shard_files as shard_files
 from sciprism.arrays import Floats, Rows
 from sciprism.checksums import hash_blocks, hash_bytes
 from sciprism.errors import InputError
 from sciprism.files import lock_folder, sha256, write_atomically
+from sciprism.papers.cleaning import is_blank
 from sciprism.papers.records import Paper
 from sciprism.store.collection import DELETED_FOLDER, StoredCollection
-from sciprism.store.known_papers import KnownPapers, PaperHashes, PaperStatus
+from sciprism.store.known_papers import PaperHashes, PaperStatus
 from sciprism.store.manifest import FileChecksum, Manifest, RowsRecord, ShardRecord
-from sciprism.store.shard_files import (
-    Matrix,
-    has_no_abstract,
-    papers_file,
-    quantize,
-    scales_file,
-    values_file,
-    write_papers,
-)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -58,77 +51,64 @@ class PendingRow:
     status: PaperStatus
 
 
-def load_known_papers(collection: StoredCollection) -> KnownPapers:
-    """Read the hashes of all stored papers."""
-    hashes = np.stack([collection.column("text_hash"), collection.column("record_hash")], axis=1)
-    known_papers = KnownPapers()
-    missing = collection.column("missing_abstract")
-    known_papers.load(collection.column("id_hash"), hashes, missing, collection.deleted_rows, collection.repeated_rows)
-    return known_papers
-
-
 class ShardWriter:
     """Appends shards to a collection; on_encoded gets the number of papers after each batch."""
 
     def __init__(self, collection: StoredCollection, encoder: Encoder, on_encoded: Callable[[int], None]) -> None:
         self.manifest = collection.manifest
-        self._stored = collection
-        self._folder = collection.folder
+        self._stored, self._folder = collection, collection.folder
         self._encoder, self._on_encoded = encoder, on_encoded
         self.unfinished = UnfinishedBatches(collection.folder)
 
     def write(self, rows: Sequence[PendingRow]) -> None:
         """Encode and commit one shard."""
         number = len(self.manifest.shards)
-        hashes = np.array([(r.hashes.id, r.hashes.text, r.hashes.record) for r in rows], np.uint64)
+        hashes = np.array([row.hashes for row in rows], np.uint64)
         papers = [row.paper for row in rows]
-        write_atomically(self._folder / papers_file(number), lambda file: write_papers(file, papers, hashes))
-        files = [papers_file(number)]
+        write_atomically(
+            self._folder / shard_files.papers_file(number), lambda file: shard_files.write_papers(file, papers, hashes)
+        )
+        files = [shard_files.papers_file(number)]
         with self.unfinished.use(self._encoder):
             by_path = self._encode([row.paper for row in rows if row.status.kind != "updated"])
         for name, space in self.manifest.spaces.items():
             matrix = self._build_matrix(rows, name, by_path[space.path])
-            parts = [(values_file(space.folder, number), matrix.values)]
-            if matrix.scales is not None:
-                parts.append((scales_file(space.folder, number), matrix.scales))
-            for file_name, array in parts:
-                save = partial(np.save, arr=array, allow_pickle=False)
-                write_atomically(self._folder / file_name, save)
-                files.append(file_name)
-        self._commit(rows, files)
-        self.unfinished.clear()
-
-    def _commit(self, rows: Sequence[PendingRow], names: list[str]) -> None:
+            parts = {
+                shard_files.values_file(space.folder, number): matrix.values,
+                shard_files.scales_file(space.folder, number): matrix.scales,
+            }
+            for file_name, array in parts.items():
+                if array is not None:
+                    write_atomically(self._folder / file_name, partial(np.save, arr=array, allow_pickle=False))
+                    files.append(file_name)
         replaced = [row.status for row in rows if row.status.row >= 0]
         record = ShardRecord(
             rows=len(rows),
-            missing_abstracts=sum(has_no_abstract(row.paper) for row in rows),
+            missing_abstracts=sum(is_blank(paper.abstract) for paper in papers),
             superseded=len(replaced),
             superseded_missing_abstracts=sum(old.missing_abstract for old in replaced),
-            files={
-                name: FileChecksum(size=path.stat().st_size, sha256=sha256(path), blocks=hash_blocks(path))
-                for name, path in ((name, self._folder / name) for name in names)
-            },
+            files={name: _checksum(self._folder / name) for name in files},
         )
         shards = [*self.manifest.shards, record]
         self.manifest = self.manifest.model_copy(update={"shards": shards, "input": None})
         self.manifest.write(self._folder)
+        self.unfinished.clear()
 
-    def _build_matrix(self, rows: Sequence[PendingRow], name: str, vectors: Floats) -> Matrix:
+    def _build_matrix(self, rows: Sequence[PendingRow], name: str, vectors: Floats) -> shard_files.Matrix:
         """Quantize the vectors of new texts, and copy those of updated rows from their old rows."""
         space = self.manifest.spaces[name]
         reused = np.array([row.status.kind == "updated" for row in rows])
-        new = quantize(vectors, self.manifest.dtype)
+        new = shard_files.quantize(vectors, self.manifest.dtype)
         if not reused.any():
             return new
         old = self._stored.read_rows(name, np.array([row.status.row for row in rows])[reused])
         values = np.empty((len(rows), space.dim), new.values.dtype)
         values[~reused], values[reused] = new.values, old.values
         if new.scales is None or old.scales is None:
-            return Matrix(values)
+            return shard_files.Matrix(values)
         scales = np.empty(len(rows), np.float32)
         scales[~reused], scales[reused] = new.scales, old.scales
-        return Matrix(values, scales)
+        return shard_files.Matrix(values, scales)
 
     def _encode(self, papers: list[Paper]) -> dict[str, Floats]:
         """Return the vectors of papers by the encoder's paths that the spaces need."""
@@ -142,9 +122,6 @@ class ShardWriter:
                 vectors_of[path][start : start + len(batch)] = vectors[format]
             self._on_encoded(len(batch))
         return vectors_of
-
-
-Compute = Callable[["PackedBatch"], "Tensor"]
 
 
 class UnfinishedBatches:
@@ -185,7 +162,7 @@ class UnfinishedBatches:
         if self._folder.exists():
             shutil.rmtree(self._folder)
 
-    def _wrap(self, compute: Compute) -> Compute:
+    def _wrap(self, compute: Callable[[PackedBatch], Tensor]) -> Callable[[PackedBatch], Tensor]:
         import torch
 
         from sciprism.encoders.streaming import LateVectors
@@ -288,8 +265,11 @@ def write_rows(folder: Path, name: str, rows: Rows, missing_abstracts: int) -> R
     """Write a file of numbers of rows, and return its record for the manifest."""
     path = folder / name
     write_atomically(path, partial(np.save, arr=rows, allow_pickle=False))
-    checksum = FileChecksum(size=path.stat().st_size, sha256=sha256(path), blocks=hash_blocks(path))
-    return RowsRecord(rows=len(rows), missing_abstracts=missing_abstracts, file=name, checksum=checksum)
+    return RowsRecord(rows=len(rows), missing_abstracts=missing_abstracts, file=name, checksum=_checksum(path))
+
+
+def _checksum(path: Path) -> FileChecksum:
+    return FileChecksum(size=path.stat().st_size, sha256=sha256(path), blocks=hash_blocks(path))
 
 
 def remove_former(collection: StoredCollection, manifest: Manifest) -> None:

@@ -17,13 +17,13 @@ from sciprism.papers.cleaning import is_blank
 from sciprism.papers.languages import count_other_languages
 from sciprism.papers.records import Paper
 from sciprism.store import Filter, StoredCollection
-from sciprism.store.paper_lookup import find_copies, find_paper
+from sciprism.store.paper_lookup import find_copies, find_identified, find_paper
 from sciprism.uses.rankings import Hit, Ranking, build_rankings, find_nearest_sentences, read_papers
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
     from sciprism.formats import Format
-    from sciprism.index.recall import TitleQueries
+    from sciprism.index.approximate import TitleQueries
 
 FORMATS: tuple[Format, ...] = ("search", "proximity")  # formats whose vectors serve queries, the better one first
 FUSION_DEPTH = 100  # papers of each ranking that a hybrid search fuses
@@ -40,7 +40,7 @@ def search(
     filter: Filter | None = None,
     why: bool = True,
 ) -> list[Ranking]:
-    """Rank papers for each query.
+    """Rank papers for each query; the paper whose identifier a query is comes first.
 
     mode: one of `vector_searches`, "lexical", which with why=False needs no encoder, or "hybrid". Quotes, AND, OR, NOT
     and parentheses have an effect in mode "lexical" alone (`parse_query`).
@@ -187,6 +187,19 @@ def _search_batch(
         scores, rows = reciprocal_rank_fusion([by_meaning, by_words], k)
     else:
         scores, rows = vector_searches[mode](collection, space, query_vectors, k, mask)
+    for number, query in enumerate(queries):
+        for row in find_identified(collection, query)[:1]:
+            if mask is None or mask[row]:  # first, whatever its words
+                order = np.argsort(rows[number] != row, kind="stable")
+                scores[number], rows[number] = scores[number, order], rows[number, order]
+                if rows[number, 0] != row:
+                    scores[number], rows[number] = np.roll(scores[number], 1), np.roll(rows[number], 1)
+                    scores[number, 0], rows[number, 0] = 0, row  # no word in common
+                    if query_vectors is not None and mode in vector_searches:
+                        only = np.zeros(collection.rows, bool)
+                        only[row] = True
+                        found, _ = vector_searches["exact"](collection, space, query_vectors[[number]], 1, only)
+                        scores[number, 0] = found[0, 0]
     return _rank(collection, encoder if why else None, space, queries, query_vectors, (scores, rows))
 
 
@@ -217,7 +230,7 @@ def encode_titles(collection: StoredCollection, encoder: Encoder) -> dict[str, T
 
     An approximate search is measured with them. Raises InputError where no vectors compare with queries.
     """
-    from sciprism.index.recall import TitleQueries, choose_papers
+    from sciprism.index.approximate import TitleQueries, choose_papers
 
     format, space = choose_query_space(collection.manifest.spaces, collection.folder, encoder)
     titles = [paper.title for paper in collection.papers(choose_papers(collection, 1)) if paper.title]
@@ -243,7 +256,7 @@ def similar(
 ) -> Ranking:
     """Rank the papers nearest to a stored one, without it, by one of `vector_searches`.
 
-    paper: its id, DOI or title, or the beginning of one id.
+    paper: its id, an identifier such as a DOI or arXiv id, or a link to one, its title, or the beginning of one id.
     The encoder, if given, only adds the reasons.
     """
     _check_similar(k, mode)

@@ -25,7 +25,7 @@ from sciprism.evaluation.item_scores import (
 from sciprism.evaluation.systems import System, encode_rows
 from sciprism.evaluation.task import EvaluationContext, ProtocolResult, protocols
 from sciprism.probes import LossName, Probe, ProbeSettings, fit_probes, grid_search
-from sciprism.probes.features import stratified_folds
+from sciprism.probes.features import split_folds
 from sciprism.probes.grid import SolverName
 
 Metric = Literal[
@@ -258,7 +258,7 @@ class _Problem:
         parts = -(-len(train) // few.size)
         if parts < 2:
             raise InputError(f"few-shot of {few.size} from {len(train)} training papers; need more papers")
-        folds = stratified_folds(self.targets[train], parts)
+        folds = split_folds(len(train), parts, self.targets[train])
         subsets = [train[folds == fold] for fold in range(min(few.iterations, parts))]
         usable = [rows for rows in subsets if len(np.unique(self.targets[rows])) > 1]
         for number in range(len(subsets) - len(usable)):

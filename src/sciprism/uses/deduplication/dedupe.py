@@ -76,7 +76,7 @@ Progress = Callable[[str, str, int, int], object]  # of the work, the unit, how 
 class Deduplication:
     """Records as read, and by position: groups of one paper, preprints with their articles, pairs left for a person.
 
-    decided: how many pairs a person had decided on.
+    decided: how many pairs a person had decided on. containers: how many ids are of no paper (`find_containers`).
     """
 
     records: Sequence[Paper]
@@ -84,6 +84,7 @@ class Deduplication:
     versions: list[Pair]
     uncertain: list[ComparedPair]
     decided: int
+    containers: int
 
     @property
     def removed(self) -> int:
@@ -119,6 +120,7 @@ class Deduplication:
 
         counts = {"records": len(self.records), "removed": self.removed, "papers": len(self.records) - self.removed}
         counts |= {"preprint_pairs": len(self.versions), "uncertain": len(self.uncertain), "decided": self.decided}
+        counts["containers"] = self.containers
         return {
             "counts": counts,
             "sources": self.count_sources(),
@@ -150,10 +152,13 @@ def dedupe(
     cited = lru_cache(maxsize=HELD)(lambda position: cite(records[position]))
     reviewed = read_review(review, records) if review else Review()
     versions, sure, unsure = list[Pair](), list[ComparedPair](), list[ComparedPair]()
+    containers = set[int]()
     for pair in _compare_candidates(len(records), cited, weights, progress):
         if pair.positions in reviewed.decisions:
             continue
         one, other = map(cited, pair.positions)
+        if one.identity.contradicts(other.identity):
+            containers |= one.identity.list_shared_ids(other.identity)
         if is_version := _is_version(one, other, pair.levels):
             versions.append(pair.positions)
         if merge_preprints if is_version else pair.probability >= threshold and is_sufficient(pair.levels):
@@ -167,7 +172,8 @@ def dedupe(
     if review:
         write_review(review, reviewed, uncertain, records)
     distinct = {id(group): sorted(group) for group in groups.values()}
-    return Deduplication(records, sorted(distinct.values()), versions, uncertain, len(reviewed.decisions))
+    groups_of = sorted(distinct.values())
+    return Deduplication(records, groups_of, versions, uncertain, len(reviewed.decisions), len(containers))
 
 
 def _compare_candidates(

@@ -18,7 +18,6 @@ from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
 from sciprism.store.manifest import is_collection
-from sciprism.store.shard_files import has_no_abstract
 from sciprism.uses.collection import Collection, load_encoder
 from sciprism.uses.search import choose_paper_space
 
@@ -75,7 +74,7 @@ class PaperSource:
             return
         papers = self.read(self.skipped)
         while block := list(islice(papers, ENCODED)):
-            yield PaperBlock(block, encode(block), sum(map(has_no_abstract, block)))
+            yield PaperBlock(block, encode(block), sum(is_blank(paper.abstract) for paper in block))
 
 
 def sample_vectors(stored: StoredCollection, count: int) -> Iterator[Floats]:

@@ -81,7 +81,8 @@ class RecommendCounts:
     """How many papers there were. owned: new papers that the library has, by what shows it (`doi`, `title` ...).
 
     Near-duplicates and repeated papers, which are copies of a new one, are counted among the best new papers alone.
-    skipped: records that could not be used, of all inputs. encoded: papers without a stored vector. library_versions:
+    containers: ids of the library that are of no paper (`find_containers`). skipped: records that could not be used, of
+    all inputs. encoded: papers without a stored vector. library_versions:
     further records of papers of the library, which count once.
     """
 
@@ -95,6 +96,7 @@ class RecommendCounts:
     unwanted: int = 0
     seen: int = 0
     repeated: int = 0
+    containers: int = 0
     skipped: int = 0
     encoded: int = 0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from heapq import nlargest
 from itertools import chain
@@ -16,19 +16,10 @@ from sciprism.arrays import Doubles, Floats, Rows, normalize_rows
 from sciprism.errors import InputError
 from sciprism.papers.bibliography_entries import find_doi
 from sciprism.papers.duplicates import SHINGLE_WORDS, find_versions
-from sciprism.papers.identity import (
-    GENERIC_TITLES,
-    MIN_TEXT_WORDS,
-    PaperIdentity,
-    identify,
-    is_same_paper,
-    is_same_title,
-    list_ids,
-    may_share_source,
-    normalize_words,
-)
+from sciprism.papers.identity import MIN_TEXT_WORDS, identify, may_share_source, normalize_words
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
+from sciprism.store.paper_lookup import PaperIndex
 from sciprism.uses.rankings import describe_paper
 from sciprism.uses.recommending.interests import Interest, describe_interests, find_interests
 from sciprism.uses.recommending.paper_sources import (
@@ -276,7 +267,7 @@ class CandidatePool:
     ) -> None:
         self.profile, self.own, self.counts = profile, own, counts
         known = {"": [*own, *versions], **hidden}
-        self._known = {reason: OwnedPapers(papers) for reason, papers in known.items()}
+        self._known = {reason: PaperIndex(papers) for reason, papers in known.items()}
         self._size = max(RETAINED, PER_RESULT * k)
         self.left_out: list[LeftOut] = []
         self._best: list[list[Scored]] = [[] for _ in range(1 + len(profile.members))]
@@ -309,7 +300,7 @@ class CandidatePool:
     def list_best(self) -> list[Candidate]:
         """Return the retained papers, each once, in the order read; count all that are left out."""
         by_number = {candidate.number: candidate for best in self._best for _, _, candidate in best}
-        seen, distinct = OwnedPapers(), []
+        seen, distinct = PaperIndex(), []
         for _, candidate in sorted(by_number.items()):
             if copy := seen.find_copy(candidate.paper):
                 self._leave_out(candidate.paper, REPEATED, copy[1])
@@ -319,7 +310,7 @@ class CandidatePool:
         reasons = Counter(paper.reason for paper in self.left_out)
         counts = self.counts
         counts.unwanted, counts.seen, counts.repeated = (reasons.pop(each, 0) for each in (UNWANTED, SEEN, REPEATED))
-        counts.owned = dict(sorted(reasons.items()))
+        counts.owned, counts.containers = dict(sorted(reasons.items())), len(self._known[""].containers)
         return distinct
 
     def _is_known(self, paper: Paper) -> bool:
@@ -336,35 +327,6 @@ class CandidatePool:
 def list_years(papers: Sequence[Paper]) -> Doubles:
     """Return the years of papers, NaN for none."""
     return np.array([paper.year for paper in papers], np.float64)
-
-
-class OwnedPapers:
-    """Papers by id, ids of other systems and title."""
-
-    def __init__(self, papers: Iterable[Paper] = ()) -> None:
-        self._by_key: dict[tuple[str, str], list[tuple[PaperIdentity, Paper]]] = {}
-        for paper in papers:
-            self.add(paper)
-
-    def add(self, paper: Paper) -> None:
-        """Add one paper."""
-        identity = identify(paper)
-        for key in _list_keys(paper):
-            self._by_key.setdefault(key, []).append((identity, paper))
-
-    def find_copy(self, paper: Paper) -> tuple[str, Paper] | None:
-        """Return by what a paper is owned, `id`, a system such as `doi`, or `title`, and the own paper; else None.
-
-        An id counts where nothing tells the two papers apart, a title as in `find_duplicates`.
-        """
-        identity: PaperIdentity | None = None
-        for kind, key in _list_keys(paper):
-            for other, own in self._by_key.get((kind, key), ()):
-                identity = identity or identify(paper)
-                is_copy = {"id": is_same_paper, "title": is_same_title}.get(kind)  # ids of other systems are enough
-                if is_copy is None or is_copy(identity, other):
-                    return kind, own
-        return None
 
 
 def is_near_copy(paper: Paper, other: Paper) -> bool:
@@ -385,15 +347,6 @@ def is_near_copy(paper: Paper, other: Paper) -> bool:
         {word.rstrip("s") for word in normalize_words(text.title)} - FUNCTION_WORDS for text in (paper, other)
     ]
     return one.long and two.long and titles[0] == titles[1] and may_share_source(one, two)
-
-
-def _list_keys(paper: Paper) -> list[tuple[str, str]]:
-    """Return the names by which a paper can be found again: ids of other systems, its id, its title's letters."""
-    keys = [*list_ids(paper).items(), ("id", paper.id)]
-    title = "".join(normalize_words(paper.title))
-    if title and title not in GENERIC_TITLES:
-        keys.append(("title", title))
-    return keys
 
 
 CENTRED = 1000  # new papers whose mean vector is what all have in common, where there are so many

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from sciprism.arrays import Floats
+from sciprism.drop_report import CONTAINERS
 from sciprism.errors import InputError
 from sciprism.files import explain_write_errors, join_cells
 from sciprism.papers.cleaning import MISSING_VALUES, clean_id
@@ -186,7 +187,8 @@ class Screening:
     ) -> None:
         if not papers:
             raise InputError("no record to screen; name files with records")
-        groups = dedupe(papers).groups
+        found = dedupe(papers)
+        groups, self.containers = found.groups, found.containers
         owners = {row: row for row in range(len(papers))} | {row: group[0] for group in groups for row in group}
         self._fullest = {group[0]: max(group, key=lambda row: len(papers[row].abstract)) for group in groups}
         self._papers, self._renamed = _number_ids(papers)
@@ -306,6 +308,7 @@ class Screening:
             "decisions changed": self._changed,
             "decisions on unknown ids": len(self.unknown),
             "ids of several papers, numbered": self._renamed,
+            CONTAINERS: self.containers,
         }
         words = [{name: made.decision for name, made in by.items()} for by in self._state.values()]
         pairs = combinations(sorted({name for by in words for name in by}), 2)
