@@ -163,9 +163,9 @@ def _load_model(folder: Path, library: str, pooling: str | None) -> SentenceTran
     try:
         if is_plain:
             backbone = Transformer(str(folder))
-            width = backbone.get_embedding_dimension()
-            return SentenceTransformer(modules=[backbone, Pooling(width, POOLINGS[str(pooling)])]).eval()
-        model = SentenceTransformer(str(folder), local_files_only=True)
+            modules: list[Any] = [backbone, Pooling(backbone.get_embedding_dimension(), POOLINGS[str(pooling)])]
+            return SentenceTransformer(modules=modules).eval()
+        model: SentenceTransformer = SentenceTransformer(str(folder), local_files_only=True)
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
         raise InputError(f"{folder}: the library cannot load it: {first_line(error)}") from error
     if pooling is not None:
